@@ -1,0 +1,267 @@
+"""Generation of documents: one target sentence per source sentence, always (paper, section 4.3).
+
+Shape legend: B documents, R rows (documents times beams or samples), T tokens, G source sentences, V vocabulary.
+"""
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import GenerationConfig
+from transformers.generation import GenerationMixin, LogitsProcessor, LogitsProcessorList
+from transformers.utils import logging
+
+from .group_attention import group_mask
+from .group_tags import group_tags, sentence_lengths
+
+logger = logging.get_logger(__name__)
+
+# Decoding settings of the paper's experiments; words of a target sentence: at most a * (words of the source) + b.
+SENTENCE_LIMITS = {"align_sentences": True, "max_length_a": 1.2, "max_length_b": 10, "min_length": 1}
+
+
+class GroupTagLogitsProcessor(LogitsProcessor):
+    """
+    Keeps the target aligned to the source: after `<s>` come words, then `</s>`, then `<s>` again or, after as many
+    sentences as the source has, the end of the document, then padding. Within a sentence words and `</s>` keep their
+    scores, not renormalised; a token that must come scores 0. A pure function of the prefix, so it needs no state that
+    would have to follow the beams.
+
+    Args:
+        word_limits: most words of each target sentence, `(B, G)`. A row of the batch without source sentences (all
+            zero) is generated freely.
+        min_length: fewest words of a sentence.
+        max_length: most tokens of the document, the first `<s>` included. Sentences are closed early enough for all
+            that follow to get `min_length` words.
+        bos_token_id, eos_token_id, pad_token_id: `<s>`, `</s>` and padding.
+        end_of_document_token_id: the token after the last sentence.
+    """
+
+    def __init__(
+        self,
+        word_limits: Tensor,
+        min_length: int,
+        max_length: int,
+        bos_token_id: int,
+        eos_token_id: int,
+        pad_token_id: int,
+        end_of_document_token_id: int,
+    ):
+        self.word_limits = word_limits
+        self.min_length = min_length
+        self.max_length = max_length
+        self.bos_token_id = bos_token_id
+        self.eos_token_id = eos_token_id
+        self.pad_token_id = pad_token_id
+        self.end_of_document_token_id = end_of_document_token_id
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Mask scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
+        limits = self.word_limits.to(scores.device)
+        # The rows of a document stand side by side.
+        limits = limits.repeat_interleave(input_ids.shape[0] // limits.shape[0], dim=0)
+        sentences = (limits > 0).sum(dim=1)
+
+        length = input_ids.shape[1]
+        last = input_ids[:, -1]
+        opens = input_ids == self.bos_token_id
+        opened = opens.sum(dim=1)
+        words = length - (opens * torch.arange(1, length + 1, device=input_ids.device)).amax(dim=1)
+        limit = limits.gather(1, (opened - 1).clamp(0, limits.shape[1] - 1)[:, None])[:, 0]
+        later = (sentences - opened).clamp(min=0)
+
+        finished = (opened > 0) & ((last == self.end_of_document_token_id) | (last == self.pad_token_id))
+        inside = (opened > 0) & (last != self.eos_token_id) & ~finished
+        # What must still fit after one more word: `</s>`, the later sentences, the end of the document.
+        no_room = self.max_length - length - 1 < 1 + later * (self.min_length + 2) + 1
+        close = inside & (words >= self.min_length) & ((words >= limit) | no_room)
+
+        forced = torch.where(later > 0, self.bos_token_id, self.end_of_document_token_id)
+        forced = torch.where(finished, self.pad_token_id, forced)
+        forced = torch.where(close, self.eos_token_id, forced)[:, None]
+        is_document = (sentences > 0)[:, None]
+        is_forced = (~inside | close)[:, None] & is_document
+
+        masked = scores.clone()
+        for token in (self.bos_token_id, self.pad_token_id, self.end_of_document_token_id):
+            masked[:, token].masked_fill_(is_document[:, 0], -torch.inf)
+        masked[:, self.eos_token_id].masked_fill_(is_document[:, 0] & (words < self.min_length), -torch.inf)
+        masked = masked.masked_fill(is_forced, -torch.inf)
+        return masked.scatter(1, forced, masked.gather(1, forced).masked_fill(is_forced, 0.0))
+
+
+class GTransformerGenerationMixin(GenerationMixin):
+    """`generate` for documents. Stands before Transformers' own mixin, which does all the searching."""
+
+    def document_generation_config(self, generation_config: GenerationConfig) -> GenerationConfig:
+        """
+        The generation config of a plain mBART, made right for documents: they start with `<s>` and end with the
+        target language code, not with `</s>`, which ends a sentence. One made for documents stays as it is.
+        """
+        config = copy.deepcopy(generation_config)
+        for name, default in SENTENCE_LIMITS.items():
+            if getattr(config, name, None) is None:
+                setattr(config, name, default)
+        if config.eos_token_id in (self.config.eos_token_id, [self.config.eos_token_id]):
+            # mBART is told the target language by the code that it starts with.
+            language = config.forced_bos_token_id or config.decoder_start_token_id
+            config.eos_token_id = (
+                None if language in (self.config.bos_token_id, self.config.eos_token_id) else language
+            )
+            # Limits of a single sentence.
+            config.max_length, config.min_length = None, SENTENCE_LIMITS["min_length"]
+        config.forced_bos_token_id = config.forced_eos_token_id = None
+        config.decoder_start_token_id = self.config.bos_token_id
+        # Transformers would not save the fields above with a config that was derived from the model's.
+        config._from_model_config = False
+        return config
+
+    def adjust_generation_fn(self, *args, **kwargs):
+        """Called by `from_pretrained` to load the generation config of a checkpoint."""
+        super().adjust_generation_fn(*args, **kwargs)
+        self.generation_config: GenerationConfig = self.document_generation_config(self.generation_config)
+
+    @torch.no_grad()
+    def generate(
+        self,
+        inputs: Tensor | None = None,
+        generation_config: GenerationConfig | None = None,
+        logits_processor: LogitsProcessorList | None = None,
+        **kwargs: Any,
+    ):
+        """
+        Translate documents. Works as `generate` of Transformers (greedy search, beam search, sampling, ...); besides,
+        every document gets exactly as many target sentences as it has source sentences.
+
+        The generation config, or keyword arguments, may say per sentence: `max_length_a` and `max_length_b` (at most
+        `int(a * n + b)` words for a source sentence of n words), `min_length` (words), and `align_sentences=False` to
+        generate freely, as the paper does for its plain Transformer on documents. Without `max_length` or
+        `max_new_tokens` the document may be as long as its sentences; with one of them, sentences are cut short so
+        that all have a place.
+
+        Args:
+            inputs: source documents `<s> w w </s> <s> w </s>`, `(B, S)`. A row without `<s>` is no document and is
+                generated freely.
+
+        Raises:
+            ValueError: the end of the document is unknown, all sentences cannot fit, or an argument contradicts the
+                alignment.
+        """
+        if kwargs.get("decoder_group_tags") is not None:
+            raise ValueError("decoder_group_tags follow the generated tokens: generate() takes none.")
+        limits_given = any(
+            getattr(source, name, None) is not None
+            for source in (generation_config, self.generation_config)
+            for name in ("max_length", "max_new_tokens")
+        ) or any(kwargs.get(name) is not None for name in ("max_length", "max_new_tokens"))
+
+        config, model_kwargs = self._prepare_generation_config(generation_config, **kwargs)
+        source_tags = self._source_group_tags(inputs, model_kwargs) if self._aligns_sentences(config) else None
+        if source_tags is None or not source_tags.any():
+            return super().generate(inputs, generation_config, logits_processor, **kwargs)
+
+        prompt_length = self._prompt_length(model_kwargs)
+        frame = self._sentence_frame(config, source_tags, prompt_length, limits_given)
+        config.max_length, config.max_new_tokens, config.min_length = frame.max_length, None, None
+        # Transformers applies given processors after its own bans and before temperature, top-k and top-p.
+        processors = LogitsProcessorList([*(logits_processor or []), frame])
+        return super().generate(inputs, config, processors, **model_kwargs)
+
+    def _aligns_sentences(self, config: GenerationConfig) -> bool:
+        return config.align_sentences and None not in (self.config.bos_token_id, self.config.eos_token_id)
+
+    def _source_group_tags(self, inputs: Tensor | None, model_kwargs: dict) -> Tensor | None:
+        """Tags `(B, S)` of the source, given, encoded or read off the ids."""
+        encoder_outputs = model_kwargs.get("encoder_outputs")
+        given = model_kwargs.get("group_tags")
+        if given is None and encoder_outputs is not None:
+            given = getattr(encoder_outputs, "group_tags", None)
+        input_ids = inputs if inputs is not None else model_kwargs.get("input_ids")
+        if given is not None or input_ids is None or input_ids.dim() != 2:
+            return given
+        return group_tags(
+            input_ids, self.config.bos_token_id, self.config.eos_token_id, model_kwargs.get("attention_mask")
+        )
+
+    @staticmethod
+    def _prompt_length(model_kwargs: dict) -> int:
+        prompt = model_kwargs.get("decoder_input_ids")
+        return 1 if prompt is None else prompt.shape[1]
+
+    def _sentence_frame(
+        self, config: GenerationConfig, source_tags: Tensor, prompt_length: int, limits_given: bool
+    ) -> GroupTagLogitsProcessor:
+        """Check that every sentence can have a place, and build the processor that keeps it."""
+        end_of_document = self._end_of_document(config)
+        min_length = max(config.min_length or 1, 1)
+        lengths = sentence_lengths(source_tags)
+        words = (lengths - 2).clamp(min=0).double()
+        # At least one word, and never fewer than the fewest.
+        word_limits = (words * config.max_length_a + config.max_length_b).long().clamp(min=min_length) * (lengths > 0)
+        sentences = (lengths > 0).sum(dim=1)
+        expected = int((word_limits + 2 * (lengths > 0)).sum(dim=1).max()) + prompt_length
+        if not limits_given:
+            max_length = expected
+        elif config.max_new_tokens is not None:
+            max_length = prompt_length + config.max_new_tokens
+        else:
+            max_length = config.max_length
+        if self.config.position_embedding_type == "learned":
+            max_length = min(max_length, self.config.max_position_embeddings)
+        least = int(sentences.max()) * (min_length + 2) + 1
+        if max_length < least:
+            raise ValueError(
+                f"A document of {int(sentences.max())} sentences needs at least {least} tokens, but only {max_length} "
+                "fit (max_length, max_new_tokens or the model's positions): split the document at sentence borders."
+            )
+        if max_length < expected:
+            logger.warning_once(
+                f"Translations may take up to {expected} tokens, but only {max_length} fit (max_length, "
+                "max_new_tokens or the model's positions). Should they get so long, the last sentences are cut short."
+            )
+        return GroupTagLogitsProcessor(
+            word_limits,
+            min_length,
+            max_length,
+            self.config.bos_token_id,
+            self.config.eos_token_id,
+            self.config.pad_token_id,
+            end_of_document,
+        )
+
+    def _end_of_document(self, config: GenerationConfig) -> int:
+        """The token that ends a document, after refusing settings that contradict the alignment."""
+        end = config.eos_token_id
+        end = end[0] if isinstance(end, list) and len(end) == 1 else end
+        structural = (self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id)
+        if not isinstance(end, int) or end in structural:
+            raise ValueError(
+                f"generation_config.eos_token_id={end} must be the one token that ends a document (the target "
+                "language code), as </s> only ends a sentence. processor.configure(model) sets it."
+            )
+        for name in ("forced_bos_token_id", "forced_eos_token_id", "min_new_tokens"):
+            if getattr(config, name, None) is not None:
+                raise ValueError(
+                    f"{name} contradicts the alignment of sentences: leave it out (or align_sentences=False)."
+                )
+        if self.config.eos_token_id in (config.suppress_tokens or []):
+            raise ValueError("suppress_tokens holds </s>, without which no sentence can end.")
+        return end
+
+    def prepare_inputs_for_generation(self, input_ids: Tensor, **kwargs: Any) -> dict:
+        """Add the group tags of the whole prefix `(R, T)`, of which the model itself sees only the new tokens."""
+        inputs = super().prepare_inputs_for_generation(input_ids, **kwargs)
+        new_tokens = inputs["decoder_input_ids"].shape[1]
+        prefix_mask = kwargs.get("decoder_attention_mask")
+        if prefix_mask is not None and prefix_mask.shape != input_ids.shape:
+            prefix_mask = None
+        tags = group_tags(input_ids, self.config.bos_token_id, self.config.eos_token_id, prefix_mask)
+        mask = inputs.get("decoder_attention_mask")
+        if mask is not None and mask.dim() == 4:
+            # Shapes that grow with the prefix would make a compiled model compile again at every step.
+            query_tags = tags[:, -new_tokens:].contiguous()
+            inputs["decoder_attention_mask"] = {"global": mask, "group": group_mask(mask, query_tags, tags)}
+            tags = query_tags
+        inputs["decoder_group_tags"] = tags
+        return inputs

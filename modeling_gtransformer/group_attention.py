@@ -1,0 +1,126 @@
+"""Attention under group tags, and the gate that combines it with attention over the document (paper, section 4).
+
+Shape legend: B documents, T queries, S keys, H heads, K head size, D model size.
+"""
+
+import torch
+from torch import Tensor, nn
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+
+def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
+    """
+    Which keys a query may see under group attention (M of the paper's equation 7, as a boolean): those of its own
+    sentence. A query with tag 0 stands outside all sentences and sees every key.
+
+    Args:
+        query_tags: `(B, T)`.
+        key_tags: `(B, S)`.
+
+    Returns:
+        `(B, 1, T, S)`, bool.
+    """
+    query_tags = query_tags[:, None, :, None]
+    return (query_tags == key_tags[:, None, None, :]) | (query_tags == 0)
+
+
+def group_mask(mask: Tensor, query_tags: Tensor, key_tags: Tensor) -> Tensor:
+    """Restrict a Transformers mask `(B, 1, T, S)`, boolean or additive, to the keys of each query's own sentence."""
+    # A static cache is longer than what has been decoded; causality hides that part anyway.
+    key_tags = nn.functional.pad(key_tags, (0, mask.shape[-1] - key_tags.shape[-1]))
+    allowed = same_group(query_tags, key_tags)
+    if mask.dtype == torch.bool:
+        return mask & allowed
+    return mask.masked_fill(~allowed, torch.finfo(mask.dtype).min)
+
+
+def eager_attention_forward(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float,
+    dropout: float = 0.0,
+    **kwargs,
+) -> tuple[Tensor, Tensor]:
+    """The readable reference: softmax(QK' * scaling + mask) V, with zeros for a query that may see no key at all.
+
+    Args:
+        query: `(B, H, T, K)`.
+        key, value: `(B, H, S, K)`.
+        attention_mask: additive, broadcastable to `(B, H, T, S)`.
+
+    Returns:
+        The output `(B, T, H, K)` and the attention weights `(B, H, T, S)`.
+    """
+    scores = query @ key.transpose(2, 3) * scaling
+    if attention_mask is None:
+        weights = scores.softmax(dim=-1)
+    else:
+        weights = (scores + attention_mask).softmax(dim=-1)
+        # Without this an all-masked row would be the mean of values it must not see.
+        weights = weights.masked_fill(attention_mask <= torch.finfo(attention_mask.dtype).min / 2, 0.0)
+    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
+    return (weights @ value).transpose(1, 2).contiguous(), weights
+
+
+class GTransformerAttention(nn.Module):
+    """
+    Multi-head attention with the parameter names of mBART (paper, equations 5 to 9). Keys and values come from
+    outside, because a combined layer keeps those of its group and of its global attention in one cache entry.
+    """
+
+    def __init__(self, config, num_heads: int, is_causal: bool = False):
+        super().__init__()
+        self.config = config
+        self.head_dim = config.d_model // num_heads
+        self.scaling = self.head_dim**-0.5
+        self.dropout = config.attention_dropout
+        self.is_causal = is_causal
+        self.k_proj = nn.Linear(config.d_model, config.d_model)
+        self.v_proj = nn.Linear(config.d_model, config.d_model)
+        self.q_proj = nn.Linear(config.d_model, config.d_model)
+        self.out_proj = nn.Linear(config.d_model, config.d_model)
+        for projection in (self.k_proj, self.v_proj, self.q_proj):
+            projection.xavier_gain = 2**-0.5
+        self.out_proj.xavier_gain = 1.0
+
+    def split_heads(self, states: Tensor) -> Tensor:
+        """`(B, T, D)` to `(B, H, T, K)`."""
+        return states.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+
+    def keys_and_values(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Project the attended states `(B, S, D)` to keys and values, each `(B, H, S, K)`."""
+        return self.split_heads(self.k_proj(states)), self.split_heads(self.v_proj(states))
+
+    def forward(
+        self, hidden_states: Tensor, keys: Tensor, values: Tensor, attention_mask: Tensor | None, **kwargs
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from `(B, T, D)` to keys and values `(B, H, S, K)`: the output `(B, T, D)` and, in eager mode, the
+        attention weights `(B, H, T, S)`."""
+        attention = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
+        output, weights = attention(
+            self,
+            self.split_heads(self.q_proj(hidden_states)),
+            keys,
+            values,
+            attention_mask,
+            dropout=self.dropout if self.training else 0.0,
+            scaling=self.scaling,
+            **kwargs,
+        )
+        return self.out_proj(output.reshape(*hidden_states.shape[:-1], -1)), weights
+
+
+class GTransformerGate(nn.Linear):
+    """The gate-sum of group and global attention (paper, equation 10)."""
+
+    def __init__(self, d_model: int):
+        super().__init__(2 * d_model, d_model)
+        self.xavier_gain = 1.0
+
+    def forward(self, group_output: Tensor, global_output: Tensor) -> Tensor:
+        """g = sigmoid([H_L; H_G] W + b), then H = g * H_L + (1 - g) * H_G; all `(B, T, D)`."""
+        gate = super().forward(torch.cat([group_output, global_output], dim=-1)).sigmoid()
+        return gate * group_output + (1 - gate) * global_output

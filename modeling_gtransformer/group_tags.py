@@ -1,0 +1,47 @@
+"""Group tags: which sentence of the document each token belongs to (paper, equation 3). Pure functions of the ids.
+
+Shape legend: B documents, T tokens, G sentences of the longest document.
+"""
+
+import torch
+from torch import Tensor
+
+
+def group_tags(
+    input_ids: Tensor, bos_token_id: int | None, eos_token_id: int | None, attention_mask: Tensor | None = None
+) -> Tensor:
+    """
+    Tags of documents `<s> w w </s> <s> w </s> ...`: k for `<s>`, words and `</s>` of the k-th sentence (from 1), 0 for
+    padding and whatever else lies outside a sentence, such as language codes.
+
+    Args:
+        input_ids: `(B, T)`, source documents or decoder inputs.
+        bos_token_id: id of `<s>`, which opens a sentence. `None`: no sentences, every tag is 0.
+        eos_token_id: id of `</s>`, which closes it. `None`: a sentence lasts until the next `<s>`.
+        attention_mask: `(B, T)`, 0 where a token is padding.
+
+    Returns:
+        `(B, T)`, int64.
+    """
+    if bos_token_id is None:
+        return torch.zeros_like(input_ids)
+    real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+    position = torch.arange(1, input_ids.shape[1] + 1, device=input_ids.device)
+    opens = (input_ids == bos_token_id) & real
+    in_sentence = real
+    if eos_token_id is not None:
+        closes = (input_ids == eos_token_id) & real
+        last_open = (opens * position).cummax(dim=1).values
+        last_close = (closes * position).cummax(dim=1).values
+        # `</s>` itself still belongs to its sentence, hence the shift by one.
+        in_sentence = real & (last_open > torch.nn.functional.pad(last_close, (1, -1)))
+    return opens.long().cumsum(dim=1) * in_sentence
+
+
+def sentence_lengths(tags: Tensor) -> Tensor:
+    """Number of tokens of every sentence, `<s>` and `</s>` included: tags `(B, T)` to lengths `(B, G)`, 0 beyond the
+    last sentence of a document."""
+    groups = int(tags.max()) if tags.numel() else 0
+    lengths = tags.new_zeros(tags.shape[0], groups + 1)
+    lengths.scatter_add_(1, tags, torch.ones_like(tags))
+    return lengths[:, 1:]

@@ -1,0 +1,192 @@
+"""The layers of G-Transformer: embeddings, and encoder and decoder layers with attention of every kind."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from transformers.activations import ACT2FN
+from transformers.cache_utils import EncoderDecoderCache
+from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.processing_utils import Unpack
+from transformers.utils import TransformersKwargs
+
+from .configuration_gtransformer import GTransformerConfig
+from .group_attention import GTransformerAttention, GTransformerGate
+
+
+class GTransformerScaledWordEmbedding(nn.Embedding):
+    """Word embeddings times `embed_scale`, as in mBART."""
+
+    def __init__(self, config: GTransformerConfig):
+        super().__init__(config.vocab_size, config.d_model, config.pad_token_id)
+        self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        return super().forward(input_ids) * self.embed_scale
+
+
+# Row 1 of fairseq's position tables belongs to padding, so the first token has row 2.
+POSITION_OFFSET = 2
+
+
+class GTransformerLearnedPositionalEmbedding(nn.Embedding):
+    """A table of `max_position_embeddings` learned positions."""
+
+    def __init__(self, config: GTransformerConfig):
+        super().__init__(config.max_position_embeddings + POSITION_OFFSET, config.d_model)
+
+    def forward(self, position_ids: Tensor) -> Tensor:
+        return super().forward(position_ids + POSITION_OFFSET)
+
+
+class GTransformerSinusoidalPositionalEmbedding(nn.Module):
+    """Sine and cosine positions (Vaswani et al., 2017), computed as they are needed: there is no longest document."""
+
+    def __init__(self, config: GTransformerConfig):
+        super().__init__()
+        self.half = config.d_model // 2
+
+    def forward(self, position_ids: Tensor) -> Tensor:
+        rate = -math.log(10000) / max(self.half - 1, 1)
+        frequency = torch.exp(torch.arange(self.half, device=position_ids.device, dtype=torch.float32) * rate)
+        angle = (position_ids + POSITION_OFFSET)[..., None] * frequency
+        return torch.cat([angle.sin(), angle.cos()], dim=-1)
+
+
+POSITION_EMBEDDINGS = {
+    "learned": GTransformerLearnedPositionalEmbedding,
+    "sinusoidal": GTransformerSinusoidalPositionalEmbedding,
+}
+
+
+class GTransformerLayer(GradientCheckpointingLayer):
+    """What encoder and decoder layers share: residual connections (pre- or post-norm) and attention of every kind."""
+
+    def __init__(self, config: GTransformerConfig, num_heads: int, ffn_dim: int, layer_idx: int):
+        super().__init__()
+        self.config = config
+        self.num_heads = num_heads
+        self.layer_idx = layer_idx
+        self.attention_types: dict[str, str] = {}
+        self.activation_fn = ACT2FN[config.activation_function]
+        self.fc1 = nn.Linear(config.d_model, ffn_dim)
+        self.fc2 = nn.Linear(ffn_dim, config.d_model)
+        self.final_layer_norm = nn.LayerNorm(config.d_model)
+
+    def add_attention(self, name: str, attention_type: str, is_causal: bool = False):
+        """Create the attention `name` (with mBART's parameter names) and, if combined, its global twin and gate."""
+        self.attention_types[name] = attention_type
+        setattr(self, name, GTransformerAttention(self.config, self.num_heads, is_causal))
+        if attention_type == "combined":
+            setattr(self, f"{name}_global", GTransformerAttention(self.config, self.num_heads, is_causal))
+            setattr(self, f"{name}_gate", GTransformerGate(self.config.d_model))
+        setattr(self, f"{name}_layer_norm", nn.LayerNorm(self.config.d_model))
+
+    def sublayer(self, norm: nn.LayerNorm, function, hidden_states: Tensor) -> Tensor:
+        """One sublayer with its layer norm, dropout and residual connection."""
+        output = function(norm(hidden_states) if self.config.normalize_before else hidden_states)
+        hidden_states = hidden_states + nn.functional.dropout(output, self.config.dropout, self.training)
+        return hidden_states if self.config.normalize_before else norm(hidden_states)
+
+    def attention(
+        self,
+        name: str,
+        hidden_states: Tensor,
+        attention_masks: dict[str, Tensor | None] | None,
+        key_value_states: Tensor | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        **kwargs,
+    ) -> Tensor:
+        """The residual sublayer of attention `name`: group, global or combined, to the layer's own states or to
+        `key_value_states` (cross-attention), with the keys and values of earlier steps from the cache."""
+        attention_type = self.attention_types[name]
+        branches = {attention_type: getattr(self, name)}
+        if attention_type == "combined":
+            branches = {"group": getattr(self, name), "global": getattr(self, f"{name}_global")}
+
+        masks = attention_masks or {}
+
+        def attend(states: Tensor) -> Tensor:
+            keys, values = self.keys_and_values(list(branches.values()), states, key_value_states, past_key_values)
+            outputs = [
+                attention(states, *keys_values, masks[kind], **kwargs)[0]
+                for (kind, attention), *keys_values in zip(
+                    branches.items(), keys.chunk(len(branches), 1), values.chunk(len(branches), 1), strict=True
+                )
+            ]
+            return getattr(self, f"{name}_gate")(*outputs) if attention_type == "combined" else outputs[0]
+
+        return self.sublayer(getattr(self, f"{name}_layer_norm"), attend, hidden_states)
+
+    def keys_and_values(
+        self,
+        branches: list[GTransformerAttention],
+        states: Tensor,
+        key_value_states: Tensor | None,
+        past_key_values: EncoderDecoderCache | None,
+    ) -> tuple[Tensor, Tensor]:
+        """Keys and values of all branches, side by side along the heads: `(B, branches * H, S, K)`."""
+        is_cross = key_value_states is not None
+        if is_cross and past_key_values is not None and past_key_values.is_updated.get(self.layer_idx):
+            cached = past_key_values.cross_attention_cache.layers[self.layer_idx]
+            return cached.keys, cached.values
+        projected = [branch.keys_and_values(key_value_states if is_cross else states) for branch in branches]
+        keys, values = (
+            torch.cat(parts, dim=1) if len(parts) > 1 else parts[0] for parts in zip(*projected, strict=True)
+        )
+        if past_key_values is not None:
+            cache = past_key_values.cross_attention_cache if is_cross else past_key_values.self_attention_cache
+            keys, values = cache.update(keys, values, self.layer_idx)
+            if is_cross:
+                past_key_values.is_updated[self.layer_idx] = True
+        return keys, values
+
+    def feed_forward(self, hidden_states: Tensor) -> Tensor:
+        """The position-wise sublayer."""
+
+        def transform(states: Tensor) -> Tensor:
+            states = self.activation_fn(self.fc1(states))
+            return self.fc2(nn.functional.dropout(states, self.config.activation_dropout, self.training))
+
+        hidden_states = self.sublayer(self.final_layer_norm, transform, hidden_states)
+        if hidden_states.dtype == torch.float16:
+            limit = torch.finfo(hidden_states.dtype).max - 1000
+            hidden_states = hidden_states.clamp(-limit, limit)
+        return hidden_states
+
+
+class GTransformerEncoderLayer(GTransformerLayer):
+    def __init__(self, config: GTransformerConfig, layer_idx: int):
+        super().__init__(config, config.encoder_attention_heads, config.encoder_ffn_dim, layer_idx)
+        self.add_attention("self_attn", config.attention_types("encoder")[layer_idx])
+
+    def forward(
+        self, hidden_states: Tensor, attention_masks: dict[str, Tensor | None], **kwargs: Unpack[TransformersKwargs]
+    ) -> Tensor:
+        hidden_states = self.attention("self_attn", hidden_states, attention_masks, **kwargs)
+        return self.feed_forward(hidden_states)
+
+
+class GTransformerDecoderLayer(GTransformerLayer):
+    def __init__(self, config: GTransformerConfig, layer_idx: int):
+        super().__init__(config, config.decoder_attention_heads, config.decoder_ffn_dim, layer_idx)
+        self.add_attention("self_attn", config.attention_types("decoder")[layer_idx], is_causal=True)
+        self.add_attention("encoder_attn", config.attention_types("cross")[layer_idx])
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_masks: dict[str, Tensor | None],
+        encoder_hidden_states: Tensor | None = None,
+        cross_attention_masks: dict[str, Tensor | None] | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> Tensor:
+        hidden_states = self.attention(
+            "self_attn", hidden_states, attention_masks, past_key_values=past_key_values, **kwargs
+        )
+        if encoder_hidden_states is not None:
+            hidden_states = self.attention(
+                "encoder_attn", hidden_states, cross_attention_masks, encoder_hidden_states, past_key_values, **kwargs
+            )
+        return self.feed_forward(hidden_states)

@@ -1,0 +1,521 @@
+"""G-Transformer (Bao et al., ACL 2021): an encoder-decoder Transformer whose attention knows the sentence borders."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers import initialization as init
+from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from transformers.generation import GenerationMixin
+from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    BaseModelOutputWithPastAndCrossAttentions,
+    Seq2SeqLMOutput,
+    Seq2SeqModelOutput,
+)
+from transformers.processing_utils import Unpack
+from transformers.utils import TransformersKwargs, can_return_tuple
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import OutputRecorder, capture_outputs
+
+from .configuration_gtransformer import GTransformerConfig
+from .generation_gtransformer import GTransformerGenerationMixin
+from .group_attention import GTransformerAttention, group_mask
+from .group_tags import group_tags as compute_group_tags
+from .layers_gtransformer import (
+    POSITION_EMBEDDINGS,
+    GTransformerDecoderLayer,
+    GTransformerEncoderLayer,
+    GTransformerScaledWordEmbedding,
+)
+
+
+@dataclass
+class GTransformerEncoderOutput(BaseModelOutput):
+    """Encoder states together with the group tags `(B, S)` of their tokens, which cross-attention needs."""
+
+    group_tags: torch.LongTensor | None = None
+
+
+class GTransformerPreTrainedModel(PreTrainedModel):
+    config: GTransformerConfig
+    base_model_prefix = "model"
+    supports_gradient_checkpointing = True
+    _no_split_modules = ["GTransformerEncoderLayer", "GTransformerDecoderLayer"]
+    _supports_sdpa = True
+    _can_compile_fullgraph = True
+
+    def _init_weights(self, module: nn.Module):
+        """mBART's normal initialisation, or with `init_std=None` the Xavier one of the paper's base models."""
+        if self.config.init_std is None and isinstance(module, nn.Embedding):
+            init.normal_(module.weight, std=module.embedding_dim**-0.5)
+            if module.padding_idx is not None and not getattr(module.weight, "_is_hf_initialized", False):
+                init.zeros_(module.weight[module.padding_idx])
+        elif self.config.init_std is None and isinstance(module, nn.Linear):
+            self._init_linear_as_base(module)
+        else:
+            super()._init_weights(module)
+        if isinstance(module, GTransformerForConditionalGeneration):
+            init.zeros_(module.final_logits_bias)
+
+    @staticmethod
+    def _init_linear_as_base(module: nn.Linear):
+        bound = module.in_features**-0.5
+        gain = getattr(module, "xavier_gain", None)
+        if gain is None:
+            init.uniform_(module.weight, -bound, bound)
+        else:
+            init.xavier_uniform_(module.weight, gain=gain)
+        if module.bias is not None:
+            if gain == 1.0:
+                init.zeros_(module.bias)
+            else:
+                init.uniform_(module.bias, -bound, bound)
+
+    @property
+    def dummy_inputs(self):
+        ids = torch.tensor([[0, 6, 10, 2, 0, 4, 2], [0, 8, 12, 2, 1, 1, 1]], device=self.device)
+        return {"input_ids": ids, "attention_mask": ids.ne(1).long(), "decoder_input_ids": ids}
+
+
+class GTransformerStack(GTransformerPreTrainedModel):
+    """What encoder and decoder share: the embeddings and the masks of the attention kinds their layers use."""
+
+    def __init__(self, config: GTransformerConfig):
+        super().__init__(config)
+        self.embed_tokens = GTransformerScaledWordEmbedding(config)
+        self.embed_positions = POSITION_EMBEDDINGS[config.position_embedding_type](config)
+        if config.layernorm_embedding:
+            self.layernorm_embedding = nn.LayerNorm(config.d_model)
+        if config.normalize_before:
+            self.layer_norm = nn.LayerNorm(config.d_model)
+        self.gradient_checkpointing = False
+
+    def read_group_tags(
+        self, input_ids: Tensor | None, inputs_embeds: Tensor, attention_mask: Tensor | None
+    ) -> Tensor:
+        """Group tags `(B, T)` of the ids; embeddings do not show the sentences, so without ids there are none."""
+        if input_ids is None:
+            return torch.zeros(inputs_embeds.shape[:2], dtype=torch.long, device=inputs_embeds.device)
+        if not isinstance(attention_mask, Tensor) or attention_mask.shape != input_ids.shape:
+            attention_mask = None
+        return compute_group_tags(input_ids, self.config.bos_token_id, self.config.eos_token_id, attention_mask)
+
+    def embed(self, inputs_embeds: Tensor, attention_mask: Tensor | None, past_length) -> Tensor:
+        """Add positions, which count the real tokens of the document, and normalise; `(B, T, D)`."""
+        length = inputs_embeds.shape[1]
+        if isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
+            position_ids = (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)[:, -length:]
+        else:
+            position_ids = torch.arange(length, device=inputs_embeds.device)[None] + past_length
+        if isinstance(past_length, int):
+            self.check_length(past_length + length)
+        hidden_states = inputs_embeds + self.embed_positions(position_ids).to(inputs_embeds)
+        if self.config.layernorm_embedding:
+            hidden_states = self.layernorm_embedding(hidden_states)
+        return nn.functional.dropout(hidden_states, self.config.dropout, self.training)
+
+    def check_length(self, length: int):
+        if self.config.position_embedding_type == "learned" and length > self.config.max_position_embeddings:
+            raise ValueError(
+                f"{length} tokens, but the model has learned {self.config.max_position_embeddings} positions: split "
+                "the document at sentence borders (the document-translation pipeline does it)."
+            )
+
+    def finish(self, hidden_states: Tensor) -> Tensor:
+        return self.layer_norm(hidden_states) if self.config.normalize_before else hidden_states
+
+
+def attention_masks(attention_types: list[str], create_mask, skip: str, attention_mask, query_tags, key_tags) -> dict:
+    """One mask per attention kind in use: that of Transformers, and the same restricted to the groups.
+
+    Args:
+        attention_types: the attention kind of every layer.
+        create_mask: makes the mask of the whole document; may return None for "nothing is masked".
+        skip: the argument of `create_mask` that forbids this None.
+        attention_mask: what the caller gave. Masks that are ready, one `(B, 1, T, S)` tensor for all attention kinds
+            or a dictionary with one for each, are used as they are.
+        query_tags, key_tags: group tags `(B, T)` and `(B, S)`.
+    """
+    if isinstance(attention_mask, dict):
+        return attention_mask
+    if attention_mask is not None and attention_mask.dim() == 4:
+        return {"group": attention_mask, "global": attention_mask}
+    masks = {}
+    if set(attention_types) != {"group"}:
+        masks["global"] = create_mask()
+    if set(attention_types) != {"global"}:
+        masks["group"] = group_mask(create_mask(**{skip: False}), query_tags, key_tags)
+    return masks
+
+
+class GTransformerEncoder(GTransformerStack):
+    """A stack of `encoder_layers` self-attention layers over the source document."""
+
+    _can_record_outputs = {
+        "hidden_states": GTransformerEncoderLayer,
+        "attentions": OutputRecorder(GTransformerAttention, index=1, layer_name="self_attn"),
+    }
+
+    def __init__(self, config: GTransformerConfig):
+        super().__init__(config)
+        self.layers = nn.ModuleList([GTransformerEncoderLayer(config, i) for i in range(config.encoder_layers)])
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        group_tags: torch.LongTensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> tuple | GTransformerEncoderOutput:
+        """Encode source documents `(B, S)`; `group_tags` replaces the tags read off the ids."""
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("Give exactly one of input_ids and inputs_embeds.")
+        if inputs_embeds is None:
+            inputs_embeds = self.embed_tokens(input_ids)
+        if group_tags is None:
+            group_tags = self.read_group_tags(input_ids, inputs_embeds, attention_mask)
+
+        masks = attention_masks(
+            self.config.attention_types("encoder"),
+            lambda **skip: create_bidirectional_mask(self.config, inputs_embeds, attention_mask, **skip),
+            "allow_is_bidirectional_skip",
+            attention_mask,
+            query_tags=group_tags,
+            key_tags=group_tags,
+        )
+        hidden_states = self.embed(inputs_embeds, attention_mask, 0)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, masks, **kwargs)
+        return GTransformerEncoderOutput(last_hidden_state=self.finish(hidden_states), group_tags=group_tags)
+
+
+class GTransformerDecoder(GTransformerStack):
+    """A stack of `decoder_layers` layers with causal self-attention and cross-attention to the source document."""
+
+    _can_record_outputs = {
+        "hidden_states": GTransformerDecoderLayer,
+        "attentions": OutputRecorder(GTransformerAttention, index=1, layer_name="self_attn"),
+        "cross_attentions": OutputRecorder(GTransformerAttention, index=1, layer_name="encoder_attn"),
+    }
+
+    def __init__(self, config: GTransformerConfig):
+        super().__init__(config)
+        self.layers = nn.ModuleList([GTransformerDecoderLayer(config, i) for i in range(config.decoder_layers)])
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: Tensor | dict[str, Tensor] | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        use_cache: bool | None = None,
+        group_tags: torch.LongTensor | None = None,
+        encoder_group_tags: torch.LongTensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> tuple | BaseModelOutputWithPastAndCrossAttentions:
+        """Decode target tokens `(B, T)` after those in the cache. `group_tags` belong to the new tokens or to all, the
+        cached ones included; `encoder_group_tags` `(B, S)` to the source (`None`: the source has no sentences)."""
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("Give exactly one of decoder_input_ids and decoder_inputs_embeds.")
+        if inputs_embeds is None:
+            inputs_embeds = self.embed_tokens(input_ids)
+        past_key_values = self.prepare_cache(past_key_values, use_cache)
+        past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
+        if group_tags is None:
+            seen_ids = self.seen_input_ids(input_ids, past_key_values, past_length)
+            group_tags = self.read_group_tags(seen_ids, inputs_embeds, attention_mask)
+        query_tags = group_tags[:, -inputs_embeds.shape[1] :]
+
+        masks = attention_masks(
+            self.config.attention_types("decoder"),
+            lambda **skip: create_causal_mask(
+                self.config,
+                inputs_embeds,
+                attention_mask,
+                past_key_values.self_attention_cache if past_key_values is not None else None,
+                **skip,
+            ),
+            "allow_is_causal_skip",
+            attention_mask,
+            query_tags,
+            key_tags=group_tags,
+        )
+        cross_masks = None
+        if encoder_hidden_states is not None:
+            cross_masks = attention_masks(
+                self.config.attention_types("cross"),
+                lambda **skip: create_bidirectional_mask(
+                    self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states, **skip
+                ),
+                "allow_is_bidirectional_skip",
+                encoder_attention_mask,
+                *self.cross_tags(query_tags, encoder_group_tags, encoder_hidden_states),
+            )
+        hidden_states = self.embed(inputs_embeds, attention_mask, past_length)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, masks, encoder_hidden_states, cross_masks, past_key_values, **kwargs)
+        return BaseModelOutputWithPastAndCrossAttentions(
+            last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
+        )
+
+    def prepare_cache(self, past_key_values: Cache | None, use_cache: bool | None) -> EncoderDecoderCache | None:
+        if past_key_values is None and not use_cache:
+            return None
+        if isinstance(past_key_values, EncoderDecoderCache):
+            return past_key_values
+        self_attention_cache = DynamicCache(config=self.config) if past_key_values is None else past_key_values
+        return EncoderDecoderCache(self_attention_cache, DynamicCache(config=self.config))
+
+    def seen_input_ids(self, input_ids: Tensor | None, past_key_values: Cache | None, past_length) -> Tensor | None:
+        """The ids of the cached tokens and the new ones, which together determine the tags; kept with the cache."""
+        if past_key_values is None or input_ids is None:
+            return input_ids
+        seen = getattr(past_key_values, "seen_input_ids", None)
+        if isinstance(past_length, int) and past_length != (0 if seen is None else seen.shape[1]):
+            raise ValueError(
+                "The sentences of the cached tokens are unknown: pass decoder_group_tags for these and the new tokens."
+            )
+        past_key_values.seen_input_ids = input_ids if seen is None else torch.cat([seen, input_ids], dim=1)
+        return past_key_values.seen_input_ids
+
+    @staticmethod
+    def cross_tags(
+        query_tags: Tensor, key_tags: Tensor | None, encoder_hidden_states: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Tags for cross-attention: a source in which no sentences are marked is open to every query."""
+        if key_tags is None:
+            key_tags = query_tags.new_zeros(encoder_hidden_states.shape[:2])
+        return query_tags * (key_tags.amax(dim=1, keepdim=True) > 0), key_tags
+
+
+class GTransformerModel(GTransformerPreTrainedModel):
+    """Encoder and decoder without an output layer."""
+
+    _tied_weights_keys = {
+        "decoder.embed_tokens.weight": "shared.weight",
+        "encoder.embed_tokens.weight": "shared.weight",
+    }
+
+    def __init__(self, config: GTransformerConfig):
+        super().__init__(config)
+        self.shared = GTransformerScaledWordEmbedding(config)
+        self.encoder = GTransformerEncoder(config)
+        self.decoder = GTransformerDecoder(config)
+        self.post_init()
+
+    def get_input_embeddings(self):
+        return self.shared
+
+    def set_input_embeddings(self, value):
+        self.shared = value
+        self.encoder.embed_tokens = value
+        self.decoder.embed_tokens = value
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_attention_mask: Tensor | dict[str, Tensor] | None = None,
+        encoder_outputs: GTransformerEncoderOutput | BaseModelOutput | tuple | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        group_tags: torch.LongTensor | None = None,
+        decoder_group_tags: torch.LongTensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> Seq2SeqModelOutput:
+        r"""
+        Args:
+            input_ids: source documents `<s> w w </s> <s> w </s>`, `(B, S)`.
+            attention_mask: 1 for source tokens, 0 for padding, `(B, S)`.
+            decoder_input_ids: target prefixes in the same format, `(B, T)`.
+            decoder_attention_mask: the same for the target, cached tokens included; or ready masks `(B, 1, T, S)`.
+            encoder_outputs: what the encoder returned for the source, to save running it again.
+            group_tags: tags of the source tokens, `(B, S)`; read off `input_ids` unless given.
+            decoder_group_tags: tags of the target tokens, `(B, T)` or with the cached ones before them; read off
+                `decoder_input_ids` unless given.
+
+        Raises:
+            ValueError: no decoder input, or more tokens than learned positions.
+        """
+        if decoder_input_ids is None and decoder_inputs_embeds is None:
+            raise ValueError("The decoder has no input: give decoder_input_ids, decoder_inputs_embeds or labels.")
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                inputs_embeds=inputs_embeds,
+                group_tags=group_tags,
+                **kwargs,
+            )
+        elif isinstance(encoder_outputs, tuple):
+            encoder_outputs = BaseModelOutput(*encoder_outputs)
+        if group_tags is None:
+            group_tags = getattr(encoder_outputs, "group_tags", None)
+        if group_tags is None and input_ids is not None:
+            group_tags = self.encoder.read_group_tags(input_ids, encoder_outputs[0], attention_mask)
+
+        decoder_outputs = self.decoder(
+            input_ids=decoder_input_ids,
+            attention_mask=decoder_attention_mask,
+            encoder_hidden_states=encoder_outputs[0],
+            encoder_attention_mask=attention_mask,
+            past_key_values=past_key_values,
+            inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            group_tags=decoder_group_tags,
+            encoder_group_tags=group_tags,
+            **kwargs,
+        )
+        return Seq2SeqModelOutput(
+            last_hidden_state=decoder_outputs.last_hidden_state,
+            past_key_values=decoder_outputs.past_key_values,
+            decoder_hidden_states=decoder_outputs.hidden_states,
+            decoder_attentions=decoder_outputs.attentions,
+            cross_attentions=decoder_outputs.cross_attentions,
+            encoder_last_hidden_state=encoder_outputs.last_hidden_state,
+            encoder_hidden_states=encoder_outputs.hidden_states,
+            encoder_attentions=encoder_outputs.attentions,
+        )
+
+
+class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransformerGenerationMixin, GenerationMixin):
+    """G-Transformer with an output layer, for translating documents.
+
+    `from_pretrained` of a plain mBART (or BART) checkpoint works without conversion: the pretrained attention becomes
+    the group attention, and only the global attention and the gates are fresh.
+    """
+
+    _keys_to_ignore_on_load_missing = ["final_logits_bias"]
+    _tied_weights_keys = {"lm_head.weight": "model.shared.weight"}
+
+    def __init__(self, config: GTransformerConfig):
+        super().__init__(config)
+        self.model = GTransformerModel(config)
+        self.register_buffer("final_logits_bias", torch.zeros(1, config.vocab_size))
+        self.lm_head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.generation_config = self.document_generation_config(self.generation_config)
+        self.post_init()
+
+    def resize_token_embeddings(self, new_num_tokens=None, pad_to_multiple_of=None, mean_resizing=True):
+        embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        added = embeddings.num_embeddings - self.final_logits_bias.shape[-1]
+        self.register_buffer("final_logits_bias", nn.functional.pad(self.final_logits_bias, (0, added)))
+        return embeddings
+
+    def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
+        """Decoder input of labels `(B, T)`: `<s>`, then the labels but the last; -100 becomes padding."""
+        decoder_input_ids = nn.functional.pad(labels, (1, -1), value=self.config.decoder_start_token_id)
+        return decoder_input_ids.masked_fill(decoder_input_ids == -100, self.config.pad_token_id)
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_attention_mask: Tensor | dict[str, Tensor] | None = None,
+        encoder_outputs: GTransformerEncoderOutput | BaseModelOutput | tuple | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        group_tags: torch.LongTensor | None = None,
+        decoder_group_tags: torch.LongTensor | None = None,
+        labels: torch.LongTensor | None = None,
+        label_smoothing: float = 0.0,
+        num_items_in_batch: Tensor | int | None = None,
+        use_cache: bool | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> Seq2SeqLMOutput:
+        r"""
+        Args:
+            labels: target documents `w w </s> <s> w </s> [end of document]`, `(B, T)`, -100 where there is no loss.
+                They also make the decoder input, unless that is given.
+            label_smoothing: share of the target probability that is spread over the vocabulary (the paper: 0.1, 0.2).
+            num_items_in_batch: number of labels over which the loss is averaged; those of this call unless given.
+
+        The other arguments are those of [`GTransformerModel`].
+
+        Returns:
+            `Seq2SeqLMOutput` with `logits` `(B, T, vocab_size)` and, given labels, `loss` in nats per label.
+
+        Example:
+
+        ```python
+        >>> import torch
+        >>> from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
+
+        >>> config = GTransformerConfig(
+        ...     vocab_size=32, d_model=16, encoder_layers=2, decoder_layers=2, encoder_ffn_dim=16, decoder_ffn_dim=16,
+        ...     encoder_attention_heads=2, decoder_attention_heads=2,
+        ... )
+        >>> model = GTransformerForConditionalGeneration(config)
+        >>> source = torch.tensor([[0, 5, 6, 2, 0, 7, 2]])  # two sentences
+        >>> labels = torch.tensor([[8, 2, 0, 9, 9, 2, 31]])  # 31 ends the document
+        >>> model(input_ids=source, labels=labels).logits.shape
+        torch.Size([1, 7, 32])
+        ```"""
+        if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
+            decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            encoder_outputs=encoder_outputs,
+            past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds,
+            decoder_inputs_embeds=decoder_inputs_embeds,
+            group_tags=group_tags,
+            decoder_group_tags=decoder_group_tags,
+            use_cache=use_cache if labels is None else False,
+            **kwargs,
+        )
+        logits = self.lm_head(outputs.last_hidden_state) + self.final_logits_bias
+        loss = None
+        if labels is not None:
+            loss = document_loss(logits, labels, label_smoothing, num_items_in_batch)
+        return Seq2SeqLMOutput(
+            loss=loss,
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            decoder_hidden_states=outputs.decoder_hidden_states,
+            decoder_attentions=outputs.decoder_attentions,
+            cross_attentions=outputs.cross_attentions,
+            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
+            encoder_hidden_states=outputs.encoder_hidden_states,
+            encoder_attentions=outputs.encoder_attentions,
+        )
+
+
+def document_loss(
+    logits: Tensor, labels: Tensor, label_smoothing: float = 0.0, num_items_in_batch: Tensor | int | None = None
+) -> Tensor:
+    """Label-smoothed cross-entropy, (1 - e) * nll + e / V * sum over the vocabulary of -log p, in nats, averaged over
+    the labels that are not -100 or over `num_items_in_batch`. Logits `(B, T, V)`, labels `(B, T)`."""
+    total = nn.functional.cross_entropy(
+        logits.flatten(0, 1).float(), labels.flatten(), reduction="sum", label_smoothing=label_smoothing
+    )
+    return total / (num_items_in_batch if num_items_in_batch is not None else (labels != -100).sum().clamp(min=1))
+
+
+__all__ = [
+    "GTransformerForConditionalGeneration",
+    "GTransformerModel",
+    "GTransformerPreTrainedModel",
+]
