@@ -3,6 +3,7 @@
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 
+
 ATTENTION_TYPES = ("group", "global", "combined")
 POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal")
 
@@ -33,8 +34,8 @@ class GTransformerConfig(PreTrainedConfig):
     The other fields are those of [`MBartConfig`]. A plain mBART or BART `config.json` is understood as it is.
 
     Raises:
-        `StrictDataclassClassValidationError` (a `ValueError`): an unknown attention kind, a list that does not fit the
-        number of layers, or a width that does not fit the heads.
+        `ValueError` or huggingface_hub's `StrictDataclassError`: an unknown attention kind, a list or number that does
+        not fit the layers, or a width that does not fit the heads.
 
     Example:
 
@@ -137,8 +138,19 @@ class GTransformerConfig(PreTrainedConfig):
             if self.d_model % heads:
                 raise ValueError(f"d_model={self.d_model} is not divisible by {heads} attention heads.")
 
+    @classmethod
+    def from_dict(cls, config_dict, **kwargs):
+        """As in Transformers, but layers and attention kinds among the overrides count before the lists are filled."""
+        overrides = {name: kwargs.pop(name) for name in list(kwargs) if name.endswith(("_layers", "_attention_types"))}
+        config_dict = config_dict | overrides
+        for stack in ("encoder", "decoder", "cross"):
+            names = {f"{stack}_attention_types", f"{stack}_global_layers"}
+            if len(given := names & overrides.keys()) == 1:
+                config_dict[(names - given).pop()] = None
+        return super().from_dict(config_dict, **kwargs)
+
     def to_dict(self):
-        """As in Transformers, without the lists that a `*_global_layers` fills: so that number can still be changed."""
+        """As in Transformers, without the lists that a `*_global_layers` fills: that number can still be changed."""
         output = super().to_dict()
         for stack in self._stacks():
             if output.get(f"{stack}_global_layers") is not None:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from .configuration_gtransformer import GTransformerConfig
 
+
 # The authors call the group attention "local"; its pretrained half keeps mBART's name here.
 RENAMED = [
     (r"^(encoder|decoder)\.", r"model.\1."),

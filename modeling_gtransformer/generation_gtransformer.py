@@ -15,6 +15,7 @@ from transformers.utils import logging
 from .group_attention import group_mask
 from .group_tags import group_tags, sentence_lengths
 
+
 logger = logging.get_logger(__name__)
 
 # Decoding settings of the paper's experiments; words of a target sentence: at most a * (words of the source) + b.

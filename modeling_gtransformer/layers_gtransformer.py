@@ -53,7 +53,7 @@ class GTransformerSinusoidalPositionalEmbedding(nn.Module):
         return torch.cat([angle.sin(), angle.cos()], dim=-1)
 
 
-POSITION_EMBEDDINGS = {
+POSITION_EMBEDDINGS: dict[str, type[nn.Module]] = {
     "learned": GTransformerLearnedPositionalEmbedding,
     "sinusoidal": GTransformerSinusoidalPositionalEmbedding,
 }

@@ -9,8 +9,8 @@ from .segmentation import segment, sentence_cost
 
 class DocumentTranslationPipeline(Pipeline):
     """
-    Translates documents, aligned sentence by sentence, whatever their length: a document of `max_tokens` tokens or more
-    is cut at sentence borders into instances that are translated separately.
+    Translates documents of any length, aligned sentence by sentence: a document of `max_tokens` tokens or more is cut
+    at sentence borders into instances that are translated separately.
 
     Inputs are a document as a list of sentences or as text with one sentence per line, or a list of documents (lists
     of sentences). A blank sentence stays blank. Each document gives a dictionary:
@@ -42,7 +42,7 @@ class DocumentTranslationPipeline(Pipeline):
         return super().__call__(documents, **kwargs)
 
     def preprocess(self, document: str | list[str], max_tokens: int = 512) -> dict[str, Any]:
-        sentences = document.splitlines() if isinstance(document, str) else list(document)
+        sentences = document.replace("\r\n", "\n").split("\n") if isinstance(document, str) else list(document)
         texts = [sentence for sentence in sentences if sentence.strip()]
         encoded = self.processor.encode_sentences(texts)
         instances = [encoded[part] for part in segment([sentence_cost(len(ids)) for ids in encoded], max_tokens)]

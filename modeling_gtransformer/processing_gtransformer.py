@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -16,8 +17,8 @@ class GTransformerProcessor(ProcessorMixin):
     Turns documents (lists of sentences) into model inputs around any Transformers tokenizer, and generated ids back
     into one string per source sentence.
 
-    Text that looks like a structural token (`</s>`, `<s>`, a language code) is tokenized as text, so that the number of
-    groups is the number of sentences whatever the document contains.
+    Text that looks like a structural token (`</s>`, `<s>`, a language code) is tokenized as text, so that the number
+    of groups is the number of sentences whatever the document contains.
 
     Args:
         tokenizer: has `<s>`, `</s>`, padding and mask tokens, and the target language code in its vocabulary.
@@ -43,7 +44,7 @@ class GTransformerProcessor(ProcessorMixin):
         tokenizer: PreTrainedTokenizerBase,
         src_lang: str | None = None,
         tgt_lang: str | None = None,
-        normalization: str | None = "NFKC",
+        normalization: Literal["NFC", "NFD", "NFKC", "NFKD"] | None = "NFKC",
         **kwargs,
     ):
         super().__init__(tokenizer, **kwargs)
@@ -194,7 +195,7 @@ class GTransformerProcessor(ProcessorMixin):
     def _batch(documents: list) -> list[list[str]]:
         if isinstance(documents, str):
             raise ValueError(
-                "A document is a list of sentences, not a string: use text.splitlines(), or the pipeline."
+                "A document is a list of sentences, not a string: split it into lines, or use the pipeline."
             )
         batch = [documents] if documents and isinstance(documents[0], str) else documents
         if not batch or not all(batch):
@@ -207,7 +208,7 @@ class GTransformerProcessor(ProcessorMixin):
             longest = max(map(len, sentences)) + 2
             advice = "split that sentence" if longest > max_length else "split the document at sentence borders"
             raise ValueError(
-                f"A document has {len(ids)} tokens, its longest sentence {longest}; at most {max_length} fit: {advice}."
+                f"A document has {len(ids)} tokens, its longest sentence {longest}; at most {max_length}: {advice}."
             )
         return ids
 

@@ -2,14 +2,70 @@
 
 import os
 
+
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pytest
 import torch
+from transformers import MBartTokenizer
+
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
+
+
+BOS, PAD, EOS, END_OF_DOCUMENT = 0, 1, 2, 49
+TINY = {
+    "vocab_size": 50,
+    "d_model": 16,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "max_position_embeddings": 128,
+    "scale_embedding": True,
+}
 
 
 @pytest.fixture(autouse=True)
 def _reproducible():
     torch.manual_seed(0)
     torch.set_num_threads(1)
+
+
+@pytest.fixture
+def tiny_model():
+    """Makes a model with random weights that are large enough to matter; `END_OF_DOCUMENT` ends its documents."""
+
+    def make(**config):
+        model = GTransformerForConditionalGeneration(GTransformerConfig(**(TINY | config))).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter) * 0.15)
+        model.generation_config.eos_token_id = END_OF_DOCUMENT
+        return model
+
+    return make
+
+
+@pytest.fixture
+def documents():
+    """A batch of two documents, of three sentences and of one, padded on the right."""
+    input_ids = torch.tensor([[0, 5, 6, 2, 0, 7, 2, 0, 9, 10, 11, 2], [0, 8, 6, 2, 1, 1, 1, 1, 1, 1, 1, 1]])
+    return {"input_ids": input_ids, "attention_mask": input_ids.ne(PAD).long()}
+
+
+@pytest.fixture(scope="session")
+def mbart_tokenizer():
+    """An mBART tokenizer of a few words and all lower-case letters; the real one differs by its vocabulary only."""
+    words = ["▁the", "▁cat", "▁sleeps", "▁it", "▁is", "▁old", "▁die", "▁katze", "▁schläft", "▁sie", "▁ist", "▁alt"]
+    letters = ["▁", *"abcdefghijklmnopqrstuvwxyzäöüß.,</>_DEX-"]
+    specials = [(token, 0.0) for token in ("<s>", "<pad>", "</s>", "<unk>")]
+    vocab = specials + [(piece, -1.0 - len(piece) ** -1 - i / 99) for i, piece in enumerate(words + letters)]
+    return MBartTokenizer(vocab=vocab, src_lang="en_XX", tgt_lang="de_DE", model_max_length=128)
+
+
+@pytest.fixture
+def processor(mbart_tokenizer):
+    return GTransformerProcessor(mbart_tokenizer)

@@ -11,6 +11,7 @@ from modeling_gtransformer import GTransformerForConditionalGeneration
 from modeling_gtransformer.convert_fairseq import config_from_fairseq, rename, state_dict_from_fairseq
 from modeling_gtransformer.group_tags import group_tags
 
+
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "fairseq"
 CONFIGS = ["postnorm_sin_k2", "postnorm_sin_k0", "mbart_prenorm_learned_k2"]
 BATCHES = ["valid_ragged", "train_noise_ragged", "single_nopad"]

@@ -1,0 +1,61 @@
+import copy
+
+import pytest
+from huggingface_hub.errors import StrictDataclassError
+from transformers import AutoConfig, MBartConfig
+
+from modeling_gtransformer import GTransformerConfig
+
+
+def test_attention_types_are_filled_from_the_number_of_global_layers():
+    config = GTransformerConfig(encoder_layers=3, decoder_layers=4, decoder_global_layers=0, cross_global_layers=1)
+    assert config.encoder_attention_types == ["group", "combined", "combined"]
+    assert config.decoder_attention_types == ["group"] * 4
+    assert config.cross_attention_types == ["group"] * 3 + ["combined"]
+
+
+def test_round_trip_keeps_lists_and_lets_numbers_be_changed(tmp_path):
+    lists = {f"{stack}_attention_types": ["global", "group"] for stack in ("encoder", "decoder", "cross")}
+    for given in (lists, {"decoder_global_layers": 1}):
+        config = GTransformerConfig(encoder_layers=2, decoder_layers=2, **given)
+        config.save_pretrained(tmp_path)
+        loaded = AutoConfig.from_pretrained(tmp_path)
+        assert isinstance(loaded, GTransformerConfig)
+        assert loaded.to_diff_dict() == config.to_diff_dict() == copy.deepcopy(config).to_diff_dict()
+        for stack in ("encoder", "decoder", "cross"):
+            assert loaded.attention_types(stack) == config.attention_types(stack)
+    changed = GTransformerConfig.from_pretrained(tmp_path, decoder_global_layers=0)
+    assert changed.decoder_attention_types == ["group", "group"]
+    changed = GTransformerConfig.from_pretrained(
+        tmp_path, cross_attention_types=["global"] * 2, cross_global_layers=None
+    )
+    assert changed.cross_attention_types == ["global", "global"]
+
+
+HEADS_OF_5 = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"encoder_attention_types": ["group"]},
+        {"encoder_attention_types": ["group"] * 11 + ["local"]},
+        {"encoder_attention_types": ["group"] * 12, "encoder_global_layers": 2},
+        {"cross_global_layers": 13},
+        {"d_model": 1000},
+        {"position_embedding_type": "rotary"},
+        {"d_model": 15, "position_embedding_type": "sinusoidal"} | HEADS_OF_5,
+    ],
+    ids=lambda wrong: "-".join(wrong),
+)
+def test_impossible_settings_are_refused(wrong):
+    with pytest.raises((ValueError, StrictDataclassError)):
+        GTransformerConfig(**wrong)
+
+
+def test_plain_checkpoints_are_understood():
+    mbart = MBartConfig(scale_embedding=True, decoder_start_token_id=250020).to_dict()
+    config = GTransformerConfig.from_dict(mbart)
+    assert config.model_type == "gtransformer"
+    assert (config.decoder_start_token_id, config.normalize_before, config.scale_embedding) == (0, True, True)
+    assert not GTransformerConfig.from_dict({"model_type": "bart"}).normalize_before

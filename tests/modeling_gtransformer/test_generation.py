@@ -1,0 +1,171 @@
+import pytest
+import torch
+from conftest import BOS, END_OF_DOCUMENT, EOS, PAD
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import GenerationConfig
+
+from modeling_gtransformer import GroupTagLogitsProcessor
+
+
+def words_per_sentence(row):
+    """Checks that a generated row is a document and counts the words of its sentences."""
+    row = [token for token in row.tolist() if token != PAD]
+    assert row[0] == BOS and row[-2:] == [EOS, END_OF_DOCUMENT]
+    counts = []
+    for token in row[:-1]:
+        if token == BOS:
+            counts.append(0)
+        elif token != EOS:
+            counts[-1] += 1
+    assert row.count(BOS) == row.count(EOS) == len(counts) and row.count(END_OF_DOCUMENT) == 1
+    return counts
+
+
+SEARCHES = [
+    {},
+    {"use_cache": False},
+    {"num_beams": 4},
+    {"num_beams": 4, "num_return_sequences": 3, "early_stopping": True},
+    {"do_sample": True, "num_return_sequences": 5},
+    {"do_sample": True, "top_k": 2, "temperature": 0.3},
+    {"num_beams": 2, "do_sample": True, "top_p": 0.2},
+    {"cache_implementation": "static"},
+    {"prompt_lookup_num_tokens": 2},
+    {"no_repeat_ngram_size": 2, "repetition_penalty": 1.5},
+]
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: "-".join(search) or "greedy")
+def test_one_target_sentence_per_source_sentence(tiny_model, documents, search):
+    if "prompt_lookup_num_tokens" in search:
+        documents = {name: tensor[:1] for name, tensor in documents.items()}
+    outputs = tiny_model().generate(**documents, **search)
+    returned = search.get("num_return_sequences", 1)
+    sentences = [3] * returned + [1] * returned
+    for row, expected in zip(outputs, sentences[: len(outputs)], strict=True):
+        counts = words_per_sentence(row)
+        assert len(counts) == expected
+        limits = [int(1.2 * n + 10) for n in ([2, 1, 3] if expected == 3 else [2])]
+        assert all(1 <= count <= limit for count, limit in zip(counts, limits, strict=True))
+
+
+@pytest.mark.parametrize("search", [{}, {"num_beams": 3}], ids=["greedy", "beams"])
+def test_caches_and_batches_do_not_change_the_output(tiny_model, documents, search):
+    model = tiny_model()
+    expected = model.generate(**documents, use_cache=False, **search)
+    for change in ({}, {"cache_implementation": "static"}):
+        assert model.generate(**documents, **search, **change).equal(expected)
+    for row in range(2):
+        real = documents["attention_mask"][row].bool()
+        alone = model.generate(documents["input_ids"][row, real][None], **search)[0]
+        assert alone.equal(expected[row, : len(alone)]) and (expected[row, len(alone) :] == PAD).all()
+
+
+def test_limits_per_sentence(tiny_model, documents):
+    model = tiny_model()
+    limits = {"max_length_a": 2.0, "max_length_b": 1, "min_length": 3}
+    for row in model.generate(**documents, do_sample=True, **limits):
+        assert all(3 <= count <= 7 for count in words_per_sentence(row))
+    assert words_per_sentence(model.generate(**documents, max_length_a=0, max_length_b=1)[0]) == [1, 1, 1]
+    # A config without the document's fields takes them from the model's.
+    model.generation_config.max_length_a, model.generation_config.max_length_b = 0, 2
+    for row in model.generate(**documents, generation_config=GenerationConfig(do_sample=True)):
+        assert max(words_per_sentence(row)) <= 2
+
+
+def test_short_maximum_still_gives_every_sentence(tiny_model, documents):
+    model = tiny_model()
+    for new_tokens in (9, 12, 15):
+        outputs = model.generate(**documents, max_new_tokens=new_tokens)
+        assert outputs.shape[1] <= new_tokens + 1
+        assert len(words_per_sentence(outputs[0])) == 3
+    with pytest.raises(ValueError, match="needs at least 10 tokens"):
+        model.generate(**documents, max_new_tokens=8)
+
+
+def test_forced_prefix_is_continued(tiny_model, documents):
+    """A prefix of finished and open sentences, as a long document's next window has it."""
+    model = tiny_model()
+    whole = model.generate(**documents)
+    for length in (3, whole[0].tolist().index(EOS) + 1, whole.shape[1] - 2):
+        prefix = whole[:1, :length]
+        ids = {name: tensor[:1] for name, tensor in documents.items()}
+        assert model.generate(**ids, decoder_input_ids=prefix).equal(whole[:1])
+
+
+def test_forced_tokens_score_zero_and_free_ones_keep_their_score(tiny_model, documents):
+    model = tiny_model()
+    output = model.generate(**documents, num_beams=3, return_dict_in_generate=True, output_scores=True)
+    for row, score in zip(output.sequences, output.sequences_scores, strict=True):
+        real = row[row != PAD]
+        index = int((output.sequences == row).all(1).nonzero()[0])
+        source = {name: tensor[index : index + 1] for name, tensor in documents.items()}
+        log_p = model(**source, decoder_input_ids=real[None, :-1]).logits.log_softmax(-1)[0]
+        free = [
+            log_p[position, token].item()
+            for position, token in enumerate(real[1:])
+            if token not in (BOS, END_OF_DOCUMENT) and not (token == EOS and at_limit(real, position))
+        ]
+        assert sum(free) / (len(real) - 1) == pytest.approx(score.item(), abs=1e-4)
+
+
+def at_limit(row, position):
+    """Whether the sentence at `position` has used up its words: 13 at most for 2 to 3 source words."""
+    start = int((row[: position + 1] == BOS).nonzero()[-1])
+    sentence = int((row[: position + 1] == BOS).sum()) - 1
+    three = int((row == BOS).sum()) == 3
+    return position - start == int(([2, 1, 3] if three else [2])[sentence] * 1.2 + 10)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=5), min_size=1, max_size=4), st.integers(0, 30))
+def test_frame_of_any_documents(limits, spare):
+    """Uniform scores, any word limits, any room: every row becomes a document of as many sentences, then padding."""
+    groups = max(map(len, limits))
+    most = max(sum(row) + 2 * len(row) for row in limits) + 1
+    max_length = min(most, max(3 * len(row) for row in limits) + 1 + spare)
+    padded = torch.tensor([row + [0] * (groups - len(row)) for row in limits])
+    frame = GroupTagLogitsProcessor(padded, 1, max_length, BOS, EOS, PAD, END_OF_DOCUMENT)
+    ids = torch.full((2 * len(limits), 1), BOS)
+    while ids.shape[1] < max_length:
+        scores = frame(ids, torch.zeros(len(ids), 50))
+        assert ((scores == 0) | (scores == -torch.inf)).all()
+        ids = torch.cat([ids, scores.exp().multinomial(1)], dim=1)
+    for row, expected in zip(ids, [row for row in limits for _ in range(2)], strict=True):
+        counts = words_per_sentence(row)
+        assert len(counts) == len(expected)
+        assert all(1 <= count <= limit for count, limit in zip(counts, expected, strict=True))
+
+
+def test_rows_without_sentences_are_generated_freely(tiny_model):
+    """Plain mBART input gives no alignment to keep; nor does align_sentences=False (the paper's plain Transformer)."""
+    model = tiny_model()
+    plain = torch.tensor([[5, 6, 7, 2, 48]])
+    assert model.generate(plain, max_new_tokens=7).shape == (1, 8)
+    document = torch.tensor([[0, 5, 2, 0, 6, 2]])
+    free = model.generate(document, align_sentences=False, max_new_tokens=40, do_sample=True, num_return_sequences=8)
+    assert any((row == BOS).sum() != 2 for row in free)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"eos_token_id": EOS}, "ends a document"),
+        ({"eos_token_id": [EOS, END_OF_DOCUMENT]}, "ends a document"),
+        ({"forced_eos_token_id": EOS}, "forced_eos_token_id contradicts"),
+        ({"min_new_tokens": 5}, "min_new_tokens contradicts"),
+        ({"suppress_tokens": [EOS]}, "no sentence can end"),
+        ({"decoder_group_tags": torch.ones(2, 1)}, "takes none"),
+    ],
+)
+def test_what_cannot_work_is_refused(tiny_model, documents, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        tiny_model().generate(**documents, **arguments)
+
+
+def test_unknown_end_of_document_is_refused(tiny_model, documents):
+    model = tiny_model()
+    model.generation_config.eos_token_id = None
+    with pytest.raises(ValueError, match=r"processor.configure\(model\)"):
+        model.generate(**documents)

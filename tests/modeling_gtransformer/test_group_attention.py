@@ -1,0 +1,111 @@
+"""Masked attention against attention sentence by sentence, and the gate against its formula."""
+
+import pytest
+import torch
+from conftest import PAD
+
+from modeling_gtransformer.group_attention import GTransformerGate, eager_attention_forward, group_mask
+
+
+KINDS = [
+    {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0},
+    {},
+    {f"{stack}_attention_types": ["global", "global"] for stack in ("encoder", "decoder", "cross")},
+]
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_sentences_are_independent_without_global_attention(tiny_model, attention):
+    """Changing a word of one sentence changes the states of that sentence only; sinusoids or not."""
+    model = tiny_model(**KINDS[0])
+    model.set_attn_implementation(attention)
+    ids = torch.tensor([[0, 5, 6, 2, 0, 7, 2, 0, 9, 10, 2]])
+    target = torch.tensor([[0, 8, 2, 0, 9, 9, 2, 0, 3, 2]])
+    changed = ids.clone()
+    changed[0, 5] = 20
+    before, after = (model(input_ids=source, decoder_input_ids=target) for source in (ids, changed))
+    moved = (before.logits != after.logits).any(-1)
+    assert moved.tolist() == [[False] * 3 + [True] * 4 + [False] * 3]
+    states = (before.encoder_last_hidden_state != after.encoder_last_hidden_state).any(-1)
+    assert states.tolist() == [[False] * 4 + [True] * 3 + [False] * 4]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["group", "combined", "global"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_and_implementations_agree(tiny_model, documents, kind, side):
+    """A batch gives what its documents give alone, on either side's padding, eager and sdpa, gradients included."""
+    model = tiny_model(**kind)
+    short = documents["input_ids"][1, :4][None]
+    target = torch.tensor([[0, 8, 9, 2], [0, 8, 2, 1]])
+    source = documents["input_ids"]
+    if side == "left":
+        source = torch.cat([source[:1], source[1:].roll(8, 1)])
+    batch = {"input_ids": source, "attention_mask": source.ne(PAD).long(), "decoder_input_ids": target}
+    alone = model(input_ids=short, decoder_input_ids=target[1:, :3]).logits
+    gradients = {}
+    for attention in ("eager", "sdpa"):
+        model.set_attn_implementation(attention)
+        logits = model(**batch).logits
+        torch.testing.assert_close(logits[1:, :3], alone, rtol=1e-4, atol=1e-5)
+        model.zero_grad()
+        logits[:, :3].square().mean().backward()
+        gradients[attention] = {name: parameter.grad for name, parameter in model.named_parameters()}
+    torch.testing.assert_close(gradients["eager"], gradients["sdpa"], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_target_sentence_without_source_sentence(tiny_model, attention):
+    """The authors' code spreads NaN over the document; here such a query finds nothing and comes out as zeros."""
+    model = tiny_model(**KINDS[0])
+    model.set_attn_implementation(attention)
+    target = torch.tensor([[0, 5, 2, 0, 6, 2]])
+    cross = []
+    hook = model.model.decoder.layers[0].encoder_attn.out_proj.register_forward_pre_hook(
+        lambda module, inputs: cross.append(inputs[0])
+    )
+    output = model(input_ids=torch.tensor([[0, 5, 6, 2]]), decoder_input_ids=target, labels=target)
+    hook.remove()
+    output.loss.backward()
+    assert (cross[0][0, 3:] == 0).all() and (cross[0][0, :3] != 0).any()
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    assert all(gradient.isfinite().all() for gradient in [output.loss, *gradients])
+
+
+def test_source_without_sentences_is_open_to_all(tiny_model):
+    """Plain mBART input has no `<s>`: nothing is masked then."""
+    grouped, plain = tiny_model(**KINDS[0]), tiny_model(**KINDS[2])
+    plain.load_state_dict(grouped.state_dict())
+    ids, target = torch.tensor([[5, 6, 7, 2, 48]]), torch.tensor([[49, 5, 2]])
+    inputs = {"input_ids": ids, "decoder_input_ids": target}
+    torch.testing.assert_close(grouped(**inputs).logits, plain(**inputs).logits)
+
+
+def test_explicit_tags_replace_those_of_the_ids(tiny_model, documents):
+    model = tiny_model()
+    target = torch.tensor([[0, 5, 2, 0, 6, 2, 0, 7, 2]])
+    ids = documents["input_ids"][:1]
+    tags = torch.tensor([[1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3]])
+    read = model(input_ids=ids, decoder_input_ids=target).logits
+    embeds = model.get_input_embeddings()(ids)
+    given = model(inputs_embeds=embeds, group_tags=tags, decoder_input_ids=target).logits
+    other = model(input_ids=ids, group_tags=tags * 0, decoder_input_ids=target).logits
+    torch.testing.assert_close(given, read)
+    assert not torch.allclose(other, read)
+
+
+def test_eager_reference_and_gate_follow_the_formulas():
+    query, key, value = torch.randn(3, 2, 4, 5, 8)
+    tags = torch.tensor([[1, 1, 2, 2, 0], [1, 2, 2, 0, 0]])
+    mask = group_mask(torch.zeros(2, 1, 5, 5), tags, tags)
+    output, weights = eager_attention_forward(torch.nn.Module().eval(), query, key, value, mask, scaling=8**-0.5)
+    for document in range(2):
+        for position, tag in enumerate(tags[document]):
+            seen = torch.ones(5).bool() if tag == 0 else tags[document] == tag
+            scores = torch.einsum("hk,hsk->hs", query[document, :, position], key[document][:, seen]) / 8**0.5
+            expected = torch.einsum("hs,hsk->hk", scores.softmax(-1), value[document][:, seen])
+            torch.testing.assert_close(output[document, position], expected)
+    assert weights.sum(-1).allclose(torch.ones(2, 4, 5))
+
+    gate, group, document = GTransformerGate(8), torch.randn(2, 3, 8), torch.randn(2, 3, 8)
+    g = torch.sigmoid(torch.cat([group, document], -1) @ gate.weight.T + gate.bias)
+    torch.testing.assert_close(gate(group, document), g * group + (1 - g) * document)

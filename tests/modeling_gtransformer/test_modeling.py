@@ -1,0 +1,158 @@
+import pytest
+import torch
+from conftest import PAD, TINY
+from transformers import (
+    AutoModel,
+    AutoModelForSeq2SeqLM,
+    BartConfig,
+    BartForConditionalGeneration,
+    MBartConfig,
+    MBartForConditionalGeneration,
+)
+
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerModel
+
+
+ONLY_GROUP = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0}
+FRESH = ("_global.", "_gate.")
+
+
+@pytest.fixture
+def mbart(tmp_path):
+    model = MBartForConditionalGeneration(MBartConfig(**TINY, decoder_start_token_id=48)).eval()
+    with torch.no_grad():
+        model.final_logits_bias.normal_()
+    model.save_pretrained(tmp_path)
+    return model
+
+
+def test_mbart_checkpoint_is_used_whole(mbart, tmp_path):
+    model, info = GTransformerForConditionalGeneration.from_pretrained(tmp_path, output_loading_info=True)
+    ours, theirs = model.state_dict(), mbart.state_dict()
+    assert set(info["missing_keys"]) == {name for name in ours if any(part in name for part in FRESH)}
+    assert not info["unexpected_keys"] and not info["mismatched_keys"]
+    assert theirs.keys() == ours.keys() - set(info["missing_keys"])
+    assert all(tensor.equal(ours[name]) for name, tensor in theirs.items())
+    for name in info["missing_keys"]:
+        assert (ours[name].std() - 0.02).abs() < 0.004 if name.endswith("weight") else (ours[name] == 0).all(), name
+    # mBART's start token is the target language, which ends the documents here.
+    assert model.generation_config.eos_token_id == 48
+    assert model.generation_config.forced_eos_token_id is None
+
+
+@pytest.mark.parametrize("plain", [MBartForConditionalGeneration, BartForConditionalGeneration])
+def test_one_sentence_equals_the_plain_model(tmp_path, plain):
+    config = {MBartForConditionalGeneration: MBartConfig, BartForConditionalGeneration: BartConfig}[plain](**TINY)
+    theirs = plain(config).eval()
+    theirs.save_pretrained(tmp_path)
+    ours = GTransformerForConditionalGeneration.from_pretrained(tmp_path, **ONLY_GROUP)
+    inputs = {"input_ids": torch.tensor([[0, 5, 6, 7, 2]]), "decoder_input_ids": torch.tensor([[0, 8, 9, 2]])}
+    torch.testing.assert_close(ours(**inputs).logits, theirs(**inputs).logits)
+
+
+def test_checkpoint_round_trip(tiny_model, documents, tmp_path):
+    model = tiny_model(encoder_attention_types=["combined", "global"])
+    model.generation_config.max_length_a = 3.0
+    model.save_pretrained(tmp_path)
+    loaded = AutoModelForSeq2SeqLM.from_pretrained(tmp_path)
+    assert isinstance(loaded, GTransformerForConditionalGeneration)
+    inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
+    torch.testing.assert_close(loaded(**inputs).logits, model(**inputs).logits)
+    assert loaded.generation_config.to_dict() == model.generation_config.to_dict()
+    base = AutoModel.from_pretrained(tmp_path)
+    assert isinstance(base, GTransformerModel)
+    torch.testing.assert_close(base(**inputs)[0], model.model(**inputs)[0])
+    assert loaded.lm_head.weight is loaded.model.shared.weight is loaded.model.encoder.embed_tokens.weight
+
+
+def test_paper_initialisation_of_the_base_model():
+    """Xavier as in the authors' base architecture (init_std=None), not mBART's normal distribution."""
+    config = GTransformerConfig(**(TINY | {"d_model": 64, "init_std": None, "normalize_before": False}))
+    layer = GTransformerForConditionalGeneration(config).model.decoder.layers[1]
+    for attention in (layer.self_attn, layer.encoder_attn_global):
+        bound = 0.5**0.5 * (6 / 128) ** 0.5
+        assert 0.9 * bound < attention.q_proj.weight.abs().max() <= bound
+        assert 0.5 < attention.k_proj.bias.abs().max() * 8 <= 1
+        assert (attention.out_proj.bias == 0).all()
+    assert (layer.self_attn_gate.bias == 0).all()
+    embeddings = GTransformerForConditionalGeneration(config).model.shared.weight
+    assert (embeddings[PAD] == 0).all() and 0.11 < embeddings.std() < 0.14
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_loss_follows_its_formula(tiny_model, documents, smoothing):
+    model = tiny_model()
+    labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])
+    output = model(**documents, labels=labels, label_smoothing=smoothing)
+    log_p = output.logits.log_softmax(-1)
+    real = labels != -100
+    nll = -log_p.gather(-1, labels.clamp(min=0)[..., None])[..., 0][real]
+    expected = ((1 - smoothing) * nll + smoothing * -log_p.mean(-1)[real]).sum()
+    torch.testing.assert_close(output.loss, expected / real.sum())
+    halved = model(**documents, labels=labels, label_smoothing=smoothing, num_items_in_batch=2 * real.sum()).loss
+    torch.testing.assert_close(halved, output.loss / 2)
+
+
+def test_labels_make_the_decoder_input(tiny_model, documents):
+    model = tiny_model()
+    labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])
+    shifted = torch.tensor([[0, 5, 2, 0, 6, 2], [0, 7, 2, 49, 1, 1]])
+    assert model.prepare_decoder_input_ids_from_labels(labels).equal(shifted)
+    torch.testing.assert_close(
+        model(**documents, labels=labels).logits, model(**documents, decoder_input_ids=shifted).logits
+    )
+    with pytest.raises(ValueError, match="decoder has no input"):
+        model(**documents)
+
+
+@pytest.mark.parametrize("chunks", [[1] * 9, [4, 5], [2, 1, 6]], ids=str)
+def test_cache_equals_the_full_forward(tiny_model, documents, chunks):
+    model = tiny_model()
+    target = torch.tensor([[0, 5, 2, 0, 6, 7, 2, 0, 8], [0, 7, 9, 2, 49, 1, 1, 1, 1]])
+    full = model(**documents, decoder_input_ids=target).logits
+    cache, parts, encoder_outputs = None, [], model.model.encoder(**documents)
+    for part in target.split(chunks, dim=1):
+        output = model(
+            attention_mask=documents["attention_mask"],
+            encoder_outputs=encoder_outputs,
+            decoder_input_ids=part,
+            past_key_values=cache,
+            use_cache=True,
+        )
+        cache = output.past_key_values
+        parts.append(output.logits)
+    torch.testing.assert_close(torch.cat(parts, dim=1), full, rtol=1e-4, atol=1e-5)
+
+
+def test_gradient_checkpointing_gives_the_same_gradients(tiny_model, documents):
+    model = tiny_model().train()
+    for module in model.modules():
+        module.dropout = 0.0 if isinstance(getattr(module, "dropout", None), float) else getattr(module, "dropout", 0)
+    model.config.dropout = 0.0
+    labels = documents["input_ids"].masked_fill(documents["input_ids"] == PAD, -100)
+    gradients = []
+    for enable in (False, True):
+        if enable:
+            model.gradient_checkpointing_enable()
+        model.zero_grad()
+        model(**documents, labels=labels).loss.backward()
+        gradients.append([parameter.grad.clone() for parameter in model.parameters()])
+    torch.testing.assert_close(*gradients)
+
+
+def test_more_tokens_than_positions_are_refused(tiny_model):
+    long = torch.randint(3, 48, (1, 129))
+    with pytest.raises(ValueError, match="129 tokens, but the model has learned 128 positions"):
+        tiny_model()(input_ids=long, decoder_input_ids=long[:, :1])
+    sinusoidal = tiny_model(position_embedding_type="sinusoidal")
+    assert sinusoidal(input_ids=long, decoder_input_ids=long[:, :1]).logits.isfinite().all()
+
+
+def test_resized_vocabulary(tiny_model, documents):
+    model = tiny_model()
+    inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
+    before = model(**inputs).logits
+    model.resize_token_embeddings(60)
+    assert model(**inputs).logits.shape[-1] == 60 == model.config.vocab_size
+    model.resize_token_embeddings(50)
+    torch.testing.assert_close(model(**inputs).logits, before)

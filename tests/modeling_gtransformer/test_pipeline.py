@@ -1,0 +1,55 @@
+import pytest
+from transformers import pipeline
+
+from modeling_gtransformer import DocumentTranslationPipeline
+from modeling_gtransformer.segmentation import segment
+
+
+@pytest.fixture
+def translate(processor, tiny_model, tmp_path):
+    model = tiny_model(vocab_size=len(processor.tokenizer))
+    processor.configure(model)
+    model.save_pretrained(tmp_path)
+    processor.save_pretrained(tmp_path)
+    loaded = pipeline("document-translation", model=str(tmp_path))
+    assert isinstance(loaded, DocumentTranslationPipeline)
+    return loaded
+
+
+SENTENCES = ["the cat sleeps", "it is old", "the old cat"]
+
+
+def test_sentences_and_lines_give_aligned_sentences(translate):
+    by_list, by_text = translate(SENTENCES), translate("\n".join(SENTENCES))
+    assert by_list == by_text
+    assert [pair["source_text"] for pair in by_list["sentences"]] == SENTENCES
+    translations = [pair["translation_text"] for pair in by_list["sentences"]]
+    assert by_list["translation_text"] == "\n".join(translations)
+    # The same as by hand.
+    inputs = translate.processor(SENTENCES, return_tensors="pt")
+    assert [translations] == translate.processor.batch_decode_sentences(translate.model.generate(**inputs))
+
+
+def test_blank_lines_stay(translate):
+    output = translate("\r\nthe cat\r\n \r\nit is\n")
+    assert [pair["source_text"] for pair in output["sentences"]] == ["", "the cat", " ", "it is", ""]
+    assert [bool(pair["translation_text"]) for pair in output["sentences"]] == [False, True, False, True, False]
+    assert translate("") == {"translation_text": "", "sentences": [{"source_text": "", "translation_text": ""}]}
+    assert translate([]) == {"translation_text": "", "sentences": []}
+
+
+def test_many_documents_and_long_ones(translate):
+    outputs = translate([SENTENCES[:1], SENTENCES * 9], max_tokens=12, max_length_b=1)
+    assert [len(output["sentences"]) for output in outputs] == [1, 27]
+    # Instances are translated separately: the same three sentences give the same translation.
+    texts = [pair["translation_text"] for pair in outputs[1]["sentences"]]
+    alone = translate(SENTENCES[:2], max_length_b=1)
+    assert [pair["translation_text"] for pair in alone["sentences"]] == texts[:2]
+
+
+def test_segments_follow_the_paper():
+    assert segment([5, 5, 5], 11) == [slice(0, 2), slice(2, 3)]
+    assert segment([5, 5, 5], 10) == [slice(0, 1), slice(1, 2), slice(2, 3)]  # strictly less than the maximum
+    assert segment([5, 600, 5], 512) == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    assert segment([5, 5, 5], 512, max_sentences=2) == [slice(0, 2), slice(2, 3)]
+    assert segment([], 512) == []

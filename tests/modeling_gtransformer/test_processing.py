@@ -1,0 +1,138 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoProcessor, PreTrainedTokenizerFast
+
+from modeling_gtransformer import GTransformerProcessor
+from modeling_gtransformer.group_tags import group_tags
+
+
+SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "[en]", "[de]", "<mask>"]
+
+
+@pytest.fixture(scope="module")
+def bpe_tokenizer():
+    """A tokenizer of the user's own, trained on the user's own corpus."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.BpeTrainer(vocab_size=80, special_tokens=SPECIALS, show_progress=False)
+    tokenizer.train_from_iterator(
+        ["the cat sleeps .", "it is old .", "die katze schläft .", "< / s > [ ] x y z"], trainer
+    )
+    names = dict(zip(["bos_token", "pad_token", "eos_token", "unk_token"], SPECIALS, strict=False))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, mask_token="<mask>", extra_special_tokens=["[en]", "[de]"], **names
+    )
+
+
+@pytest.fixture(params=["mbart", "bpe"])
+def any_processor(request, mbart_tokenizer, bpe_tokenizer):
+    if request.param == "mbart":
+        return GTransformerProcessor(mbart_tokenizer)
+    return GTransformerProcessor(bpe_tokenizer, src_lang="[en]", tgt_lang="[de]")
+
+
+def test_token_format(processor):
+    inputs = processor(["the cat", "it is old"], ["die katze", "sie ist alt"])
+    tokens = processor.tokenizer.convert_ids_to_tokens
+    assert tokens(inputs["input_ids"][0]) == ["<s>", "▁the", "▁cat", "</s>", "<s>", "▁it", "▁is", "▁old", "</s>"]
+    labels = ["▁die", "▁katze", "</s>", "<s>", "▁sie", "▁ist", "▁alt", "</s>", "de_DE"]
+    assert tokens(inputs["labels"][0]) == labels
+    assert inputs["attention_mask"] == [[1] * 9]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_batches_are_padded(processor, side):
+    processor.tokenizer.padding_side = side
+    batch = processor([["the cat"], ["it is", "old"]], [["die katze"], ["sie ist", "alt"]], return_tensors="pt")
+    processor.tokenizer.padding_side = "right"
+    short = batch["input_ids"][0][batch["attention_mask"][0].bool()]
+    assert short.tolist() == processor(["the cat"])["input_ids"][0]
+    assert (batch["input_ids"][0] == processor.pad_token_id).sum() == 3
+    assert batch["attention_mask"][0, 0 if side == "left" else -1] == 0
+    assert batch["labels"][0].tolist()[4:] == [-100] * (batch["labels"].shape[1] - 4)
+
+
+def test_round_trip(any_processor):
+    sentences = ["the cat sleeps .", "it is old ."]
+    ids = any_processor(sentences)["input_ids"]
+    assert any_processor.batch_decode_sentences([ids[0] + [any_processor.pad_token_id] * 2]) == [sentences]
+    assert any_processor.batch_decode_sentences(torch.tensor(ids)) == [sentences]
+
+
+STRUCTURE = ["</s>", "<s>", "de_DE", "en_XX", "[de]", "<mask>", "<pad>", "＜/s＞", "<unk>", "</s></s>", "<s", "s>"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from([*STRUCTURE, " ", "cat", "x"]), min_size=1, max_size=6).map("".join))
+def test_structure_in_the_text_is_harmless(any_processor_pair, text):
+    for processor in any_processor_pair:
+        if not text.strip():
+            continue
+        ids = processor(["the cat", text, "it is"])["input_ids"]
+        tags = group_tags(torch.tensor(ids), processor.bos_token_id, processor.eos_token_id)
+        assert tags.max() == 3 and (tags > 0).all()
+        words = processor.encode_sentences([text])[0]
+        assert not set(words) & set(processor.structural_token_ids)
+
+
+@pytest.fixture(scope="module")
+def any_processor_pair(mbart_tokenizer, bpe_tokenizer):
+    own = GTransformerProcessor(bpe_tokenizer, src_lang="[en]", tgt_lang="[de]")
+    return [GTransformerProcessor(mbart_tokenizer), own]
+
+
+def test_structural_text_stays_readable(processor):
+    decoded = processor.batch_decode_sentences(processor(["the </s> cat de_DE"])["input_ids"])[0][0]
+    assert decoded.replace(" ", "") == "the</s>catde_DE"
+
+
+def test_text_is_normalised_as_for_mbart(processor):
+    assert processor.encode_sentences(["ﬁ"]) == processor.encode_sentences(["fi"])
+    raw = GTransformerProcessor(processor.tokenizer, normalization=None)
+    assert raw.encode_sentences(["ﬁ"]) != raw.encode_sentences(["fi"])
+
+
+def test_saved_with_the_checkpoint(any_processor, tiny_model, tmp_path):
+    tiny_model().save_pretrained(tmp_path)
+    any_processor.normalization = "NFC"
+    any_processor.save_pretrained(tmp_path)
+    loaded = AutoProcessor.from_pretrained(tmp_path)
+    assert isinstance(loaded, GTransformerProcessor)
+    for name in ("src_lang", "tgt_lang", "normalization", "end_of_document_token_id", "structural_token_ids"):
+        assert getattr(loaded, name) == getattr(any_processor, name)
+    assert loaded(["the cat"])["input_ids"] == any_processor(["the cat"])["input_ids"]
+
+
+def test_configured_model_ends_documents_with_the_target_language(any_processor, tiny_model):
+    model = tiny_model(vocab_size=len(any_processor.tokenizer))
+    any_processor.configure(model)
+    inputs = any_processor([["the cat", "it is"], ["old"]], return_tensors="pt")
+    outputs = model.generate(**inputs, do_sample=True, max_length_b=30)
+    assert (outputs == any_processor.end_of_document_token_id).sum(1).tolist() == [1, 1]
+    framed = {any_processor.bos_token_id, any_processor.eos_token_id, any_processor.pad_token_id}
+    others = set(any_processor.structural_token_ids) - framed - {any_processor.end_of_document_token_id}
+    assert not others & set(outputs.flatten().tolist())
+    assert [len(document) for document in any_processor.batch_decode_sentences(outputs)] == [2, 1]
+
+
+def test_bad_input_is_refused(processor, tiny_model):
+    for documents, message in [
+        (["the cat", "  "], "Sentence 2 of the document is empty"),
+        ("the cat", "not a string"),
+        ([], "no sentences"),
+        ([["the"], []], "no sentences"),
+        (["cat " * 130], "split that sentence"),
+        (["the cat sleeps"] * 40, "split the document at sentence borders"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            processor(documents)
+    with pytest.raises(ValueError, match="as many target sentences"):
+        processor(["the cat", "it is"], ["die katze"])
+    with pytest.raises(ValueError, match="does not know the language 'de'"):
+        GTransformerProcessor(processor.tokenizer, tgt_lang="de")
+    with pytest.raises(ValueError, match="resize_token_embeddings"):
+        processor.configure(tiny_model(vocab_size=50))
