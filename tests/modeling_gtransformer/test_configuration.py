@@ -26,10 +26,11 @@ def test_round_trip_keeps_lists_and_lets_numbers_be_changed(tmp_path):
             assert loaded.attention_types(stack) == config.attention_types(stack)
     changed = GTransformerConfig.from_pretrained(tmp_path, decoder_global_layers=0)
     assert changed.decoder_attention_types == ["group", "group"]
-    changed = GTransformerConfig.from_pretrained(
-        tmp_path, cross_attention_types=["global"] * 2, cross_global_layers=None
-    )
+    changed = GTransformerConfig.from_pretrained(tmp_path, cross_attention_types=["global"] * 2)
     assert changed.cross_attention_types == ["global", "global"]
+    changed.save_pretrained(tmp_path)
+    changed = GTransformerConfig.from_pretrained(tmp_path, cross_global_layers=1)
+    assert changed.cross_attention_types == ["group", "combined"]
 
 
 HEADS_OF_5 = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}
