@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from .sentence_attention import SentencePlan, sentence_attention
+
 
 def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
     """
@@ -95,21 +97,19 @@ class GTransformerAttention(nn.Module):
         return self.split_heads(self.k_proj(states)), self.split_heads(self.v_proj(states))
 
     def forward(
-        self, hidden_states: Tensor, keys: Tensor, values: Tensor, attention_mask: Tensor | None, **kwargs
+        self, hidden_states: Tensor, keys: Tensor, values: Tensor, mask: Tensor | SentencePlan | None, **kwargs
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from `(B, T, D)` to keys and values `(B, H, S, K)`: the output `(B, T, D)` and, in eager mode, the
         attention weights `(B, H, T, S)`."""
-        attention = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
-        output, weights = attention(
-            self,
-            self.split_heads(self.q_proj(hidden_states)),
-            keys,
-            values,
-            attention_mask,
-            dropout=self.dropout if self.training else 0.0,
-            scaling=self.scaling,
-            **kwargs,
-        )
+        queries = self.split_heads(self.q_proj(hidden_states))
+        dropout = self.dropout if self.training else 0.0
+        if isinstance(mask, SentencePlan):
+            output, weights = sentence_attention(queries, keys, values, mask, dropout, self.scaling), None
+        else:
+            attend = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
+            output, weights = attend(
+                self, queries, keys, values, mask, dropout=dropout, scaling=self.scaling, **kwargs
+            )
         return self.out_proj(output.reshape(*hidden_states.shape[:-1], -1)), weights
 
 

@@ -30,6 +30,7 @@ from .layers_gtransformer import (
     GTransformerEncoderLayer,
     GTransformerScaledWordEmbedding,
 )
+from .sentence_attention import SentencePlan, plan_sentences
 
 
 @dataclass
@@ -128,26 +129,37 @@ class GTransformerStack(GTransformerPreTrainedModel):
         return self.layer_norm(hidden_states) if self.config.normalize_before else hidden_states
 
 
-def attention_masks(attention_types: list[str], create_mask, skip: str, attention_mask, query_tags, key_tags) -> dict:
-    """One mask per attention kind in use: that of Transformers, and the same restricted to the groups.
+def attention_masks(
+    config: GTransformerConfig, stack: str, create_mask, attention_mask, query_tags, key_tags, real_queries=None
+) -> dict[str, Tensor | SentencePlan | None]:
+    """One mask per attention kind that the stack "encoder", "decoder" or "cross" uses.
 
     Args:
-        attention_types: the attention kind of every layer.
-        create_mask: makes the mask of the whole document; may return None for "nothing is masked".
-        skip: the argument of `create_mask` that forbids this None.
+        create_mask: makes the mask of the whole document; may return None for "nothing is masked" if allowed to.
         attention_mask: what the caller gave. Masks that are ready, one `(B, 1, T, S)` tensor for all attention kinds
             or a dictionary with one for each, are used as they are.
         query_tags, key_tags: group tags `(B, T)` and `(B, S)`.
+        real_queries: which queries are no padding, `(B, T)`; `None` keeps to masks, as decoding step by step does.
     """
     if isinstance(attention_mask, dict):
         return attention_mask
     if attention_mask is not None and attention_mask.dim() == 4:
         return {"group": attention_mask, "global": attention_mask}
-    masks = {}
+    attention_types = config.attention_types(stack)
+    masks: dict[str, Tensor | SentencePlan | None] = {}
     if set(attention_types) != {"group"}:
-        masks["global"] = create_mask()
+        masks["global"] = create_mask(True)
     if set(attention_types) != {"global"}:
-        masks["group"] = group_mask(create_mask(**{skip: False}), query_tags, key_tags)
+        # By sentence where that is possible: the plan depends on the data, and an outsider (tag 0) sees everything.
+        if (
+            config._attn_implementation == "sdpa"
+            and real_queries is not None
+            and not torch.compiler.is_compiling()
+            and not bool((real_queries & (query_tags == 0)).any())
+        ):
+            masks["group"] = plan_sentences(query_tags, key_tags, is_causal=stack == "decoder")
+        if masks.get("group") is None:
+            masks["group"] = group_mask(create_mask(False), query_tags, key_tags)
     return masks
 
 
@@ -182,13 +194,19 @@ class GTransformerEncoder(GTransformerStack):
         if group_tags is None:
             group_tags = self.read_group_tags(input_ids, inputs_embeds, attention_mask)
 
+        real = torch.ones_like(group_tags) if attention_mask is None else attention_mask
+        if real.shape == group_tags.shape:
+            group_tags = group_tags * real.bool()
         masks = attention_masks(
-            self.config.attention_types("encoder"),
-            lambda **skip: create_bidirectional_mask(self.config, inputs_embeds, attention_mask, **skip),
-            "allow_is_bidirectional_skip",
+            self.config,
+            "encoder",
+            lambda skip: create_bidirectional_mask(
+                self.config, inputs_embeds, attention_mask, allow_is_bidirectional_skip=skip
+            ),
             attention_mask,
-            query_tags=group_tags,
-            key_tags=group_tags,
+            group_tags,
+            group_tags,
+            real.bool(),
         )
         hidden_states = self.embed(inputs_embeds, attention_mask, 0)
         for layer in self.layers:
@@ -237,31 +255,40 @@ class GTransformerDecoder(GTransformerStack):
             seen_ids = self.seen_input_ids(input_ids, past_key_values, past_length)
             group_tags = self.read_group_tags(seen_ids, inputs_embeds, attention_mask)
         query_tags = group_tags[:, -inputs_embeds.shape[1] :]
+        real = None
+        if past_key_values is None or not (past_key_values.is_compileable or past_length):
+            real = self.real_tokens(input_ids, attention_mask, group_tags)
 
         masks = attention_masks(
-            self.config.attention_types("decoder"),
-            lambda **skip: create_causal_mask(
+            self.config,
+            "decoder",
+            lambda skip: create_causal_mask(
                 self.config,
                 inputs_embeds,
                 attention_mask,
                 past_key_values.self_attention_cache if past_key_values is not None else None,
-                **skip,
+                allow_is_causal_skip=skip,
             ),
-            "allow_is_causal_skip",
             attention_mask,
             query_tags,
-            key_tags=group_tags,
+            group_tags,
+            real,
         )
         cross_masks = None
         if encoder_hidden_states is not None:
             cross_masks = attention_masks(
-                self.config.attention_types("cross"),
-                lambda **skip: create_bidirectional_mask(
-                    self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states, **skip
+                self.config,
+                "cross",
+                lambda skip: create_bidirectional_mask(
+                    self.config,
+                    inputs_embeds,
+                    encoder_attention_mask,
+                    encoder_hidden_states,
+                    allow_is_bidirectional_skip=skip,
                 ),
-                "allow_is_bidirectional_skip",
                 encoder_attention_mask,
                 *self.cross_tags(query_tags, encoder_group_tags, encoder_hidden_states),
+                real,
             )
         hidden_states = self.embed(inputs_embeds, attention_mask, past_length)
         for layer in self.layers:
@@ -269,6 +296,12 @@ class GTransformerDecoder(GTransformerStack):
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
         )
+
+    def real_tokens(self, input_ids: Tensor | None, attention_mask: Tensor | None, group_tags: Tensor) -> Tensor:
+        """Which target tokens `(B, T)` matter: by the mask or, as training gives none, those that are no padding."""
+        if isinstance(attention_mask, Tensor) and attention_mask.shape == group_tags.shape:
+            return attention_mask.bool()
+        return torch.ones_like(group_tags).bool() if input_ids is None else input_ids != self.config.pad_token_id
 
     def prepare_cache(self, past_key_values: Cache | None, use_cache: bool | None) -> EncoderDecoderCache | None:
         if past_key_values is None and not use_cache:
@@ -365,8 +398,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
             )
         elif isinstance(encoder_outputs, tuple):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
-        if group_tags is None:
-            group_tags = getattr(encoder_outputs, "group_tags", None)
+        group_tags = getattr(encoder_outputs, "group_tags", group_tags)
         if group_tags is None and input_ids is not None:
             group_tags = self.encoder.read_group_tags(input_ids, encoder_outputs[0], attention_mask)
 

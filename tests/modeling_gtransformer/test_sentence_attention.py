@@ -1,0 +1,88 @@
+"""Attention sentence by sentence against dense attention under the group mask, the reference."""
+
+import pytest
+import torch
+from conftest import PAD
+
+from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
+from modeling_gtransformer.sentence_attention import plan_sentences, sentence_attention
+
+
+def tags_of(documents, side):
+    """Tags of documents given as sentence lengths, padded with 0 on one side."""
+    rows = [[k for k, length in enumerate(lengths, 1) for _ in range(length)] for lengths in documents]
+    longest = max(map(len, rows))
+    fill = [[0] * (longest - len(row)) for row in rows]
+    return torch.tensor([f + row if side == "left" else row + f for f, row in zip(fill, rows, strict=True)])
+
+
+DOCUMENTS = {
+    "ragged": [[3, 7, 1, 2, 30], [5], [1, 1, 1]],
+    "one-sentence": [[17]],
+    "one-token-sentences": [[1] * 9, [1] * 4],
+    "400-sentences": [[2 + i % 5 for i in range(400)]],
+}
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("documents", DOCUMENTS.values(), ids=DOCUMENTS.keys())
+def test_outputs_and_gradients_equal_the_reference(documents, kind, side):
+    key_tags = tags_of(documents, side)
+    # In cross-attention the last document has a sentence more than its source, which finds nothing.
+    targets = [[length % 4 + 1 for length in lengths] for lengths in documents[:-1]] + [[*documents[-1], 2]]
+    query_tags = tags_of(targets, "right") if kind == "cross" else key_tags
+    states = [torch.randn(len(documents), 2, tags.shape[1], 8) for tags in (query_tags, key_tags, key_tags)]
+    mask = torch.zeros(1, 1, query_tags.shape[1], key_tags.shape[1])
+    if kind == "decoder":
+        mask = mask.masked_fill(torch.ones_like(mask).triu(1).bool(), torch.finfo().min)
+    mask = group_mask(mask.expand(len(documents), 1, -1, -1), query_tags, key_tags)
+    plan = plan_sentences(query_tags, key_tags, is_causal=kind == "decoder")
+    real = (query_tags > 0)[..., None, None]
+
+    results = []
+    for path in ("reference", "by sentence"):
+        query, key, value = (state.clone().requires_grad_() for state in states)
+        if path == "reference":
+            output = eager_attention_forward(torch.nn.Module(), query, key, value, mask, 0.5)[0]
+        else:
+            output = sentence_attention(query, key, value, plan, dropout=0.0, scaling=0.5)
+            assert (output[~real.expand_as(output)] == 0).all()
+        output = output * real
+        output.pow(2).sum().backward()
+        results.append((output, query.grad, key.grad, value.grad))
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
+
+
+def test_work_is_linear_in_the_number_of_sentences():
+    """Neither a mask of the document's length squared nor much filling: the point of it all."""
+    lengths = torch.randint(5, 60, (400,)).tolist()
+    plan = plan_sentences(tags_of([lengths], "right"), tags_of([lengths], "right"))
+    scores = sum(bucket.queries[0] * bucket.queries[1] * bucket.keys[1] for bucket in plan.buckets)
+    assert scores < 2 * sum(length**2 for length in lengths)
+    assert len(plan.buckets) < 10
+
+
+def test_tags_that_are_no_sentences_have_no_plan():
+    for tags in ([[1, 1, 2, 2, 1]], [[0, 0, 0]]):
+        assert plan_sentences(torch.tensor(tags), torch.tensor(tags)) is None
+
+
+@pytest.mark.parametrize("outsider", [{"source": 48}, {"target": 49}, {}], ids=str)
+def test_model_takes_the_path_wherever_it_is_exact(tiny_model, monkeypatch, outsider):
+    """Padding is no reason to leave it; a real token outside of all sentences, which sees everything, is."""
+    model = tiny_model()
+    plans = []
+    monkeypatch.setattr(
+        "modeling_gtransformer.modeling_gtransformer.plan_sentences",
+        lambda *args, **kwargs: plans.append(plan_sentences(*args, **kwargs)) or plans[-1],
+    )
+    source = torch.tensor([[outsider.get("source", PAD), 0, 5, 6, 2, 0, 7, 2], [0, 8, 9, 9, 2, 0, 8, 2]])
+    target = torch.tensor([[outsider.get("target", 0), 0, 5, 2, 0, 6, 2], [0, 5, 2, 0, 6, 2, PAD]])
+    target[0] = target[0] if outsider.get("target") else torch.tensor([0, 5, 2, 0, 6, 7, 2])
+    inputs = {"input_ids": source, "attention_mask": source.ne(PAD), "decoder_input_ids": target}
+    fast = model(**inputs).logits
+    assert len(plans) == {"source": 2, "target": 1}.get(next(iter(outsider), None), 3)
+    model.set_attn_implementation("eager")
+    real = target != PAD
+    torch.testing.assert_close(fast[real], model(**inputs).logits[real], rtol=1e-4, atol=1e-5)
