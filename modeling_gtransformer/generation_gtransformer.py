@@ -149,6 +149,9 @@ class GTransformerGenerationMixin(GenerationMixin):
             ValueError: the end of the document is unknown, all sentences cannot fit, or an argument contradicts the
                 alignment.
         """
+        if any(isinstance(processor, GroupTagLogitsProcessor) for processor in logits_processor or []):
+            # An assistant model drafts within the frame of the model that it assists.
+            return super().generate(inputs, generation_config, logits_processor, **kwargs)
         if kwargs.get("decoder_group_tags") is not None:
             raise ValueError("decoder_group_tags follow the generated tokens: generate() takes none.")
         limits_given = any(

@@ -50,6 +50,13 @@ def test_one_target_sentence_per_source_sentence(tiny_model, documents, search):
         assert all(1 <= count <= limit for count, limit in zip(counts, limits, strict=True))
 
 
+def test_an_assistant_drafts_within_the_frame(tiny_model, documents):
+    model, assistant = tiny_model(), tiny_model(d_model=8)
+    document = {name: tensor[:1] for name, tensor in documents.items()}
+    expected = model.generate(**document)
+    assert model.generate(**document, assistant_model=assistant).equal(expected)
+
+
 @pytest.mark.parametrize("search", [{}, {"num_beams": 3}], ids=["greedy", "beams"])
 def test_caches_and_batches_do_not_change_the_output(tiny_model, documents, search):
     model = tiny_model()
