@@ -21,6 +21,7 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_gtransformer import GTransformerConfig
+from .document_loss import document_loss, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
 from .group_attention import GTransformerAttention, group_mask
 from .group_tags import group_tags as compute_group_tags
@@ -471,6 +472,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         labels: torch.LongTensor | None = None,
         label_smoothing: float = 0.0,
         num_items_in_batch: Tensor | int | None = None,
+        skip_logits: bool | None = None,
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqLMOutput:
@@ -480,11 +482,13 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
                 They also make the decoder input, unless that is given.
             label_smoothing: share of the target probability that is spread over the vocabulary (the paper: 0.1, 0.2).
             num_items_in_batch: number of labels over which the loss is averaged; those of this call unless given.
+            skip_logits: compute the loss without ever holding all logits, and return none. By default so in training.
 
         The other arguments are those of [`GTransformerModel`].
 
         Returns:
-            `Seq2SeqLMOutput` with `logits` `(B, T, vocab_size)` and, given labels, `loss` in nats per label.
+            `Seq2SeqLMOutput` with `logits` `(B, T, vocab_size)`, unless skipped, and, given labels, `loss` in nats per
+            label.
 
         Example:
 
@@ -518,10 +522,20 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
             use_cache=use_cache if labels is None else False,
             **kwargs,
         )
-        logits = self.lm_head(outputs.last_hidden_state) + self.final_logits_bias
-        loss = None
-        if labels is not None:
-            loss = document_loss(logits, labels, label_smoothing, num_items_in_batch)
+        loss, logits = None, None
+        if labels is not None and (self.training if skip_logits is None else skip_logits):
+            loss = linear_document_loss(
+                outputs.last_hidden_state,
+                self.lm_head.weight,
+                self.final_logits_bias,
+                labels,
+                label_smoothing,
+                num_items_in_batch,
+            )
+        else:
+            logits = self.lm_head(outputs.last_hidden_state) + self.final_logits_bias
+            if labels is not None:
+                loss = document_loss(logits, labels, label_smoothing, num_items_in_batch)
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
@@ -533,17 +547,6 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
             encoder_hidden_states=outputs.encoder_hidden_states,
             encoder_attentions=outputs.encoder_attentions,
         )
-
-
-def document_loss(
-    logits: Tensor, labels: Tensor, label_smoothing: float = 0.0, num_items_in_batch: Tensor | int | None = None
-) -> Tensor:
-    """Label-smoothed cross-entropy, (1 - e) * nll + e / V * sum over the vocabulary of -log p, in nats, averaged over
-    the labels that are not -100 or over `num_items_in_batch`. Logits `(B, T, V)`, labels `(B, T)`."""
-    total = nn.functional.cross_entropy(
-        logits.flatten(0, 1).float(), labels.flatten(), reduction="sum", label_smoothing=label_smoothing
-    )
-    return total / (num_items_in_batch if num_items_in_batch is not None else (labels != -100).sum().clamp(min=1))
 
 
 __all__ = [

@@ -1,0 +1,102 @@
+"""Label-smoothed cross-entropy of target documents, with and without the logits of the whole batch in memory.
+
+Shape legend: B documents, T target tokens, D model size, V vocabulary, C tokens of a chunk.
+"""
+
+import torch
+from torch import Tensor, nn
+
+
+# Logits in memory at a time: 64M of them are 256 MB in float32.
+CHUNK_LOGITS = 2**26
+
+
+def document_loss(
+    logits: Tensor, labels: Tensor, label_smoothing: float = 0.0, num_items_in_batch: Tensor | int | None = None
+) -> Tensor:
+    """
+    The readable reference: (1 - e) * nll + e / V * sum over the vocabulary of -log p.
+
+    Args:
+        logits: `(B, T, V)`.
+        labels: `(B, T)`, -100 where there is no loss.
+        label_smoothing: e.
+        num_items_in_batch: number of labels over which the sum is averaged; those of this batch unless given.
+
+    Returns:
+        In nats per label.
+    """
+    total = nn.functional.cross_entropy(
+        logits.flatten(0, 1).float(), labels.flatten(), reduction="sum", label_smoothing=label_smoothing
+    )
+    return total / (num_items_in_batch if num_items_in_batch is not None else (labels != -100).sum().clamp(min=1))
+
+
+def linear_document_loss(
+    hidden_states: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    labels: Tensor,
+    label_smoothing: float = 0.0,
+    num_items_in_batch: Tensor | int | None = None,
+) -> Tensor:
+    """[`document_loss`] of the logits `hidden_states @ weight.T + bias`, of which only a chunk exists at a time.
+
+    Args:
+        hidden_states: `(B, T, D)`.
+        weight: `(V, D)`.
+        bias: `(1, V)`, a constant.
+        labels: `(B, T)`, -100 where there is no loss, and no work either.
+    """
+    keep = labels.flatten() != -100
+    targets = labels.flatten()[keep]
+    total = _ChunkedCrossEntropy.apply(
+        hidden_states.flatten(0, 1)[keep], weight, bias, targets, label_smoothing, torch.is_grad_enabled()
+    )
+    return total / (num_items_in_batch if num_items_in_batch is not None else max(len(targets), 1))
+
+
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    """Computes the gradient together with the loss, as the logits will be gone when the backward pass comes."""
+
+    @staticmethod
+    def forward(ctx, hidden, weight, bias, targets, smoothing, with_gradient):
+        if torch.is_autocast_enabled(hidden.device.type):
+            dtype = torch.get_autocast_dtype(hidden.device.type)
+            states, matrix = hidden.to(dtype), weight.to(dtype)
+        else:
+            states, matrix = hidden, weight
+        total = torch.zeros((), device=hidden.device)
+        grad_hidden = torch.empty_like(states)
+        # A frozen output layer (adapters) needs no gradient of its own.
+        grad_weight = torch.zeros_like(matrix) if with_gradient and ctx.needs_input_grad[1] else None
+        size = max(CHUNK_LOGITS // len(weight), 1)
+        for start in range(0, len(targets), size):
+            chunk, target = states[start : start + size], targets[start : start + size, None]
+            logits = torch.addmm(bias.to(matrix.dtype), chunk, matrix.T).float()
+            normalizer = logits.logsumexp(dim=-1, keepdim=True)
+            gold = logits.gather(1, target)
+            total += (normalizer - (1 - smoothing) * gold).sum()
+            if smoothing:
+                total -= smoothing * logits.mean(dim=-1).sum()
+            if not with_gradient:
+                continue
+            # d loss / d logits = softmax - (1 - e) * onehot - e / V, in place of the logits.
+            difference = logits.sub_(normalizer).exp_()
+            if smoothing:
+                difference -= smoothing / len(weight)
+            difference.scatter_add_(1, target, torch.full_like(gold, smoothing - 1))
+            difference = difference.to(matrix.dtype)
+            torch.mm(difference, matrix, out=grad_hidden[start : start + size])
+            if grad_weight is not None:
+                grad_weight.addmm_(difference.T, chunk)
+        ctx.save_for_backward(
+            grad_hidden.to(hidden.dtype), None if grad_weight is None else grad_weight.to(weight.dtype)
+        )
+        return total
+
+    @staticmethod
+    def backward(ctx, grad_total):
+        grad_hidden, grad_weight = ctx.saved_tensors
+        grad_weight = None if grad_weight is None else grad_weight * grad_total
+        return grad_hidden * grad_total, grad_weight, None, None, None, None

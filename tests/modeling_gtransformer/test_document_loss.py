@@ -1,0 +1,56 @@
+import pytest
+import torch
+
+from modeling_gtransformer import document_loss as module
+from modeling_gtransformer.document_loss import document_loss, linear_document_loss
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("chunk", [1, 3, 100], ids="{}-tokens-a-chunk".format)
+def test_chunks_give_the_loss_and_gradients_of_the_reference(monkeypatch, chunk, smoothing):
+    monkeypatch.setattr(module, "CHUNK_LOGITS", chunk * 11)
+    labels = torch.tensor([[3, 0, 10, -100], [-100, 5, 5, 1]])
+    bias = torch.randn(1, 11)
+    results = []
+    for chunked in (False, True):
+        generator = torch.Generator().manual_seed(1)
+        hidden = torch.randn(2, 4, 6, generator=generator).requires_grad_()
+        weight = torch.randn(11, 6, generator=generator).requires_grad_()
+        if chunked:
+            loss = linear_document_loss(hidden, weight, bias, labels, smoothing, num_items_in_batch=5)
+        else:
+            loss = document_loss(hidden @ weight.T + bias, labels, smoothing, num_items_in_batch=5)
+        (3 * loss).backward()
+        results.append((loss, hidden.grad, weight.grad))
+    torch.testing.assert_close(*results)
+
+
+def test_average_is_over_the_labels_that_count():
+    hidden, weight, bias = torch.randn(1, 3, 4), torch.randn(5, 4), torch.zeros(1, 5)
+    for labels in (torch.tensor([[1, -100, 2]]), torch.full((1, 3), -100)):
+        loss = linear_document_loss(hidden, weight, bias, labels)
+        torch.testing.assert_close(loss, document_loss(hidden @ weight.T, labels))
+
+
+def test_model_in_training_has_no_logits(tiny_model, documents):
+    model = tiny_model(dropout=0.0).train()
+    labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])
+    lean = model(**documents, labels=labels, label_smoothing=0.1)
+    full = model(**documents, labels=labels, label_smoothing=0.1, skip_logits=False)
+    assert lean.logits is None and full.logits.shape == (2, 6, 50)
+    gradients = []
+    for output in (lean, full):
+        model.zero_grad()
+        output.loss.backward()
+        gradients.append([parameter.grad.clone() for parameter in model.parameters()])
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
+
+
+def test_half_precision_of_autocast(tiny_model, documents):
+    model = tiny_model(dropout=0.0).train()
+    labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])
+    with torch.autocast("cpu", torch.bfloat16):
+        lean, full = (model(**documents, labels=labels, skip_logits=skip).loss for skip in (True, False))
+    torch.testing.assert_close(lean, full, rtol=2e-2, atol=2e-2)
+    lean.backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters() if parameter.grad is not None)
