@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig
 from transformers.generation import GenerationMixin, LogitsProcessor, LogitsProcessorList
+from transformers.masking_utils import create_causal_mask
 from transformers.utils import logging
 
 from .group_attention import group_mask
@@ -261,10 +262,14 @@ class GTransformerGenerationMixin(GenerationMixin):
         if prefix_mask is not None and prefix_mask.shape != input_ids.shape:
             prefix_mask = None
         tags = group_tags(input_ids, self.config.bos_token_id, self.config.eos_token_id, prefix_mask)
-        mask = inputs.get("decoder_attention_mask")
-        if mask is not None and mask.dim() == 4:
+        cache, mask = inputs.get("past_key_values"), inputs.get("decoder_attention_mask")
+        if cache is not None and cache.is_compileable:
             # Shapes that grow with the prefix would make a compiled model compile again at every step.
             query_tags = tags[:, -new_tokens:].contiguous()
+            if mask is None or mask.dim() != 4:
+                shape = torch.empty((*query_tags.shape, 0), dtype=self.dtype, device=query_tags.device)
+                cache = getattr(cache, "self_attention_cache", cache)
+                mask = create_causal_mask(self.config, shape, mask, cache, allow_is_causal_skip=False)
             inputs["decoder_attention_mask"] = {"global": mask, "group": group_mask(mask, query_tags, tags)}
             tags = query_tags
         inputs["decoder_group_tags"] = tags

@@ -1,0 +1,41 @@
+# Everything runs in .venv, which the first target that needs it creates.
+PYTHON ?= python3
+MODEL  ?=#  an mBART checkpoint: a directory or a Hub name; empty: a tiny one is pretrained
+TRAIN  ?=#  documents to fine-tune on; empty: an invented language pair
+VALID  ?=#  documents to validate and score on
+OUTPUT ?= outputs/demo
+ARGS   ?=#  anything else of the recipe, e.g. ARGS="--source_column en --target_column de"
+
+BIN := .venv/bin
+OWN := $(if $(MODEL),--model $(MODEL)) $(if $(TRAIN),--train $(TRAIN)) $(if $(VALID),--valid $(VALID))
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint format clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: .venv/installed ## create .venv with everything needed to train, test and develop
+
+.venv/installed: setup.cfg pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[train,dev]'
+	@touch $@
+
+demo: install ## mBART to translated documents in minutes; MODEL= TRAIN= VALID= OUTPUT= ARGS= for your own
+	$(BIN)/python train/demo.py --output $(OUTPUT) $(OWN) $(ARGS)
+
+test: install ## run the tests, without network
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
+
+lint: install ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: install ## put the code into the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove .venv, caches and the demo's output
+	rm -rf .venv outputs/demo build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

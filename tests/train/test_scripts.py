@@ -1,0 +1,81 @@
+"""The scripts on files: tokenizer, training, translation, scores. Every sentence comes out, in its place."""
+
+import gzip
+import json
+
+import pytest
+from transformers import AutoTokenizer
+
+from train.score_translations import main as score_translations
+from train.train import main as train
+from train.train_tokenizer import main as train_tokenizer
+from train.translate import main as translate
+
+
+DOCUMENTS = [
+    {"id": "a", "en": ["ba bu .", "to </s> ka .", "re .", "la lo ri ."], "de": ["x ba .", "y .", "z .", "w w ."]},
+    {"id": "b", "en": ["mo ."], "de": ["v ."]},
+]
+
+
+@pytest.fixture(scope="module")
+def model(experiment):
+    recipe = experiment("scripts", max_steps=1, eval_strategy="no")
+    train([recipe])
+    return recipe.removesuffix(".yaml")
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_translations_are_aligned_and_keep_the_fields(model, tmp_path, capsys):
+    source, output, scores = tmp_path / "test.jsonl.gz", tmp_path / "out.jsonl", tmp_path / "scores.json"
+    source.write_bytes(gzip.compress("".join(json.dumps(d) + "\n" for d in DOCUMENTS).encode()))
+    arguments = ["--source_column", "en", "--segment_tokens", "24", "--num_beams", "1"]
+    translate([model, str(source), str(output), *arguments])
+    rows = read(output)
+    assert [row["id"] for row in rows] == ["a", "b"] and [row["en"] for row in rows] == [d["en"] for d in DOCUMENTS]
+    for row in rows:
+        assert len(row["translation"]) == len(row["en"]) == sum(row["segments"])
+    assert len(rows[0]["segments"]) > 1
+    assert [path.name for path in tmp_path.glob("*partial*")] == []
+
+    options = ["--reference", str(source), "--reference_column", "de", "--json", str(scores)]
+    score_translations([str(output), *options, "--baseline", str(output)])
+    result = json.loads(scores.read_text())
+    assert result["d-BLEU/document"]["units"] == 2 and result["s-BLEU"]["units"] == 5
+    assert result["d-BLEU/segment"]["units"] == sum(len(row["segments"]) for row in rows)
+    assert result["s-BLEU"]["p_value"] == 1 and "p = 1.0000" in capsys.readouterr().out
+
+
+def test_text_in_batches_of_any_size_gives_the_same(model, tmp_path):
+    source = tmp_path / "test.txt"
+    source.write_text("".join("<d>\n" + "\n".join(d["en"]) + "\n" for d in DOCUMENTS), encoding="utf-8")
+    outputs = [tmp_path / "small.jsonl", tmp_path / "large.jsonl"]
+    for output, max_tokens in zip(outputs, ("1", "4096"), strict=True):
+        translate([model, str(source), str(output), "--max_tokens", max_tokens, "--num_beams", "2"])
+    assert read(outputs[0]) == read(outputs[1])
+    assert [row["source"] for row in read(outputs[0])] == [d["en"] for d in DOCUMENTS]
+
+
+def test_a_sentence_beyond_the_positions_is_named(model, tmp_path):
+    (tmp_path / "test.jsonl").write_text(json.dumps({"source": ["ba .", "ba bu " * 200]}))
+    with pytest.raises(ValueError, match="Document 1, sentence 2 has 402 tokens, the model 128 positions"):
+        translate([model, str(tmp_path / "test.jsonl"), str(tmp_path / "out.jsonl")])
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_tokenizer_of_ones_own(tmp_path, kind):
+    files, output = tmp_path / "train.jsonl", str(tmp_path / "tokenizer")
+    files.write_text("".join(json.dumps(document) + "\n" for document in DOCUMENTS))
+    settings = ["--columns", "en", "de", "--languages", "[en]", "[de]", "--vocab_size", "60", "--model", kind]
+    train_tokenizer([output, "--files", str(files), *settings])
+    tokenizer = AutoTokenizer.from_pretrained(output)
+    assert tokenizer.convert_tokens_to_ids(["<s>", "<pad>", "</s>", "<unk>"]) == [0, 1, 2, 3]
+    end = [len(tokenizer) - 3, len(tokenizer) - 2, len(tokenizer) - 1]
+    assert tokenizer.convert_tokens_to_ids(["[en]", "[de]", "<mask>"]) == end
+    for sentence in ("ba bu .", "la lo ri ."):
+        ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
+        assert tokenizer.decode(ids) == sentence and not {0, 1, 2, 3, *end} & set(ids)

@@ -1,0 +1,1 @@
+"""Training, translation and scoring of document-level models: linear scripts and the modules they share."""

@@ -1,0 +1,162 @@
+"""From a plain mBART checkpoint to translated documents, in minutes on a laptop.
+
+    python train/demo.py
+    python train/demo.py --model facebook/mbart-large-cc25 --train train.jsonl --valid dev.jsonl \\
+        [--source_column en --target_column de --any_argument_of_the_recipe value ...]
+
+Without a model, everything is made on the spot: documents in an invented language pair whose pronouns depend on an
+earlier sentence, and a tiny mBART that has learnt to translate their sentences. Then, and with a model of one's own as
+well: a G-Transformer is loaded from that checkpoint and fine-tuned on the documents, both translate the documents that
+were held out, are scored side by side, and the pipeline translates one of them.
+"""
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from transformers import MBartForConditionalGeneration, pipeline
+
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from train import train
+from train.corpus import read_documents
+from train.invented_language import InventedLanguagePair
+from train.metrics import score_documents
+from train.pretrain_tiny_mbart import pretrain_tiny_mbart
+from train.recipe import parse_recipe
+from train.translate import translate_documents
+
+
+RECIPES = Path(__file__).parent / "recipes"
+LANGUAGES = ("[sou]", "[tar]")
+DOCUMENTS = {"train": 2000, "valid": 100, "test": 200}
+
+
+def main(argv: list[str]) -> dict[str, dict[str, float]]:
+    """Prints what the module's docstring announces, and returns the scores of both systems."""
+    args, overrides = parse_arguments(argv)
+    language_pair = None if args.model else InventedLanguagePair(args.seed)
+    if language_pair:
+        torch.set_num_threads(1)  # for a model so small, threads cost more than they give
+        step("Inventing a language pair")
+        corpus = write_corpus(language_pair, args.output / "corpus", args.seed)
+        args.model, args.train, args.valid = str(args.output / "mbart"), [corpus["train"]], [corpus["valid"]]
+        recipe, test = RECIPES / "demo.yaml", [corpus["test"]]
+        overrides = ["--source_language", LANGUAGES[0], "--target_language", LANGUAGES[1], *overrides]
+    else:
+        recipe, test = RECIPES / "mbart25.yaml", args.valid
+    gtransformer = str(args.output / "gtransformer")
+    arguments = [str(recipe), "--model_name_or_path", args.model, "--output_dir", gtransformer]
+    arguments += ["--train_files", *args.train, "--validation_files", *args.valid]
+    arguments += ["--seed", str(args.seed), *overrides]
+    _, data_args, _ = parse_recipe(arguments)
+    columns = (data_args.source_column, data_args.target_column)
+
+    if language_pair:
+        step("Pretraining a tiny MBartForConditionalGeneration on single sentences")
+        pretrain_tiny_mbart(args.model, read_documents(args.train, columns), columns, LANGUAGES, args.seed)
+
+    step("Fine-tuning a G-Transformer from it on documents")
+    train.main(arguments)
+
+    step("Translating the held-out documents")
+    documents = read_documents(test, columns)
+    sources, references = ([document[column] for document in documents] for column in columns)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    processor = GTransformerProcessor.from_pretrained(gtransformer)
+    mbart = MBartForConditionalGeneration.from_pretrained(args.model).eval().to(device)
+    model = GTransformerForConditionalGeneration.from_pretrained(gtransformer).eval().to(device)
+    systems = {
+        "mBART, by sentence": translate_sentences(mbart, processor, sources),
+        "G-Transformer": [sentences for sentences, _ in translate_documents(model, processor, sources)],
+    }
+    scores = {name: score(hypotheses, references, language_pair) for name, hypotheses in systems.items()}
+    print(score_table(scores))
+
+    step("A document through the pipeline")
+    translate = pipeline("document-translation", model=gtransformer, device=device)
+    print(aligned_table([tuple(pair.values()) for pair in translate(sources[0])["sentences"]]))
+    return scores
+
+
+def write_corpus(language_pair: InventedLanguagePair, folder: Path, seed: int) -> dict[str, str]:
+    """JSON lines of documents, by name of the part; none of the parts share their random numbers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {}
+    for part, size in DOCUMENTS.items():
+        rng = random.Random(f"{seed} {part}")
+        files[part] = str(folder / f"{part}.jsonl")
+        lines = [json.dumps(language_pair.document(rng)) + "\n" for _ in range(size)]
+        Path(files[part]).write_text("".join(lines), encoding="utf-8")
+    return files
+
+
+def translate_sentences(
+    mbart: MBartForConditionalGeneration, processor: GTransformerProcessor, documents: Sequence[list[str]]
+) -> list[list[str]]:
+    """Translations of documents by a model that sees one sentence at a time."""
+    translated = translate_documents(
+        mbart,
+        processor,
+        [[sentence] for document in documents for sentence in document],
+        decoder_start_token_id=processor.bos_token_id,
+        forced_bos_token_id=None,
+        eos_token_id=processor.eos_token_id,
+        suppress_tokens=[token for token in processor.structural_token_ids if token != processor.eos_token_id],
+        max_new_tokens=128,
+    )
+    sentences = iter(sentence for (sentence,), _ in translated)
+    return [[next(sentences) for _ in document] for document in documents]
+
+
+def score(
+    hypotheses: list[list[str]], references: list[list[str]], language_pair: InventedLanguagePair | None
+) -> dict[str, float]:
+    """s-BLEU, d-BLEU of whole documents and, in an invented language, the accuracy of the pronouns, all up to 100."""
+    bleu = score_documents(hypotheses, references)
+    scores = {"s-BLEU": bleu["s-BLEU"]["score"], "d-BLEU": bleu["d-BLEU/document"]["score"]}
+    if language_pair:
+        scores["pronouns"] = 100 * language_pair.pronoun_accuracy(hypotheses, references)
+    return scores
+
+
+def score_table(scores: dict[str, dict[str, float]]) -> str:
+    """One line per system, one column per score."""
+    columns = next(iter(scores.values()))
+    lines = [" " * 20 + "".join(f"{column:>10}" for column in columns)]
+    lines += [f"{name:20}" + "".join(f"{row[column]:10.2f}" for column in columns) for name, row in scores.items()]
+    return "\n".join(lines)
+
+
+def aligned_table(rows: Sequence[tuple[str, str]]) -> str:
+    """Source sentences and their translations side by side."""
+    width = max(len(source) for source, _ in rows)
+    return "\n".join(f"{source:{width}}  |  {translation}" for source, translation in rows)
+
+
+def step(title: str) -> None:
+    print(f"\n== {title}", flush=True)
+
+
+def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The demo's own arguments, and the others, which are for the recipe."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", help="an mBART checkpoint: folder or Hub name; default: a tiny one is pretrained")
+    parser.add_argument("--train", nargs="+", help="documents to train on, as train.py reads them")
+    parser.add_argument("--valid", nargs="+", help="documents to validate and score on")
+    parser.add_argument("--output", type=Path, default=Path("outputs/demo"))
+    parser.add_argument("--seed", type=int, default=1)
+    args, overrides = parser.parse_known_args(argv)
+    if not bool(args.model) == bool(args.train) == bool(args.valid):
+        parser.error("--model, --train and --valid go together")
+    return args, overrides
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,71 @@
+"""Score translated documents: s-BLEU, d-BLEU, chrF, and the significance of the difference to a second system.
+
+    python train/score_translations.py talks.translated.jsonl --reference talks.jsonl.xz --reference_column de \\
+        [--baseline other.translated.jsonl] [--json scores.json]
+
+Translations are what `translate.py` writes, or text with `<d>` lines; so are the references. With a baseline,
+documents are the unit of the tests: approximate randomization for the p-value, paired bootstrap for the interval.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from train.corpus import read_documents
+from train.metrics import compare_systems, score_documents
+
+
+def main(argv: list[str]) -> dict[str, dict[str, Any]]:
+    """Prints the table and returns what it holds."""
+    args = parse_arguments(argv)
+    column = args.translation_column
+    translated = read_documents([args.translations], [column], blank_ok=True)
+    hypotheses = [document[column] for document in translated]
+    with_segments = all("segments" in document.record for document in translated)
+    segments = [document.record["segments"] for document in translated] if with_segments else None
+    references = [d[args.reference_column] for d in read_documents([args.reference], [args.reference_column])]
+
+    scores = score_documents(hypotheses, references, segments, args.tokenize)
+    if args.baseline:
+        baseline = [document[column] for document in read_documents([args.baseline], [column], blank_ok=True)]
+        compared = compare_systems(hypotheses, baseline, references, segments, args.tokenize)
+        scores = {name: {**score, **compared[name]} for name, score in scores.items()}
+
+    print(table(scores))
+    if args.json:
+        Path(args.json).write_text(json.dumps(scores, indent=2) + "\n", encoding="utf-8")
+    return scores
+
+
+def table(scores: dict[str, dict[str, Any]]) -> str:
+    """The scores as lines of text, one per score."""
+    lines = []
+    for name, score in scores.items():
+        line = f"{name:16} {score['score']:6.2f}   {score['units']} {score['unit']}   {score['signature']}"
+        if "difference" in score:
+            low, high = score["interval"]
+            line += f"\n{'':16} {score['difference']:+6.2f}   against the baseline, 95 % [{low:+.2f}, {high:+.2f}]"
+            line += f", p = {score['p_value']:.4f}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("translations", help="documents as translate.py writes them")
+    parser.add_argument("--reference", required=True, help="the documents' reference translations")
+    parser.add_argument("--reference_column", default="target", help="their column in JSON lines")
+    parser.add_argument("--translation_column", default="translation", help="column of the translations")
+    parser.add_argument("--baseline", help="translations of the same documents by a second system")
+    parser.add_argument("--tokenize", default="13a", help="sacrebleu's tokenizer for BLEU, e.g. zh or ja-mecab")
+    parser.add_argument("--json", help="file to write the scores to")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,132 @@
+"""Train a G-Transformer on documents.
+
+    accelerate launch train/train.py train/recipes/mbart25.yaml \\
+        --train_files train.jsonl --validation_files dev.jsonl --source_column en --target_column de
+
+The recipe holds the arguments of one experiment; the command line overrides any of them. The same command continues a
+training that was interrupted, from the last checkpoint in `output_dir`.
+"""
+
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import datasets
+import torch
+from transformers import EvalPrediction, set_seed
+from transformers.utils.logging import disable_progress_bar
+
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
+from train.corpus import Document, documents_of, fit_positions, make_instances, read_documents
+from train.metrics import score_documents
+from train.recipe import DataArguments, ModelArguments, parse_recipe
+from train.trainer import GTransformerTrainer, last_complete_checkpoint
+
+
+logger = logging.getLogger("train")
+
+
+def main(argv: list[str]) -> dict[str, float]:
+    """Runs the training that the command line describes, and returns the validation scores of the model it leaves."""
+    model_args, data_args, training_args = parse_recipe(argv)
+
+    logging.basicConfig(format="%(asctime)s %(message)s")
+    logger.setLevel(logging.INFO if training_args.should_log else logging.WARNING)
+    if not training_args.should_log:
+        disable_progress_bar()
+    set_seed(training_args.seed)
+
+    # Data first: what is wrong with it should show before a model is loaded.
+    train_documents, validation_documents = load_documents(data_args)
+    processor = load_processor(model_args)
+    model = load_model(model_args, processor)
+    columns = (data_args.source_column, data_args.target_column)
+    positions = model.config.max_position_embeddings
+
+    def instances_of(documents: list[Document], drop: bool) -> list[dict]:
+        instances = make_instances(
+            documents, processor, columns, data_args.segment_tokens, data_args.segment_sentences
+        )
+        return fit_positions(instances, documents, columns[0], positions, drop)
+
+    train_instances = instances_of(train_documents, drop=True)
+    validation_instances = instances_of(validation_documents, drop=False)
+    references = [validation_documents[i["document"]][columns[1]][i["sentences"]] for i in validation_instances]
+
+    trainer = GTransformerTrainer(
+        model,
+        training_args,
+        train_dataset=train_instances,
+        eval_dataset=validation_instances,
+        processing_class=processor,
+        compute_metrics=generation_scores(processor, references) if training_args.predict_with_generate else None,
+    )
+
+    checkpoint = training_args.resume_from_checkpoint or last_complete_checkpoint(training_args.output_dir)
+    if checkpoint:
+        logger.warning(f"Continuing from {checkpoint}.")
+    trainer.train(resume_from_checkpoint=checkpoint)
+
+    trainer.save_model()
+    trainer.save_state()
+    scores = trainer.evaluate()
+    trainer.log_metrics("eval", scores)
+    trainer.save_metrics("eval", scores)
+    return scores
+
+
+def load_documents(args: DataArguments) -> tuple[list[Document], list[Document]]:
+    """Training and validation documents, from files or from a dataset."""
+    columns = (args.source_column, args.target_column)
+    if args.dataset_name is None:
+        return read_documents(args.train_files, columns), read_documents(args.validation_files, columns)
+    splits = datasets.load_dataset(args.dataset_name, args.dataset_config_name)
+    train, validation = (
+        documents_of(splits[split], columns, f"{args.dataset_name}:{split}") for split in ("train", "validation")
+    )
+    return train, validation
+
+
+def load_processor(args: ModelArguments) -> GTransformerProcessor:
+    """The processor of an earlier training, or a new one around a tokenizer."""
+    given = {"src_lang": args.source_language, "tgt_lang": args.target_language}
+    return GTransformerProcessor.from_pretrained(
+        args.tokenizer_name_or_path or args.model_name_or_path,
+        **{name: language for name, language in given.items() if language is not None},
+    )
+
+
+def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTransformerForConditionalGeneration:
+    """The pretrained model, or a fresh one of the recipe's configuration, set up for the processor's languages."""
+    if args.model_name_or_path:
+        # In full precision: a checkpoint may be stored in half, in which Adam's small steps get lost.
+        model = GTransformerForConditionalGeneration.from_pretrained(
+            args.model_name_or_path, dtype=torch.float32, **args.config_values
+        )
+    else:
+        config = GTransformerConfig(vocab_size=len(processor.tokenizer), **args.config_values)
+        model = GTransformerForConditionalGeneration(config)
+    processor.configure(model)
+    return model
+
+
+def generation_scores(
+    processor: GTransformerProcessor, references: list[list[str]]
+) -> Callable[[EvalPrediction], dict[str, float]]:
+    """Validation by translation: s-BLEU, d-BLEU (an instance is a segment of a document) and chrF."""
+
+    def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
+        ids = prediction.predictions[: len(references)]  # processes may have filled up the last batch
+        ids[ids == -100] = processor.pad_token_id
+        scores = score_documents(processor.batch_decode_sentences(ids), references)
+        return {"s_bleu": scores["s-BLEU"]["score"], "d_bleu": scores["d-BLEU/document"]["score"]}
+
+    return compute_metrics
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
