@@ -13,6 +13,7 @@ from transformers.generation import GenerationMixin, LogitsProcessor, LogitsProc
 from transformers.masking_utils import create_causal_mask
 from transformers.utils import logging
 
+from .cache_gtransformer import DocumentCache
 from .group_attention import group_mask
 from .group_tags import group_tags, sentence_lengths
 
@@ -169,9 +170,22 @@ class GTransformerGenerationMixin(GenerationMixin):
         prompt_length = self._prompt_length(model_kwargs)
         frame = self._sentence_frame(config, source_tags, prompt_length, limits_given)
         config.max_length, config.max_new_tokens, config.min_length = frame.max_length, None, None
+        if self._can_use_document_cache(config, model_kwargs):
+            longest = max(int(frame.word_limits.max()) + 2, prompt_length)
+            model_kwargs["past_key_values"] = DocumentCache(longest)
         # Transformers applies given processors after its own bans and before temperature, top-k and top-p.
         processors = LogitsProcessorList([*(logits_processor or []), frame])
         return super().generate(inputs, config, processors, **model_kwargs)
+
+    def _can_use_document_cache(self, config: GenerationConfig, model_kwargs: dict) -> bool:
+        """Whether nothing asks for another cache, for going back in it, or for weights over the whole document."""
+        asked = ("past_key_values", "assistant_model", "decoder_attention_mask", "custom_generate")
+        return (
+            config.use_cache
+            and self.config._attn_implementation in ("eager", "sdpa")
+            and not (config.cache_implementation or config.prompt_lookup_num_tokens or config.output_attentions)
+            and all(model_kwargs.get(name) is None for name in asked)
+        )
 
     def _aligns_sentences(self, config: GenerationConfig) -> bool:
         return config.align_sentences and None not in (self.config.bos_token_id, self.config.eos_token_id)

@@ -1,6 +1,7 @@
 """The layers of G-Transformer: embeddings, and encoder and decoder layers with attention of every kind."""
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +11,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.processing_utils import Unpack
 from transformers.utils import TransformersKwargs
 
+from .cache_gtransformer import DocumentCache
 from .configuration_gtransformer import GTransformerConfig
 from .group_attention import GTransformerAttention, GTransformerGate
 
@@ -103,16 +105,13 @@ class GTransformerLayer(GradientCheckpointingLayer):
         branches = {attention_type: getattr(self, name)}
         if attention_type == "combined":
             branches = {"group": getattr(self, name), "global": getattr(self, f"{name}_global")}
-
         masks = attention_masks or {}
 
         def attend(states: Tensor) -> Tensor:
-            keys, values = self.keys_and_values(list(branches.values()), states, key_value_states, past_key_values)
+            pairs = self.keys_and_values(branches, states, key_value_states, past_key_values)
             outputs = [
-                attention(states, *keys_values, masks[kind], **kwargs)[0]
-                for (kind, attention), *keys_values in zip(
-                    branches.items(), keys.chunk(len(branches), 1), values.chunk(len(branches), 1), strict=True
-                )
+                attention(states, keys, values, masks[kind], **kwargs)[0]
+                for (kind, attention), (keys, values) in zip(branches.items(), pairs, strict=True)
             ]
             return getattr(self, f"{name}_gate")(*outputs) if attention_type == "combined" else outputs[0]
 
@@ -120,26 +119,38 @@ class GTransformerLayer(GradientCheckpointingLayer):
 
     def keys_and_values(
         self,
-        branches: list[GTransformerAttention],
+        branches: dict[str, GTransformerAttention],
         states: Tensor,
         key_value_states: Tensor | None,
         past_key_values: EncoderDecoderCache | None,
-    ) -> tuple[Tensor, Tensor]:
-        """Keys and values of all branches, side by side along the heads: `(B, branches * H, S, K)`."""
+    ) -> list[tuple[Tensor, Tensor]]:
+        """Keys and values `(B, H, S, K)` for each branch, those of earlier steps included."""
         is_cross = key_value_states is not None
-        if is_cross and past_key_values is not None and past_key_values.is_updated.get(self.layer_idx):
+        attended = key_value_states if is_cross else states
+        if past_key_values is None:
+            return [branch.keys_and_values(attended) for branch in branches.values()]
+        if isinstance(past_key_values, DocumentCache):
+            if is_cross:
+                return [
+                    past_key_values.source(self.layer_idx, kind, partial(branch.keys_and_values, attended))
+                    for kind, branch in branches.items()
+                ]
+            return [
+                past_key_values.target(self.layer_idx, kind, *branch.keys_and_values(attended))
+                for kind, branch in branches.items()
+            ]
+        # A cache of Transformers has one entry per layer: there the branches stand side by side, as heads.
+        if is_cross and past_key_values.is_updated.get(self.layer_idx):
             cached = past_key_values.cross_attention_cache.layers[self.layer_idx]
-            return cached.keys, cached.values
-        projected = [branch.keys_and_values(key_value_states if is_cross else states) for branch in branches]
-        keys, values = (
-            torch.cat(parts, dim=1) if len(parts) > 1 else parts[0] for parts in zip(*projected, strict=True)
-        )
-        if past_key_values is not None:
+            keys, values = cached.keys, cached.values
+        else:
+            projected = [branch.keys_and_values(attended) for branch in branches.values()]
+            keys, values = (torch.cat(parts, dim=1) for parts in zip(*projected, strict=True))
             cache = past_key_values.cross_attention_cache if is_cross else past_key_values.self_attention_cache
             keys, values = cache.update(keys, values, self.layer_idx)
             if is_cross:
                 past_key_values.is_updated[self.layer_idx] = True
-        return keys, values
+        return list(zip(keys.chunk(len(branches), 1), values.chunk(len(branches), 1), strict=True))
 
     def feed_forward(self, hidden_states: Tensor) -> Tensor:
         """The position-wise sublayer."""

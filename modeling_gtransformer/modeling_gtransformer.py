@@ -20,6 +20,7 @@ from transformers.utils import TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
+from .cache_gtransformer import DocumentCache
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
@@ -255,6 +256,12 @@ class GTransformerDecoder(GTransformerStack):
         if group_tags is None:
             seen_ids = self.seen_input_ids(input_ids, past_key_values, past_length)
             group_tags = self.read_group_tags(seen_ids, inputs_embeds, attention_mask)
+        if isinstance(past_key_values, DocumentCache):
+            past_key_values.start(group_tags, inputs_embeds.shape[1], encoder_group_tags)
+            if past_length:
+                attention_mask, encoder_attention_mask = self.step_masks(
+                    past_key_values, inputs_embeds, encoder_hidden_states, encoder_attention_mask
+                )
         query_tags = group_tags[:, -inputs_embeds.shape[1] :]
         real = None
         if past_key_values is None or not (past_key_values.is_compileable or past_length):
@@ -297,6 +304,17 @@ class GTransformerDecoder(GTransformerStack):
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
         )
+
+    def step_masks(
+        self, cache: DocumentCache, inputs_embeds: Tensor, encoder_hidden_states: Tensor, encoder_attention_mask
+    ) -> tuple[dict[str, Tensor | None], dict[str, Tensor | None]]:
+        """Masks of one new token for what the cache keeps: the open sentence, its source sentence, both documents."""
+        group, cross = cache.target_mask[:, None, None], cache.source_mask[:, None, None]
+        if self.config._attn_implementation == "eager":
+            least = torch.finfo(inputs_embeds.dtype).min
+            group, cross = (mask.logical_not().to(inputs_embeds.dtype) * least for mask in (group, cross))
+        document = create_bidirectional_mask(self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
+        return {"group": group, "global": None}, {"group": cross, "global": document}
 
     def real_tokens(self, input_ids: Tensor | None, attention_mask: Tensor | None, group_tags: Tensor) -> Tensor:
         """Which target tokens `(B, T)` matter: by the mask or, as training gives none, those that are no padding."""

@@ -1,0 +1,127 @@
+"""The cache of generation: group attention keeps the open sentence, global attention the document.
+
+Shape legend: R rows (documents times beams), T target tokens so far, S source tokens, H heads, K head size, L tokens
+of the longest target sentence that may come, N tokens of the longest source sentence.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+
+from .group_tags import sentence_lengths
+
+
+# Room that a buffer over the document gains at least when it is full.
+GROWTH = 64
+
+
+class DocumentCache(EncoderDecoderCache):
+    """
+    Keys and values of target documents that grow token by token, in batches in which every row is at another sentence.
+
+    A step of group self-attention sees the L places of the open sentence, which the next sentence overwrites; group
+    cross-attention sees the N places of the source sentence that is being translated. Only global attention keeps the
+    whole document. Which places count follows from the group tags of every step, so beams may be reordered freely.
+
+    Equal to a cache of the whole document under masks, which is the reference (`generate(cache_implementation=...)`
+    and `use_cache=False` still go there).
+
+    Args:
+        longest_sentence: L, `<s>` and `</s>` included.
+    """
+
+    def __init__(self, longest_sentence: int):
+        super().__init__(DynamicCache(), DynamicCache())
+        self.longest_sentence = longest_sentence
+        self.length = 0
+        self.targets: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
+        self.sources: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return self.length
+
+    def start(self, group_tags: Tensor, new_tokens: int, source_tags: Tensor) -> None:
+        """
+        Prepare for the next tokens; the first call may bring a prefix, every later one brings a single token.
+
+        Args:
+            group_tags: of all target tokens including the new ones, `(R, T)`.
+            source_tags: `(R, S)`.
+        """
+        self.is_prefix = self.length == 0
+        if not (self.is_prefix or new_tokens == 1):
+            raise ValueError("A DocumentCache takes one token at a time: use a DynamicCache, or start again.")
+        self.length += new_tokens
+        open_sentence = group_tags[:, -1:]
+        in_open = group_tags == open_sentence
+        # What no longer belongs to the open sentence goes to a place that nobody reads.
+        places = torch.where(in_open, in_open.cumsum(dim=1) - 1, self.longest_sentence)
+        self.places = places[:, -new_tokens:].clamp(max=self.longest_sentence)
+        if self.is_prefix:
+            self.longest_source = int(sentence_lengths(source_tags).max())
+            self.rows = torch.arange(len(source_tags), device=source_tags.device)[:, None] * source_tags.shape[1]
+            return
+        self.target_mask = torch.arange(self.longest_sentence, device=places.device) <= self.places
+        in_source = source_tags == open_sentence
+        offset = torch.arange(self.longest_source, device=places.device)
+        self.source_mask = offset < in_source.sum(dim=1, keepdim=True)
+        starts = in_source.int().argmax(dim=1, keepdim=True)
+        self.source_index = self.rows + (starts + offset).clamp(max=source_tags.shape[1] - 1)
+
+    def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep keys and values `(R, H, 1, K)` of the new token, or of a prefix, and return those that it may see."""
+        stored = self.targets.get((layer_idx, kind))
+        if kind == "group":
+            if stored is None:
+                shape = (*keys.shape[:2], self.longest_sentence + 1, keys.shape[3])
+                stored = self.targets[layer_idx, kind] = (keys.new_zeros(shape), values.new_zeros(shape))
+            index = self.places[:, None, :, None].expand_as(keys)
+            for buffer, states in zip(stored, (keys, values), strict=True):
+                buffer.scatter_(2, index, states)
+            visible = slice(0, self.longest_sentence)
+        else:
+            if stored is None or stored[0].shape[2] < self.length:
+                stored = self.targets[layer_idx, kind] = (self._grown(stored, 0, keys), self._grown(stored, 1, values))
+            for buffer, states in zip(stored, (keys, values), strict=True):
+                buffer[:, :, self.length - states.shape[2] : self.length] = states
+            visible = slice(0, self.length)
+        # A prefix attends to itself under the usual masks.
+        return (keys, values) if self.is_prefix else (stored[0][:, :, visible], stored[1][:, :, visible])
+
+    def _grown(self, stored: tuple[Tensor, Tensor] | None, which: int, states: Tensor) -> Tensor:
+        room = max(GROWTH, self.length // 2)
+        grown = states.new_empty(*states.shape[:2], self.length + room, states.shape[3])
+        if stored is not None:
+            grown[:, :, : stored[which].shape[2]] = stored[which]
+        return grown
+
+    def source(self, layer_idx: int, kind: str, project: Callable[[], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        """Keys and values of the source that the new token may see, projected once, `(R, H, S or N, K)`."""
+        if self.is_prefix:
+            keys, values = project()
+            stored = (keys, values)
+            if kind == "group":
+                # A token's heads side by side, so that picking a sentence copies whole runs of memory.
+                stored = tuple(states.transpose(1, 2).flatten(0, 1).contiguous() for states in stored)
+            self.sources[layer_idx, kind] = stored
+            return keys, values
+        keys, values = self.sources[layer_idx, kind]
+        if kind == "group":
+            index = self.source_index.flatten()
+            keys, values = (
+                states.index_select(0, index).unflatten(0, self.source_index.shape).transpose(1, 2)
+                for states in (keys, values)
+            )
+        return keys, values
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        """Follow the beams. These stay within their document, so what belongs to the source stays where it is."""
+        for key, stored in self.targets.items():
+            length = self.longest_sentence if key[1] == "group" else self.length
+            for buffer in stored:
+                buffer[:, :, :length] = buffer[:, :, :length].index_select(0, beam_idx)
+
+    def crop(self, tokens_to_remove: int) -> None:
+        raise ValueError("A DocumentCache has overwritten what came before the open sentence and cannot be cropped.")

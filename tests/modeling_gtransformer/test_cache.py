@@ -1,0 +1,95 @@
+"""The cache of generation against no cache at all, the reference."""
+
+import pytest
+import torch
+from conftest import BOS, END_OF_DOCUMENT, EOS, PAD
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from modeling_gtransformer.cache_gtransformer import DocumentCache
+from modeling_gtransformer.group_tags import group_tags
+
+
+def batch_of(lengths):
+    """Random documents with sentences of these lengths, padded on the left."""
+    rows = [
+        [token for words in document for token in (BOS, *torch.randint(4, 48, (words,)).tolist(), EOS)]
+        for document in lengths
+    ]
+    longest = max(map(len, rows))
+    ids = torch.tensor([[PAD] * (longest - len(row)) + row for row in rows])
+    return {"input_ids": ids, "attention_mask": ids.ne(PAD).long()}
+
+
+KINDS = [
+    {},
+    {"decoder_global_layers": 0},
+    {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0},
+    {"decoder_attention_types": ["global", "group"], "cross_attention_types": ["combined", "global"]},
+]
+SEARCHES = [{}, {"num_beams": 3}, {"do_sample": True}, {"num_beams": 2, "do_sample": True, "num_return_sequences": 2}]
+
+
+@pytest.fixture(scope="module")
+def models():
+    from conftest import TINY
+
+    from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
+
+    torch.manual_seed(3)
+    made = []
+    for number, kind in enumerate(KINDS):
+        model = GTransformerForConditionalGeneration(GTransformerConfig(**(TINY | kind), init_std=0.25)).eval()
+        model.generation_config.eos_token_id = END_OF_DOCUMENT
+        model.set_attn_implementation(["sdpa", "eager"][number % 2])
+        made.append(model)
+    return made
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=5), min_size=1, max_size=3),
+    st.sampled_from(range(len(KINDS))),
+    st.sampled_from(SEARCHES),
+    st.integers(1, 6),
+)
+def test_any_documents_models_and_searches(models, lengths, kind, search, prefix_length):
+    torch.manual_seed(0)
+    inputs = batch_of(lengths)
+    arguments = {**inputs, **search, "max_length_b": 2}
+    results = []
+    for use_cache in (False, True):
+        torch.manual_seed(1)
+        results.append(models[kind].generate(**arguments, use_cache=use_cache))
+    assert results[0].equal(results[1])
+    prefix = results[0][:: search.get("num_return_sequences", 1), :prefix_length]
+    if not (prefix == END_OF_DOCUMENT).any():
+        arguments |= {"decoder_input_ids": prefix, "do_sample": False, "num_return_sequences": 1}
+        outputs = [models[kind].generate(**arguments, use_cache=use_cache) for use_cache in (False, True)]
+        assert outputs[0].equal(outputs[1])
+
+
+def test_group_layers_keep_a_sentence_and_global_layers_the_document(tiny_model):
+    model = tiny_model(decoder_global_layers=1, cross_global_layers=1)
+    inputs = batch_of([[3] * 8])
+    output = model.generate(**inputs, max_length_b=2, return_dict_in_generate=True)
+    cache, length = output.past_key_values, output.sequences.shape[1]
+    assert isinstance(cache, DocumentCache) and length > 30
+    assert cache.targets.keys() == {(0, "group"), (1, "group"), (1, "global")}
+    for (_, kind), (keys, _) in cache.targets.items():
+        assert keys.shape[2] == int(3 * 1.2 + 2) + 2 + 1 if kind == "group" else keys.shape[2] >= length - 1
+    assert cache.source_index.shape == (1, 5)
+
+
+def test_what_the_cache_cannot_do_is_refused(tiny_model):
+    cache, tags = DocumentCache(8), group_tags(torch.tensor([[0, 5, 2, 0]]), BOS, EOS)
+    cache.start(tags, 4, tags)
+    with pytest.raises(ValueError, match="one token at a time"):
+        cache.start(tags, 2, tags)
+    with pytest.raises(ValueError, match="cannot be cropped"):
+        cache.crop(-1)
+    # Assisted search goes back, attention weights span the document: both get a cache that can.
+    inputs = batch_of([[3, 2]])
+    for asked in ({"prompt_lookup_num_tokens": 2}, {"output_attentions": True}, {"cache_implementation": "static"}):
+        output = tiny_model(attn_implementation="eager").generate(**inputs, **asked, return_dict_in_generate=True)
+        assert not isinstance(output.past_key_values, DocumentCache)
