@@ -25,8 +25,8 @@ class DocumentCache(EncoderDecoderCache):
     cross-attention sees the N places of the source sentence that is being translated. Only global attention keeps the
     whole document. Which places count follows from the group tags of every step, so beams may be reordered freely.
 
-    Equal to a cache of the whole document under masks, which is the reference (`generate(cache_implementation=...)`
-    and `use_cache=False` still go there).
+    Equal to masks over the whole document, which is the reference (`generate(use_cache=False)` goes there), for
+    sources of which every row has sentences, each in one piece.
 
     Args:
         longest_sentence: L, `<s>` and `</s>` included.

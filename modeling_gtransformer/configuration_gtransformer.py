@@ -1,10 +1,12 @@
 """Configuration of G-Transformer: mBART's fields, plus one list of attention kinds per attention stack."""
 
 from huggingface_hub.dataclasses import strict
-from transformers import PreTrainedConfig
+from transformers import CONFIG_MAPPING, PreTrainedConfig
 
 
 ATTENTION_TYPES = ("group", "global", "combined")
+# Plain models whose checkpoints can be loaded, and what their configurations leave unsaid.
+PLAIN_MODELS = {"mbart": {}, "bart": {"normalize_before": False}}
 POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal")
 
 
@@ -89,8 +91,7 @@ class GTransformerConfig(PreTrainedConfig):
 
     def __post_init__(self, **kwargs):
         # A plain checkpoint's config.json names its own type, which must not outlive the loading.
-        if kwargs.pop("model_type", self.model_type) == "bart":
-            self.normalize_before = kwargs.pop("normalize_before", False)
+        kwargs.pop("model_type", None)
         kwargs.pop("forced_eos_token_id", None)
         for stack, layers in self._stacks().items():
             self._fill_attention_types(stack, layers)
@@ -140,7 +141,11 @@ class GTransformerConfig(PreTrainedConfig):
 
     @classmethod
     def from_dict(cls, config_dict, **kwargs):
-        """As in Transformers, but layers and attention kinds among the overrides count before the lists are filled."""
+        """As in Transformers, but a plain mBART or BART configuration is understood, and layers and attention kinds
+        among the overrides count before the lists are filled."""
+        model_type = config_dict.get("model_type", cls.model_type)
+        if model_type != cls.model_type:
+            config_dict = cls._defaults_of(model_type) | config_dict
         overrides = {name: kwargs.pop(name) for name in list(kwargs) if name.endswith(("_layers", "_attention_types"))}
         config_dict = config_dict | overrides
         for stack in ("encoder", "decoder", "cross"):
@@ -149,13 +154,26 @@ class GTransformerConfig(PreTrainedConfig):
                 config_dict[(names - given).pop()] = None
         return super().from_dict(config_dict, **kwargs)
 
+    @classmethod
+    def _defaults_of(cls, model_type: str) -> dict:
+        """What a configuration of another model means where it says nothing."""
+        if model_type not in PLAIN_MODELS:
+            raise ValueError(
+                f"No G-Transformer can be made of a {model_type!r} checkpoint: only of {[*PLAIN_MODELS]}."
+            )
+        theirs = CONFIG_MAPPING[model_type]().to_dict()
+        return {name: theirs[name] for name in cls.__dataclass_fields__ if name in theirs} | PLAIN_MODELS[model_type]
+
     def to_dict(self):
         """As in Transformers, without the lists that a `*_global_layers` fills: that number can still be changed."""
         output = super().to_dict()
-        for stack in self._stacks():
-            if output.get(f"{stack}_global_layers") is not None:
-                output.pop(f"{stack}_attention_types", None)
-        return output
+        for stack, layers in self._stacks().items():
+            types, number = output.get(f"{stack}_attention_types"), output.get(f"{stack}_global_layers")
+            if types is not None and number is not None:
+                # Where they differ the list was assigned later, and layers are built from lists.
+                agree = types == ["group"] * (layers - number) + ["combined"] * number
+                output[f"{stack}_attention_types" if agree else f"{stack}_global_layers"] = None
+        return {name: value for name, value in output.items() if not (name.endswith("_types") and value is None)}
 
 
 __all__ = ["GTransformerConfig"]

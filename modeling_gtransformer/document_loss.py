@@ -69,7 +69,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), device=hidden.device)
         grad_hidden = torch.empty_like(states)
         # A frozen output layer (adapters) needs no gradient of its own.
-        grad_weight = torch.zeros_like(matrix) if with_gradient and ctx.needs_input_grad[1] else None
+        grad_weight = torch.zeros_like(weight) if with_gradient and ctx.needs_input_grad[1] else None
         size = max(CHUNK_LOGITS // len(weight), 1)
         for start in range(0, len(targets), size):
             chunk, target = states[start : start + size], targets[start : start + size, None]
@@ -89,10 +89,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             difference = difference.to(matrix.dtype)
             torch.mm(difference, matrix, out=grad_hidden[start : start + size])
             if grad_weight is not None:
-                grad_weight.addmm_(difference.T, chunk)
-        ctx.save_for_backward(
-            grad_hidden.to(hidden.dtype), None if grad_weight is None else grad_weight.to(weight.dtype)
-        )
+                # Summed in the precision of the weight: under autocast many chunks would round much away.
+                grad_weight += difference.T @ chunk
+        ctx.save_for_backward(grad_hidden.to(hidden.dtype), grad_weight)
         return total
 
     @staticmethod

@@ -15,7 +15,7 @@ from transformers.utils import logging
 
 from .cache_gtransformer import DocumentCache
 from .group_attention import group_mask
-from .group_tags import group_tags, sentence_lengths
+from .group_tags import group_tags, in_one_piece, sentence_lengths
 
 
 logger = logging.get_logger(__name__)
@@ -102,10 +102,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         The generation config of a plain mBART, made right for documents: they start with `<s>` and end with the
         target language code, not with `</s>`, which ends a sentence. One made for documents stays as it is.
         """
-        config = copy.deepcopy(generation_config)
-        for name, default in SENTENCE_LIMITS.items():
-            if getattr(config, name, None) is None:
-                setattr(config, name, default)
+        config = self._with_sentence_limits(copy.deepcopy(generation_config))
         if config.eos_token_id in (self.config.eos_token_id, [self.config.eos_token_id]):
             # mBART is told the target language by the code that it starts with.
             language = config.forced_bos_token_id or config.decoder_start_token_id
@@ -140,133 +137,165 @@ class GTransformerGenerationMixin(GenerationMixin):
         The generation config, or keyword arguments, may say per sentence: `max_length_a` and `max_length_b` (at most
         `int(a * n + b)` words for a source sentence of n words), `min_length` (words), and `align_sentences=False` to
         generate freely, as the paper does for its plain Transformer on documents. Without `max_length` or
-        `max_new_tokens` the document may be as long as its sentences; with one of them, sentences are cut short so
-        that all have a place.
+        `max_new_tokens` a document may be as long as its sentences. If it runs out of room, with these or at the
+        model's last position, its last sentences are cut short so that all have a place, and a warning names it.
+        `max_time` and stopping criteria of your own cut documents off wherever they strike.
 
         Args:
             inputs: source documents `<s> w w </s> <s> w </s>`, `(B, S)`. A row without `<s>` is no document and is
                 generated freely.
 
         Raises:
-            ValueError: the end of the document is unknown, all sentences cannot fit, or an argument contradicts the
-                alignment.
+            ValueError: the model has too few positions for all sentences, or an argument contradicts the alignment.
         """
         if any(isinstance(processor, GroupTagLogitsProcessor) for processor in logits_processor or []):
             # An assistant model drafts within the frame of the model that it assists.
             return super().generate(inputs, generation_config, logits_processor, **kwargs)
         if kwargs.get("decoder_group_tags") is not None:
             raise ValueError("decoder_group_tags follow the generated tokens: generate() takes none.")
-        limits_given = any(
-            getattr(source, name, None) is not None
-            for source in (generation_config, self.generation_config)
-            for name in ("max_length", "max_new_tokens")
-        ) or any(kwargs.get(name) is not None for name in ("max_length", "max_new_tokens"))
+        sources = (kwargs, vars(generation_config or GenerationConfig()), vars(self.generation_config))
+        limited = any(source.get(name) is not None for source in sources for name in ("max_length", "max_new_tokens"))
 
         config, model_kwargs = self._prepare_generation_config(generation_config, **kwargs)
+        config = self._with_sentence_limits(config)
         source_tags = self._source_group_tags(inputs, model_kwargs) if self._aligns_sentences(config) else None
         if source_tags is None or not source_tags.any():
+            if self._aligns_sentences(config):
+                logger.warning_once("The source marks no sentences with <s> and </s>: it is generated freely.")
             return super().generate(inputs, generation_config, logits_processor, **kwargs)
 
-        prompt_length = self._prompt_length(model_kwargs)
-        frame = self._sentence_frame(config, source_tags, prompt_length, limits_given)
-        config.max_length, config.max_new_tokens, config.min_length = frame.max_length, None, None
-        if self._can_use_document_cache(config, model_kwargs):
-            longest = max(int(frame.word_limits.max()) + 2, prompt_length)
+        frame, expected = self._sentence_frame(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
+        if self._can_use_document_cache(config, model_kwargs, source_tags):
+            prompt = model_kwargs.get("decoder_input_ids")
+            longest = max(int(frame.word_limits.max()) + 2, 0 if prompt is None else prompt.shape[1] + 1)
             model_kwargs["past_key_values"] = DocumentCache(longest)
         # Transformers applies given processors after its own bans and before temperature, top-k and top-p.
         processors = LogitsProcessorList([*(logits_processor or []), frame])
-        return super().generate(inputs, config, processors, **model_kwargs)
+        outputs = super().generate(inputs, config, processors, **model_kwargs)
+        if config.max_length < expected:
+            self._report_cut(outputs if isinstance(outputs, Tensor) else outputs.sequences, config, len(source_tags))
+        return outputs
 
-    def _can_use_document_cache(self, config: GenerationConfig, model_kwargs: dict) -> bool:
-        """Whether nothing asks for another cache, for going back in it, or for weights over the whole document."""
+    def _report_cut(self, sequences: Tensor, config: GenerationConfig, documents: int) -> None:
+        """Sentences are cut short to the last token of room, never before."""
+        full = (sequences != self.config.pad_token_id).sum(dim=1) >= config.max_length
+        if full.any():
+            cut = sorted({int(row) * documents // len(sequences) for row in full.nonzero()[:, 0]})
+            logger.warning(
+                f"Documents {cut} of the batch reached {config.max_length} tokens (max_length, max_new_tokens or the "
+                "model's positions): their last sentences may be cut short. Translate them in parts."
+            )
+
+    def _can_use_document_cache(self, config: GenerationConfig, model_kwargs: dict, source_tags: Tensor) -> bool:
+        """Whether nothing asks for another cache, for going back in it, or for weights over the whole document, and
+        every source sentence is in one piece."""
         asked = ("past_key_values", "assistant_model", "decoder_attention_mask", "custom_generate")
+        other = (config.cache_implementation, config.prompt_lookup_num_tokens, config.return_dict_in_generate)
         return (
             config.use_cache
             and self.config._attn_implementation in ("eager", "sdpa")
-            and not (config.cache_implementation or config.prompt_lookup_num_tokens or config.output_attentions)
+            and not any(other)
             and all(model_kwargs.get(name) is None for name in asked)
+            and bool((source_tags > 0).any(dim=1).all())
+            and in_one_piece(source_tags)
         )
 
     def _aligns_sentences(self, config: GenerationConfig) -> bool:
         return config.align_sentences and None not in (self.config.bos_token_id, self.config.eos_token_id)
 
-    def _source_group_tags(self, inputs: Tensor | None, model_kwargs: dict) -> Tensor | None:
-        """Tags `(B, S)` of the source, given, encoded or read off the ids."""
-        encoder_outputs = model_kwargs.get("encoder_outputs")
-        given = model_kwargs.get("group_tags")
-        if given is None and encoder_outputs is not None:
-            given = getattr(encoder_outputs, "group_tags", None)
-        input_ids = inputs if inputs is not None else model_kwargs.get("input_ids")
-        if given is not None or input_ids is None or input_ids.dim() != 2:
-            return given
-        return group_tags(
-            input_ids, self.config.bos_token_id, self.config.eos_token_id, model_kwargs.get("attention_mask")
-        )
-
     @staticmethod
-    def _prompt_length(model_kwargs: dict) -> int:
-        prompt = model_kwargs.get("decoder_input_ids")
-        return 1 if prompt is None else prompt.shape[1]
+    def _with_sentence_limits(config: GenerationConfig) -> GenerationConfig:
+        """The config, in which all fields of documents have a value."""
+        for name, default in SENTENCE_LIMITS.items():
+            if getattr(config, name, None) is None:
+                setattr(config, name, default)
+        return config
+
+    def _source_group_tags(self, inputs: Tensor | None, model_kwargs: dict) -> Tensor | None:
+        """Tags `(B, S)` of the source, given, encoded or read off the ids; 0 for padding."""
+        encoder_outputs, mask = model_kwargs.get("encoder_outputs"), model_kwargs.get("attention_mask")
+        tags = model_kwargs.get("group_tags")
+        if tags is None and encoder_outputs is not None:
+            tags = getattr(encoder_outputs, "group_tags", None)
+        input_ids = inputs if inputs is not None else model_kwargs.get("input_ids")
+        if tags is None and input_ids is not None and input_ids.dim() == 2:
+            tags = group_tags(input_ids, self.config.bos_token_id, self.config.eos_token_id, mask)
+        return tags if tags is None or mask is None or mask.shape != tags.shape else tags * mask.bool()
 
     def _sentence_frame(
-        self, config: GenerationConfig, source_tags: Tensor, prompt_length: int, limits_given: bool
-    ) -> GroupTagLogitsProcessor:
-        """Check that every sentence can have a place, and build the processor that keeps it."""
-        end_of_document = self._end_of_document(config)
-        min_length = max(config.min_length or 1, 1)
+        self, config: GenerationConfig, source_tags: Tensor, prompt: Tensor | None, limited: bool
+    ) -> tuple[GroupTagLogitsProcessor, int]:
+        """Settle the length of the documents in `config`, check that every sentence has a place, and build the
+        processor that keeps it. Also returns how long documents may become where nothing limits them."""
+        self._refuse_contradictions(config)
         lengths = sentence_lengths(source_tags)
-        words = (lengths - 2).clamp(min=0).double()
-        # At least one word, and never fewer than the fewest.
-        word_limits = (words * config.max_length_a + config.max_length_b).long().clamp(min=min_length) * (lengths > 0)
-        sentences = (lengths > 0).sum(dim=1)
-        expected = int((word_limits + 2 * (lengths > 0)).sum(dim=1).max()) + prompt_length
-        if not limits_given:
-            max_length = expected
-        elif config.max_new_tokens is not None:
-            max_length = prompt_length + config.max_new_tokens
-        else:
-            max_length = config.max_length
-        if self.config.position_embedding_type == "learned":
-            max_length = min(max_length, self.config.max_position_embeddings)
-        least = int(sentences.max()) * (min_length + 2) + 1
-        if max_length < least:
-            raise ValueError(
-                f"A document of {int(sentences.max())} sentences needs at least {least} tokens, but only {max_length} "
-                "fit (max_length, max_new_tokens or the model's positions): split the document at sentence borders."
-            )
-        if max_length < expected:
-            logger.warning_once(
-                f"Translations may take up to {expected} tokens, but only {max_length} fit (max_length, "
-                "max_new_tokens or the model's positions). Should they get so long, the last sentences are cut short."
+        present = lengths > 0
+        if (present[:, 1:] & ~present[:, :-1]).any():
+            raise ValueError("group_tags must number the sentences of a document 1, 2, 3, ... without gaps.")
+        sentences, min_length = present.sum(dim=1), max(config.min_length, 1)
+        words = (lengths - 2).clamp(min=0).double() * config.max_length_a + config.max_length_b
+        word_limits = words.long().clamp(min=min_length) * present
+
+        prompt_length, opened = 1, torch.ones_like(sentences)
+        if prompt is not None:
+            prompt_length, opened = prompt.shape[1], (prompt == self.config.bos_token_id).sum(dim=1).clamp(min=1)
+            if len(prompt) != len(sentences) or (opened > sentences.clamp(min=1)).any():
+                raise ValueError("decoder_input_ids open more sentences, or are of other documents, than the source.")
+            if (prompt[:, -1] == self.config.pad_token_id).any():
+                raise ValueError("decoder_input_ids end with padding: continue prefixes of equal length together.")
+        least = prompt_length + int(((sentences - opened).clamp(min=0) * (min_length + 2)).max()) + min_length + 2
+        expected = prompt_length + int((word_limits + 2 * present).sum(dim=1).max())
+
+        room = expected
+        if limited:
+            new = config.max_new_tokens
+            config.max_length = config.max_length if new is None else prompt_length + new
+            room = config.max_length
+        if self.config.position_embedding_type == "learned" and room > self.config.max_position_embeddings:
+            room = self.config.max_position_embeddings
+            if room < least:
+                raise ValueError(
+                    f"A document of {int(sentences.max())} sentences needs at least {least} tokens, the model has "
+                    f"only {room} positions: split the document at sentence borders."
+                )
+        config.max_length, config.max_new_tokens, config.min_length, config.min_new_tokens = room, None, None, None
+        if room < least:
+            logger.warning(
+                f"{room} tokens (max_length or max_new_tokens) are too few for {int(sentences.max())} sentences, "
+                f"which take at least {least}: the translation will be cut off."
             )
         return GroupTagLogitsProcessor(
             word_limits,
             min_length,
-            max_length,
+            room if room >= least else expected,
             self.config.bos_token_id,
             self.config.eos_token_id,
             self.config.pad_token_id,
-            end_of_document,
-        )
+            self._end_of_document(config),
+        ), expected
 
-    def _end_of_document(self, config: GenerationConfig) -> int:
-        """The token that ends a document, after refusing settings that contradict the alignment."""
-        end = config.eos_token_id
-        end = end[0] if isinstance(end, list) and len(end) == 1 else end
-        structural = (self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id)
-        if not isinstance(end, int) or end in structural:
-            raise ValueError(
-                f"generation_config.eos_token_id={end} must be the one token that ends a document (the target "
-                "language code), as </s> only ends a sentence. processor.configure(model) sets it."
-            )
-        for name in ("forced_bos_token_id", "forced_eos_token_id", "min_new_tokens"):
+    def _refuse_contradictions(self, config: GenerationConfig) -> None:
+        for name in ("forced_bos_token_id", "forced_eos_token_id"):
             if getattr(config, name, None) is not None:
-                raise ValueError(
-                    f"{name} contradicts the alignment of sentences: leave it out (or align_sentences=False)."
-                )
+                raise ValueError(f"{name} contradicts the alignment of sentences: leave it out, or align_sentences.")
         if self.config.eos_token_id in (config.suppress_tokens or []):
             raise ValueError("suppress_tokens holds </s>, without which no sentence can end.")
-        return end
+        if config.min_new_tokens is not None:
+            logger.warning_once(
+                "min_new_tokens has no effect, the source says how many sentences come: use min_length."
+            )
+
+    def _end_of_document(self, config: GenerationConfig) -> int:
+        """The token that ends a document: that of the config or, where this is unknown or ends a sentence, padding."""
+        end = config.eos_token_id[0] if isinstance(config.eos_token_id, list) else config.eos_token_id
+        if end in (None, self.config.bos_token_id, self.config.eos_token_id):
+            logger.warning_once(
+                "generation_config.eos_token_id is not the token that ends a document (the target language code): "
+                "documents will end with padding. processor.configure(model) sets it."
+            )
+            end = config.eos_token_id = self.config.pad_token_id
+        # A negative id asks Transformers never to stop early.
+        return end if 0 <= end < self.config.vocab_size else self.config.pad_token_id
 
     def prepare_inputs_for_generation(self, input_ids: Tensor, **kwargs: Any) -> dict:
         """Add the group tags of the whole prefix `(R, T)`, of which the model itself sees only the new tokens."""

@@ -38,6 +38,12 @@ def group_tags(
     return opens.long().cumsum(dim=1) * in_sentence
 
 
+def in_one_piece(tags: Tensor) -> bool:
+    """Whether the tokens of every sentence of documents with tags `(B, T)` stand together."""
+    starts = (tags != torch.nn.functional.pad(tags, (1, -1))) & (tags > 0)
+    return bool(starts.sum() == (sentence_lengths(tags) > 0).sum())
+
+
 def sentence_lengths(tags: Tensor) -> Tensor:
     """Number of tokens of every sentence, `<s>` and `</s>` included: tags `(B, T)` to lengths `(B, G)`, 0 beyond the
     last sentence of a document."""

@@ -94,7 +94,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
         self,
         name: str,
         hidden_states: Tensor,
-        attention_masks: dict[str, Tensor | None] | None,
+        attention_masks: dict[str, Tensor | None],
         key_value_states: Tensor | None = None,
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs,
@@ -105,12 +105,11 @@ class GTransformerLayer(GradientCheckpointingLayer):
         branches = {attention_type: getattr(self, name)}
         if attention_type == "combined":
             branches = {"group": getattr(self, name), "global": getattr(self, f"{name}_global")}
-        masks = attention_masks or {}
 
         def attend(states: Tensor) -> Tensor:
             pairs = self.keys_and_values(branches, states, key_value_states, past_key_values)
             outputs = [
-                attention(states, keys, values, masks[kind], **kwargs)[0]
+                attention(states, keys, values, attention_masks[kind], **kwargs)[0]
                 for (kind, attention), (keys, values) in zip(branches.items(), pairs, strict=True)
             ]
             return getattr(self, f"{name}_gate")(*outputs) if attention_type == "combined" else outputs[0]
@@ -196,7 +195,7 @@ class GTransformerDecoderLayer(GTransformerLayer):
         hidden_states = self.attention(
             "self_attn", hidden_states, attention_masks, past_key_values=past_key_values, **kwargs
         )
-        if encoder_hidden_states is not None:
+        if encoder_hidden_states is not None and cross_attention_masks is not None:
             hidden_states = self.attention(
                 "encoder_attn", hidden_states, cross_attention_masks, encoder_hidden_states, past_key_values, **kwargs
             )

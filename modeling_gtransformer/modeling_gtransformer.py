@@ -265,7 +265,9 @@ class GTransformerDecoder(GTransformerStack):
         query_tags = group_tags[:, -inputs_embeds.shape[1] :]
         real = None
         if past_key_values is None or not (past_key_values.is_compileable or past_length):
-            real = self.real_tokens(input_ids, attention_mask, group_tags)
+            real = torch.ones_like(group_tags, dtype=torch.bool)
+            if isinstance(attention_mask, Tensor) and attention_mask.shape == group_tags.shape:
+                real = attention_mask.bool()
 
         masks = attention_masks(
             self.config,
@@ -315,12 +317,6 @@ class GTransformerDecoder(GTransformerStack):
             group, cross = (mask.logical_not().to(inputs_embeds.dtype) * least for mask in (group, cross))
         document = create_bidirectional_mask(self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
         return {"group": group, "global": None}, {"group": cross, "global": document}
-
-    def real_tokens(self, input_ids: Tensor | None, attention_mask: Tensor | None, group_tags: Tensor) -> Tensor:
-        """Which target tokens `(B, T)` matter: by the mask or, as training gives none, those that are no padding."""
-        if isinstance(attention_mask, Tensor) and attention_mask.shape == group_tags.shape:
-            return attention_mask.bool()
-        return torch.ones_like(group_tags).bool() if input_ids is None else input_ids != self.config.pad_token_id
 
     def prepare_cache(self, past_key_values: Cache | None, use_cache: bool | None) -> EncoderDecoderCache | None:
         if past_key_values is None and not use_cache:
@@ -416,8 +412,11 @@ class GTransformerModel(GTransformerPreTrainedModel):
                 **kwargs,
             )
         elif isinstance(encoder_outputs, tuple):
-            encoder_outputs = BaseModelOutput(*encoder_outputs)
-        group_tags = getattr(encoder_outputs, "group_tags", group_tags)
+            # The encoder's own tuple ends with the tags, the only integers in it.
+            tags = encoder_outputs[-1] if encoder_outputs[-1].dtype == torch.long else None
+            encoder_outputs = GTransformerEncoderOutput(last_hidden_state=encoder_outputs[0], group_tags=tags)
+        if getattr(encoder_outputs, "group_tags", None) is not None:
+            group_tags = encoder_outputs.group_tags
         if group_tags is None and input_ids is not None:
             group_tags = self.encoder.read_group_tags(input_ids, encoder_outputs[0], attention_mask)
 
@@ -470,9 +469,11 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         return embeddings
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
-        """Decoder input of labels `(B, T)`: `<s>`, then the labels but the last; -100 becomes padding."""
+        """Decoder input of labels `(B, T)`: `<s>`, then the labels that another one follows, then padding."""
         decoder_input_ids = nn.functional.pad(labels, (1, -1), value=self.config.decoder_start_token_id)
-        return decoder_input_ids.masked_fill(decoder_input_ids == -100, self.config.pad_token_id)
+        # Also the end of the document, if padding follows: it would stand outside of all sentences.
+        after_the_last = (labels != -100).flip(1).cumsum(dim=1).flip(1) == 0
+        return decoder_input_ids.masked_fill((decoder_input_ids == -100) | after_the_last, self.config.pad_token_id)
 
     @can_return_tuple
     def forward(
@@ -526,6 +527,8 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         ```"""
         if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        if labels is not None and decoder_input_ids is not None and decoder_attention_mask is None:
+            decoder_attention_mask = decoder_input_ids.ne(self.config.pad_token_id)
         outputs = self.model(
             input_ids=input_ids,
             attention_mask=attention_mask,

@@ -95,7 +95,9 @@ class GTransformerProcessor(ProcessorMixin):
     @cached_property
     def _structural_tokens(self) -> dict[str, int]:
         """Every token that is no word, with its id; `<unk>` stands for words."""
-        tokens = {token.content: index for index, token in self.tokenizer.added_tokens_decoder.items()}
+        tokens = {
+            token.content: index for index, token in self.tokenizer.added_tokens_decoder.items() if token.special
+        }
         tokens |= dict(zip(self.tokenizer.all_special_tokens, self.tokenizer.all_special_ids, strict=True))
         for language in getattr(self.tokenizer, "lang_code_to_id", {}), {self.src_lang, self.tgt_lang} - {None}:
             tokens |= {code: self.tokenizer.convert_tokens_to_ids(code) for code in language}
@@ -197,7 +199,9 @@ class GTransformerProcessor(ProcessorMixin):
             raise ValueError(
                 "A document is a list of sentences, not a string: split it into lines, or use the pipeline."
             )
-        batch = [documents] if documents and isinstance(documents[0], str) else documents
+        batch = [documents] if documents and all(isinstance(sentence, str) for sentence in documents) else documents
+        if any(isinstance(document, str) for document in batch):
+            raise ValueError("A batch holds documents, each a list of sentences: it holds a string.")
         if not batch or not all(batch):
             raise ValueError("A document has no sentences.")
         return batch
@@ -249,7 +253,7 @@ class GTransformerProcessor(ProcessorMixin):
 
     def configure(self, model) -> None:
         """
-        Set the model's generation config: the end of a document, and no structural tokens among the words.
+        Set the model's generation config: the end of a document, and no structural tokens or `<unk>` among the words.
 
         Raises:
             ValueError: the tokenizer does not belong to the model.
@@ -263,9 +267,10 @@ class GTransformerProcessor(ProcessorMixin):
                 "call model.resize_token_embeddings(len(processor.tokenizer))."
             )
         end = self.end_of_document_token_id
-        framed = {self.bos_token_id, self.eos_token_id, self.pad_token_id, end}
+        framed = {self.bos_token_id, self.eos_token_id, self.pad_token_id, end, None}
+        unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id} - framed
         model.generation_config.eos_token_id = end
-        model.generation_config.suppress_tokens = [i for i in self.structural_token_ids if i not in framed] or None
+        model.generation_config.suppress_tokens = sorted(unwanted) or None
 
     @property
     def model_input_names(self) -> list[str]:

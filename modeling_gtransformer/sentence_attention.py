@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from .group_tags import in_one_piece
+
 
 # Sentences share a batch of the kernel if the shortest is at least this share of the longest.
 SIMILAR_LENGTH = 0.6
@@ -58,7 +60,7 @@ def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False
     query_lengths, query_starts = _spans(query_tags, groups)
     key_lengths, key_starts = _spans(key_tags, groups)
     used = ((query_lengths > 0) & (key_lengths > 0)).nonzero()[:, 0]
-    if not (len(used) and _contiguous(query_tags, query_lengths) and _contiguous(key_tags, key_lengths)):
+    if not (len(used) and in_one_piece(query_tags) and in_one_piece(key_tags)):
         return None
     used = used[torch.maximum(query_lengths, key_lengths)[used].argsort(stable=True)]
     query_lengths, query_starts, key_lengths, key_starts = (
@@ -94,11 +96,6 @@ def _spans(tags: Tensor, groups: int) -> tuple[Tensor, Tensor]:
     position = torch.arange(batch * length, device=tags.device)
     starts = position.new_full((batch * groups,), batch * length).scatter_reduce(0, keys.flatten(), position, "amin")
     return lengths, starts
-
-
-def _contiguous(tags: Tensor, lengths: Tensor) -> bool:
-    starts = (tags != nn.functional.pad(tags, (1, -1))) & (tags > 0)
-    return bool(starts.sum() == (lengths > 0).sum())
 
 
 def _similar(lengths: Tensor) -> list[slice]:

@@ -69,27 +69,74 @@ def test_any_documents_models_and_searches(models, lengths, kind, search, prefix
         assert outputs[0].equal(outputs[1])
 
 
-def test_group_layers_keep_a_sentence_and_global_layers_the_document(tiny_model):
+@pytest.fixture
+def caches(monkeypatch):
+    """The caches that generate() makes."""
+    made = []
+
+    def make(*args):
+        made.append(DocumentCache(*args))
+        return made[-1]
+
+    monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.DocumentCache", make)
+    return made
+
+
+def test_group_layers_keep_a_sentence_and_global_layers_the_document(tiny_model, caches):
     model = tiny_model(decoder_global_layers=1, cross_global_layers=1)
-    inputs = batch_of([[3] * 8])
-    output = model.generate(**inputs, max_length_b=2, return_dict_in_generate=True)
-    cache, length = output.past_key_values, output.sequences.shape[1]
-    assert isinstance(cache, DocumentCache) and length > 30
+    length = model.generate(**batch_of([[3] * 8]), max_length_b=2).shape[1]
+    (cache,) = caches
+    assert length > 30
     assert cache.targets.keys() == {(0, "group"), (1, "group"), (1, "global")}
     for (_, kind), (keys, _) in cache.targets.items():
         assert keys.shape[2] == int(3 * 1.2 + 2) + 2 + 1 if kind == "group" else keys.shape[2] >= length - 1
     assert cache.source_index.shape == (1, 5)
 
 
-def test_what_the_cache_cannot_do_is_refused(tiny_model):
+ODD = {
+    "a row without sentences": {"input_ids": torch.tensor([[0, 5, 6, 2, 1], [5, 6, 7, 2, 48]])},
+    "a hole in the mask": {"attention_mask": torch.tensor([[1, 1, 0, 1, 1]] * 2)},
+    "scattered tags": {"group_tags": torch.tensor([[1, 2, 1, 2, 2]] * 2)},
+    "weights over the document": {"output_attentions": True, "return_dict_in_generate": True},
+    "another cache": {"cache_implementation": "static"},
+    "going back": {"prompt_lookup_num_tokens": 2, "input_ids": torch.tensor([[0, 5, 6, 7, 2]])},
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
+def test_left_to_others_where_it_would_not_be_exact(tiny_model, caches, odd):
+    model = tiny_model()
+    inputs = {"input_ids": torch.tensor([[0, 5, 6, 7, 2]] * 2), "max_new_tokens": 9} | odd
+    outputs = [model.generate(**inputs, use_cache=True)]
+    assert not caches
+    if not odd.keys() & {"cache_implementation", "prompt_lookup_num_tokens"}:
+        outputs.append(model.generate(**inputs, use_cache=False))
+        sequences = [getattr(output, "sequences", output) for output in outputs]
+        assert sequences[0].equal(sequences[1])
+
+
+def test_prefix_whose_open_sentence_is_too_long(tiny_model):
+    model = tiny_model()
+    inputs = {**batch_of([[2, 2]]), "max_length_a": 1.0, "max_length_b": 0}
+    inputs["decoder_input_ids"] = torch.tensor([[0, 5, 6, 7, 8, 9]])
+    outputs = [model.generate(**inputs, use_cache=use_cache) for use_cache in (True, False)]
+    assert outputs[0].equal(outputs[1]) and outputs[0][0, 6] == EOS
+
+
+def test_returned_cache_can_be_continued(tiny_model, documents):
+    model = tiny_model()
+    first = model.generate(**documents, max_new_tokens=10, return_dict_in_generate=True, num_beams=1)
+    again = model.generate(**documents, decoder_input_ids=first.sequences[:, :4])
+    document = {name: tensor[:1] for name, tensor in documents.items()}
+    start = model.generate(**document, max_new_tokens=6, return_dict_in_generate=True)
+    rest = model.generate(**document, decoder_input_ids=start.sequences, past_key_values=start.past_key_values)
+    assert rest.equal(model.generate(**document)) and again.shape[0] == 2
+
+
+def test_what_the_cache_cannot_do_is_refused():
     cache, tags = DocumentCache(8), group_tags(torch.tensor([[0, 5, 2, 0]]), BOS, EOS)
     cache.start(tags, 4, tags)
     with pytest.raises(ValueError, match="one token at a time"):
         cache.start(tags, 2, tags)
     with pytest.raises(ValueError, match="cannot be cropped"):
         cache.crop(-1)
-    # Assisted search goes back, attention weights span the document: both get a cache that can.
-    inputs = batch_of([[3, 2]])
-    for asked in ({"prompt_lookup_num_tokens": 2}, {"output_attentions": True}, {"cache_implementation": "static"}):
-        output = tiny_model(attn_implementation="eager").generate(**inputs, **asked, return_dict_in_generate=True)
-        assert not isinstance(output.past_key_values, DocumentCache)

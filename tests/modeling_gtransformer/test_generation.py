@@ -4,6 +4,7 @@ from conftest import BOS, END_OF_DOCUMENT, EOS, PAD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import GenerationConfig
+from transformers.utils import logging
 
 from modeling_gtransformer import GroupTagLogitsProcessor
 
@@ -87,8 +88,20 @@ def test_short_maximum_still_gives_every_sentence(tiny_model, documents):
         outputs = model.generate(**documents, max_new_tokens=new_tokens)
         assert outputs.shape[1] <= new_tokens + 1
         assert len(words_per_sentence(outputs[0])) == 3
-    with pytest.raises(ValueError, match="needs at least 10 tokens"):
-        model.generate(**documents, max_new_tokens=8)
+    # Asked for less than all sentences need, it says so and stops there.
+    assert model.generate(**documents, max_new_tokens=5).shape == (2, 6)
+
+
+def test_documents_that_ran_out_of_room_are_named(tiny_model, documents, caplog):
+    model = tiny_model(max_position_embeddings=16)
+    with caplog.at_level("WARNING"):
+        logging.get_logger().addHandler(caplog.handler)
+        outputs = model.generate(**documents)
+        logging.get_logger().removeHandler(caplog.handler)
+    assert len(words_per_sentence(outputs[0])) == 3
+    assert ("Documents [0] of the batch" in caplog.text) == ((outputs[0] != PAD).sum() == 16)
+    with pytest.raises(ValueError, match="the model has only 8 positions"):
+        tiny_model(max_position_embeddings=8).generate(documents["input_ids"][:1, :8][:, [0, 1, 3, 4, 5, 6, 0, 1]])
 
 
 def test_forced_prefix_is_continued(tiny_model, documents):
@@ -158,12 +171,12 @@ def test_rows_without_sentences_are_generated_freely(tiny_model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"eos_token_id": EOS}, "ends a document"),
-        ({"eos_token_id": [EOS, END_OF_DOCUMENT]}, "ends a document"),
         ({"forced_eos_token_id": EOS}, "forced_eos_token_id contradicts"),
-        ({"min_new_tokens": 5}, "min_new_tokens contradicts"),
         ({"suppress_tokens": [EOS]}, "no sentence can end"),
         ({"decoder_group_tags": torch.ones(2, 1)}, "takes none"),
+        ({"decoder_input_ids": torch.tensor([[0, 5, 2, 0, 5, 2]] * 2)}, "more sentences"),
+        ({"decoder_input_ids": torch.tensor([[0, 5], [0, 1]])}, "end with padding"),
+        ({"group_tags": torch.tensor([[1] * 4 + [3] * 3 + [4] * 5, [1] * 12])}, "without gaps"),
     ],
 )
 def test_what_cannot_work_is_refused(tiny_model, documents, arguments, message):
@@ -171,8 +184,23 @@ def test_what_cannot_work_is_refused(tiny_model, documents, arguments, message):
         tiny_model().generate(**documents, **arguments)
 
 
-def test_unknown_end_of_document_is_refused(tiny_model, documents):
+@pytest.mark.parametrize("end", [None, EOS, [EOS]])
+def test_documents_without_a_known_end_end_with_padding(tiny_model, documents, end):
+    """As of a checkpoint that was never configured, or that Transformers' own trainer has "aligned"."""
     model = tiny_model()
-    model.generation_config.eos_token_id = None
-    with pytest.raises(ValueError, match=r"processor.configure\(model\)"):
-        model.generate(**documents)
+    expected = model.generate(**documents, suppress_tokens=[END_OF_DOCUMENT])
+    model.generation_config.eos_token_id = end
+    model.generation_config.suppress_tokens = [END_OF_DOCUMENT]
+    for search in ({}, {"num_beams": 2}):
+        outputs = model.generate(**documents, **search)
+        assert ((outputs == BOS).sum(1) == torch.tensor([3, 1])).all()
+        if not search:
+            assert outputs.equal(expected.masked_fill(expected == END_OF_DOCUMENT, PAD))
+
+
+def test_plain_generation_config_and_masked_tags(tiny_model, documents):
+    model = tiny_model()
+    expected = model.generate(**documents)
+    model.generation_config = GenerationConfig(eos_token_id=END_OF_DOCUMENT, pad_token_id=PAD, bos_token_id=BOS)
+    tags = torch.tensor([[1] * 4 + [2] * 3 + [3] * 5, [1] * 12])
+    assert model.generate(**documents, group_tags=tags, decoder_start_token_id=BOS).equal(expected)

@@ -6,6 +6,7 @@ from transformers import (
     AutoModelForSeq2SeqLM,
     BartConfig,
     BartForConditionalGeneration,
+    MarianConfig,
     MBartConfig,
     MBartForConditionalGeneration,
 )
@@ -38,6 +39,12 @@ def test_mbart_checkpoint_is_used_whole(mbart, tmp_path):
     # mBART's start token is the target language, which ends the documents here.
     assert model.generation_config.eos_token_id == 48
     assert model.generation_config.forced_eos_token_id is None
+
+
+def test_other_checkpoints_are_refused(tmp_path):
+    MarianConfig().save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="'marian' checkpoint"):
+        GTransformerForConditionalGeneration.from_pretrained(tmp_path)
 
 
 @pytest.mark.parametrize("plain", [MBartForConditionalGeneration, BartForConditionalGeneration])
@@ -96,13 +103,28 @@ def test_loss_follows_its_formula(tiny_model, documents, smoothing):
 def test_labels_make_the_decoder_input(tiny_model, documents):
     model = tiny_model()
     labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])
-    shifted = torch.tensor([[0, 5, 2, 0, 6, 2], [0, 7, 2, 49, 1, 1]])
+    shifted = torch.tensor([[0, 5, 2, 0, 6, 2], [0, 7, 2, 1, 1, 1]])
     assert model.prepare_decoder_input_ids_from_labels(labels).equal(shifted)
     torch.testing.assert_close(
-        model(**documents, labels=labels).logits, model(**documents, decoder_input_ids=shifted).logits
+        model(**documents, labels=labels).logits[:, :3], model(**documents, decoder_input_ids=shifted).logits[:, :3]
     )
     with pytest.raises(ValueError, match="decoder has no input"):
         model(**documents)
+
+
+def test_encoder_outputs_carry_the_sentences(tiny_model, documents):
+    """As the encoder returned them, as a tuple, or with the ids beside them."""
+    model, target = tiny_model(), torch.tensor([[0, 5, 2, 0, 6, 2], [0, 5, 9, 9, 6, 2]])
+    expected = model(**documents, decoder_input_ids=target)
+    mask = documents["attention_mask"]
+    for encoded in (model.get_encoder()(**documents), model.get_encoder()(**documents, return_dict=False)):
+        output = model(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=target)
+        torch.testing.assert_close(output.logits, expected.logits)
+        assert output.encoder_hidden_states is None
+    bare = (expected.encoder_last_hidden_state,)
+    torch.testing.assert_close(
+        model(**documents, encoder_outputs=bare, decoder_input_ids=target).logits, expected.logits
+    )
 
 
 @pytest.mark.parametrize("chunks", [[1] * 9, [4, 5], [2, 1, 6]], ids=str)

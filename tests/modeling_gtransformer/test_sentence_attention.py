@@ -63,6 +63,19 @@ def test_work_is_linear_in_the_number_of_sentences():
     assert len(plan.buckets) < 10
 
 
+def test_ragged_training_batch_goes_by_sentence(tiny_model, monkeypatch):
+    """Documents of unequal length must not cost more than those of equal length."""
+    plans = []
+    monkeypatch.setattr(
+        "modeling_gtransformer.modeling_gtransformer.plan_sentences",
+        lambda *args, **kwargs: plans.append(plan_sentences(*args, **kwargs)) or plans[-1],
+    )
+    labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])
+    source = torch.tensor([[0, 5, 2, 0, 6, 2], [0, 7, 2, 1, 1, 1]])
+    tiny_model()(input_ids=source, attention_mask=source.ne(PAD), labels=labels)
+    assert len(plans) == 3 and None not in plans
+
+
 def test_tags_that_are_no_sentences_have_no_plan():
     for tags in ([[1, 1, 2, 2, 1]], [[0, 0, 0]]):
         assert plan_sentences(torch.tensor(tags), torch.tensor(tags)) is None
@@ -80,7 +93,8 @@ def test_model_takes_the_path_wherever_it_is_exact(tiny_model, monkeypatch, outs
     source = torch.tensor([[outsider.get("source", PAD), 0, 5, 6, 2, 0, 7, 2], [0, 8, 9, 9, 2, 0, 8, 2]])
     target = torch.tensor([[outsider.get("target", 0), 0, 5, 2, 0, 6, 2], [0, 5, 2, 0, 6, 2, PAD]])
     target[0] = target[0] if outsider.get("target") else torch.tensor([0, 5, 2, 0, 6, 7, 2])
-    inputs = {"input_ids": source, "attention_mask": source.ne(PAD), "decoder_input_ids": target}
+    inputs = {"input_ids": source, "attention_mask": source.ne(PAD), "labels": target}
+    inputs["decoder_input_ids"] = target
     fast = model(**inputs).logits
     assert len(plans) == {"source": 2, "target": 1}.get(next(iter(outsider), None), 3)
     model.set_attn_implementation("eager")

@@ -1,0 +1,74 @@
+"""Generation of one document: tokens per second against MBart of the same size on the document as one sequence.
+
+    python benchmarks/generation.py [--lengths 512 2048] [--beams 1 5] [--repeats 3]
+
+Weights are random, so both are made to generate as many tokens as the source has: every sentence of the G-Transformer
+takes as many words as its source sentence, and MBart's end is suppressed until then.
+"""
+
+import argparse
+import statistics
+import sys
+from pathlib import Path
+
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import torch
+
+from benchmarks.measure import interleaved, make_document, make_model, ratios, save
+
+
+SYSTEMS = ("mbart", "gtransformer", "gtransformer-k0")
+
+
+def make_run(system: str, length: int, beams: int):
+    """A function that generates one translation."""
+    model, ids = make_model(system).eval(), make_document(length)
+    settings = {"num_beams": beams, "do_sample": False, "attention_mask": torch.ones_like(ids)}
+    if system == "mbart":
+        settings |= {"min_new_tokens": length, "max_new_tokens": length, "decoder_start_token_id": 0}
+    else:
+        # Words end where the limit forces them to: banning </s> before it would cost nothing to either.
+        settings |= {"max_length_a": 1.0, "max_length_b": 0}
+
+    def run() -> None:
+        run.tokens = model.generate(ids, **settings).shape[1] - 1
+
+    return run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lengths", type=int, nargs="+", default=[512, 2048])
+    parser.add_argument("--beams", type=int, nargs="+", default=[1, 5])
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    results: dict[str, dict] = {}
+    for length in args.lengths:
+        for beams in args.beams:
+            runs = {system: make_run(system, length, beams) for system in SYSTEMS}
+            seconds = interleaved(runs, args.repeats)
+            per_token = {
+                system: [second / runs[system].tokens for second in times] for system, times in seconds.items()
+            }
+            speed = ratios(per_token, "mbart")
+            row = results[f"{length} tokens, {beams} beams"] = {
+                system: {
+                    "tokens": runs[system].tokens,
+                    "tokens_per_second": 1 / statistics.median(per_token[system]),
+                    "speed_ratio": speed[system],
+                }
+                for system in SYSTEMS
+            }
+            for system, figures in row.items():
+                print(
+                    f"{length:5} tokens, {beams} beams  {system:16} {figures['tokens']:5} generated, "
+                    f"{figures['tokens_per_second']:6.1f} tokens/s  x {figures['speed_ratio']:.2f}",
+                    flush=True,
+                )
+    save("generation", sys.argv, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""What all benchmarks share: models, random documents, interleaved repeats, and a JSON that names its origin."""
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import MBartConfig, MBartForConditionalGeneration
+
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
+
+
+END_OF_DOCUMENT = 31999
+# 6+6 layers of the base Transformer; 8200 positions, as the longest documents have 8192 tokens.
+BASE = {
+    "vocab_size": 32000,
+    "d_model": 512,
+    "encoder_layers": 6,
+    "decoder_layers": 6,
+    "encoder_ffn_dim": 2048,
+    "decoder_ffn_dim": 2048,
+    "encoder_attention_heads": 8,
+    "decoder_attention_heads": 8,
+    "max_position_embeddings": 8200,
+    "dropout": 0.1,
+    "scale_embedding": True,
+}
+MBART25 = BASE | {
+    "vocab_size": 250027,
+    "d_model": 1024,
+    "encoder_layers": 12,
+    "decoder_layers": 12,
+    "encoder_ffn_dim": 4096,
+    "decoder_ffn_dim": 4096,
+    "encoder_attention_heads": 16,
+    "decoder_attention_heads": 16,
+    "max_position_embeddings": 1024,
+}
+SIZES = {"base": BASE, "mbart25": MBART25}
+NO_GLOBAL = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0}
+
+
+def make_model(system: str, size: str = "base") -> torch.nn.Module:
+    """A randomly initialised "mbart" (Transformers' own, SDPA), "gtransformer" (K = 2), "gtransformer-k0", or
+    "gtransformer-eager", the reference path."""
+    torch.manual_seed(0)
+    if system == "mbart":
+        return MBartForConditionalGeneration(MBartConfig(**SIZES[size]))
+    kind = NO_GLOBAL if system == "gtransformer-k0" else {}
+    model = GTransformerForConditionalGeneration(GTransformerConfig(**SIZES[size], **kind))
+    model.generation_config.eos_token_id = END_OF_DOCUMENT
+    if system == "gtransformer-eager":
+        model.set_attn_implementation("eager")
+    return model
+
+
+def make_document(tokens: int, seed: int = 0) -> torch.Tensor:
+    """A document `(1, tokens)` of random sentences of 8 to 42 words, 25 on average, as in the paper's corpora."""
+    generator = torch.Generator().manual_seed(seed)
+    ids: list[int] = []
+    while len(ids) < tokens:
+        words = min(int(torch.randint(8, 43, (1,), generator=generator)), max(tokens - len(ids) - 2, 1))
+        ids += [0, *torch.randint(4, 31000, (words,), generator=generator).tolist(), 2]
+    ids = ids[:tokens]
+    ids[-1] = 2
+    return torch.tensor([ids])
+
+
+def interleaved(runs: dict[str, Callable[[], None]], repeats: int) -> dict[str, list[float]]:
+    """Seconds of every run, after a warm-up, in turn: what slows the machine down slows all of them down."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for repeat in range(repeats + 1):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            if repeat:
+                seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def ratios(seconds: dict[str, list[float]], peer: str) -> dict[str, float]:
+    """How many times as fast as the peer each run is: the median over the repeats of the ratio within a repeat."""
+    return {
+        name: statistics.median(theirs / ours for ours, theirs in zip(times, seconds[peer], strict=True))
+        for name, times in seconds.items()
+    }
+
+
+def save(name: str, command: list[str], results: Any) -> None:
+    """Write `results/<name>.json` with everything one needs to judge the figures."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    record = {
+        "command": " ".join(["python", *command]),
+        "commit": commit.stdout.strip(),
+        "hardware": _hardware(),
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+        },
+        "results": results,
+    }
+    path = Path(__file__).parent / "results" / f"{name}.json"
+    path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    print(f"Written to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
+
+
+def _hardware() -> str:
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    cpu = next(
+        (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.machine()
+    )
+    return f"{cpu}, {torch.get_num_threads()} threads of {os.cpu_count()} cores"
+
+
+def _cpuinfo() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []
