@@ -124,7 +124,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
         if self.config.position_embedding_type == "learned" and length > self.config.max_position_embeddings:
             raise ValueError(
                 f"{length} tokens, but the model has learned {self.config.max_position_embeddings} positions: split "
-                "the document at sentence borders (the document-translation pipeline does it)."
+                "the document at sentence borders, as the document-translation pipeline does."
             )
 
     def finish(self, hidden_states: Tensor) -> Tensor:

@@ -1,4 +1,10 @@
-"""Cutting documents into instances that fit the model, at sentence borders (paper, section 2)."""
+"""Cutting documents into instances that fit the model, at sentence borders (paper, section 2), and packing batches."""
+
+from collections.abc import Sequence
+
+
+# A full batch has a multiple of so many documents, as in the authors' code; tensor cores like it.
+DOCUMENTS_MULTIPLE = 8
 
 
 def sentence_cost(words: int) -> int:
@@ -27,3 +33,39 @@ def segment(costs: list[int], max_tokens: int, max_sentences: int | None = None)
             cost_so_far = 0
         cost_so_far += cost
     return [slice(start, end) for start, end in zip(borders, [*borders[1:], len(costs)], strict=True) if start < end]
+
+
+def token_batches(lengths: Sequence[int], order: Sequence[int], max_tokens: int) -> list[list[int]]:
+    """
+    Packs items into batches of at most `max_tokens` tokens, padding included: documents times the longest of them.
+
+    Args:
+        lengths: tokens of each item.
+        order: indices of the items in the order of packing; sorted by length they make batches with little padding.
+
+    Returns:
+        Batches of indices. From eight documents on, their number is a multiple of eight.
+
+    Raises:
+        ValueError: an item alone is longer than `max_tokens`.
+    """
+    longest = max((lengths[i] for i in order), default=0)
+    if longest > max_tokens:
+        too_long = sum(lengths[i] > max_tokens for i in order)
+        raise ValueError(
+            f"{too_long} instances do not fit into a batch of max_tokens={max_tokens}, the longest has {longest} "
+            "tokens: raise max_tokens or cut shorter instances."
+        )
+    batches: list[list[int]] = []
+    batch: list[int] = []
+    width = 0
+    for index in order:
+        # Cutting to the multiple leaves some documents behind, with which the next may still not fit.
+        while batch and (len(batch) + 1) * max(width, lengths[index]) > max_tokens:
+            full = len(batch) // DOCUMENTS_MULTIPLE * DOCUMENTS_MULTIPLE or len(batch)
+            batches.append(batch[:full])
+            batch = batch[full:]
+            width = max((lengths[i] for i in batch), default=0)
+        width = max(width, lengths[index])
+        batch.append(index)
+    return [*batches, batch] if batch else batches

@@ -29,7 +29,8 @@ class WordDropout(Dataset):
         self.instances, self.probability, self.epochs, self.seed = instances, probability, epochs, seed
         if probability:
             self.bos_token_id, self.mask_token_id = processor.bos_token_id, processor.mask_token_id
-            self.untouched = torch.tensor([*processor.structural_token_ids, processor.tokenizer.unk_token_id])
+            untouched = {*processor.structural_token_ids, processor.tokenizer.unk_token_id} - {None}
+            self.untouched = torch.tensor(sorted(untouched))
 
     def __len__(self) -> int:
         return len(self.instances)

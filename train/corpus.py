@@ -139,17 +139,19 @@ def fit_positions(
 def _encode(document: Document, column: str, processor, problems: list[str]) -> list[list[int]]:
     try:
         return processor.encode_sentences(document[column])
-    except ValueError as error:
+    except ValueError:
         for position, sentence in enumerate(document[column]):
             try:
                 processor.encode_sentences([sentence])
-            except ValueError:
+            except ValueError as error:
                 problems.append(f"{document.where(column, position)}: {error}")
         return [[] for _ in document[column]]
 
 
 def _read_json_lines(path: str, problems: list[str]) -> Iterator[Document]:
     for number, line in _lines(path, problems):
+        if not line:
+            continue  # such as a last line that only ends the file
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:

@@ -13,6 +13,7 @@ were held out, are scored side by side, and the pipeline translates one of them.
 import argparse
 import json
 import random
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,13 +25,13 @@ from transformers import MBartForConditionalGeneration, pipeline
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.document_translation import translate_documents
 from train import train
 from train.corpus import read_documents
 from train.invented_language import InventedLanguagePair
 from train.metrics import score_documents
 from train.pretrain_tiny_mbart import pretrain_tiny_mbart
 from train.recipe import parse_recipe
-from train.translate import translate_documents
 
 
 RECIPES = Path(__file__).parent / "recipes"
@@ -61,6 +62,8 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
     if language_pair:
         step("Pretraining a tiny MBartForConditionalGeneration on single sentences")
         pretrain_tiny_mbart(args.model, read_documents(args.train, columns), columns, LANGUAGES, args.seed)
+
+        shutil.rmtree(gtransformer, ignore_errors=True)  # of an earlier demo, which is not to be continued
 
     step("Fine-tuning a G-Transformer from it on documents")
     train.main(arguments)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import yaml
 from transformers import HfArgumentParser
 
+from modeling_gtransformer import GTransformerConfig
 from train.trainer import GTransformerTrainingArguments
 
 
@@ -17,7 +18,8 @@ class ModelArguments:
         default=None, metadata={"help": "A G-Transformer or mBART checkpoint: a folder or a Hub name."}
     )
     config: dict | str | None = field(
-        default=None, metadata={"help": "Values of GTransformerConfig, as a mapping or as JSON."}
+        default=None,
+        metadata={"help": "Values of GTransformerConfig; JSON on the command line, which overrides single ones."},
     )
     tokenizer_name_or_path: str | None = field(
         default=None, metadata={"help": "Tokenizer, or processor of an earlier training; default: the model's."}
@@ -76,4 +78,7 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
         raise ValueError(f"{recipe}: unknown keys {', '.join(unknown)}.")
     parser.set_defaults(**values)
     model, data, training, _ = parser.parse_args_into_dataclasses(argv, look_for_args_file=False)
+    model.config = (values.get("config") or {}) | model.config_values
+    if unknown := sorted(set(model.config) - set(GTransformerConfig.__dataclass_fields__)):
+        raise ValueError(f"config: GTransformerConfig has no {', '.join(unknown)}.")
     return model, data, training

@@ -5,44 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from torch.utils.data import Sampler
 
-
-# A full batch has a multiple of so many documents, as in the authors' code; tensor cores like it.
-DOCUMENTS_MULTIPLE = 8
-
-
-def token_batches(lengths: Sequence[int], order: Sequence[int], max_tokens: int) -> list[list[int]]:
-    """
-    Packs items into batches of at most `max_tokens` tokens, padding included: documents times the longest of them.
-
-    Args:
-        lengths: tokens of each item.
-        order: indices of the items in the order of packing; sorted by length they make batches with little padding.
-
-    Returns:
-        Batches of indices. From eight documents on, their number is a multiple of eight.
-
-    Raises:
-        ValueError: an item alone is longer than `max_tokens`.
-    """
-    longest = max((lengths[i] for i in order), default=0)
-    if longest > max_tokens:
-        too_long = sum(lengths[i] > max_tokens for i in order)
-        raise ValueError(
-            f"{too_long} instances do not fit into a batch of max_tokens={max_tokens}, the longest has {longest} "
-            "tokens: raise max_tokens or cut shorter instances."
-        )
-    batches: list[list[int]] = []
-    batch: list[int] = []
-    width = 0
-    for index in order:
-        width = max(width, lengths[index])
-        if (len(batch) + 1) * width > max_tokens:
-            full = len(batch) // DOCUMENTS_MULTIPLE * DOCUMENTS_MULTIPLE or len(batch)
-            batches.append(batch[:full])
-            batch = batch[full:]
-            width = max(lengths[i] for i in [*batch, index])
-        batch.append(index)
-    return [*batches, batch] if batch else batches
+from modeling_gtransformer.segmentation import token_batches
 
 
 class TokenBatchSampler(Sampler[list[int]]):

@@ -7,10 +7,14 @@ The recipe holds the arguments of one experiment; the command line overrides any
 training that was interrupted, from the last checkpoint in `output_dir`.
 """
 
+import json
 import logging
+import os
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import datasets
 import torch
@@ -29,6 +33,10 @@ from train.trainer import GTransformerTrainer, last_complete_checkpoint
 
 logger = logging.getLogger("train")
 
+# Arguments that may change when a training is continued.
+WITHOUT_EFFECT = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
+WITHOUT_EFFECT |= {"dataloader_num_workers", "save_total_limit", "logging_steps", "log_level", "push_to_hub"}
+
 
 def main(argv: list[str]) -> dict[str, float]:
     """Runs the training that the command line describes, and returns the validation scores of the model it leaves."""
@@ -40,10 +48,23 @@ def main(argv: list[str]) -> dict[str, float]:
         disable_progress_bar()
     set_seed(training_args.seed)
 
+    checkpoint = training_args.resume_from_checkpoint
+    if not checkpoint:
+        output_dir = Path(training_args.output_dir)
+        refuse_other_arguments(output_dir, asdict(model_args) | asdict(data_args) | training_args.to_dict())
+        if (scores := output_dir / "eval_results.json").exists():
+            logger.warning(f"{output_dir} holds a training that is finished: nothing is left to do.")
+            return json.loads(scores.read_text())
+        checkpoint = last_complete_checkpoint(training_args.output_dir)
+
     # Data first: what is wrong with it should show before a model is loaded.
     train_documents, validation_documents = load_documents(data_args)
     processor = load_processor(model_args)
     model = load_model(model_args, processor)
+    if training_args.generation_num_beams:
+        # The checkpoint then translates as it was validated.
+        model.generation_config.num_beams = training_args.generation_num_beams
+        model.generation_config.early_stopping = training_args.generation_num_beams > 1 or None
     columns = (data_args.source_column, data_args.target_column)
     positions = model.config.max_position_embeddings
 
@@ -66,7 +87,6 @@ def main(argv: list[str]) -> dict[str, float]:
         compute_metrics=generation_scores(processor, references) if training_args.predict_with_generate else None,
     )
 
-    checkpoint = training_args.resume_from_checkpoint or last_complete_checkpoint(training_args.output_dir)
     if checkpoint:
         logger.warning(f"Continuing from {checkpoint}.")
     trainer.train(resume_from_checkpoint=checkpoint)
@@ -77,6 +97,28 @@ def main(argv: list[str]) -> dict[str, float]:
     trainer.log_metrics("eval", scores)
     trainer.save_metrics("eval", scores)
     return scores
+
+
+def refuse_other_arguments(output_dir: Path, arguments: dict[str, Any]) -> None:
+    """Keeps the arguments beside the checkpoints, so that a training is only ever continued as it began.
+
+    Raises:
+        ValueError: the folder holds a training with other arguments.
+    """
+    file = output_dir / "arguments.json"
+    arguments = {name: value for name, value in arguments.items() if name not in WITHOUT_EFFECT}
+    arguments = json.loads(json.dumps(arguments, default=str))
+    if file.exists():
+        before = json.loads(file.read_text(encoding="utf-8"))
+        changed = [name for name in arguments if arguments[name] != before.get(name)]
+        if changed:
+            raise ValueError(
+                f"{output_dir} holds a training with another {', '.join(changed)}: choose another output_dir, remove "
+                "this one, or continue in spite of that with --resume_from_checkpoint."
+            )
+    elif int(os.environ.get("RANK", 0)) == 0:
+        output_dir.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(arguments, indent=2) + "\n", encoding="utf-8")
 
 
 def load_documents(args: DataArguments) -> tuple[list[Document], list[Document]]:

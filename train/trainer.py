@@ -35,6 +35,9 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     word_dropout_epochs: int | None = field(
         default=None, metadata={"help": "Number of epochs, from the first, that have word dropout; default: all."}
     )
+    restore_callback_states_from_checkpoint: bool = field(
+        default=True, metadata={"help": "Resume early stopping where it was, patience included."}
+    )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after so many evaluations without a better metric_for_best_model."}
     )
@@ -110,7 +113,9 @@ class GTransformerTrainer(Seq2SeqTrainer):
         tokens = labels.ne(-100).sum()
         with torch.no_grad(), self.compute_loss_context_manager():
             smoothing = self.args.label_smoothing_factor
-            loss_sum = model(**inputs, labels=labels, label_smoothing=smoothing, num_items_in_batch=1).loss
+            loss_sum = model(
+                **inputs, labels=labels, label_smoothing=smoothing, num_items_in_batch=1, skip_logits=True
+            ).loss
         self._validated += torch.stack([loss_sum.float(), tokens.float()])
         loss = loss_sum / tokens.clamp(min=1)
         if prediction_loss_only or not self.args.predict_with_generate:

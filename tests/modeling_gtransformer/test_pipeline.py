@@ -39,12 +39,28 @@ def test_blank_lines_stay(translate):
 
 
 def test_many_documents_and_long_ones(translate):
-    outputs = translate([SENTENCES[:1], SENTENCES * 9], max_tokens=12, max_length_b=1)
+    outputs = translate([SENTENCES[:1], SENTENCES * 9], segment_tokens=12, max_length_b=1)
     assert [len(output["sentences"]) for output in outputs] == [1, 27]
     # Instances are translated separately: the same three sentences give the same translation.
     texts = [pair["translation_text"] for pair in outputs[1]["sentences"]]
     alone = translate(SENTENCES[:2], max_length_b=1)
     assert [pair["translation_text"] for pair in alone["sentences"]] == texts[:2]
+
+
+def test_batches_are_made_of_segments(translate, monkeypatch):
+    sizes = []
+    generate = translate.model.generate
+    monkeypatch.setattr(
+        translate.model, "generate", lambda **inputs: sizes.append(inputs["input_ids"].shape) or generate(**inputs)
+    )
+    # 60 sentences of 5 tokens, on a model of 128 positions: cut at its positions without being asked.
+    output = translate(SENTENCES * 20, max_tokens=200, max_length_a=0, max_length_b=1)
+    assert len(output["sentences"]) == 60 and len(sizes) > 1
+    assert all(rows * longest <= 200 and longest <= 128 for rows, longest in sizes)
+    with pytest.raises(ValueError, match="use max_tokens, not batch_size"):
+        translate(SENTENCES, batch_size=2)
+    with pytest.raises(ValueError, match="Document 1, sentence 2 has 202 tokens, the model 128 positions"):
+        translate(["the cat", "a " * 100])
 
 
 def test_segments_follow_the_paper():

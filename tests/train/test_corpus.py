@@ -63,8 +63,15 @@ BAD_LINES = [
     ('{"en": [3], "de": ["b"]}', "a sentence must be text, not int"),
     ('{"en": ["\\ud800"], "de": ["b"]}', "half of a character"),
     (b'{"en": ["\xff"], "de": ["b"]}', "not UTF-8"),
-    ("", "broken JSON"),
 ]
+
+
+def test_blank_lines_are_no_documents(tmp_path):
+    good = json.dumps(RECORDS[0]).encode()
+    assert (
+        len(read_documents([write(tmp_path / "train.jsonl", b"\n".join([good, b"", good, b"", b""]))], ["en", "de"]))
+        == 2
+    )
 
 
 @pytest.mark.parametrize("line, problem", BAD_LINES)

@@ -47,7 +47,10 @@ def test_the_command_line_overrides(experiment):
     recipe = experiment("override")
     overrides = ["--learning_rate", "7e-5", "--config", '{"d_model": 32}', "--train_files", "x.jsonl", "y.jsonl"]
     model, data, training = parse_recipe([recipe, *overrides])
-    assert (training.learning_rate, model.config_values) == (7e-5, {"d_model": 32})
+    assert (training.learning_rate, model.config_values["d_model"]) == (7e-5, 32)
+    # The other values of the recipe's configuration stay.
+    kept = parse_recipe([recipe])[0].config_values
+    assert len(kept) > 5 and model.config_values == kept | {"d_model": 32}
     assert data.train_files == ["x.jsonl", "y.jsonl"]
 
 
@@ -55,6 +58,7 @@ def test_the_command_line_overrides(experiment):
     "changes, message",
     [
         ({"word_drop": 0.1, "lr": 1}, "unknown keys lr, word_drop"),
+        ({"config": {"droput": 0.1}}, "GTransformerConfig has no droput"),
         ({"tokenizer_name_or_path": None}, "Give model_name_or_path, or"),
         ({"validation_files": None}, "Give either train_files and validation_files, or"),
         ({"dataset_name": "some/name"}, "Give either train_files and validation_files, or"),

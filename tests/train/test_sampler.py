@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from train.sampler import TokenBatchSampler, token_batches
+from modeling_gtransformer.segmentation import token_batches
+from train.sampler import TokenBatchSampler
 
 
 RNG = random.Random(5)
@@ -41,6 +42,12 @@ def test_epochs_shuffle_the_order_reproducibly_and_count_items_on():
     first, second = ([[i % len(LENGTHS) for i in batch] for batch in epoch] for epoch in epochs[:2])
     assert first != second and sorted(map(sorted, first)) == sorted(map(sorted, second))
     assert all(i // len(LENGTHS) == 1 for batch in epochs[1] for i in batch)
+
+
+def test_leftovers_of_a_multiple_of_eight_keep_the_limit():
+    lengths = [10] * 15 + [600]
+    batches = token_batches(lengths, range(16), max_tokens=4096)
+    assert [len(batch) for batch in batches] == [8, 7, 1]
 
 
 def test_batches_are_of_similar_length_and_multiples_of_eight():

@@ -64,6 +64,30 @@ def test_resumed_training_equals_the_uninterrupted(experiment, tiny_config):
         assert history(resumed) == history(straight)
 
 
+def test_early_stopping_is_resumed_with_its_patience(experiment):
+    """A learning rate at which nothing gets better: the second evaluation without a gain ends it, resumed or not."""
+    settings = {"learning_rate": 1e-9, "max_steps": 9, "eval_steps": 1, "save_steps": 1, "early_stopping_patience": 3}
+    settings |= {"metric_for_best_model": "loss", "load_best_model_at_end": True, "warmup_steps": 1}
+    straight = experiment("stopping", **settings)
+    main([straight])
+    last = max(step for step, _ in history(straight))
+    assert last < 9
+    resumed = experiment("stopping-resumed", **settings)
+    shutil.copytree(output(straight) / f"checkpoint-{last - 1}", output(resumed) / f"checkpoint-{last - 1}")
+    main([resumed])
+    assert max(step for step, _ in history(resumed)) == last
+
+
+def test_started_again(experiment, caplog):
+    """A finished training is left alone, and none is continued with other arguments."""
+    recipe = experiment("again", max_steps=2, save_steps=1)
+    scores, trained = main([recipe]), weights(recipe)
+    assert main([recipe]) == scores and "nothing is left to do" in caplog.text
+    assert all(value.equal(trained[name]) for name, value in weights(recipe).items())
+    with pytest.raises(ValueError, match="another learning_rate: choose another output_dir"):
+        main([recipe, "--learning_rate", "0.5"])
+
+
 def test_documents_of_a_dataset(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     (tmp_path / "data").mkdir()
