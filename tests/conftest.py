@@ -8,24 +8,10 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pytest
 import torch
+from tiny import END_OF_DOCUMENT, PAD, TINY
 from transformers import MBartTokenizer
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
-
-
-BOS, PAD, EOS, END_OF_DOCUMENT = 0, 1, 2, 49
-TINY = {
-    "vocab_size": 50,
-    "d_model": 16,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 24,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
-    "max_position_embeddings": 128,
-    "scale_embedding": True,
-}
 
 
 @pytest.fixture(autouse=True)

@@ -2,10 +2,11 @@
 
 import pytest
 import torch
-from conftest import BOS, END_OF_DOCUMENT, EOS, PAD
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, TINY
 
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 from modeling_gtransformer.cache_gtransformer import DocumentCache
 from modeling_gtransformer.group_tags import group_tags
 
@@ -32,10 +33,6 @@ SEARCHES = [{}, {"num_beams": 3}, {"do_sample": True}, {"num_beams": 2, "do_samp
 
 @pytest.fixture(scope="module")
 def models():
-    from conftest import TINY
-
-    from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
-
     torch.manual_seed(3)
     made = []
     for number, kind in enumerate(KINDS):

@@ -1,49 +1,20 @@
 """The numbers that the authors' fairseq code printed for seeded random weights."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
-from safetensors.torch import load_file
+from fairseq_reference import Reference, renamed
+from tiny import BOS, EOS, PAD
 
-from modeling_gtransformer import GTransformerForConditionalGeneration
-from modeling_gtransformer.convert_fairseq import config_from_fairseq, rename, state_dict_from_fairseq
 from modeling_gtransformer.group_tags import group_tags
 
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "fairseq"
 CONFIGS = ["postnorm_sin_k2", "postnorm_sin_k0", "mbart_prenorm_learned_k2"]
 BATCHES = ["valid_ragged", "train_noise_ragged", "single_nopad"]
-BOS, PAD, EOS, END_OF_DOCUMENT = 0, 1, 2, 113
-
-
-class Fixture:
-    def __init__(self, name):
-        self.meta = json.loads((FIXTURES / name / "meta.json").read_text())
-        self.tensors = load_file(FIXTURES / name / "tensors.safetensors")
-        config = config_from_fairseq(self.meta["args"], self.meta["tgt_vocab"])
-        self.model = GTransformerForConditionalGeneration(config).eval()
-        weights = load_file(FIXTURES / name / "model.safetensors")
-        self.model.load_state_dict(state_dict_from_fairseq(weights, config))
-        self.model.generation_config.eos_token_id = END_OF_DOCUMENT
-
-    def batch(self, name):
-        source, target = self[f"{name}.src_tokens"], self[f"{name}.target"]
-        return {
-            "input_ids": source,
-            "attention_mask": source.ne(PAD).long(),
-            "decoder_input_ids": self[f"{name}.prev_output_tokens"],
-            "labels": target.masked_fill(target == PAD, -100),
-        }
-
-    def __getitem__(self, name):
-        return self.tensors[name]
 
 
 @pytest.fixture(params=CONFIGS)
 def reference(request):
-    return Fixture(request.param)
+    return Reference(request.param)
 
 
 def assert_close(ours, theirs):
@@ -69,7 +40,7 @@ def test_states_logits_and_loss(reference, name, attention):
 
 
 def test_every_layer():
-    reference, name = Fixture("postnorm_sin_k2"), "valid_ragged"
+    reference, name = Reference("postnorm_sin_k2"), "valid_ragged"
     batch = reference.batch(name)
     outputs = reference.model(**batch, output_hidden_states=True)
     real_source, real_target = batch["attention_mask"].bool(), batch["decoder_input_ids"] != PAD
@@ -89,18 +60,11 @@ def test_gradients(reference, name, attention):
     model(**reference.batch(name), label_smoothing=0.1, num_items_in_batch=1).loss.backward()
     ours = {key: parameter.grad for key, parameter in model.named_parameters() if parameter.grad is not None}
     printed = reference.meta["batches"][name]["grad_l2_and_sum"]
-    printed = state_dict_from_names(printed)
+    printed = renamed(printed)
     assert ours.keys() == printed.keys()
     for key, (norm, total) in printed.items():
         assert ours[key].norm().item() == pytest.approx(norm, rel=1e-3, abs=1e-4), key
         assert ours[key].sum().item() == pytest.approx(total, rel=1e-3, abs=2e-3), key
-
-
-def state_dict_from_names(printed):
-    """The authors' parameter names under ours; the tied matrix is listed once."""
-    renamed = {rename(name): value for name, value in printed.items()}
-    renamed["model.shared.weight"] = renamed.pop("model.encoder.embed_tokens.weight")
-    return renamed
 
 
 @pytest.mark.parametrize("beams", [1, 5])

@@ -1,8 +1,8 @@
 import pytest
 import torch
-from conftest import BOS, END_OF_DOCUMENT, EOS, PAD
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny import BOS, END_OF_DOCUMENT, EOS, PAD
 from transformers import GenerationConfig
 from transformers.utils import logging
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from conftest import PAD
+from tiny import PAD
 
 from modeling_gtransformer.group_attention import GTransformerGate, eager_attention_forward, group_mask
 

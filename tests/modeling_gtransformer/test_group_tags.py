@@ -1,7 +1,7 @@
 import torch
-from conftest import BOS, EOS
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny import BOS, EOS
 
 from modeling_gtransformer.group_tags import group_tags, sentence_lengths
 

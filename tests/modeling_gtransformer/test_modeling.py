@@ -1,6 +1,6 @@
 import pytest
 import torch
-from conftest import PAD, TINY
+from tiny import PAD, TINY
 from transformers import (
     AutoModel,
     AutoModelForSeq2SeqLM,

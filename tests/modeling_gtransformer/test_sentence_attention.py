@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from conftest import PAD
+from tiny import PAD
 
 from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
 from modeling_gtransformer.sentence_attention import plan_sentences, sentence_attention
