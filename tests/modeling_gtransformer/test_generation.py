@@ -174,7 +174,6 @@ def test_rows_without_sentences_are_generated_freely(tiny_model):
         ({"forced_eos_token_id": EOS}, "forced_eos_token_id contradicts"),
         ({"suppress_tokens": [EOS]}, "no sentence can end"),
         ({"decoder_group_tags": torch.ones(2, 1)}, "takes none"),
-        ({"decoder_input_ids": torch.tensor([[0, 5, 2, 0, 5, 2]] * 2)}, "more sentences"),
         ({"decoder_input_ids": torch.tensor([[0, 5], [0, 1]])}, "end with padding"),
         ({"group_tags": torch.tensor([[1] * 4 + [3] * 3 + [4] * 5, [1] * 12])}, "without gaps"),
     ],
