@@ -241,7 +241,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             prompt_length, opened = prompt.shape[1], (prompt == self.config.bos_token_id).sum(dim=1).clamp(min=1)
             if (opened > sentences.clamp(min=1)).any():
                 logger.warning("decoder_input_ids open more sentences than the source has: those find nothing there.")
-            if ((prompt[:, -1] == self.config.pad_token_id) & (opened < sentences)).any():
+            closed = (prompt == self.config.eos_token_id).sum(dim=1)
+            if ((prompt[:, -1] == self.config.pad_token_id) & (closed < sentences)).any():
                 raise ValueError("decoder_input_ids end with padding: continue prefixes of equal length together.")
         least = prompt_length + int(((sentences - opened).clamp(min=0) * (min_length + 2)).max()) + min_length + 2
         expected = prompt_length + int((word_limits + 2 * present).sum(dim=1).max())
