@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 
-# Logits in memory at a time: 64M of them are 256 MB in float32.
-CHUNK_LOGITS = 2**26
+# Logits in memory at a time (16M are 64 MB in float32), and the fewest tokens that keep the products efficient.
+CHUNK_LOGITS, CHUNK_TOKENS = 2**24, 256
 
 
 def document_loss(
@@ -70,7 +70,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         grad_hidden = torch.empty_like(states)
         # A frozen output layer (adapters) needs no gradient of its own.
         grad_weight = torch.zeros_like(weight) if with_gradient and ctx.needs_input_grad[1] else None
-        size = max(CHUNK_LOGITS // len(weight), 1)
+        size = max(CHUNK_LOGITS // len(weight), CHUNK_TOKENS)
         for start in range(0, len(targets), size):
             chunk, target = states[start : start + size], targets[start : start + size, None]
             logits = torch.addmm(bias.to(matrix.dtype), chunk, matrix.T).float()
@@ -88,7 +88,11 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             difference.scatter_add_(1, target, torch.full_like(gold, smoothing - 1))
             difference = difference.to(matrix.dtype)
             torch.mm(difference, matrix, out=grad_hidden[start : start + size])
-            if grad_weight is not None:
+            if grad_weight is None:
+                continue
+            if grad_weight.dtype == chunk.dtype:
+                grad_weight.addmm_(difference.T, chunk)
+            else:
                 # Summed in the precision of the weight: under autocast many chunks would round much away.
                 grad_weight += difference.T @ chunk
         ctx.save_for_backward(grad_hidden.to(hidden.dtype), grad_weight)

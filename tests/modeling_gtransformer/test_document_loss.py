@@ -9,6 +9,7 @@ from modeling_gtransformer.document_loss import document_loss, linear_document_l
 @pytest.mark.parametrize("chunk", [1, 3, 100], ids="{}-tokens-a-chunk".format)
 def test_chunks_give_the_loss_and_gradients_of_the_reference(monkeypatch, chunk, smoothing):
     monkeypatch.setattr(module, "CHUNK_LOGITS", chunk * 11)
+    monkeypatch.setattr(module, "CHUNK_TOKENS", 1)
     labels = torch.tensor([[3, 0, 10, -100], [-100, 5, 5, 1]])
     bias = torch.randn(1, 11)
     results = []
