@@ -278,7 +278,9 @@ class GTransformerGenerationMixin(GenerationMixin):
     def _refuse_contradictions(self, config: GenerationConfig) -> None:
         for name in ("forced_bos_token_id", "forced_eos_token_id"):
             if getattr(config, name, None) is not None:
-                raise ValueError(f"{name} contradicts the alignment of sentences: leave it out, or align_sentences.")
+                raise ValueError(
+                    f"{name} contradicts the alignment of sentences: leave it out, or align_sentences=False."
+                )
         if self.config.eos_token_id in (config.suppress_tokens or []):
             raise ValueError("suppress_tokens holds </s>, without which no sentence can end.")
         if config.min_new_tokens is not None:
