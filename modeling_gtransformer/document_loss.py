@@ -50,17 +50,17 @@ def linear_document_loss(
     """
     keep = labels.flatten() != -100
     targets = labels.flatten()[keep]
-    total = _ChunkedCrossEntropy.apply(
-        hidden_states.flatten(0, 1)[keep], weight, bias, targets, label_smoothing, torch.is_grad_enabled()
+    items = float(num_items_in_batch if num_items_in_batch is not None else max(len(targets), 1))
+    return _ChunkedCrossEntropy.apply(
+        hidden_states.flatten(0, 1)[keep], weight, bias, targets, label_smoothing, items, torch.is_grad_enabled()
     )
-    return total / (num_items_in_batch if num_items_in_batch is not None else max(len(targets), 1))
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
     """Computes the gradient together with the loss, as the logits will be gone when the backward pass comes."""
 
     @staticmethod
-    def forward(ctx, hidden, weight, bias, targets, smoothing, with_gradient):
+    def forward(ctx, hidden, weight, bias, targets, smoothing, items, with_gradient):
         if torch.is_autocast_enabled(hidden.device.type):
             dtype = torch.get_autocast_dtype(hidden.device.type)
             states, matrix = hidden.to(dtype), weight.to(dtype)
@@ -91,15 +91,18 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             if grad_weight is None:
                 continue
             if grad_weight.dtype == chunk.dtype:
-                grad_weight.addmm_(difference.T, chunk)
+                grad_weight.addmm_(difference.T, chunk, alpha=1 / items)
             else:
                 # Summed in the precision of the weight: under autocast many chunks would round much away.
-                grad_weight += difference.T @ chunk
+                grad_weight.add_(difference.T @ chunk, alpha=1 / items)
         ctx.save_for_backward(grad_hidden.to(hidden.dtype), grad_weight)
-        return total
+        ctx.items = items
+        return total / items
 
     @staticmethod
     def backward(ctx, grad_total):
         grad_hidden, grad_weight = ctx.saved_tensors
-        grad_weight = None if grad_weight is None else grad_weight * grad_total
-        return grad_hidden * grad_total, grad_weight, None, None, None, None
+        # As large as the embeddings of the whole vocabulary: no copy without need.
+        if grad_weight is not None and grad_total != 1:
+            grad_weight = grad_weight * grad_total
+        return grad_hidden * (grad_total / ctx.items), grad_weight, None, None, None, None, None

@@ -122,5 +122,8 @@ class GTransformerGate(nn.Linear):
 
     def forward(self, group_output: Tensor, global_output: Tensor) -> Tensor:
         """g = sigmoid([H_L; H_G] W + b), then H = g * H_L + (1 - g) * H_G; all `(B, T, D)`."""
-        gate = super().forward(torch.cat([group_output, global_output], dim=-1)).sigmoid()
-        return gate * group_output + (1 - gate) * global_output
+        # The two halves of W apart, and one interpolation: what autograd keeps is H_L, H_G and g alone.
+        group_weight, global_weight = self.weight.chunk(2, dim=1)
+        logits = nn.functional.linear(group_output, group_weight, self.bias)
+        gate = (logits + nn.functional.linear(global_output, global_weight)).sigmoid()
+        return torch.lerp(global_output, group_output, gate)

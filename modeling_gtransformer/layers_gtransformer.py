@@ -1,10 +1,12 @@
 """The layers of G-Transformer: embeddings, and encoder and decoder layers with attention of every kind."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
 from transformers.activations import ACT2FN
 from transformers.cache_utils import EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -59,6 +61,21 @@ POSITION_EMBEDDINGS: dict[str, type[nn.Module]] = {
     "learned": GTransformerLearnedPositionalEmbedding,
     "sinusoidal": GTransformerSinusoidalPositionalEmbedding,
 }
+
+
+def computed_again(kept_out: Tensor, compute: Callable[[], Tensor]) -> saved_tensors_hooks:
+    """A context in which autograd does not keep one tensor: the backward pass calls `compute` to have it again."""
+
+    # Not the tensor itself, which would live as long as the hook.
+    identity = (kept_out.data_ptr(), kept_out.numel())
+
+    def pack(saved: Tensor) -> Tensor | torch.Size:
+        return saved.shape if (saved.data_ptr(), saved.numel()) == identity else saved
+
+    def unpack(packed: Tensor | torch.Size) -> Tensor:
+        return packed if isinstance(packed, Tensor) else compute().view(packed)
+
+    return saved_tensors_hooks(pack, unpack)
 
 
 class GTransformerLayer(GradientCheckpointingLayer):
@@ -155,9 +172,16 @@ class GTransformerLayer(GradientCheckpointingLayer):
         """The position-wise sublayer."""
 
         def transform(states: Tensor) -> Tensor:
-            states = self.activation_fn(self.fc1(states))
-            return self.fc2(nn.functional.dropout(states, self.config.activation_dropout, self.training))
+            states = self.fc1(states)
+            activated = self.activation_fn(states)
+            if self.training and self.config.activation_dropout:
+                activated = nn.functional.dropout(activated, self.config.activation_dropout)
+            elif torch.is_grad_enabled() and not (self.gradient_checkpointing or torch.compiler.is_compiling()):
+                with computed_again(activated, partial(self.activation_fn, states.detach())):
+                    return self.fc2(activated)
+            return self.fc2(activated)
 
+        # The widest states of a layer are not kept for the gradient, as computing them again costs no product.
         hidden_states = self.sublayer(self.final_layer_norm, transform, hidden_states)
         if hidden_states.dtype == torch.float16:
             limit = torch.finfo(hidden_states.dtype).max - 1000

@@ -1,12 +1,15 @@
 """Group attention sentence by sentence: linear in the length of the document, without a mask of its length squared.
 
-The groups are contiguous spans, so the tokens of all sentences of a batch can be gathered into `(sentences, longest)`,
-given to the ordinary attention kernel, and put back. Dense attention under [`group_mask`] is the reference.
+The groups are contiguous spans. On a CPU the kernel runs on one sentence after the other, where it stands. Elsewhere,
+and with attention dropout, the tokens of similar sentences are gathered into `(sentences, longest)`, given to the
+ordinary attention kernel together, and put back. Dense attention under [`group_mask`] is the reference.
 
 Shape legend: B documents, T queries, S keys, H heads, K head size, N sentences, L tokens of the longest of them.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,13 +21,30 @@ from .group_tags import in_one_piece
 SIMILAR_LENGTH = 0.6
 
 
-@dataclass
-class Bucket:
+class Bucket(NamedTuple):
     """Sentences of similar length: `(N, L)` queries, `(N, S)` keys, which keys are real (`None`: all that matter)."""
 
     queries: tuple[int, int]
     keys: tuple[int, int]
     key_mask: Tensor | None
+
+
+class Gathering(NamedTuple):
+    """
+    How the tokens of sentences come together in buckets and go back.
+
+    Attributes:
+        query_index, key_index: positions in the flattened batch, sentence after sentence, each filled up to the
+            longest of its bucket.
+        output_index: `(B * T,)`, the place of every query among the outputs; one past the end for a query that sees
+            nothing.
+        buckets: the shapes into which the gathered tokens are cut.
+    """
+
+    query_index: Tensor
+    key_index: Tensor
+    output_index: Tensor
+    buckets: list[Bucket]
 
 
 @dataclass
@@ -33,19 +53,48 @@ class SentencePlan:
     Where the tokens of every sentence of a batch are, for one of the three attentions; takes the place of a mask.
 
     Attributes:
-        query_index, key_index: positions in the flattened batch, sentence after sentence, each filled up to the
-            longest of its bucket.
-        output_index: `(B * T,)`, the place of every query among the outputs; one past the end for a query that sees
-            nothing.
-        buckets: the shapes into which the gathered tokens are cut.
+        query_starts, query_lengths, key_starts, key_lengths: `(N,)`, in ascending order of length; the starts are
+            positions in the flattened batch.
+        queries: B * T.
         is_causal: whether a query sees only the keys up to its own position.
     """
 
-    query_index: Tensor
-    key_index: Tensor
-    output_index: Tensor
-    buckets: list[Bucket]
+    query_starts: Tensor
+    query_lengths: Tensor
+    key_starts: Tensor
+    key_lengths: Tensor
+    queries: int
     is_causal: bool
+
+    @cached_property
+    def spans(self) -> list[tuple[slice, slice]]:
+        """The queries and the keys of every sentence."""
+        edges = (self.query_starts, self.query_starts + self.query_lengths, self.key_starts)
+        edges = torch.stack([*edges, self.key_starts + self.key_lengths], dim=1).tolist()
+        return [(slice(*edge[:2]), slice(*edge[2:])) for edge in edges]
+
+    @cached_property
+    def covers_all_queries(self) -> bool:
+        return int(self.query_lengths.sum()) == self.queries
+
+    @cached_property
+    def gathering(self) -> Gathering:
+        query_parts, key_parts, buckets = [], [], []
+        output_index = self.query_starts.new_full((self.queries,), -1)
+        filled = 0
+        for part in _similar(torch.maximum(self.query_lengths, self.key_lengths)):
+            query_index, query_mask = _fill(self.query_starts[part], self.query_lengths[part])
+            key_index, key_mask = _fill(self.key_starts[part], self.key_lengths[part])
+            places = torch.arange(filled, filled + query_index.numel(), device=query_index.device)
+            output_index[query_index[query_mask]] = places.view_as(query_index)[query_mask]
+            filled += query_index.numel()
+            # Causality hides the filling at the end of a sentence as well.
+            mask = None if self.is_causal or bool(key_mask.all()) else key_mask[:, None, None]
+            buckets.append(Bucket(tuple(query_index.shape), tuple(key_index.shape), mask))
+            query_parts.append(query_index.flatten())
+            key_parts.append(key_index.flatten())
+        output_index = torch.where(output_index < 0, filled, output_index)
+        return Gathering(torch.cat(query_parts), torch.cat(key_parts), output_index, buckets)
 
 
 def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False) -> SentencePlan | None:
@@ -63,28 +112,8 @@ def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False
     if not (len(used) and in_one_piece(query_tags) and in_one_piece(key_tags)):
         return None
     used = used[torch.maximum(query_lengths, key_lengths)[used].argsort(stable=True)]
-    query_lengths, query_starts, key_lengths, key_starts = (
-        spans[used] for spans in (query_lengths, query_starts, key_lengths, key_starts)
-    )
-
-    query_parts, key_parts, buckets = [], [], []
-    output_index = query_tags.new_full((query_tags.numel(),), -1)
-    filled = 0
-    for part in _similar(torch.maximum(query_lengths, key_lengths)):
-        query_index, query_mask = _fill(query_starts[part], query_lengths[part])
-        key_index, key_mask = _fill(key_starts[part], key_lengths[part])
-        places = torch.arange(filled, filled + query_index.numel(), device=query_tags.device)
-        output_index[query_index[query_mask]] = places.view_as(query_index)[query_mask]
-        filled += query_index.numel()
-        # Causality hides the filling at the end of a sentence as well.
-        needs_mask = not is_causal and not bool(key_mask.all())
-        buckets.append(
-            Bucket(tuple(query_index.shape), tuple(key_index.shape), key_mask[:, None, None] if needs_mask else None)
-        )
-        query_parts.append(query_index.flatten())
-        key_parts.append(key_index.flatten())
-    output_index = torch.where(output_index < 0, filled, output_index)
-    return SentencePlan(torch.cat(query_parts), torch.cat(key_parts), output_index, buckets, is_causal)
+    spans = (query_starts[used], query_lengths[used], key_starts[used], key_lengths[used])
+    return SentencePlan(*spans, query_tags.numel(), is_causal)
 
 
 def _spans(tags: Tensor, groups: int) -> tuple[Tensor, Tensor]:
@@ -128,13 +157,69 @@ def sentence_attention(
     Returns:
         `(B, T, H, K)`.
     """
-    # Heads are the inner dimension of a projection, so a token's are one run of memory.
+    if query.device.type != "cpu" or dropout:
+        return gathered_attention(query, key, value, plan, dropout, scaling)
+    output = _SentenceAttention.apply(*map(_tokens, (query, key, value)), plan, scaling)
+    return output.unflatten(0, (query.shape[0], query.shape[2]))
+
+
+def _tokens(states: Tensor) -> Tensor:
+    """`(B, H, T, K)` to `(B * T, H, K)`: heads are the inner dimension of a projection, so nothing moves."""
+    return states.transpose(1, 2).flatten(0, 1)
+
+
+class _SentenceAttention(torch.autograd.Function):
+    """The CPU kernel of `scaled_dot_product_attention`, sentence by sentence, `(B * T, H, K)`; nothing is copied but
+    the output. Autograd itself would make a gradient of the whole batch for every sentence."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, plan, scaling):
+        output = torch.empty_like(query) if plan.covers_all_queries else torch.zeros_like(query)
+        normalizers = []
+        for queries, keys in plan.spans:
+            sentence, normalizer = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+                *_heads_first(query[queries], key[keys], value[keys]), is_causal=plan.is_causal, scale=scaling
+            )
+            output[queries] = sentence[0].transpose(0, 1)
+            normalizers.append(normalizer)
+        ctx.plan, ctx.scaling = plan, scaling
+        ctx.save_for_backward(query, key, value, output, *normalizers)
+        return output
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad_output):
+        query, key, value, output, *normalizers = ctx.saved_tensors
+        # Keys without a query and queries without a key have no gradient.
+        gradients = [torch.zeros_like(states) for states in (query, key, value)]
+        for (queries, keys), normalizer in zip(ctx.plan.spans, normalizers, strict=True):
+            grad_sentence, *states, sentence = _heads_first(
+                grad_output[queries], query[queries], key[keys], value[keys], output[queries]
+            )
+            parts = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+                grad_sentence, *states, sentence, normalizer, 0.0, ctx.plan.is_causal, scale=ctx.scaling
+            )
+            for gradient, span, part in zip(gradients, (queries, keys, keys), parts, strict=True):
+                gradient[span] = part[0].transpose(0, 1)
+        return *gradients, None, None
+
+
+def _heads_first(*tokens: Tensor) -> list[Tensor]:
+    """`(L, H, K)` to `(1, H, L, K)`."""
+    return [states.transpose(0, 1)[None] for states in tokens]
+
+
+def gathered_attention(
+    query: Tensor, key: Tensor, value: Tensor, plan: SentencePlan, dropout: float, scaling: float
+) -> Tensor:
+    """[`sentence_attention`] on any device, similar sentences together."""
+    query_index, key_index, output_index, buckets = plan.gathering
     queries, keys, values = (
-        states.transpose(1, 2).flatten(0, 1).index_select(0, index.to(states.device))
-        for states, index in ((query, plan.query_index), (key, plan.key_index), (value, plan.key_index))
+        _tokens(states).index_select(0, index.to(states.device))
+        for states, index in ((query, query_index), (key, key_index), (value, key_index))
     )
     outputs, first_query, first_key = [], 0, 0
-    for bucket in plan.buckets:
+    for bucket in buckets:
         last_query = first_query + bucket.queries[0] * bucket.queries[1]
         last_key = first_key + bucket.keys[0] * bucket.keys[1]
         output = nn.functional.scaled_dot_product_attention(
@@ -149,5 +234,5 @@ def sentence_attention(
         outputs.append(output.transpose(1, 2).flatten(0, 1))
         first_query, first_key = last_query, last_key
     outputs.append(queries.new_zeros(1, *queries.shape[1:]))
-    output = torch.cat(outputs).index_select(0, plan.output_index.to(query.device))
+    output = torch.cat(outputs).index_select(0, output_index.to(query.device))
     return output.unflatten(0, (query.shape[0], query.shape[2]))

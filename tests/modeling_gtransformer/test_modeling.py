@@ -1,3 +1,5 @@
+import weakref
+
 import pytest
 import torch
 from tiny import PAD, TINY
@@ -178,3 +180,22 @@ def test_resized_vocabulary(tiny_model, documents):
     assert model(**inputs).logits.shape[-1] == 60 == model.config.vocab_size
     model.resize_token_embeddings(50)
     torch.testing.assert_close(model(**inputs).logits, before)
+
+
+def test_activation_is_computed_again_instead_of_kept(tiny_model, documents):
+    """With the gradients of a model that keeps it, as one under gradient checkpointing does within a layer."""
+    labels = torch.tensor([[5, 2, 0, 6, 2, 0, 7, 2, 49], [8, 2, 49] + [-100] * 6])
+    gradients, activations = [], []
+    for checkpointing in (False, True):
+        torch.manual_seed(0)
+        model = tiny_model(dropout=0.0).train()
+        layer = model.model.encoder.layers[0]
+        if checkpointing:
+            layer.gradient_checkpointing = True
+            layer._gradient_checkpointing_func = lambda function, *args: function(*args)
+        layer.fc2.register_forward_pre_hook(lambda _, args: activations.append(weakref.ref(args[0])))
+        loss = model(**documents, labels=labels).loss
+        assert (activations[-1]() is None) is not checkpointing
+        loss.backward()
+        gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
+    torch.testing.assert_close(*gradients)

@@ -5,7 +5,7 @@ import torch
 from tiny import PAD
 
 from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
-from modeling_gtransformer.sentence_attention import plan_sentences, sentence_attention
+from modeling_gtransformer.sentence_attention import gathered_attention, plan_sentences, sentence_attention
 
 
 def tags_of(documents, side):
@@ -41,26 +41,37 @@ def test_outputs_and_gradients_equal_the_reference(documents, kind, side):
     real = (query_tags > 0)[..., None, None]
 
     results = []
-    for path in ("reference", "by sentence"):
+    for path in ("reference", "by sentence", "gathered"):
         query, key, value = (state.clone().requires_grad_() for state in states)
         if path == "reference":
             output = eager_attention_forward(torch.nn.Module(), query, key, value, mask, 0.5)[0]
         else:
-            output = sentence_attention(query, key, value, plan, dropout=0.0, scaling=0.5)
+            attend = sentence_attention if path == "by sentence" else gathered_attention
+            output = attend(query, key, value, plan, dropout=0.0, scaling=0.5)
             assert (output[~real.expand_as(output)] == 0).all()
         output = output * real
         output.pow(2).sum().backward()
         results.append((output, query.grad, key.grad, value.grad))
-    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
+    for result in results[1:]:
+        torch.testing.assert_close(result, results[0], rtol=1e-4, atol=1e-5)
 
 
 def test_work_is_linear_in_the_number_of_sentences():
     """Neither a mask of the document's length squared nor much filling: the point of it all."""
     lengths = torch.randint(5, 60, (400,)).tolist()
     plan = plan_sentences(tags_of([lengths], "right"), tags_of([lengths], "right"))
-    scores = sum(bucket.queries[0] * bucket.queries[1] * bucket.keys[1] for bucket in plan.buckets)
-    assert scores < 2 * sum(length**2 for length in lengths)
-    assert len(plan.buckets) < 10
+    scores = sum((queries.stop - queries.start) * (keys.stop - keys.start) for queries, keys in plan.spans)
+    assert scores == sum(length**2 for length in lengths)
+    buckets = plan.gathering.buckets
+    assert sum(bucket.queries[0] * bucket.queries[1] * bucket.keys[1] for bucket in buckets) < 2 * scores
+    assert len(buckets) < 10
+
+
+def test_attention_dropout(tiny_model, documents):
+    """The kernel that goes sentence by sentence knows no dropout: another one must do it."""
+    model = tiny_model(attention_dropout=0.5, dropout=0.0).train()
+    labels = torch.tensor([[5, 2, 0, 6, 2, 0, 7, 2, 49], [8, 2, 49] + [-100] * 6])
+    assert len({model(**documents, labels=labels).loss.item() for _ in range(3)}) == 3
 
 
 def test_ragged_training_batch_goes_by_sentence(tiny_model, monkeypatch):
