@@ -1,9 +1,12 @@
 """Generation of one document: tokens per second against MBart of the same size on the document as one sequence.
 
     python benchmarks/generation.py [--lengths 512 2048] [--beams 1 5] [--repeats 3]
+    python benchmarks/generation.py --name precision --size mbart25 --lengths 256 --beams 5 --systems gtransformer \
+        gtransformer-bfloat16 gtransformer-int8
 
 Weights are random, so both are made to generate as many tokens as the source has: every sentence of the G-Transformer
-takes as many words as its source sentence, and MBart's end is suppressed until then.
+takes as many words as its source sentence, and MBart's end is suppressed until then. Speeds are compared to the first
+of the systems.
 """
 
 import argparse
@@ -19,12 +22,9 @@ import torch
 from benchmarks.measure import interleaved, make_document, make_model, ratios, save
 
 
-SYSTEMS = ("mbart", "gtransformer", "gtransformer-k0")
-
-
-def make_run(system: str, length: int, beams: int):
+def make_run(system: str, size: str, length: int, beams: int):
     """A function that generates one translation."""
-    model, ids = make_model(system).eval(), make_document(length)
+    model, ids = make_model(system, size).eval(), make_document(length)
     settings = {"num_beams": beams, "do_sample": False, "attention_mask": torch.ones_like(ids)}
     if system == "mbart":
         settings |= {"min_new_tokens": length, "max_new_tokens": length, "decoder_start_token_id": 0}
@@ -42,32 +42,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", type=int, nargs="+", default=[512, 2048])
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5])
+    parser.add_argument("--systems", nargs="+", default=["mbart", "gtransformer", "gtransformer-k0"])
+    parser.add_argument("--size", choices=("base", "mbart25"), default="base")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--name", default="generation", help="of the results")
     args = parser.parse_args()
     results: dict[str, dict] = {}
     for length in args.lengths:
         for beams in args.beams:
-            runs = {system: make_run(system, length, beams) for system in SYSTEMS}
+            runs = {system: make_run(system, args.size, length, beams) for system in args.systems}
             seconds = interleaved(runs, args.repeats)
             per_token = {
                 system: [second / runs[system].tokens for second in times] for system, times in seconds.items()
             }
-            speed = ratios(per_token, "mbart")
+            speed = ratios(per_token, args.systems[0])
             row = results[f"{length} tokens, {beams} beams"] = {
                 system: {
                     "tokens": runs[system].tokens,
                     "tokens_per_second": 1 / statistics.median(per_token[system]),
                     "speed_ratio": speed[system],
                 }
-                for system in SYSTEMS
+                for system in args.systems
             }
             for system, figures in row.items():
                 print(
-                    f"{length:5} tokens, {beams} beams  {system:16} {figures['tokens']:5} generated, "
+                    f"{length:5} tokens, {beams} beams  {system:22} {figures['tokens']:5} generated, "
                     f"{figures['tokens_per_second']:6.1f} tokens/s  x {figures['speed_ratio']:.2f}",
                     flush=True,
                 )
-    save("generation", sys.argv, results)
+    save(args.name, sys.argv, results)
 
 
 if __name__ == "__main__":

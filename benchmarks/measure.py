@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 import transformers
+from torch.ao.quantization import quantize_dynamic
 from transformers import MBartConfig, MBartForConditionalGeneration
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
@@ -49,8 +50,12 @@ NO_GLOBAL = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_glob
 
 def make_model(system: str, size: str = "base") -> torch.nn.Module:
     """A randomly initialised "mbart" (Transformers' own, SDPA), "gtransformer" (K = 2), "gtransformer-k0", or
-    "gtransformer-eager", the reference path."""
+    "gtransformer-eager", the reference path. "-bfloat16" or "-int8" behind it make it ready to serve on a CPU."""
     torch.manual_seed(0)
+    if system.endswith("-bfloat16"):
+        return make_model(system.removesuffix("-bfloat16"), size).to(torch.bfloat16)
+    if system.endswith("-int8"):
+        return quantize_dynamic(make_model(system.removesuffix("-int8"), size).eval(), {torch.nn.Linear})
     if system == "mbart":
         return MBartForConditionalGeneration(MBartConfig(**SIZES[size]))
     kind = NO_GLOBAL if system == "gtransformer-k0" else {}

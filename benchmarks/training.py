@@ -2,7 +2,8 @@
 
     python benchmarks/training.py [--lengths 512 1024 2048 4096 8192] [--size base] [--repeats 5]
 
-A step is forward, backward and AdamW, in float32, with dropout and without activation checkpointing.
+A step is forward, backward and AdamW, in float32, with dropout and without activation checkpointing. Its floor is what
+its matrix products and attention take at the rate of a large matrix product, measured in the same run.
 """
 
 import argparse
@@ -10,14 +11,25 @@ import json
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
+from torch.utils import flop_counter
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.measure import interleaved, make_document, make_model, ratios, save
+
+
+# What the counter of torch does not know; causal attention counts in full, although half of it is skipped.
+OPERATIONS = {
+    torch.ops.aten.addmm_: flop_counter.addmm_flop,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: flop_counter.sdpa_flop,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: flop_counter.sdpa_backward_flop,
+}
 
 
 def make_step(system: str, size: str, length: int):
@@ -40,6 +52,26 @@ def make_step(system: str, size: str, length: int):
     return step
 
 
+def operations(system: str, size: str, length: int) -> int:
+    """Floating point operations of the matrix products and the attention of a step, two per multiplication."""
+    step = make_step(system, size, length)
+    with FlopCounterMode(display=False, custom_mapping=OPERATIONS) as counter:
+        step()
+    return counter.get_total_flops()
+
+
+def matrix_product_rate() -> float:
+    """Operations per second of the product of two large matrices, the best of several."""
+    matrix = torch.randn(2048, 2048)
+    matrix @ matrix
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        matrix @ matrix
+        seconds.append(time.perf_counter() - start)
+    return 2 * 2048**3 / min(seconds)
+
+
 def peak_memory(system: str, size: str, length: int) -> float:
     """Peak resident memory, in GB, of a process that trains two steps (Linux)."""
     command = [sys.executable, __file__, "--one", system, "--size", size, "--lengths", str(length)]
@@ -51,7 +83,7 @@ def main() -> None:
     parser.add_argument("--lengths", type=int, nargs="+", default=[512, 1024, 2048, 4096, 8192])
     parser.add_argument("--size", choices=("base", "mbart25"), default="base")
     parser.add_argument("--systems", nargs="+", default=["mbart", "gtransformer", "gtransformer-k0"])
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=5, help="0 measures the memory alone, of one model at a time")
     parser.add_argument("--one", help=argparse.SUPPRESS)  # the process whose memory is measured
     args = parser.parse_args()
     if args.one:
@@ -66,23 +98,23 @@ def main() -> None:
     results = {}
     for length in args.lengths:
         memory = {system: peak_memory(system, args.size, length) for system in args.systems}
-        seconds = interleaved({system: make_step(system, args.size, length) for system in args.systems}, args.repeats)
-        speed = ratios(seconds, "mbart")
-        results[length] = {
-            system: {
-                "tokens_per_second": length / statistics.median(seconds[system]),
-                "speed_ratio": speed[system],
-                "peak_memory_gb": memory[system],
-                "memory_ratio": memory[system] / memory["mbart"],
-            }
+        peer = args.systems[0]
+        rows = results[length] = {
+            system: {"peak_memory_gb": memory[system], "memory_ratio": memory[system] / memory[peer]}
             for system in args.systems
         }
-        for system, row in results[length].items():
+        if args.repeats:
+            seconds = interleaved({name: make_step(name, args.size, length) for name in args.systems}, args.repeats)
+            speed, rate = ratios(seconds, peer), matrix_product_rate()
+            for system, row in rows.items():
+                work, median = operations(system, args.size, length), statistics.median(seconds[system])
+                row["tokens_per_second"], row["speed_ratio"] = length / median, speed[system]
+                row["gflop_per_token"], row["share_of_matrix_rate"] = work / length / 1e9, work / median / rate
+        for system, row in rows.items():
             print(
-                f"{length:5} tokens  {system:18} {row['tokens_per_second']:7.0f} tokens/s  x {row['speed_ratio']:.2f}"
-                f"   {row['peak_memory_gb']:5.2f} GB  x {row['memory_ratio']:.2f}",
-                flush=True,
+                f"{length:5} tokens  {system:16} {json.dumps({name: round(value, 3) for name, value in row.items()})}"
             )
+        sys.stdout.flush()
     save(f"training-{args.size}", sys.argv, results)
 
 

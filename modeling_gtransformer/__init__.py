@@ -6,6 +6,7 @@ from transformers.pipelines import PIPELINE_REGISTRY
 from .configuration_gtransformer import GTransformerConfig
 from .generation_gtransformer import GroupTagLogitsProcessor
 from .modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerModel
+from .parallel_generation import ParallelDocumentsOutput
 from .pipeline_gtransformer import DocumentTranslationPipeline
 from .processing_gtransformer import GTransformerProcessor
 
@@ -25,4 +26,5 @@ __all__ = [
     "GTransformerModel",
     "GTransformerProcessor",
     "GroupTagLogitsProcessor",
+    "ParallelDocumentsOutput",
 ]

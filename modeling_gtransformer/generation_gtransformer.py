@@ -8,20 +8,33 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig
-from transformers.generation import GenerationMixin, LogitsProcessor, LogitsProcessorList
+from transformers.generation import (
+    GenerationMixin,
+    LogitsProcessor,
+    LogitsProcessorList,
+    SuppressTokensLogitsProcessor,
+)
 from transformers.masking_utils import create_causal_mask
 from transformers.utils import logging
 
 from .cache_gtransformer import DocumentCache
 from .group_attention import group_mask
 from .group_tags import group_tags, in_one_piece, sentence_lengths
+from .parallel_generation import ParallelDecoder, ParallelDocumentsOutput, refuse_what_is_sequential
 
 
 logger = logging.get_logger(__name__)
 
 # Decoding settings of the paper's experiments; words of a target sentence: at most a * (words of the source) + b.
-SENTENCE_LIMITS = {"align_sentences": True, "max_length_a": 1.2, "max_length_b": 10, "min_length": 1}
+SENTENCE_LIMITS = {
+    "align_sentences": True,
+    "parallel_sentences": False,
+    "max_length_a": 1.2,
+    "max_length_b": 10,
+    "min_length": 1,
+}
 
 
 class GroupTagLogitsProcessor(LogitsProcessor):
@@ -61,16 +74,29 @@ class GroupTagLogitsProcessor(LogitsProcessor):
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Mask scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
-        limits = self.word_limits.to(scores.device)
-        # The rows of a document stand side by side.
-        limits = limits.repeat_interleave(input_ids.shape[0] // limits.shape[0], dim=0)
-        sentences = (limits > 0).sum(dim=1)
-
         length = input_ids.shape[1]
-        last = input_ids[:, -1]
         opens = input_ids == self.bos_token_id
-        opened = opens.sum(dim=1)
         words = length - (opens * torch.arange(1, length + 1, device=input_ids.device)).amax(dim=1)
+        # The rows of a document stand side by side.
+        documents = torch.arange(len(self.word_limits), device=input_ids.device)
+        documents = documents.repeat_interleave(len(input_ids) // len(documents))
+        return self.mask(scores, documents, opens.sum(dim=1), words, length, input_ids[:, -1])
+
+    def mask(
+        self, scores: Tensor, documents: Tensor, opened: Tensor, words: Tensor, length: Tensor | int, last: Tensor
+    ) -> Tensor:
+        """
+        Mask scores `(R, V)` of a token by what is before it.
+
+        Args:
+            documents: which document of the batch it belongs to, `(R,)`.
+            opened: number of sentences opened so far, `(R,)`.
+            words: tokens since the last `<s>`, `(R,)`.
+            length: tokens of the document so far, `(R,)`.
+            last: the token before it, `(R,)`.
+        """
+        limits = self.word_limits.to(scores.device)[documents]
+        sentences = (limits > 0).sum(dim=1)
         limit = limits.gather(1, (opened - 1).clamp(0, limits.shape[1] - 1)[:, None])[:, 0]
         later = (sentences - opened).clamp(min=0)
 
@@ -141,6 +167,12 @@ class GTransformerGenerationMixin(GenerationMixin):
         model's last position, its last sentences are cut short so that all have a place, and a warning names it.
         `max_time` and stopping criteria of your own cut documents off wherever they strike.
 
+        `parallel_sentences=True` decodes the sentences of a document side by side: greedily with exactly the same
+        result, in as many steps as a few of its sentences take; with `num_beams` every sentence gets a beam of its
+        own, in the context of the others' greedy translations. With `return_dict_in_generate` it returns a
+        [`ParallelDocumentsOutput`]. Settings by which a token depends on more than the model and its document, such as
+        sampling or a repetition penalty, are refused.
+
         Args:
             inputs: source documents `<s> w w </s> <s> w </s>`, `(B, S)`. A row without `<s>` is no document and is
                 generated freely.
@@ -165,6 +197,12 @@ class GTransformerGenerationMixin(GenerationMixin):
             return super().generate(inputs, generation_config, logits_processor, **kwargs)
 
         frame, expected = self._sentence_frame(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
+        if config.parallel_sentences:
+            refuse_what_is_sequential(config, model_kwargs | {"logits_processor": logits_processor})
+            outputs = self._generate_in_parallel(config, frame, inputs, source_tags, model_kwargs)
+            if config.max_length < expected:
+                self._report_cut(outputs.sequences, config, len(source_tags))
+            return outputs if config.return_dict_in_generate else outputs.sequences
         if self._can_use_document_cache(config, model_kwargs, source_tags):
             prompt = model_kwargs.get("decoder_input_ids")
             longest = max(int(frame.word_limits.max()) + 2, 0 if prompt is None else prompt.shape[1] + 1)
@@ -175,6 +213,48 @@ class GTransformerGenerationMixin(GenerationMixin):
         if config.max_length < expected:
             self._report_cut(outputs if isinstance(outputs, Tensor) else outputs.sequences, config, len(source_tags))
         return outputs
+
+    def _generate_in_parallel(
+        self,
+        config: GenerationConfig,
+        frame: GroupTagLogitsProcessor,
+        inputs: Tensor | None,
+        source_tags: Tensor,
+        model_kwargs: dict,
+    ) -> ParallelDocumentsOutput:
+        if self.config._attn_implementation not in ("eager", "sdpa"):
+            raise ValueError("parallel_sentences needs the attn_implementation 'sdpa' or 'eager'.")
+        if not source_tags.any(dim=1).all():
+            raise ValueError("parallel_sentences needs sentences, marked by <s> and </s>, in every source document.")
+        encoder_outputs, prompt = model_kwargs.get("encoder_outputs"), model_kwargs.get("decoder_input_ids")
+        source = {name: model_kwargs.get(name) for name in ("input_ids", "inputs_embeds", "attention_mask")}
+        if source["inputs_embeds"] is None and inputs is not None:
+            source["input_ids"] = inputs
+        if encoder_outputs is None:
+            encoder_outputs = self.get_encoder()(**source, group_tags=model_kwargs.get("group_tags"))
+        mask = source["attention_mask"]
+        if mask is None:
+            ids = source["input_ids"]
+            mask = torch.ones_like(source_tags) if ids is None else ids.ne(self.config.pad_token_id).long()
+        if prompt is None:
+            prompt = source_tags.new_full((len(source_tags), 1), self.config.bos_token_id)
+        processors = LogitsProcessorList()
+        if config.suppress_tokens:
+            processors.append(SuppressTokensLogitsProcessor(config.suppress_tokens, device=source_tags.device))
+        decoder = ParallelDecoder(self, frame, processors, encoder_outputs[0], mask, source_tags)
+        documents, rounds = decoder.decode(prompt)
+        if config.num_beams not in (None, 1):
+            penalty, early = config.length_penalty, config.early_stopping
+            documents = decoder.search(
+                prompt, documents, config.num_beams, 1.0 if penalty is None else penalty, bool(early)
+            )
+        ended = [torch.tensor([*document, frame.end_of_document_token_id]) for document in documents]
+        sequences = pad_sequence(ended, batch_first=True, padding_value=self.config.pad_token_id)
+        return ParallelDocumentsOutput(
+            sequences=sequences[:, : config.max_length].to(source_tags.device),
+            rounds=torch.tensor(rounds),
+            steps=decoder.steps,
+        )
 
     def _report_cut(self, sequences: Tensor, config: GenerationConfig, documents: int) -> None:
         """Sentences are cut short to the last token of room, never before."""

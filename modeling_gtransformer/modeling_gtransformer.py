@@ -106,10 +106,14 @@ class GTransformerStack(GTransformerPreTrainedModel):
             attention_mask = None
         return compute_group_tags(input_ids, self.config.bos_token_id, self.config.eos_token_id, attention_mask)
 
-    def embed(self, inputs_embeds: Tensor, attention_mask: Tensor | None, past_length) -> Tensor:
-        """Add positions, which count the real tokens of the document, and normalise; `(B, T, D)`."""
+    def embed(
+        self, inputs_embeds: Tensor, attention_mask: Tensor | None, past_length, position_ids: Tensor | None = None
+    ) -> Tensor:
+        """Add positions, which unless given count the real tokens of the document, and normalise; `(B, T, D)`."""
         length = inputs_embeds.shape[1]
-        if isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
+        if position_ids is not None:
+            past_length = None
+        elif isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
             position_ids = (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)[:, -length:]
         else:
             position_ids = torch.arange(length, device=inputs_embeds.device)[None] + past_length
@@ -243,10 +247,12 @@ class GTransformerDecoder(GTransformerStack):
         use_cache: bool | None = None,
         group_tags: torch.LongTensor | None = None,
         encoder_group_tags: torch.LongTensor | None = None,
+        position_ids: torch.LongTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | BaseModelOutputWithPastAndCrossAttentions:
         """Decode target tokens `(B, T)` after those in the cache. `group_tags` belong to the new tokens or to all, the
-        cached ones included; `encoder_group_tags` `(B, S)` to the source (`None`: the source has no sentences)."""
+        cached ones included; `encoder_group_tags` `(B, S)` to the source (`None`: the source has no sentences);
+        `position_ids` `(B, T)` replace the positions of the new tokens."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of decoder_input_ids and decoder_inputs_embeds.")
         if inputs_embeds is None:
@@ -300,7 +306,7 @@ class GTransformerDecoder(GTransformerStack):
                 *self.cross_tags(query_tags, encoder_group_tags, encoder_hidden_states),
                 real,
             )
-        hidden_states = self.embed(inputs_embeds, attention_mask, past_length)
+        hidden_states = self.embed(inputs_embeds, attention_mask, past_length, position_ids)
         for layer in self.layers:
             hidden_states = layer(hidden_states, masks, encoder_hidden_states, cross_masks, past_key_values, **kwargs)
         return BaseModelOutputWithPastAndCrossAttentions(
@@ -384,6 +390,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
         decoder_inputs_embeds: Tensor | None = None,
         group_tags: torch.LongTensor | None = None,
         decoder_group_tags: torch.LongTensor | None = None,
+        decoder_position_ids: torch.LongTensor | None = None,
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqModelOutput:
@@ -397,6 +404,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
             group_tags: tags of the source tokens, `(B, S)`; read off `input_ids` unless given.
             decoder_group_tags: tags of the target tokens, `(B, T)` or with the cached ones before them; read off
                 `decoder_input_ids` unless given.
+            decoder_position_ids: positions of the target tokens, `(B, T)`; counted unless given.
 
         Raises:
             ValueError: no decoder input, or more tokens than learned positions.
@@ -430,6 +438,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
             use_cache=use_cache,
             group_tags=decoder_group_tags,
             encoder_group_tags=group_tags,
+            position_ids=decoder_position_ids,
             **kwargs,
         )
         return Seq2SeqModelOutput(
@@ -488,6 +497,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         decoder_inputs_embeds: Tensor | None = None,
         group_tags: torch.LongTensor | None = None,
         decoder_group_tags: torch.LongTensor | None = None,
+        decoder_position_ids: torch.LongTensor | None = None,
         labels: torch.LongTensor | None = None,
         label_smoothing: float = 0.0,
         num_items_in_batch: Tensor | int | None = None,
@@ -540,6 +550,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
             decoder_inputs_embeds=decoder_inputs_embeds,
             group_tags=group_tags,
             decoder_group_tags=decoder_group_tags,
+            decoder_position_ids=decoder_position_ids,
             use_cache=use_cache if labels is None else False,
             **kwargs,
         )

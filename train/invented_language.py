@@ -43,12 +43,12 @@ class InventedLanguagePair:
         self.pronouns = tuple(itertools.islice(target_words, 2))
         self.endings = ("m", "x")
 
-    def document(self, rng: random.Random) -> dict[str, list[str]]:
-        """Draws one document of 4 to 8 sentences: `{"source": sentences, "target": sentences}`, aligned."""
+    def document(self, rng: random.Random, sentences: int | None = None) -> dict[str, list[str]]:
+        """Draws one document, of 4 to 8 sentences unless told: `{"source": [...], "target": [...]}`, aligned."""
         *topic, gender = rng.choice(self.nouns)
         opening = ([self.behold, self.the, topic[0]], [self.articles[gender], topic[1], self.appears])
-        sentences = [opening, *(self._sentence(rng, gender) for _ in range(rng.randint(3, 7)))]
-        source, target = zip(*sentences, strict=True)
+        later = rng.randint(3, 7) if sentences is None else sentences - 1
+        source, target = zip(opening, *(self._sentence(rng, gender) for _ in range(later)), strict=True)
         return {"source": [" ".join(words) for words in source], "target": [" ".join(words) for words in target]}
 
     def pronoun_accuracy(self, hypotheses: list[list[str]], references: list[list[str]]) -> float:

@@ -1,6 +1,7 @@
 """A tiny mBART that translates single sentences: what `make demo` has in place of a downloaded checkpoint."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from transformers import MBartConfig, MBartForConditionalGeneration, Trainer, TrainingArguments, set_seed
@@ -11,11 +12,28 @@ from train.corpus import Document, make_instances
 from train.train_tokenizer import train_tokenizer
 
 
-STEPS = 300
+TINY = {
+    "d_model": 128,
+    "encoder_layers": 3,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 256,
+    "decoder_ffn_dim": 256,
+    "max_position_embeddings": 512,
+    "init_std": 0.08,  # with mBART's 0.02 a model of this width is slow to start learning
+}
 
 
 def pretrain_tiny_mbart(
-    folder: str, documents: Sequence[Document], columns: tuple[str, str], languages: tuple[str, str], seed: int
+    folder: str,
+    documents: Sequence[Document],
+    columns: tuple[str, str],
+    languages: tuple[str, str],
+    seed: int,
+    size: dict[str, Any] = TINY,
+    steps: int = 300,
+    learning_rate: float = 2e-3,
 ) -> None:
     """
     Trains a tokenizer and a small mBART on the single sentences of documents, and saves them as any mBART is saved.
@@ -23,25 +41,13 @@ def pretrain_tiny_mbart(
     Args:
         columns: the source and the target column of the documents.
         languages: codes for the two languages, new tokens of the tokenizer.
+        size: fields of `MBartConfig`.
     """
     set_seed(seed)
     sentences = [sentence for document in documents for column in columns for sentence in document[column]]
     tokenizer = train_tokenizer(sentences, languages)
     processor = GTransformerProcessor(tokenizer, *languages)
-    config = MBartConfig(
-        vocab_size=len(tokenizer),
-        d_model=128,
-        encoder_layers=3,
-        decoder_layers=3,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=256,
-        decoder_ffn_dim=256,
-        max_position_embeddings=512,
-        scale_embedding=True,
-        dropout=0.0,
-        init_std=0.08,  # with mBART's 0.02 a model of this width is slow to start learning
-    )
+    config = MBartConfig(vocab_size=len(tokenizer), scale_embedding=True, dropout=0.0, **size)
     model = MBartForConditionalGeneration(config)
     pad = DocumentCollator(processor)
 
@@ -54,9 +60,9 @@ def pretrain_tiny_mbart(
 
     training_args = TrainingArguments(
         output_dir=folder,
-        max_steps=STEPS,
+        max_steps=steps,
         per_device_train_batch_size=64,
-        learning_rate=2e-3,
+        learning_rate=learning_rate,
         warmup_steps=0.1,
         lr_scheduler_type="linear",
         logging_steps=100,

@@ -31,6 +31,8 @@ def main(argv: list[str]) -> None:
     model.to("cuda" if torch.cuda.is_available() else "cpu")
 
     settings = {} if args.num_beams is None else {"num_beams": args.num_beams}
+    if args.parallel_sentences:
+        settings["parallel_sentences"] = True
     translations = translate_documents(
         model,
         processor,
@@ -57,6 +59,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--segment_tokens", type=int, default=512, help="longest segment that is translated at once")
     parser.add_argument("--max_tokens", type=int, default=4096, help="source tokens in a batch, padding included")
     parser.add_argument("--num_beams", type=int, help="default: as the model's generation config says")
+    parser.add_argument("--parallel_sentences", action="store_true", help="decode the sentences of a segment at once")
     return parser.parse_args(argv)
 
 

@@ -203,3 +203,15 @@ def test_plain_generation_config_and_masked_tags(tiny_model, documents):
     model.generation_config = GenerationConfig(eos_token_id=END_OF_DOCUMENT, pad_token_id=PAD, bos_token_id=BOS)
     tags = torch.tensor([[1] * 4 + [2] * 3 + [3] * 5, [1] * 12])
     assert model.generate(**documents, group_tags=tags, decoder_start_token_id=BOS).equal(expected)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+@pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"parallel_sentences": True}], ids=str)
+def test_models_ready_to_serve_keep_the_alignment(tiny_model, documents, precision, search):
+    model = tiny_model()
+    if precision == "bfloat16":
+        model = model.to(torch.bfloat16)
+    else:
+        model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear})
+    outputs = model.generate(**documents, **search)
+    assert [len(words_per_sentence(row)) for row in outputs] == [3, 1]

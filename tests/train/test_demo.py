@@ -1,7 +1,9 @@
+from functools import partial
+
 import pytest
 from transformers import MBartForConditionalGeneration
 
-from train import demo, pretrain_tiny_mbart
+from train import demo
 
 
 QUICK = ["--max_steps", "2", "--save_strategy", "no", "--load_best_model_at_end", "false", "--report_to", "none"]
@@ -12,7 +14,7 @@ def run(tmp_path_factory):
     """The demo, at a size at which nothing is learnt: its folder, its scores and what it printed."""
     patch = pytest.MonkeyPatch()
     patch.setattr(demo, "DOCUMENTS", {"train": 8, "valid": 1, "test": 1})
-    patch.setattr(pretrain_tiny_mbart, "STEPS", 2)
+    patch.setattr(demo, "pretrain_tiny_mbart", partial(demo.pretrain_tiny_mbart, steps=2))
     folder = tmp_path_factory.mktemp("demo")
     yield folder, demo.main(["--output", str(folder), *QUICK])
     patch.undo()

@@ -1,0 +1,118 @@
+"""Sentences decoded in parallel against the same document decoded token by token."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_cache import KINDS, batch_of
+from tiny import END_OF_DOCUMENT, TINY
+from transformers import LogitsProcessorList, SuppressTokensLogitsProcessor
+
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
+
+
+def make_model(kind, init_std):
+    torch.manual_seed(3)
+    model = GTransformerForConditionalGeneration(GTransformerConfig(**(TINY | kind), init_std=init_std)).eval()
+    model.generation_config.eos_token_id = END_OF_DOCUMENT
+    return model
+
+
+DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=6), min_size=1, max_size=3)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    documents=DOCUMENTS,
+    kind=st.sampled_from([*KINDS, {"position_embedding_type": "sinusoidal", "max_position_embeddings": 8}]),
+    init_std=st.sampled_from([0.1, 0.25, 0.5]),
+    implementation=st.sampled_from(["sdpa", "eager"]),
+    max_length=st.sampled_from([None, 20, 40, 60]),
+    prefix_length=st.integers(1, 12),
+    seed=st.integers(0, 99),
+)
+def test_greedy_documents_are_those_of_sequential_decoding(
+    documents, kind, init_std, implementation, max_length, prefix_length, seed
+):
+    model = make_model(kind, init_std)
+    model.set_attn_implementation(implementation)
+    torch.manual_seed(seed)
+    arguments = {**batch_of(documents), "max_length_b": 4, "max_length": max_length}
+    expected = model.generate(**arguments)
+    outputs = model.generate(**arguments, parallel_sentences=True, return_dict_in_generate=True)
+    assert outputs.sequences.equal(expected)
+    for rounds, document in zip(outputs.rounds.tolist(), documents, strict=True):
+        assert 1 <= rounds <= len(document)
+    prefix = expected[:, :prefix_length]
+    if not (prefix == END_OF_DOCUMENT).any() and prefix.shape[1] < expected.shape[1]:
+        arguments["decoder_input_ids"] = prefix
+        assert model.generate(**arguments, parallel_sentences=True).equal(model.generate(**arguments))
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    words=st.lists(st.integers(1, 6), min_size=1, max_size=3),
+    kind=st.sampled_from(KINDS),
+    num_beams=st.integers(2, 4),
+    length_penalty=st.sampled_from([0.0, 1.0, 2.0]),
+    early_stopping=st.booleans(),
+    prefix_length=st.integers(1, 3),
+)
+def test_beams_of_one_sentence_are_those_of_the_document(
+    words, kind, num_beams, length_penalty, early_stopping, prefix_length
+):
+    model = make_model(kind, 0.25)
+    arguments = {"num_beams": num_beams, "length_penalty": length_penalty, "early_stopping": early_stopping}
+    arguments |= batch_of([[length] for length in words])
+    arguments |= {"max_length_b": 4, "decoder_input_ids": torch.tensor([[0, 5, 6][:prefix_length]] * len(words))}
+    assert model.generate(**arguments, parallel_sentences=True).equal(model.generate(**arguments))
+
+
+def test_beams_keep_the_alignment_and_find_likelier_sentences(tiny_model):
+    model, documents = tiny_model(), batch_of([[3, 1, 4, 2], [5, 2]])
+    greedy, beams = (model.generate(**documents, parallel_sentences=True, num_beams=number) for number in (1, 4))
+    assert not greedy.equal(beams)
+    assert (beams == 0).sum(dim=1).tolist() == [4, 2] and (beams == END_OF_DOCUMENT).sum(dim=1).tolist() == [1, 1]
+    # Only the first sentence has the same context in both, none: its beam search must not lose to the greedy one.
+    probabilities = []
+    for sequences in (greedy, beams):
+        logits = model(**documents, decoder_input_ids=sequences).logits.log_softmax(dim=-1)
+        scores = logits[:, :-1].gather(2, sequences[:, 1:, None])[..., 0]
+        ends = [row.index(2) for row in sequences.tolist()]
+        probabilities.append([float(row[:end].sum()) / (end + 1) for row, end in zip(scores, ends, strict=True)])
+    assert all(beam >= alone - 1e-5 for alone, beam in zip(*probabilities, strict=True))
+
+
+def test_sentences_that_do_not_depend_on_each_other_take_one_round(tiny_model):
+    model = tiny_model(decoder_global_layers=0)
+    with torch.no_grad():
+        model.model.decoder.embed_positions.weight.zero_()
+    documents = batch_of([[3] * 8, [5, 2]])
+    outputs = model.generate(**documents, parallel_sentences=True, return_dict_in_generate=True, max_length_b=3)
+    assert outputs.rounds.tolist() == [1, 1]
+    assert outputs.steps <= int(5 * 1.2 + 3) + 1 < outputs.sequences.shape[1]
+
+
+def test_suppressed_tokens_stay_suppressed(tiny_model, documents):
+    model = tiny_model()
+    unwanted = model.generate(**documents, parallel_sentences=True)[0, 1].item()
+    outputs = model.generate(**documents, parallel_sentences=True, suppress_tokens=[unwanted])
+    assert not (outputs == unwanted).any() and outputs.equal(model.generate(**documents, suppress_tokens=[unwanted]))
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        {"do_sample": True},
+        {"num_return_sequences": 2, "num_beams": 2},
+        {"repetition_penalty": 1.2},
+        {"no_repeat_ngram_size": 2},
+        {"logits_processor": LogitsProcessorList([SuppressTokensLogitsProcessor([5])])},
+        {"prefix_allowed_tokens_fn": lambda batch, ids: [5]},
+        {"num_beams": 2, "early_stopping": "never"},
+    ],
+    ids=lambda argument: next(reversed(argument)),
+)
+def test_what_depends_on_more_than_the_document_before_is_refused(tiny_model, documents, argument):
+    with pytest.raises(ValueError, match=next(reversed(argument)) if "num_return" not in str(argument) else "num_ret"):
+        tiny_model().generate(**documents, parallel_sentences=True, **argument)
