@@ -70,6 +70,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         grad_hidden = torch.empty_like(states)
         # A frozen output layer (adapters) needs no gradient of its own.
         grad_weight = torch.zeros_like(weight) if with_gradient and ctx.needs_input_grad[1] else None
+        # Averaged along the way; in float16 only where a loss scale has been applied, or small gradients would vanish.
+        scale = 1.0 if weight.dtype == torch.float16 else 1 / items
         size = max(CHUNK_LOGITS // len(weight), CHUNK_TOKENS)
         for start in range(0, len(targets), size):
             chunk, target = states[start : start + size], targets[start : start + size, None]
@@ -91,18 +93,20 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             if grad_weight is None:
                 continue
             if grad_weight.dtype == chunk.dtype:
-                grad_weight.addmm_(difference.T, chunk, alpha=1 / items)
+                grad_weight.addmm_(difference.T, chunk, alpha=scale)
             else:
                 # Summed in the precision of the weight: under autocast many chunks would round much away.
-                grad_weight.add_(difference.T @ chunk, alpha=1 / items)
+                grad_weight.add_(difference.T @ chunk, alpha=scale)
         ctx.save_for_backward(grad_hidden.to(hidden.dtype), grad_weight)
-        ctx.items = items
+        ctx.items, ctx.scale = items, scale
         return total / items
 
     @staticmethod
+    @torch.autograd.function.once_differentiable
     def backward(ctx, grad_total):
         grad_hidden, grad_weight = ctx.saved_tensors
         # As large as the embeddings of the whole vocabulary: no copy without need.
-        if grad_weight is not None and grad_total != 1:
-            grad_weight = grad_weight * grad_total
-        return grad_hidden * (grad_total / ctx.items), grad_weight, None, None, None, None, None
+        rest = grad_total / ctx.items
+        if grad_weight is not None and rest / ctx.scale != 1:
+            grad_weight = grad_weight * (rest / ctx.scale)
+        return grad_hidden * rest, grad_weight, None, None, None, None, None

@@ -167,11 +167,11 @@ class GTransformerGenerationMixin(GenerationMixin):
         model's last position, its last sentences are cut short so that all have a place, and a warning names it.
         `max_time` and stopping criteria of your own cut documents off wherever they strike.
 
-        `parallel_sentences=True` decodes the sentences of a document side by side: greedily with exactly the same
-        result, in as many steps as a few of its sentences take; with `num_beams` every sentence gets a beam of its
-        own, in the context of the others' greedy translations. With `return_dict_in_generate` it returns a
-        [`ParallelDocumentsOutput`]. Settings by which a token depends on more than the model and its document, such as
-        sampling or a repetition penalty, are refused.
+        `parallel_sentences=True` decodes the sentences of a document side by side. Greedily the result is the same (up
+        to rounding, as in another batch), in few steps if the model is sure of its words. With `num_beams` every
+        sentence gets a beam of its own, in the context of the others' greedy translations. `return_dict_in_generate`
+        gives a [`ParallelDocumentsOutput`]. Settings by which a token depends on more than the model and its document,
+        such as sampling or a repetition penalty, are refused.
 
         Args:
             inputs: source documents `<s> w w </s> <s> w </s>`, `(B, S)`. A row without `<s>` is no document and is
@@ -191,6 +191,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         config, model_kwargs = self._prepare_generation_config(generation_config, **kwargs)
         config = self._with_sentence_limits(config)
         source_tags = self._source_group_tags(inputs, model_kwargs) if self._aligns_sentences(config) else None
+        if config.parallel_sentences and (source_tags is None or not source_tags.any(dim=1).all()):
+            raise ValueError("parallel_sentences needs sentences, marked by <s> and </s>, in every source document.")
         if source_tags is None or not source_tags.any():
             if self._aligns_sentences(config):
                 logger.warning_once("The source marks no sentences with <s> and </s>: it is generated freely.")
@@ -224,20 +226,19 @@ class GTransformerGenerationMixin(GenerationMixin):
     ) -> ParallelDocumentsOutput:
         if self.config._attn_implementation not in ("eager", "sdpa"):
             raise ValueError("parallel_sentences needs the attn_implementation 'sdpa' or 'eager'.")
-        if not source_tags.any(dim=1).all():
-            raise ValueError("parallel_sentences needs sentences, marked by <s> and </s>, in every source document.")
         encoder_outputs, prompt = model_kwargs.get("encoder_outputs"), model_kwargs.get("decoder_input_ids")
         source = {name: model_kwargs.get(name) for name in ("input_ids", "inputs_embeds", "attention_mask")}
         if source["inputs_embeds"] is None and inputs is not None:
             source["input_ids"] = inputs
         if encoder_outputs is None:
             encoder_outputs = self.get_encoder()(**source, group_tags=model_kwargs.get("group_tags"))
-        mask = source["attention_mask"]
-        if mask is None:
-            ids = source["input_ids"]
-            mask = torch.ones_like(source_tags) if ids is None else ids.ne(self.config.pad_token_id).long()
+        mask = torch.ones_like(source_tags) if source["attention_mask"] is None else source["attention_mask"]
         if prompt is None:
             prompt = source_tags.new_full((len(source_tags), 1), self.config.bos_token_id)
+        if not group_tags(prompt, self.config.bos_token_id, self.config.eos_token_id).all():
+            raise ValueError("parallel_sentences needs decoder_input_ids of sentences, `<s> w w </s> <s> w`, only.")
+        if config.max_length <= prompt.shape[1]:
+            raise ValueError(f"decoder_input_ids have {prompt.shape[1]} tokens, max_length is {config.max_length}.")
         processors = LogitsProcessorList()
         if config.suppress_tokens:
             processors.append(SuppressTokensLogitsProcessor(config.suppress_tokens, device=source_tags.device))

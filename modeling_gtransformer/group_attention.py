@@ -126,4 +126,4 @@ class GTransformerGate(nn.Linear):
         group_weight, global_weight = self.weight.chunk(2, dim=1)
         logits = nn.functional.linear(group_output, group_weight, self.bias)
         gate = (logits + nn.functional.linear(global_output, global_weight)).sigmoid()
-        return torch.lerp(global_output, group_output, gate)
+        return torch.lerp(global_output, group_output, gate.to(global_output.dtype))

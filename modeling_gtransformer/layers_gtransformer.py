@@ -1,12 +1,10 @@
 """The layers of G-Transformer: embeddings, and encoder and decoder layers with attention of every kind."""
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import saved_tensors_hooks
 from transformers.activations import ACT2FN
 from transformers.cache_utils import EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -63,19 +61,35 @@ POSITION_EMBEDDINGS: dict[str, type[nn.Module]] = {
 }
 
 
-def computed_again(kept_out: Tensor, compute: Callable[[], Tensor]) -> saved_tensors_hooks:
-    """A context in which autograd does not keep one tensor: the backward pass calls `compute` to have it again."""
+def is_plain_linear(module: nn.Module) -> bool:
+    """Whether calling the module does nothing but multiply by its weight: no adapter, quantisation or hook."""
+    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    return type(module) is nn.Linear and not any(hooks) and "forward" not in vars(module)
 
-    # Not the tensor itself, which would live as long as the hook.
-    identity = (kept_out.data_ptr(), kept_out.numel())
 
-    def pack(saved: Tensor) -> Tensor | torch.Size:
-        return saved.shape if (saved.data_ptr(), saved.numel()) == identity else saved
+class _ActivatedLinear(torch.autograd.Function):
+    """`linear(activation(states))` that keeps `states` alone: the backward pass computes the activation again, which
+    takes no product, instead of keeping the widest states of a layer twice."""
 
-    def unpack(packed: Tensor | torch.Size) -> Tensor:
-        return packed if isinstance(packed, Tensor) else compute().view(packed)
+    @staticmethod
+    def forward(ctx, states, weight, bias, activation):
+        ctx.save_for_backward(states, weight)
+        ctx.activation, ctx.has_bias = activation, bias is not None
+        return nn.functional.linear(activation(states), weight, bias)
 
-    return saved_tensors_hooks(pack, unpack)
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad_output):
+        states, weight = ctx.saved_tensors
+        with torch.enable_grad():
+            states = states.detach().requires_grad_()
+            activated = ctx.activation(states)
+        grad_activated = (grad_output @ weight.to(grad_output.dtype)).to(activated.dtype)
+        (grad_states,) = torch.autograd.grad(activated, states, grad_activated)
+        grad_weight, grad_output = None, grad_output.flatten(0, -2)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.T @ activated.detach().flatten(0, -2).to(grad_output.dtype)
+        return grad_states, grad_weight, grad_output.sum(dim=0) if ctx.has_bias else None, None
 
 
 class GTransformerLayer(GradientCheckpointingLayer):
@@ -173,15 +187,13 @@ class GTransformerLayer(GradientCheckpointingLayer):
 
         def transform(states: Tensor) -> Tensor:
             states = self.fc1(states)
-            activated = self.activation_fn(states)
-            if self.training and self.config.activation_dropout:
-                activated = nn.functional.dropout(activated, self.config.activation_dropout)
-            elif torch.is_grad_enabled() and not (self.gradient_checkpointing or torch.compiler.is_compiling()):
-                with computed_again(activated, partial(self.activation_fn, states.detach())):
-                    return self.fc2(activated)
-            return self.fc2(activated)
+            dropout = self.config.activation_dropout if self.training else 0.0
+            # ReLU keeps nothing but its output anyway.
+            lean = torch.is_grad_enabled() and not dropout and self.config.activation_function != "relu"
+            if lean and is_plain_linear(self.fc2) and not torch.compiler.is_compiling():
+                return _ActivatedLinear.apply(states, self.fc2.weight, self.fc2.bias, self.activation_fn)
+            return self.fc2(nn.functional.dropout(self.activation_fn(states), dropout))
 
-        # The widest states of a layer are not kept for the gradient, as computing them again costs no product.
         hidden_states = self.sublayer(self.final_layer_norm, transform, hidden_states)
         if hidden_states.dtype == torch.float16:
             limit = torch.finfo(hidden_states.dtype).max - 1000

@@ -31,6 +31,7 @@ from .layers_gtransformer import (
     GTransformerDecoderLayer,
     GTransformerEncoderLayer,
     GTransformerScaledWordEmbedding,
+    is_plain_linear,
 )
 from .sentence_attention import SentencePlan, plan_sentences
 
@@ -404,7 +405,8 @@ class GTransformerModel(GTransformerPreTrainedModel):
             group_tags: tags of the source tokens, `(B, S)`; read off `input_ids` unless given.
             decoder_group_tags: tags of the target tokens, `(B, T)` or with the cached ones before them; read off
                 `decoder_input_ids` unless given.
-            decoder_position_ids: positions of the target tokens, `(B, T)`; counted unless given.
+            decoder_position_ids: positions of the target tokens, `(B, T)`, below `max_position_embeddings`; counted
+                unless given.
 
         Raises:
             ValueError: no decoder input, or more tokens than learned positions.
@@ -511,7 +513,8 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
                 They also make the decoder input, unless that is given.
             label_smoothing: share of the target probability that is spread over the vocabulary (the paper: 0.1, 0.2).
             num_items_in_batch: number of labels over which the loss is averaged; those of this call unless given.
-            skip_logits: compute the loss without ever holding all logits, and return none. By default so in training.
+            skip_logits: compute the loss without ever holding all logits, and return none. By default so in training,
+                unless an adapter or a hook changes the output layer.
 
         The other arguments are those of [`GTransformerModel`].
 
@@ -555,7 +558,9 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
             **kwargs,
         )
         loss, logits = None, None
-        if labels is not None and (self.training if skip_logits is None else skip_logits):
+        if skip_logits is None:
+            skip_logits = self.training and is_plain_linear(self.lm_head)
+        if labels is not None and skip_logits:
             loss = linear_document_loss(
                 outputs.last_hidden_state,
                 self.lm_head.weight,

@@ -1,10 +1,11 @@
 """Decoding the sentences of a document side by side: as many steps as its longest sentence, not as the document.
 
 Greedy decoding has one result in which every token is the model's choice given all tokens before it. So all sentences
-are drafted at once, and a single pass over the document tells for every token whether the model would choose it. The
-sentences in which it would not are decoded again, at once, from the first such token on, given the last translations
-of the others. What stands before the first such token of a document is final: it is what greedy decoding would have
-written token by token, and every round makes it longer. A trained model takes few rounds.
+are drafted at once, each seeing what is written of those before it so far. A single pass over the document then tells
+for every token whether the model would choose it. The sentences in which it would not are decoded again, at once, from
+the first such token on, given the last translations of the others. What stands before the first such token of a
+document is final: it is what greedy decoding would have written token by token, and every round makes it longer. How
+many rounds it takes depends on how far one word decides the next sentence's.
 
 Positions count the tokens of the document. Where earlier sentences are not translated yet, their source stands in.
 
@@ -26,14 +27,25 @@ from .group_tags import sentence_lengths
 
 
 # Arguments of generate() that parallel decoding takes, and settings that it knows in their neutral position only.
-ARGUMENTS = {"input_ids", "inputs_embeds", "attention_mask", "group_tags", "encoder_outputs", "decoder_input_ids"}
+ARGUMENTS = {
+    "input_ids",
+    "inputs_embeds",
+    "attention_mask",
+    "group_tags",
+    "encoder_outputs",
+    "decoder_input_ids",
+    "labels",
+}
 NEUTRAL = {
     **dict.fromkeys(("do_sample", "output_scores", "output_logits", "renormalize_logits"), False),
     **dict.fromkeys(("output_attentions", "output_hidden_states"), False),
     **dict.fromkeys(("repetition_penalty", "encoder_repetition_penalty", "num_return_sequences", "guidance_scale"), 1),
     **dict.fromkeys(("no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "prompt_lookup_num_tokens"), 0),
     **dict.fromkeys(("bad_words_ids", "begin_suppress_tokens", "sequence_bias", "watermarking_config"), None),
-    **dict.fromkeys(("penalty_alpha", "stop_strings", "max_time", "cache_implementation"), None),
+    **dict.fromkeys(("penalty_alpha", "stop_strings", "max_time", "cache_implementation", "dola_layers"), None),
+    **dict.fromkeys(("force_words_ids", "constraints", "assistant_early_exit"), None),
+    **dict.fromkeys(("token_healing", "low_memory"), False),
+    **{"num_beam_groups": 1, "diversity_penalty": 0},
 }
 
 # The score of hypotheses that do not exist; finite, as in the beam search of Transformers.
@@ -47,7 +59,7 @@ class ParallelDocumentsOutput(ModelOutput):
 
     Args:
         sequences: documents `(B, T)`.
-        rounds: how often each document was decoded and checked, `(B,)`.
+        rounds: how often sentences of each document were decoded greedily, `(B,)`; 1 if all drafts stood.
         steps: decoding steps of all rounds together; sequential decoding takes one per token.
     """
 
@@ -59,8 +71,10 @@ class ParallelDocumentsOutput(ModelOutput):
 def refuse_what_is_sequential(config: GenerationConfig, arguments: dict[str, Any]) -> None:
     """Raise `ValueError` for whatever makes the choice of a token depend on more than the document before it."""
     refused = [name for name, neutral in NEUTRAL.items() if getattr(config, name, None) not in (None, neutral)]
-    refused += ["early_stopping"] * (config.early_stopping == "never")
-    refused += [name for name in arguments.keys() - ARGUMENTS if arguments[name] not in (None, [])]
+    if config.early_stopping == "never" and config.num_beams not in (None, 1):
+        refused.append("early_stopping")
+    unused = {name: value for name, value in arguments.items() if name not in ARGUMENTS}
+    refused += [name for name, value in unused.items() if not (value is None or value is False or value == [])]
     if refused:
         raise ValueError(f"parallel_sentences cannot be combined with {', '.join(sorted(refused))}.")
 
@@ -117,7 +131,7 @@ class ParallelDecoder:
                 sentences.append(self.moved(documents[row], chosen, final[row]))
                 if sentences[-1]:
                     final[row] = sentences[-1][0].context + 1
-            self.extend(cache, active, sentences)
+            self.extend(cache, active, sentences, drafting=rounds[active[0]] == 0)
             for row, moved in zip(active, sentences, strict=True):
                 documents[row] = self.replaced(documents[row], moved)
                 rounds[row] += bool(moved)
@@ -211,13 +225,15 @@ class ParallelDecoder:
         least = torch.finfo(self.model.dtype).min
         return {kind: mask.logical_not().to(self.model.dtype) * least for kind, mask in masks.items()}
 
-    def extend(self, cache: EncoderDecoderCache, rows: list[int], sentences: list[list[OpenSentence]]) -> None:
+    def extend(
+        self, cache: EncoderDecoderCache, rows: list[int], sentences: list[list[OpenSentence]], drafting: bool
+    ) -> None:
         """Decode sentences to their end, all at once, each in the context of the documents in the cache."""
         eos, pad = self.frame.eos_token_id, self.frame.pad_token_id
         lanes = [[sentence for sentence in opened if sentence.tokens[-1] != eos] for opened in sentences]
         if not any(lanes):
             return
-        lane = Lanes(self, cache, rows, lanes)
+        lane = Lanes(self, cache, rows, lanes, drafting)
         tokens, alive, decoded = lane.tokens, lane.tokens != pad, []
         while bool(alive.any()):
             tokens = lane.step(tokens).argmax(dim=-1).masked_fill(~alive, pad)
@@ -261,9 +277,11 @@ class ParallelDecoder:
         running = torch.where(first, 0.0, IMPOSSIBLE).expand(tokens.shape)
         finished, is_finished = torch.full_like(running, IMPOSSIBLE), torch.zeros_like(tokens, dtype=torch.bool)
         written = tokens.new_empty(*tokens.shape, 0)
-        best, improvable, length = written, real, 0
-        while bool((improvable & real).any()):
-            length += 1
+        best, improvable = written, real
+        # No sentence is longer; the bound matters where fewer hypotheses exist than beams.
+        for length in range(1, int(self.frame.word_limits.max()) + 3):
+            if not bool((improvable & real).any()):
+                break
             scores = lane.step(tokens.flatten(1), normalize=True).unflatten(1, tokens.shape[1:])
             total = (running[..., None] + scores).flatten(2)
             candidates, index = total.topk(2 * num_beams, dim=-1)
@@ -298,7 +316,8 @@ def _pick(table: Tensor, index: Tensor) -> Tensor:
 
 class Lanes:
     """Sentences that are decoded side by side. Their keys and values go into the cache of their document, in the order
-    of decoding, and a mask tells which of them each may see: what stood there, and what it has written itself."""
+    of decoding, and a mask tells which of them each may see: what stood there and what it has written itself; drafts
+    also what the sentences before them have written so far."""
 
     def __init__(
         self,
@@ -306,8 +325,9 @@ class Lanes:
         cache: EncoderDecoderCache,
         rows: list[int],
         lanes: list[list[OpenSentence]],
+        drafting: bool = False,
     ):
-        self.decoder, self.cache = decoder, cache
+        self.decoder, self.cache, self.drafting = decoder, cache, drafting
         empty = OpenSentence(1, 0, [decoder.frame.pad_token_id], 0)
         width = max(map(len, lanes))
         filled = [[*opened, *[empty] * (width - len(opened))] for opened in lanes]
@@ -324,17 +344,20 @@ class Lanes:
         self.sentence = self.document & (position >= self.start[..., None])
         self.source = decoder.source_mask[self.rows, None].bool()
         self.source_sentence = decoder.source_tags[self.rows, None] == self.number[..., None]
-        self.written = self.document[..., :0]
+        self.written = self.earlier = self.document[..., :0]
 
     def step(self, tokens: Tensor, normalize: bool = False) -> Tensor:
         """Read the next token `(B, R)` of every sentence: the framed scores `(B, R, V)` of the one after it."""
         decoder = self.decoder
         itself = torch.eye(tokens.shape[1], dtype=torch.bool, device=tokens.device).expand(len(tokens), -1, -1)
-        self.written = torch.cat([self.written, itself], dim=-1)
+        self.written = context = torch.cat([self.written, itself], dim=-1)
+        if self.drafting:
+            open_before = torch.ones_like(itself).tril() & (tokens != decoder.frame.pad_token_id)[:, None]
+            self.earlier = context = torch.cat([self.earlier, itself | open_before], dim=-1)
         hidden_states = decoder.model.model(
             decoder_input_ids=tokens,
             decoder_attention_mask=decoder.masks(
-                torch.cat([self.sentence, self.written], dim=-1), torch.cat([self.document, self.written], dim=-1)
+                torch.cat([self.sentence, self.written], dim=-1), torch.cat([self.document, context], dim=-1)
             ),
             decoder_position_ids=decoder.known(self.start + self.words),
             decoder_group_tags=self.number,

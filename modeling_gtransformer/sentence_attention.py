@@ -1,8 +1,9 @@
 """Group attention sentence by sentence: linear in the length of the document, without a mask of its length squared.
 
-The groups are contiguous spans. On a CPU the kernel runs on one sentence after the other, where it stands. Elsewhere,
-and with attention dropout, the tokens of similar sentences are gathered into `(sentences, longest)`, given to the
-ordinary attention kernel together, and put back. Dense attention under [`group_mask`] is the reference.
+The groups are contiguous spans. The tokens of similar sentences are gathered into `(sentences, longest)`, given to the
+ordinary attention kernel together, and put back. In training on a CPU, without attention dropout, the kernel instead
+runs on one sentence after the other where it stands, which takes less memory. Dense attention under [`group_mask`] is
+the reference.
 
 Shape legend: B documents, T queries, S keys, H heads, K head size, N sentences, L tokens of the longest of them.
 """
@@ -157,7 +158,7 @@ def sentence_attention(
     Returns:
         `(B, T, H, K)`.
     """
-    if query.device.type != "cpu" or dropout:
+    if query.device.type != "cpu" or dropout or not torch.is_grad_enabled():
         return gathered_attention(query, key, value, plan, dropout, scaling)
     output = _SentenceAttention.apply(*map(_tokens, (query, key, value)), plan, scaling)
     return output.unflatten(0, (query.shape[0], query.shape[2]))
@@ -169,8 +170,8 @@ def _tokens(states: Tensor) -> Tensor:
 
 
 class _SentenceAttention(torch.autograd.Function):
-    """The CPU kernel of `scaled_dot_product_attention`, sentence by sentence, `(B * T, H, K)`; nothing is copied but
-    the output. Autograd itself would make a gradient of the whole batch for every sentence."""
+    """The CPU kernel of `scaled_dot_product_attention`, sentence by sentence, `(B * T, H, K)`. Nothing is kept for the
+    gradient but what was given and the output; autograd would make a gradient of the batch for every sentence."""
 
     @staticmethod
     def forward(ctx, query, key, value, plan, scaling):

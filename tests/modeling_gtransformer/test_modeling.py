@@ -1,5 +1,3 @@
-import weakref
-
 import pytest
 import torch
 from tiny import PAD, TINY
@@ -182,20 +180,34 @@ def test_resized_vocabulary(tiny_model, documents):
     torch.testing.assert_close(model(**inputs).logits, before)
 
 
-def test_activation_is_computed_again_instead_of_kept(tiny_model, documents):
-    """With the gradients of a model that keeps it, as one under gradient checkpointing does within a layer."""
+@pytest.mark.parametrize("activation", ["gelu", "relu", "gelu_new"])
+def test_activation_is_computed_again_instead_of_kept(tiny_model, documents, activation):
+    """The gradients are those of a model that keeps it, as one with a hook at the layer does."""
     labels = torch.tensor([[5, 2, 0, 6, 2, 0, 7, 2, 49], [8, 2, 49] + [-100] * 6])
-    gradients, activations = [], []
-    for checkpointing in (False, True):
+    gradients, kept = [], []
+    for hooked in (False, True):
         torch.manual_seed(0)
-        model = tiny_model(dropout=0.0).train()
-        layer = model.model.encoder.layers[0]
-        if checkpointing:
-            layer.gradient_checkpointing = True
-            layer._gradient_checkpointing_func = lambda function, *args: function(*args)
-        layer.fc2.register_forward_pre_hook(lambda _, args: activations.append(weakref.ref(args[0])))
-        loss = model(**documents, labels=labels).loss
-        assert (activations[-1]() is None) is not checkpointing
+        model = tiny_model(dropout=0.0, activation_function=activation, encoder_ffn_dim=512).train()
+        for module in model.modules():
+            if hooked and isinstance(module, torch.nn.Linear):
+                module.register_forward_hook(lambda *_: None)
+        seen: dict[int, int] = {}
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda saved, seen=seen: (seen.update({saved.data_ptr(): saved.numel()}), saved)[1], lambda saved: saved
+        ):
+            loss = model(**documents, labels=labels).loss
         loss.backward()
+        kept.append(sum(size == 2 * 12 * 512 for size in seen.values()))
         gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
     torch.testing.assert_close(*gradients)
+    assert kept[0] == 2 and (activation == "relu") == (kept[1] == 2)
+
+
+def test_adapter_on_the_output_layer_takes_part_in_training(tiny_model, documents):
+    model = tiny_model().train()
+    model.lm_head.register_forward_hook(lambda _, args, output: output * 0.5)
+    labels = torch.tensor([[5, 2, 0, 6, 2, 0, 7, 2, 49], [8, 2, 49] + [-100] * 6])
+    torch.manual_seed(0)
+    outputs = model(**documents, labels=labels)
+    torch.manual_seed(0)
+    assert outputs.loss == model(**documents, labels=labels, skip_logits=False).loss

@@ -8,7 +8,11 @@ from test_cache import KINDS, batch_of
 from tiny import END_OF_DOCUMENT, TINY
 from transformers import LogitsProcessorList, SuppressTokensLogitsProcessor
 
-from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
+from modeling_gtransformer import (
+    GTransformerConfig,
+    GTransformerForConditionalGeneration,
+    ParallelDocumentsOutput,
+)
 
 
 def make_model(kind, init_std):
@@ -65,7 +69,28 @@ def test_beams_of_one_sentence_are_those_of_the_document(
     arguments = {"num_beams": num_beams, "length_penalty": length_penalty, "early_stopping": early_stopping}
     arguments |= batch_of([[length] for length in words])
     arguments |= {"max_length_b": 4, "decoder_input_ids": torch.tensor([[0, 5, 6][:prefix_length]] * len(words))}
+    outputs = model.generate(**arguments, parallel_sentences=True, return_dict_in_generate=True)
+    assert isinstance(outputs, ParallelDocumentsOutput)
+    assert outputs.sequences.equal(model.generate(**arguments))
+
+
+def test_fewer_hypotheses_than_beams(tiny_model):
+    arguments = {"num_beams": 5, "length_penalty": 2.0, "max_length_b": 0, "suppress_tokens": [*range(5, 49)]}
+    arguments |= {**batch_of([[2]]), "decoder_input_ids": torch.tensor([[0, 5]])}
+    model = tiny_model()
     assert model.generate(**arguments, parallel_sentences=True).equal(model.generate(**arguments))
+
+
+def test_source_without_mask_encoded_or_embedded(tiny_model):
+    model, documents = tiny_model(), batch_of([[3, 1], [5]])
+    embedded = {"inputs_embeds": model.get_input_embeddings()(documents["input_ids"])}
+    tags = model.get_encoder()(**documents)
+    for source in (
+        {"input_ids": documents["input_ids"]},
+        {"encoder_outputs": tags, "attention_mask": documents["attention_mask"]},
+        {**embedded, "attention_mask": documents["attention_mask"], "group_tags": tags.group_tags},
+    ):
+        assert model.generate(**source, parallel_sentences=True).equal(model.generate(**source))
 
 
 def test_beams_keep_the_alignment_and_find_likelier_sentences(tiny_model):
@@ -76,7 +101,8 @@ def test_beams_keep_the_alignment_and_find_likelier_sentences(tiny_model):
     # Only the first sentence has the same context in both, none: its beam search must not lose to the greedy one.
     probabilities = []
     for sequences in (greedy, beams):
-        logits = model(**documents, decoder_input_ids=sequences).logits.log_softmax(dim=-1)
+        with torch.no_grad():
+            logits = model(**documents, decoder_input_ids=sequences).logits.log_softmax(dim=-1)
         scores = logits[:, :-1].gather(2, sequences[:, 1:, None])[..., 0]
         ends = [row.index(2) for row in sequences.tolist()]
         probabilities.append([float(row[:end].sum()) / (end + 1) for row, end in zip(scores, ends, strict=True)])
@@ -97,7 +123,8 @@ def test_suppressed_tokens_stay_suppressed(tiny_model, documents):
     model = tiny_model()
     unwanted = model.generate(**documents, parallel_sentences=True)[0, 1].item()
     outputs = model.generate(**documents, parallel_sentences=True, suppress_tokens=[unwanted])
-    assert not (outputs == unwanted).any() and outputs.equal(model.generate(**documents, suppress_tokens=[unwanted]))
+    assert not (outputs == unwanted).any()
+    assert outputs.equal(model.generate(**documents, suppress_tokens=[unwanted]))
 
 
 @pytest.mark.parametrize(
@@ -105,14 +132,37 @@ def test_suppressed_tokens_stay_suppressed(tiny_model, documents):
     [
         {"do_sample": True},
         {"num_return_sequences": 2, "num_beams": 2},
+        {"dola_layers": "low"},
         {"repetition_penalty": 1.2},
         {"no_repeat_ngram_size": 2},
         {"logits_processor": LogitsProcessorList([SuppressTokensLogitsProcessor([5])])},
         {"prefix_allowed_tokens_fn": lambda batch, ids: [5]},
-        {"num_beams": 2, "early_stopping": "never"},
+        {"early_stopping": "never", "num_beams": 2},
+        {"synced_gpus": True},
     ],
-    ids=lambda argument: next(reversed(argument)),
+    ids=lambda argument: next(iter(argument)),
 )
 def test_what_depends_on_more_than_the_document_before_is_refused(tiny_model, documents, argument):
-    with pytest.raises(ValueError, match=next(reversed(argument)) if "num_return" not in str(argument) else "num_ret"):
+    with pytest.raises(ValueError, match=f"cannot be combined with .*{next(iter(argument))}"):
         tiny_model().generate(**documents, parallel_sentences=True, **argument)
+
+
+@pytest.mark.parametrize(
+    "prompt, max_length, message",
+    [
+        ([[0, 5, 6, 7], [0, 5, 2, END_OF_DOCUMENT]], None, "decoder_input_ids of sentences"),
+        ([[5, 6]] * 2, None, "decoder_input_ids of sentences"),
+        ([[1, 0, 5]] * 2, None, "decoder_input_ids of sentences"),
+        ([[0, 5, 6]] * 2, 3, "have 3 tokens, max_length is 3"),
+    ],
+)
+def test_prompts_that_cannot_be_continued_are_refused(tiny_model, documents, prompt, max_length, message):
+    arguments = {"decoder_input_ids": torch.tensor(prompt), "max_length": max_length}
+    with pytest.raises(ValueError, match=message):
+        tiny_model().generate(**documents, parallel_sentences=True, **arguments)
+
+
+def test_source_without_sentences_is_refused(tiny_model):
+    for source in ([[5, 6, 7]], [[0, 5, 2], [5, 6, 7]]):
+        with pytest.raises(ValueError, match="in every source document"):
+            tiny_model().generate(torch.tensor(source), parallel_sentences=True)
