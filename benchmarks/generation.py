@@ -17,23 +17,23 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import torch
-
-from benchmarks.measure import interleaved, make_document, make_model, ratios, save
+from benchmarks.measure import interleaved, make_model, make_source, ratios, save
 
 
 def make_run(system: str, size: str, length: int, beams: int):
     """A function that generates one translation."""
-    model, ids = make_model(system, size).eval(), make_document(length)
-    settings = {"num_beams": beams, "do_sample": False, "attention_mask": torch.ones_like(ids)}
-    if system == "mbart":
-        settings |= {"min_new_tokens": length, "max_new_tokens": length, "decoder_start_token_id": 0}
+    model, settings = make_model(system, size).eval(), {"num_beams": beams, "do_sample": False}
+    source = make_source(system, length)
+    if system.startswith("mbart"):
+        longest = source["input_ids"].shape[1]
+        settings |= {"min_new_tokens": longest, "max_new_tokens": longest, "decoder_start_token_id": 0}
     else:
         # Words end where the limit forces them to: banning </s> before it would cost nothing to either.
         settings |= {"max_length_a": 1.0, "max_length_b": 0}
 
     def run() -> None:
-        run.tokens = model.generate(ids, **settings).shape[1] - 1
+        output = model.generate(**source, **settings)
+        run.tokens = length if len(output) > 1 else output.shape[1] - 1
 
     return run
 

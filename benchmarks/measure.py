@@ -13,12 +13,13 @@ from typing import Any
 import torch
 import transformers
 from torch.ao.quantization import quantize_dynamic
+from torch.nn.utils.rnn import pad_sequence
 from transformers import MBartConfig, MBartForConditionalGeneration
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 
 
-END_OF_DOCUMENT = 31999
+PAD, END_OF_DOCUMENT = 1, 31999
 # 6+6 layers of the base Transformer; 8200 positions, as the longest documents have 8192 tokens.
 BASE = {
     "vocab_size": 32000,
@@ -49,14 +50,15 @@ NO_GLOBAL = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_glob
 
 
 def make_model(system: str, size: str = "base") -> torch.nn.Module:
-    """A randomly initialised "mbart" (Transformers' own, SDPA), "gtransformer" (K = 2), "gtransformer-k0", or
-    "gtransformer-eager", the reference path. "-bfloat16" or "-int8" behind it make it ready to serve on a CPU."""
+    """A randomly initialised "mbart" or "mbart-sentences" (Transformers' own, SDPA), "gtransformer" (K = 2),
+    "gtransformer-k0", or "gtransformer-eager", the reference path. "-bfloat16" or "-int8" behind it make it ready to
+    serve on a CPU."""
     torch.manual_seed(0)
     if system.endswith("-bfloat16"):
         return make_model(system.removesuffix("-bfloat16"), size).to(torch.bfloat16)
     if system.endswith("-int8"):
         return quantize_dynamic(make_model(system.removesuffix("-int8"), size).eval(), {torch.nn.Linear})
-    if system == "mbart":
+    if system.startswith("mbart"):
         return MBartForConditionalGeneration(MBartConfig(**SIZES[size]))
     kind = NO_GLOBAL if system == "gtransformer-k0" else {}
     model = GTransformerForConditionalGeneration(GTransformerConfig(**SIZES[size], **kind))
@@ -76,6 +78,15 @@ def make_document(tokens: int, seed: int = 0) -> torch.Tensor:
     ids = ids[:tokens]
     ids[-1] = 2
     return torch.tensor([ids])
+
+
+def make_source(system: str, tokens: int) -> dict[str, torch.Tensor]:
+    """What a system reads of a document: all of it as one row, or a row for each of its sentences."""
+    ids = make_document(tokens)
+    if system == "mbart-sentences":
+        sentences = ids[0].tensor_split((ids[0] == 0).nonzero()[1:, 0].tolist())
+        ids = pad_sequence(sentences, batch_first=True, padding_value=PAD)
+    return {"input_ids": ids, "attention_mask": ids.ne(PAD).long()}
 
 
 def interleaved(runs: dict[str, Callable[[], None]], repeats: int) -> dict[str, list[float]]:

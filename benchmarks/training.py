@@ -8,6 +8,7 @@ its matrix products and attention take at the rate of a large matrix product, me
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -18,43 +19,43 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
-from torch.utils import flop_counter
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.measure import interleaved, make_document, make_model, ratios, save
+from benchmarks.measure import PAD, interleaved, make_model, make_source, ratios, save
 
 
+ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+ATTENTION_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 # What the counter of torch does not know; causal attention counts in full, although half of it is skipped.
 OPERATIONS = {
-    torch.ops.aten.addmm_: flop_counter.addmm_flop,
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: flop_counter.sdpa_flop,
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: flop_counter.sdpa_backward_flop,
+    torch.ops.aten.addmm_: lambda _, left, right, **__: 2 * left[0] * left[1] * right[1],
+    ATTENTION: lambda query, key, *_, **__: 4 * math.prod(query) * key[2],
+    ATTENTION_BACKWARD: lambda _, query, key, *__, **___: 10 * math.prod(query) * key[2],
 }
 
 
-def make_step(system: str, size: str, length: int):
+def make_step(system: str, size: str, length: int, encoder_only: bool = False):
     """A function that trains one step."""
     model = make_model(system, size).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-    ids = make_document(length)
-    batch = {
-        "input_ids": ids,
-        "attention_mask": torch.ones_like(ids),
-        "decoder_input_ids": ids,
-        "labels": ids.roll(-1, dims=1),
-    }
+    batch = make_source(system, length)
+    if encoder_only:
+        model = model.get_encoder()
+    else:
+        ids = batch["input_ids"]
+        batch |= {"decoder_input_ids": ids, "labels": ids.roll(-1, dims=1).masked_fill(ids == PAD, -100)}
 
     def step() -> None:
-        model(**batch).loss.backward()
+        output = model(**batch)
+        (output.last_hidden_state.mean() if encoder_only else output.loss).backward()
         optimizer.step()
         optimizer.zero_grad()
 
     return step
 
 
-def operations(system: str, size: str, length: int) -> int:
+def operations(step) -> int:
     """Floating point operations of the matrix products and the attention of a step, two per multiplication."""
-    step = make_step(system, size, length)
     with FlopCounterMode(display=False, custom_mapping=OPERATIONS) as counter:
         step()
     return counter.get_total_flops()
@@ -84,6 +85,9 @@ def main() -> None:
     parser.add_argument("--size", choices=("base", "mbart25"), default="base")
     parser.add_argument("--systems", nargs="+", default=["mbart", "gtransformer", "gtransformer-k0"])
     parser.add_argument("--repeats", type=int, default=5, help="0 measures the memory alone, of one model at a time")
+    parser.add_argument(
+        "--encoder", action="store_true", help="time the encoder alone; the memory is the whole model's"
+    )
     parser.add_argument("--one", help=argparse.SUPPRESS)  # the process whose memory is measured
     args = parser.parse_args()
     if args.one:
@@ -104,10 +108,11 @@ def main() -> None:
             for system in args.systems
         }
         if args.repeats:
-            seconds = interleaved({name: make_step(name, args.size, length) for name in args.systems}, args.repeats)
+            steps = {name: make_step(name, args.size, length, args.encoder) for name in args.systems}
+            seconds = interleaved(steps, args.repeats)
             speed, rate = ratios(seconds, peer), matrix_product_rate()
             for system, row in rows.items():
-                work, median = operations(system, args.size, length), statistics.median(seconds[system])
+                work, median = operations(steps[system]), statistics.median(seconds[system])
                 row["tokens_per_second"], row["speed_ratio"] = length / median, speed[system]
                 row["gflop_per_token"], row["share_of_matrix_rate"] = work / length / 1e9, work / median / rate
         for system, row in rows.items():
@@ -115,7 +120,7 @@ def main() -> None:
                 f"{length:5} tokens  {system:16} {json.dumps({name: round(value, 3) for name, value in row.items()})}"
             )
         sys.stdout.flush()
-    save(f"training-{args.size}", sys.argv, results)
+    save(f"training-{args.size}{'-encoder' * args.encoder}", sys.argv, results)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,9 @@ NEUTRAL = {
     **{"num_beam_groups": 1, "diversity_penalty": 0},
 }
 
+# Logits of beams in memory at a time (64M are 256 MB in float32).
+BEAM_LOGITS = 2**26
+
 # The score of hypotheses that do not exist; finite, as in the beam search of Transformers.
 IMPOSSIBLE = -1.0e9
 
@@ -255,21 +258,39 @@ class ParallelDecoder:
         A beam search for every sentence of documents that the prompts `(B, P)` have not finished, each in the context
         of the others as they stand. A document of one sentence comes out as from the beam search of Transformers.
         """
-        eos, rows = self.frame.eos_token_id, list(range(len(documents)))
+        rows = list(range(len(documents)))
         cache, _ = self.check(documents, rows, [len(document) for document in documents])
-        sentences = []
-        for row, document in enumerate(documents):
-            opened = self.drafts(row, prompts[row].tolist(), eos)
-            starts = [position for position, token in enumerate(document) if token == self.frame.bos_token_id]
-            for sentence in opened:
-                sentence.start = starts[sentence.number - 1]
-                given = max(prompts.shape[1] - sentence.start, 1)
-                sentence.tokens = document[sentence.start : sentence.start + given]
-                sentence.context = sentence.start + given - 1
-            sentences.append(opened)
-        if not any(sentences):
-            return documents
+        sentences = [self.unfinished(document, prompts.shape[1]) for document in documents]
+        width = max(BEAM_LOGITS // (self.model.config.vocab_size * num_beams * len(rows)), 1)
+        length = cache.get_seq_length()
+        for first in range(0, max(map(len, sentences)), width):
+            part = [opened[first : first + width] for opened in sentences]
+            self.search_sentences(cache, rows, part, num_beams, length_penalty, early_stopping)
+            for layer in cache.self_attention_cache.layers:
+                layer.keys, layer.values = layer.keys[:, :, :length], layer.values[:, :, :length]
+        return [self.replaced(*pair) for pair in zip(documents, sentences, strict=True)]
 
+    def unfinished(self, document: list[int], given: int) -> list[OpenSentence]:
+        """The sentences of a document that its first tokens, which are given, have not finished."""
+        starts = [position for position, token in enumerate(document) if token == self.frame.bos_token_id]
+        sentences = []
+        for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(document)], strict=True), 1):
+            if end > given:
+                context = max(given - 1, start)
+                sentences.append(OpenSentence(number, start, document[start : context + 1], context))
+        return sentences
+
+    def search_sentences(
+        self,
+        cache: EncoderDecoderCache,
+        rows: list[int],
+        sentences: list[list[OpenSentence]],
+        num_beams: int,
+        length_penalty: float,
+        early_stopping: bool,
+    ) -> None:
+        """Give every sentence the best hypothesis of a beam search of its own."""
+        eos = self.frame.eos_token_id
         lane = Lanes(self, cache, rows, [[s for s in opened for _ in range(num_beams)] for opened in sentences])
         tokens = lane.tokens.unflatten(1, (-1, num_beams))
         real = tokens[..., 0] != self.frame.pad_token_id
@@ -306,7 +327,6 @@ class ParallelDecoder:
         for opened, words in zip(sentences, best[:, :, 0].tolist(), strict=True):
             for sentence, rest in zip(opened, words, strict=False):
                 sentence.tokens += rest[: rest.index(eos) + 1]
-        return [self.replaced(*pair) for pair in zip(documents, sentences, strict=True)]
 
 
 def _pick(table: Tensor, index: Tensor) -> Tensor:

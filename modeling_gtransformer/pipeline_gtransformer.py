@@ -19,7 +19,8 @@ class DocumentTranslationPipeline(Pipeline):
     - `sentences`: for each sentence of the document, in order, `source_text` and `translation_text`.
 
     Keyword arguments, here or when the pipeline is made: `segment_tokens` (512, as in the paper, or the model's
-    positions), `max_tokens` (4096, the source tokens in a batch of segments), and those of `generate`.
+    positions), `max_tokens` (4096, the source tokens in a batch of segments), and those of `generate`, among them
+    `num_beams` and `parallel_sentences`.
 
     ```python
     >>> translate = pipeline("document-translation", model="path/to/checkpoint")  # doctest: +SKIP

@@ -109,6 +109,16 @@ def test_beams_keep_the_alignment_and_find_likelier_sentences(tiny_model):
     assert all(beam >= alone - 1e-5 for alone, beam in zip(*probabilities, strict=True))
 
 
+def test_beams_in_parts(tiny_model, monkeypatch):
+    """Sentences do not see each other's beams, so it does not matter how many are searched at a time."""
+    model, arguments = tiny_model(), {**batch_of([[3, 1, 4, 2], [5, 2]]), "num_beams": 3, "parallel_sentences": True}
+    arguments["decoder_input_ids"] = torch.tensor([[0, 5, 2, 0, 6]] * 2)
+    expected = model.generate(**arguments)
+    monkeypatch.setattr("modeling_gtransformer.parallel_generation.BEAM_LOGITS", 1)
+    outputs = model.generate(**arguments, return_dict_in_generate=True)
+    assert outputs.sequences.equal(expected) and outputs.sequences[:, :5].equal(arguments["decoder_input_ids"])
+
+
 def test_sentences_that_do_not_depend_on_each_other_take_one_round(tiny_model):
     model = tiny_model(decoder_global_layers=0)
     with torch.no_grad():

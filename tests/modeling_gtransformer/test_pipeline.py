@@ -1,5 +1,6 @@
 import pytest
 from transformers import pipeline
+from transformers.generation import GenerationMixin
 
 from modeling_gtransformer import DocumentTranslationPipeline
 from modeling_gtransformer.segmentation import segment
@@ -28,6 +29,12 @@ def test_sentences_and_lines_give_aligned_sentences(translate):
     # The same as by hand.
     inputs = translate.processor(SENTENCES, return_tensors="pt")
     assert [translations] == translate.processor.batch_decode_sentences(translate.model.generate(**inputs))
+
+
+def test_sentences_in_parallel(translate, monkeypatch):
+    expected = translate(SENTENCES)
+    monkeypatch.setattr(GenerationMixin, "generate", None)  # of Transformers, which goes token by token
+    assert translate(SENTENCES, parallel_sentences=True) == expected
 
 
 def test_blank_lines_stay(translate):

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from transformers import AutoTokenizer
+from transformers.generation import GenerationMixin
 
 from train.score_translations import main as score_translations
 from train.train import main as train
@@ -57,6 +58,16 @@ def test_text_in_batches_of_any_size_gives_the_same(model, tmp_path):
         translate([model, str(source), str(output), "--max_tokens", max_tokens, "--num_beams", "2"])
     assert read(outputs[0]) == read(outputs[1])
     assert [row["source"] for row in read(outputs[0])] == [d["en"] for d in DOCUMENTS]
+
+
+def test_sentences_in_parallel_give_the_same(model, tmp_path, monkeypatch):
+    source, outputs = tmp_path / "test.jsonl", [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    source.write_text("".join(json.dumps(document) + "\n" for document in DOCUMENTS), encoding="utf-8")
+    arguments = ["--source_column", "en", "--num_beams", "1"]
+    translate([model, str(source), str(outputs[0]), *arguments])
+    monkeypatch.setattr(GenerationMixin, "generate", None)  # of Transformers, which goes token by token
+    translate([model, str(source), str(outputs[1]), *arguments, "--parallel_sentences"])
+    assert read(outputs[0]) == read(outputs[1])
 
 
 def test_a_sentence_beyond_the_positions_is_named(model, tmp_path):
