@@ -83,7 +83,7 @@ class _ActivatedLinear(torch.autograd.Function):
         states, weight = ctx.saved_tensors
         with torch.enable_grad():
             states = states.detach().requires_grad_()
-            activated = ctx.activation(states)
+            activated = ctx.activation.forward(states)  # hooks have had their turn
         grad_activated = (grad_output @ weight.to(grad_output.dtype)).to(activated.dtype)
         (grad_states,) = torch.autograd.grad(activated, states, grad_activated)
         grad_weight, grad_output = None, grad_output.flatten(0, -2)
