@@ -190,7 +190,7 @@ class ParallelDecoder:
         hidden_states = self.model.model(
             decoder_input_ids=ids,
             decoder_attention_mask=(position < lengths).long(),
-            decoder_position_ids=self.known(position),
+            decoder_position_ids=self.clamp_positions(position),
             encoder_outputs=(self.source_states[rows], self.source_tags[rows]),
             attention_mask=self.source_mask[rows],
             past_key_values=cache,
@@ -214,7 +214,7 @@ class ParallelDecoder:
         logits = (self.model.lm_head(hidden_states) + self.model.final_logits_bias).float()
         return self.frame.mask(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
 
-    def known(self, positions: Tensor) -> Tensor:
+    def clamp_positions(self, positions: Tensor) -> Tensor:
         """Drafts may run past the last learned position: the final sentences do not."""
         if self.model.config.position_embedding_type != "learned":
             return positions
@@ -233,16 +233,16 @@ class ParallelDecoder:
     ) -> None:
         """Decode sentences to their end, all at once, each in the context of the documents in the cache."""
         eos, pad = self.frame.eos_token_id, self.frame.pad_token_id
-        lanes = [[sentence for sentence in opened if sentence.tokens[-1] != eos] for opened in sentences]
-        if not any(lanes):
+        sentences = [[sentence for sentence in opened if sentence.tokens[-1] != eos] for opened in sentences]
+        if not any(sentences):
             return
-        lane = Lanes(self, cache, rows, lanes, drafting)
-        tokens, alive, decoded = lane.tokens, lane.tokens != pad, []
+        lanes = Lanes(self, cache, rows, sentences, drafting)
+        tokens, alive, decoded = lanes.tokens, lanes.tokens != pad, []
         while bool(alive.any()):
-            tokens = lane.step(tokens).argmax(dim=-1).masked_fill(~alive, pad)
+            tokens = lanes.step(tokens).argmax(dim=-1).masked_fill(~alive, pad)
             decoded.append(tokens)
             alive &= tokens != eos
-        for opened, words in zip(lanes, torch.stack(decoded, dim=2).tolist(), strict=True):
+        for opened, words in zip(sentences, torch.stack(decoded, dim=2).tolist(), strict=True):
             for sentence, rest in zip(opened, words, strict=False):
                 sentence.tokens += rest[: rest.index(eos) + 1]
 
@@ -291,8 +291,8 @@ class ParallelDecoder:
     ) -> None:
         """Give every sentence the best hypothesis of a beam search of its own."""
         eos = self.frame.eos_token_id
-        lane = Lanes(self, cache, rows, [[s for s in opened for _ in range(num_beams)] for opened in sentences])
-        tokens = lane.tokens.unflatten(1, (-1, num_beams))
+        lanes = Lanes(self, cache, rows, [[s for s in opened for _ in range(num_beams)] for opened in sentences])
+        tokens = lanes.tokens.unflatten(1, (-1, num_beams))
         real = tokens[..., 0] != self.frame.pad_token_id
         first = torch.arange(num_beams, device=self.device) == 0
         running = torch.where(first, 0.0, IMPOSSIBLE).expand(tokens.shape)
@@ -303,7 +303,7 @@ class ParallelDecoder:
         for length in range(1, int(self.frame.word_limits.max()) + 3):
             if not bool((improvable & real).any()):
                 break
-            scores = lane.step(tokens.flatten(1), normalize=True).unflatten(1, tokens.shape[1:])
+            scores = lanes.step(tokens.flatten(1), normalize=True).unflatten(1, tokens.shape[1:])
             total = (running[..., None] + scores).flatten(2)
             candidates, index = total.topk(2 * num_beams, dim=-1)
             parent, chosen = index // scores.shape[-1], index % scores.shape[-1]
@@ -319,7 +319,7 @@ class ParallelDecoder:
             is_finished = torch.cat([is_finished, just_finished], dim=-1).gather(2, places)
             best = _pick(torch.cat([nn.functional.pad(best, (0, 1), value=eos), grown], dim=2), places)
 
-            lane.follow(parent.gather(2, kept))
+            lanes.follow(parent.gather(2, kept))
             written, tokens = _pick(grown, kept), chosen.gather(2, kept)
             worst = torch.where(is_finished, finished[..., -1:], IMPOSSIBLE)
             improvable = improvable & (running[..., :1] / length**length_penalty > worst).any(dim=-1)
@@ -344,13 +344,13 @@ class Lanes:
         decoder: ParallelDecoder,
         cache: EncoderDecoderCache,
         rows: list[int],
-        lanes: list[list[OpenSentence]],
+        sentences: list[list[OpenSentence]],
         drafting: bool = False,
     ):
         self.decoder, self.cache, self.drafting = decoder, cache, drafting
         empty = OpenSentence(1, 0, [decoder.frame.pad_token_id], 0)
-        width = max(map(len, lanes))
-        filled = [[*opened, *[empty] * (width - len(opened))] for opened in lanes]
+        width = max(map(len, sentences))
+        filled = [[*opened, *[empty] * (width - len(opened))] for opened in sentences]
 
         def table(field) -> Tensor:
             return torch.tensor([[field(sentence) for sentence in opened] for opened in filled], device=decoder.device)
@@ -379,7 +379,7 @@ class Lanes:
             decoder_attention_mask=decoder.masks(
                 torch.cat([self.sentence, self.written], dim=-1), torch.cat([self.document, context], dim=-1)
             ),
-            decoder_position_ids=decoder.known(self.start + self.words),
+            decoder_position_ids=decoder.clamp_positions(self.start + self.words),
             decoder_group_tags=self.number,
             encoder_outputs=(decoder.source_states[self.rows], decoder.source_tags[self.rows]),
             attention_mask=decoder.masks(self.source_sentence, self.source),
