@@ -112,14 +112,13 @@ class GTransformerStack(GTransformerPreTrainedModel):
     ) -> Tensor:
         """Add positions, which unless given count the real tokens of the document, and normalise; `(B, T, D)`."""
         length = inputs_embeds.shape[1]
-        if position_ids is not None:
-            past_length = None
-        elif isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
-            position_ids = (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)[:, -length:]
-        else:
-            position_ids = torch.arange(length, device=inputs_embeds.device)[None] + past_length
-        if isinstance(past_length, int):
-            self.check_length(past_length + length)
+        if position_ids is None:
+            if isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
+                position_ids = (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)[:, -length:]
+            else:
+                position_ids = torch.arange(length, device=inputs_embeds.device)[None] + past_length
+            if isinstance(past_length, int):
+                self.check_length(past_length + length)
         hidden_states = inputs_embeds + self.embed_positions(position_ids).to(inputs_embeds)
         if self.config.layernorm_embedding:
             hidden_states = self.layernorm_embedding(hidden_states)

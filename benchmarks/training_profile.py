@@ -1,0 +1,79 @@
+"""Where the time of a training step goes, and what it keeps for the gradient: why it is no faster and no smaller.
+
+python benchmarks/training_profile.py [--length 512] [--systems mbart gtransformer]
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import torch
+from torch.profiler import profile
+
+from benchmarks.measure import BASE, make_model, make_source, save
+from benchmarks.training import make_step
+
+
+# Names of operations that belong together; the rest is element by element.
+KINDS = {
+    "matrix products": ("aten::mm", "aten::addmm", "aten::addmm_"),
+    "attention": ("scaled_dot_product", "SentenceAttention"),
+    "dropout masks": ("aten::bernoulli_",),
+    "AdamW": ("aten::_fused_adamw_",),
+    "clearing memory": ("aten::fill_", "aten::zero_"),
+    "copies": ("aten::copy_", "aten::cat", "aten::index_select"),
+}
+
+
+def seconds_by_kind(system: str, length: int) -> dict[str, float]:
+    """Seconds of the second step, by kind of operation."""
+    step = make_step(system, "base", length)
+    step()
+    with profile() as recorded:
+        step()
+    seconds = dict.fromkeys([*KINDS, "other"], 0.0)
+    for event in recorded.key_averages():
+        names = (kind for kind, parts in KINDS.items() if any(_is(part, event.key) for part in parts))
+        seconds[next(names, "other")] += event.self_cpu_time_total / 1e6
+    return seconds
+
+
+def _is(part: str, name: str) -> bool:
+    return name == part if part.startswith("aten::") else part in name
+
+
+def kept_for_the_gradient(system: str, length: int) -> float:
+    """Bytes that autograd keeps between forward and backward pass, parameters excepted, over tokens * width * 4."""
+    model, batch = make_model(system).train(), make_source(system, length)
+    parameters = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    kept: dict[int, torch.Tensor] = {}
+
+    def keep(saved: torch.Tensor) -> torch.Tensor:
+        if saved.untyped_storage().data_ptr() not in parameters:
+            kept[saved.untyped_storage().data_ptr()] = saved
+        return saved
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
+        loss = model(**batch, decoder_input_ids=batch["input_ids"], labels=batch["input_ids"].roll(-1, dims=1)).loss
+    assert loss.requires_grad
+    return sum(saved.untyped_storage().nbytes() for saved in kept.values()) / (length * BASE["d_model"] * 4)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--length", type=int, default=512)
+    parser.add_argument("--systems", nargs="+", default=["mbart", "gtransformer"])
+    args = parser.parse_args()
+    results = {}
+    for system in args.systems:
+        seconds, kept = seconds_by_kind(system, args.length), kept_for_the_gradient(system, args.length)
+        results[system] = {"seconds": seconds, "kept_over_tokens_times_width": kept}
+        print(f"{system}: {', '.join(f'{kind} {time:.2f} s' for kind, time in seconds.items())}; keeps {kept:.0f}")
+    save(f"training-profile-{args.length}", sys.argv, results)
+
+
+if __name__ == "__main__":
+    main()
