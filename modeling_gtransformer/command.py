@@ -2,13 +2,14 @@
 
 examples:
   gtransformer-translate report.txt --model outputs/mbart25 --splitter sentencex > bericht.txt
-  gtransformer-translate talks/*.txt --model outputs/mbart25 --output german/ --num_beams 5
-  gtransformer-translate talk.txt --model outputs/mbart25 --output_format tmx --output german/ --confidence
-  cat notes.txt | gtransformer-translate --model outputs/mbart25 --to de_DE
+  gtransformer-translate docs/*.md film.srt letter.docx --model outputs/mbart25 --output german/ --num_beams 5
+  gtransformer-translate talk.html --model outputs/mbart25 --output_format tmx --output german/ --confidence
+  man ls | col -bx | gtransformer-translate --model outputs/mbart25 --format wrapped --to de_DE
 
-A text comes back with its paragraphs, blank lines and spacing as they were. Of JSON lines (.jsonl) the column
-`--source_column`, a text or a list of sentences, gets a `translation` of the same kind. A file that cannot be read or
-translated is reported and the others are still done; then the exit status is 1. No output is half written.
+The format follows from the ending of a file (.txt .md .html .srt .vtt .po .docx .jsonl) or is given; standard input is
+text. The text is translated, everything else stays as it was. Of JSON lines (.jsonl) the column `--source_column`, a
+text or a list of sentences, gets a `translation` of the same kind. A file that cannot be read or translated is
+reported and the others are still done; then the exit status is 1. No output is half written.
 """
 
 import argparse
@@ -22,8 +23,10 @@ from transformers import pipeline
 from transformers.utils.logging import disable_progress_bar
 
 from .aligned_pairs import ALIGNED_FORMATS
+from .file_formats import FILE_FORMATS, format_of
 from .pipeline_gtransformer import DocumentTranslationPipeline
 from .processing_gtransformer import GTransformerProcessor
+from .terminology import read_glossary
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -36,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
     for file in args.files or ["-"]:
         try:
             translate_file(file, args, translate)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, ImportError) as error:
             print(f"gtransformer-translate: {file}: {error}", file=sys.stderr)
             failures += 1
     return 1 if failures else 0
@@ -58,6 +61,8 @@ def load(args: argparse.Namespace) -> DocumentTranslationPipeline:
         "num_beams",
     )
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if args.glossary:
+        options["glossary"] = read_glossary(args.glossary)
     if args.parallel_sentences:
         options["parallel_sentences"] = True
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -72,19 +77,24 @@ def translate_file(file: str, args: argparse.Namespace, translate: DocumentTrans
     """Translates a file, and writes the result where the arguments say."""
     # Line ends stay as they are.
     content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    if file.endswith(".jsonl") and args.format is None:
+        write(file, translate_json_lines(decode(content), args, translate), args)
+        return
+    format = args.format or ("text" if file == "-" else format_of(file))
+    document = content if FILE_FORMATS[format].binary else decode(content)
+    translated = translate(document, format=format)
+    result = translated["translation_text"]
+    if args.output_format != "same":
+        languages = (translate.processor.src_lang, translate.processor.tgt_lang)
+        result = ALIGNED_FORMATS[args.output_format](translated["sentences"], *languages)
+    write(file, result, args)
+
+
+def decode(content: bytes) -> str:
     try:
-        text = content.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8, {error.reason} at byte {error.start + 1}") from error
-    if file.endswith(".jsonl"):
-        result = translate_json_lines(text, args, translate)
-    else:
-        translated = translate(text)
-        result = translated["translation_text"]
-        if args.output_format != "same":
-            languages = (translate.processor.src_lang, translate.processor.tgt_lang)
-            result = ALIGNED_FORMATS[args.output_format](translated["sentences"], *languages)
-    write(file, result, args)
 
 
 def translate_json_lines(text: str, args: argparse.Namespace, translate: DocumentTranslationPipeline) -> str:
@@ -109,10 +119,11 @@ def translate_json_lines(text: str, args: argparse.Namespace, translate: Documen
     return "".join(lines)
 
 
-def write(file: str, result: str, args: argparse.Namespace) -> None:
+def write(file: str, result: str | bytes, args: argparse.Namespace) -> None:
     """To the folder `--output`, as a whole or not at all; without one to standard output."""
+    content = result.encode("utf-8") if isinstance(result, str) else result
     if args.output is None:
-        sys.stdout.buffer.write(result.encode("utf-8"))
+        sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
     name = "stdin.txt" if file == "-" else Path(file).name
@@ -123,7 +134,7 @@ def write(file: str, result: str, args: argparse.Namespace) -> None:
         raise ValueError(f"--output {args.output} would overwrite it: choose another folder")
     args.output.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")
-    partial.write_bytes(result.encode("utf-8"))
+    partial.write_bytes(content)
     os.replace(partial, path)
 
 
@@ -136,7 +147,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="text or JSON lines in UTF-8; - or none: standard input"
+        "files", nargs="*", metavar="FILE", help="documents, texts in UTF-8; - or none: standard input"
     )
     parser.add_argument("--model", required=True, help="folder or Hub name of a trained G-Transformer")
     parser.add_argument("--source", metavar="CODE", help="source language; default: that of the model's processor")
@@ -146,9 +157,13 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
         "--output_format", choices=("same", *ALIGNED_FORMATS), default="same", help="or the sentence pairs, aligned"
     )
     parser.add_argument("--source_column", default="source", help="of JSON lines")
+    parser.add_argument("--format", choices=FILE_FORMATS, help="of the files; default: by their endings")
     parser.add_argument(
-        "--splitter", choices=["sentencex"], help="finds the sentences of a line; default: a line is one"
+        "--splitter",
+        choices=["line", "sentencex"],
+        help="finds sentences; default: sentencex, but in text every line is one",
     )
+    parser.add_argument("--glossary", metavar="TSV", help="terms and their translations, tab-separated")
     parser.add_argument("--segment_tokens", type=int, help="longest segment that is translated at once; default: 512")
     parser.add_argument("--segment_sentences", type=int, help="most sentences in it; default: any number")
     parser.add_argument("--max_tokens", type=int, help="source tokens in a batch, padding included; default: 4096")

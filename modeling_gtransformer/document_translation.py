@@ -9,12 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import BatchFeature, PreTrainedModel
+from transformers.generation import LogitsProcessorList
 from transformers.utils import logging
 from transformers.utils.logging import tqdm
 
 from .group_tags import group_tags
 from .processing_gtransformer import GTransformerProcessor
 from .segmentation import segment, sentence_cost, split_long_sentence, token_batches
+from .terminology import RequiredWordsLogitsProcessor, Terminology, missing
 from .token_scores import label_log_probabilities
 
 
@@ -38,8 +40,10 @@ class TranslatedDocument:
 class _Document:
     """A document on its way: its sentences, or parts of them, and what has been translated so far."""
 
+    number: int
     parts: list[list[int]]  # word ids
     glue: list[str | None]  # what stands before a part in its sentence; None for the first part
+    required: list[list[str]]  # what the translation of a part must contain
     windows: list[int] = field(default_factory=list)  # parts that were new in each window
     translations: list[list[int]] = field(default_factory=list)
     scores: list[tuple[float, int]] = field(default_factory=list)  # sum of log-probabilities, tokens
@@ -65,6 +69,7 @@ def translate_documents(
     segment_sentences: int | None = None,
     carried_sentences: int = 0,
     confidence: bool = False,
+    terminology: Terminology | None = None,
     progress: bool = False,
     **generate_arguments,
 ) -> list[TranslatedDocument]:
@@ -78,11 +83,17 @@ def translate_documents(
         carried_sentences: so many sentences of a window open the next one as well, with their translations as a forced
             prefix, so that its first sentences have a context, too. Windows of a document then wait for each other.
         confidence: score the translations, with one more forward pass.
+        terminology: says what the translation of a sentence must contain. Where something is missing, the window is
+            translated once more under that constraint; what is missing even then is named in a warning.
         progress: show a progress bar.
         generate_arguments: for `model.generate`.
     """
     capacity = _Capacity(model, segment_tokens, segment_sentences, generate_arguments)
-    state = [_taken_apart(document, number, processor, capacity) for number, document in enumerate(documents, 1)]
+    translator = _Translator(model, processor, capacity, terminology is not None, confidence, generate_arguments)
+    state = [
+        _taken_apart(document, number, processor, capacity, terminology)
+        for number, document in enumerate(documents, 1)
+    ]
 
     total = sum(len(document.parts) for document in state)
     with tqdm(total=total, desc="Translating", unit=" sentences", disable=not progress) as bar:
@@ -92,9 +103,7 @@ def translate_documents(
             done: dict[int, Any] = {}
             for batch in token_batches(lengths, order, max([max_tokens, *lengths])):
                 rows = [windows[index] for index in batch]
-                done |= zip(
-                    batch, _translate(model, processor, state, rows, confidence, generate_arguments), strict=True
-                )
+                done |= zip(batch, translator.translate(state, rows), strict=True)
                 bar.update(sum(window.stop - window.new for window in rows))
             for index, window in enumerate(windows):  # those of a document in their order
                 document, (translations, scores) = state[window.document], done[index]
@@ -118,7 +127,11 @@ class _Capacity:
 
     def longest(self, words: int) -> int:
         """Positions that a sentence may need: its own, or those of its translation and the end of the document."""
-        return max(sentence_cost(words), sentence_cost(int(self.factor * words + self.constant)) + 1)
+        return max(sentence_cost(words), sentence_cost(self.limit(words)) + 1)
+
+    def limit(self, words: int) -> int:
+        """Most words of the translation."""
+        return int(self.factor * words + self.constant)
 
     def cost(self, words: int) -> int:
         """Tokens of a sentence; more of them if it is rather the positions that its translation may fill up."""
@@ -127,18 +140,24 @@ class _Capacity:
 
 
 def _taken_apart(
-    sentences: list[str], number: int, processor: GTransformerProcessor, capacity: _Capacity
+    sentences: list[str],
+    number: int,
+    processor: GTransformerProcessor,
+    capacity: _Capacity,
+    terminology: Terminology | None,
 ) -> _Document:
     """The word ids of a document's sentences; too long ones in parts."""
 
     def fits(text: str) -> bool:
         return capacity.longest(len(processor.encode_sentences([text])[0])) <= capacity.positions
 
-    document = _Document([], [])
+    document = _Document(number, [], [], [])
+    texts: list[str] = []
     for position, words in enumerate(processor.encode_sentences(sentences), 1):
         if capacity.longest(len(words)) <= capacity.positions:
             document.parts.append(words)
             document.glue.append(None)
+            texts.append(sentences[position - 1])
             continue
         gaps, parts = zip(*split_long_sentence(sentences[position - 1].strip(), fits), strict=True)
         logger.warning(
@@ -147,6 +166,8 @@ def _taken_apart(
         )
         document.parts += processor.encode_sentences(parts)
         document.glue += [None, *gaps[1:]]
+        texts += parts
+    document.required = [terminology.required(text) if terminology else [] for text in texts]
     return document
 
 
@@ -168,29 +189,90 @@ def _next_windows(
             yield _Window(index, new - carried, new, stop, source)
 
 
-def _translate(
-    model: PreTrainedModel,
-    processor: GTransformerProcessor,
-    state: list[_Document],
-    windows: list[_Window],
-    confidence: bool,
-    generate_arguments: dict,
-) -> list[tuple[list[list[int]], list[tuple[float, int]]]]:
-    """Word ids of the new sentences of every window, and their scores."""
-    rows = [window.source for window in windows]
-    padded = processor.pad({"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]})
-    inputs = BatchFeature(padded).to(model.device)
-    prefixes = [processor.build_source(state[w.document].translations[w.start : w.new]) for w in windows]
-    output = model.generate(**inputs, **_prompt(prefixes, processor, model.device), **generate_arguments)
-    carried = [window.new - window.start for window in windows]
-    translations = [words[number:] for words, number in zip(processor.split_sentences(output), carried, strict=True)]
-    for window, words in zip(windows, translations, strict=True):
-        if len(words) != window.stop - window.new:
-            raise RuntimeError(f"{window.stop - window.new} sentences have {len(words)} translations.")
-    if not confidence:
-        return [(words, []) for words in translations]
-    scores = _scores(model, processor, inputs, output)
-    return [(words, row[number:]) for words, row, number in zip(translations, scores, carried, strict=True)]
+@dataclass
+class _Translator:
+    """Windows in, word ids of their new sentences and scores of these out."""
+
+    model: PreTrainedModel
+    processor: GTransformerProcessor
+    capacity: _Capacity
+    check: bool
+    confidence: bool
+    generate_arguments: dict
+
+    def translate(
+        self, state: list[_Document], windows: list[_Window]
+    ) -> list[tuple[list[list[int]], list[tuple[float, int]]]]:
+        rows = self._generate(state, windows)
+        if self.check:
+            lacking = [index for index, lacks in enumerate(self._missing(state, windows, rows)) if any(lacks)]
+            again = [windows[index] for index in lacking]
+            if again:
+                for index, row in zip(lacking, self._generate(state, again, constrained=True), strict=True):
+                    rows[index] = row
+                self._warn(state, again, [rows[index] for index in lacking])
+        translations = self._new_sentences(windows, rows)
+        for window, words in zip(windows, translations, strict=True):
+            if len(words) != window.stop - window.new:
+                raise RuntimeError(f"{window.stop - window.new} sentences have {len(words)} translations.")
+        if not self.confidence:
+            return [(words, []) for words in translations]
+        scores = _scores(self.model, self.processor, self._inputs(windows), self._padded(rows))
+        return [
+            (words, row[window.new - window.start :])
+            for window, words, row in zip(windows, translations, scores, strict=True)
+        ]
+
+    def _generate(self, state: list[_Document], windows: list[_Window], constrained: bool = False) -> list[list[int]]:
+        prefixes = [self.processor.build_source(state[w.document].translations[w.start : w.new]) for w in windows]
+        arguments = dict(self.generate_arguments)
+        if constrained:
+            required = [state[w.document].required[w.start : w.stop] for w in windows]
+            limits = [
+                [self.capacity.limit(len(words)) for words in state[w.document].parts[w.start : w.stop]]
+                for w in windows
+            ]
+            given = arguments.pop("logits_processor", None) or []
+            constraint = RequiredWordsLogitsProcessor(self.processor, required, limits)
+            arguments |= {"parallel_sentences": False, "logits_processor": LogitsProcessorList([*given, constraint])}
+        prompt = _prompt(prefixes, self.processor, self.model.device)
+        return self.model.generate(**self._inputs(windows), **prompt, **arguments).tolist()
+
+    def _inputs(self, windows: list[_Window]) -> BatchFeature:
+        rows = [window.source for window in windows]
+        padded = self.processor.pad({"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]})
+        return BatchFeature(padded).to(self.model.device)
+
+    def _padded(self, rows: list[list[int]]) -> Tensor:
+        return self.processor.pad({"decoder_input_ids": rows})["decoder_input_ids"].to(self.model.device)
+
+    def _new_sentences(self, windows: list[_Window], rows: list[list[int]]) -> list[list[list[int]]]:
+        sentences = self.processor.split_sentences(rows)
+        return [words[window.new - window.start :] for words, window in zip(sentences, windows, strict=True)]
+
+    def _missing(self, state: list[_Document], windows: list[_Window], rows: list[list[int]]) -> list[list[list[str]]]:
+        """Of every new sentence of every window what its translation must contain and does not."""
+        return [
+            [
+                missing(required, text) if required else []
+                for required, text in zip(
+                    state[window.document].required[window.new : window.stop],
+                    self.processor.decode_sentences(sentences),
+                    strict=True,
+                )
+            ]
+            for window, sentences in zip(windows, self._new_sentences(windows, rows), strict=True)
+        ]
+
+    def _warn(self, state: list[_Document], windows: list[_Window], rows: list[list[int]]) -> None:
+        for window, lacking in zip(windows, self._missing(state, windows, rows), strict=True):
+            document = state[window.document]
+            for part, absent in enumerate(lacking, window.new):
+                if absent:
+                    sentence = document.glue[: part + 1].count(None)
+                    logger.warning(
+                        f"Document {document.number}, sentence {sentence}: its translation lacks {', '.join(absent)}."
+                    )
 
 
 def _prompt(prefixes: list[list[int]], processor: GTransformerProcessor, device) -> dict[str, Tensor]:

@@ -1,11 +1,14 @@
 """`pipeline("document-translation")`: a document in, the same sentences out, translated with each other as context."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from transformers import Pipeline
 
 from .document_translation import translate_documents
-from .plain_text import Splitter, sentencex_splitter, split_text
+from .file_formats import FILE_FORMATS, SplitFile
+from .plain_text import Splitter, sentencex_splitter
+from .terminology import Terminology
 
 
 class DocumentTranslationPipeline(Pipeline):
@@ -13,21 +16,28 @@ class DocumentTranslationPipeline(Pipeline):
     Translates documents of any length, aligned sentence by sentence: a document of `segment_tokens` tokens or more is
     cut at sentence borders into segments that are translated separately.
 
-    Inputs are a document as a list of sentences or as text, or a list of documents (lists of sentences). A blank
-    sentence stays blank. Each document gives a dictionary:
+    Inputs are a document as a list of sentences, as text or as the content of a file, or a list of documents (lists of
+    sentences). A blank sentence stays blank. Each document gives a dictionary:
 
-    - `translation_text`: the translation. Of a text, everything between the sentences is as it was: white space, line
-      ends, bullets, lines without words. Of a list, one sentence per line.
+    - `translation_text`: the translation. Of a text or file, everything but its sentences is as it was. Of a list, one
+      sentence per line.
     - `sentences`: for each sentence of the document, in order, `source_text` and `translation_text`; and, asked for by
       `confidence=True`, `confidence`, the mean log-probability of its tokens in nats.
 
-    Keyword arguments, here or when the pipeline is made: `splitter`, which finds the sentences in a line of text
-    (`None`: every line is one; "sentencex": that package, for the processor's source language; or a function that
-    gives the sentences of a line), `segment_tokens` (512, as in the paper, or the model's positions), `max_tokens`
-    (4096, the source tokens in a batch of segments), `segment_sentences` (1 for a model that was trained on
-    single sentences), `carried_sentences` (0: so many sentences of a segment open the
-    next one, too, with their translations), `confidence`, and those of `generate`, among them `num_beams` and
-    `parallel_sentences`.
+    Placeholders such as `{name}` and `%s` and addresses stay as they are: a segment that lost one is translated once
+    more under constraint, and what is missing even then is named in a warning.
+
+    Keyword arguments, here or when the pipeline is made:
+
+    - `format`: "text" (default), "wrapped" (text whose lines make up paragraphs), "markdown", "html", "subtitles"
+      (SubRip or WebVTT), "po", or "docx" (as bytes).
+    - `splitter`: finds the sentences of a paragraph: "sentencex", that package, for the processor's source language;
+      "line": every line or paragraph is one, the default for text; or a function that gives the sentences of a string.
+    - `glossary`: a dictionary of terms and the translations that they must have.
+    - `segment_tokens` (512, as in the paper, or the model's positions), `max_tokens` (4096, the source tokens in a
+      batch of segments), `segment_sentences` (1 for a model that was trained on single sentences),
+      `carried_sentences` (0: so many sentences of a segment open the next one, too, with their translations),
+      `confidence`, and those of `generate`, among them `num_beams` and `parallel_sentences`.
 
     ```python
     >>> translate = pipeline("document-translation", model="path/to/checkpoint")  # doctest: +SKIP
@@ -40,12 +50,25 @@ class DocumentTranslationPipeline(Pipeline):
     _load_feature_extractor = False
     _load_image_processor = False
 
-    def _sanitize_parameters(self, splitter: Splitter | str | None = None, **translate_kwargs: Any):
-        if isinstance(splitter, str):
-            if splitter != "sentencex":
-                raise ValueError(f"splitter is None, 'sentencex' or a function, not {splitter!r}.")
-            splitter = sentencex_splitter(self.processor.src_lang)
-        return {} if splitter is None else {"splitter": splitter}, translate_kwargs, {}
+    def _sanitize_parameters(
+        self,
+        format: str | None = None,
+        splitter: Splitter | str | None = None,
+        glossary: Mapping[str, str] | None = None,
+        **translate_kwargs: Any,
+    ):
+        preprocess_kwargs: dict[str, Any] = {}
+        if format is not None:
+            if format not in FILE_FORMATS:
+                raise ValueError(f"format is one of {', '.join(FILE_FORMATS)}, not {format!r}.")
+            preprocess_kwargs["format"] = format
+        if splitter is not None:
+            if isinstance(splitter, str) and splitter not in ("line", "sentencex"):
+                raise ValueError(f"splitter is 'line', 'sentencex' or a function, not {splitter!r}.")
+            preprocess_kwargs["splitter"] = splitter
+        if glossary is not None:
+            translate_kwargs["terminology"] = Terminology(glossary)
+        return preprocess_kwargs, translate_kwargs, {}
 
     def __call__(self, documents: Any, batch_size: int | None = None, **kwargs: Any):
         """Translate one document (a string or a list of sentences) or several (a list of lists, or an iterator)."""
@@ -55,19 +78,29 @@ class DocumentTranslationPipeline(Pipeline):
             return super().__call__([documents], **kwargs)[0]
         return super().__call__(documents, **kwargs)
 
-    def preprocess(self, document: str | list[str], splitter: Splitter | None = None) -> dict[str, Any]:
-        if isinstance(document, str):
-            split = split_text(document, splitter)
-            return {"sentences": split.sentences, "split": split}
-        return {"sentences": list(document), "split": None}
+    def preprocess(
+        self, document: str | bytes | list[str], format: str = "text", splitter: Splitter | str | None = None
+    ) -> dict[str, Any]:
+        if isinstance(document, list):
+            return {"sentences": list(document), "file": None}
+        if splitter is None:
+            splitter = "line" if FILE_FORMATS[format].by_line else "sentencex"
+        if isinstance(splitter, str):
+            splitter = None if splitter == "line" else sentencex_splitter(self.processor.src_lang)
+        file = SplitFile(document, format, splitter)
+        return {"sentences": file.sentences, "file": file}
 
-    def _forward(self, model_inputs: dict[str, Any], **translate_kwargs: Any) -> dict[str, Any]:
+    def _forward(
+        self, model_inputs: dict[str, Any], terminology: Terminology | None = None, **translate_kwargs: Any
+    ) -> dict[str, Any]:
         texts = [sentence for sentence in model_inputs["sentences"] if sentence.strip()]
-        [translated] = translate_documents(self.model, self.processor, [texts], **translate_kwargs)
+        [translated] = translate_documents(
+            self.model, self.processor, [texts], terminology=terminology or Terminology(), **translate_kwargs
+        )
         return {**model_inputs, "translated": translated}
 
     def postprocess(self, model_outputs: dict[str, Any]) -> dict[str, Any]:
-        sentences, split, translated = (model_outputs[name] for name in ("sentences", "split", "translated"))
+        sentences, file, translated = (model_outputs[name] for name in ("sentences", "file", "translated"))
         translations, confidences = iter(translated.sentences), iter(translated.confidences or [])
         pairs = []
         for sentence in sentences:
@@ -76,4 +109,4 @@ class DocumentTranslationPipeline(Pipeline):
             if translated.confidences is not None:
                 pairs[-1]["confidence"] = None if blank else next(confidences)
         texts = [pair["translation_text"] for pair in pairs]
-        return {"translation_text": "\n".join(texts) if split is None else split.rejoin(texts), "sentences": pairs}
+        return {"translation_text": "\n".join(texts) if file is None else file.rejoin(texts), "sentences": pairs}

@@ -1,7 +1,7 @@
 """Text as it comes: its sentences, which are translated, and all that stands between, which stays as it is."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
@@ -23,17 +23,6 @@ class SplitText:
 
     sentences: list[str]
     gaps: list[str]
-
-    def rejoin(self, sentences: Sequence[str]) -> str:
-        """The text with these sentences in the place of its own.
-
-        Raises:
-            ValueError: they are not as many.
-        """
-        if len(sentences) != len(self.sentences):
-            raise ValueError(f"{len(sentences)} sentences in the place of {len(self.sentences)}.")
-        first, *others = self.gaps
-        return first + "".join(part for pair in zip(sentences, others, strict=True) for part in pair)
 
 
 def split_text(text: str, splitter: Splitter | None = None) -> SplitText:

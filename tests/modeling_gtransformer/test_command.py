@@ -67,6 +67,46 @@ def test_the_file_itself_is_never_overwritten(model, tmp_path, capfd):
     assert (tmp_path / "a.txt").read_text() == "the cat" and "would overwrite it" in capfd.readouterr().err
 
 
+FILES = {
+    "a.md": "# the *cat*\n\n- it is {name}\n",
+    "a.html": "<p>the <b>cat</b></p>\n",
+    "a.srt": "1\n00:00:01,000 --> 00:00:02,000\nthe cat\n",
+    "a.po": 'msgid ""\nmsgstr ""\n"Language: de\\n"\n\nmsgid "the cat"\nmsgstr ""\n',
+    "a.docx": None,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(model, tmp_path, name):
+    docx = pytest.importorskip("docx")
+    if FILES[name] is None:
+        document = docx.Document()
+        document.add_paragraph("the cat")
+        document.save(tmp_path / name)
+    else:
+        (tmp_path / name).write_text(FILES[name])
+    (tmp_path / "terms.tsv").write_text("cat\tkatze\n")
+    arguments = ["--glossary", tmp_path / "terms.tsv", "--output", tmp_path / "out"]
+    assert run(tmp_path / name, "--model", model, *arguments) == 0
+    result = tmp_path / "out" / name
+    if FILES[name] is None:
+        assert "katze" in docx.Document(result).paragraphs[0].text
+    else:
+        text = result.read_text()
+        assert "katze" in text.replace("*", "").replace("<b>", "").replace("</b>", "")
+        assert text.count("\n") == FILES[name].count("\n") and text.startswith(FILES[name][:2])
+
+
+def test_the_format_is_known_or_given(model, tmp_path, capfd):
+    (tmp_path / "a.rst").write_text("the\ncat\n")
+    assert run(tmp_path / "a.rst", "--model", model, "--output", tmp_path / "out") == 1
+    assert "the ending '.rst' says nothing about its format; give --format" in capfd.readouterr().err
+    assert not (tmp_path / "out").exists()
+    arguments = ["--format", "wrapped", "--output_format", "jsonl"]
+    assert run(tmp_path / "a.rst", "--model", model, *arguments) == 0
+    assert json.loads(capfd.readouterr().out)["source_text"] == "the cat"
+
+
 def test_json_lines(model, tmp_path):
     records = [{"id": 1, "en": ["the cat", "", "it is"]}, {"id": 2, "en": "the cat\n\nit is\n"}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)) + "\n")
@@ -125,8 +165,9 @@ def test_wrong_usage(arguments, message, capsys):
 def test_help_has_examples_and_the_names_of_the_pipeline(capsys):
     with pytest.raises(SystemExit):
         parse_arguments(["--help"])
-    assert "cat notes.txt | gtransformer-translate" in capsys.readouterr().out
+    assert "man ls | col -bx | gtransformer-translate" in capsys.readouterr().out
     options = set(vars(parse_arguments(["--model", "m"])))
     known = {*inspect.signature(translate_documents).parameters, *SENTENCE_LIMITS, "num_beams", "splitter"}
+    known |= {"format", "glossary"}
     own = {"files", "model", "source", "to", "output", "output_format", "source_column"}
     assert options - own <= known

@@ -1,0 +1,135 @@
+"""What a translation must contain: placeholders and addresses of its source, and the terms of a glossary."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from transformers.generation import LogitsProcessor
+
+from .plain_text import ADDRESS
+from .processing_gtransformer import GTransformerProcessor
+
+
+# {name}, {0}, {{name}}, ${name}; %s, %d, %5.2f, %1$s, %(name)s; addresses.
+PLACEHOLDER = re.compile(
+    r"\$?\{\{?[\w.:!\[\]-]*\}?\}"
+    r"|%(?:\(\w+\)|\d+\$)?[-+#0]?\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[sdiufgexXcr@](?![\w])"
+    rf"|{ADDRESS.pattern}",
+    re.IGNORECASE,
+)
+# Belongs to the sentence, not to the address before it.
+TRAILING = ".,;:!?)\"'»”"
+
+
+class Terminology:
+    """
+    Says of a sentence what its translation must contain.
+
+    Args:
+        glossary: terms of the source language and how they are translated. A term is found as whole words, in upper or
+            lower case; its translation must appear as it is given, in upper or lower case.
+    """
+
+    def __init__(self, glossary: Mapping[str, str] | None = None):
+        self.glossary = {
+            re.compile(rf"(?<!\w){re.escape(term)}(?!\w)", re.IGNORECASE): translation
+            for term, translation in (glossary or {}).items()
+        }
+
+    def required(self, sentence: str) -> list[str]:
+        """The strings that the sentence's translation must contain, each as often as it is listed."""
+        placeholders = [match[0].rstrip(TRAILING) for match in PLACEHOLDER.finditer(sentence)]
+        terms = [translation for term, translation in self.glossary.items() for _ in term.finditer(sentence)]
+        return placeholders + terms
+
+
+def missing(required: Sequence[str], translation: str) -> list[str]:
+    """What of it the translation does not contain, or not often enough; terms may be in upper or lower case."""
+    result = []
+    for words, times in Counter(required).items():
+        exact = PLACEHOLDER.fullmatch(words) is not None
+        found = translation.count(words) if exact else translation.casefold().count(words.casefold())
+        result += [words] * (times - found)
+    return result
+
+
+class RequiredWordsLogitsProcessor(LogitsProcessor):
+    """
+    Brings required words into the sentences of a translation. While some are missing, the tokens that would begin or
+    continue them are preferred by `bonus` and `2 * bonus` nats; where the sentence would end, or could not hold them
+    any longer, they must come. A pure function of the prefix, as [`GTransformerProcessor`]'s text of it.
+
+    Args:
+        required: of every sentence of every document, the words that its translation must contain.
+        word_limits: of every sentence of every document, the most words of its translation.
+    """
+
+    def __init__(
+        self,
+        processor: GTransformerProcessor,
+        required: list[list[list[str]]],
+        word_limits: list[list[int]],
+        bonus: float = 5.0,
+    ):
+        self.processor = processor
+        self.required = required
+        self.word_limits = word_limits
+        self.bonus = bonus
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Change scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
+        scores = scores.clone()
+        for row, ids in enumerate(input_ids.tolist()):
+            document = row * len(self.required) // len(input_ids)
+            sentence = ids.count(self.processor.bos_token_id) - 1
+            if ids[-1] == self.processor.eos_token_id or not 0 <= sentence < len(self.required[document]):
+                continue
+            required = self.required[document][sentence]
+            words = ids[len(ids) - ids[::-1].index(self.processor.bos_token_id) :]
+            absent = missing(required, self.processor.decode_sentences([words])[0]) if required else []
+            # What the vocabulary cannot spell cannot be required.
+            unknown = self.processor.tokenizer.unk_token_id
+            tokens = [term for term in self.processor.encode_sentences(absent) if unknown not in term]
+            if not tokens:
+                continue
+            begun = [_begun(words, term) for term in tokens]
+            left = sum(map(len, tokens)) - max(begun)
+            following = {term[done]: self.bonus * (2 if done else 1) for term, done in zip(tokens, begun, strict=True)}
+            index = torch.tensor(list(following), device=scores.device)
+            bonuses = torch.tensor(list(following.values()), device=scores.device, dtype=scores.dtype)
+            preferred = scores[row, index] + bonuses
+            full = len(words) + left >= self.word_limits[document][sentence]
+            if preferred.isfinite().any() and (full or scores[row].argmax() == self.processor.eos_token_id):
+                scores[row] = -torch.inf
+            scores[row, index] = preferred
+        return scores
+
+
+def _begun(words: list[int], term: list[int]) -> int:
+    """How many tokens of a term the words end with."""
+    lengths = range(min(len(words), len(term) - 1), 0, -1)
+    return next((length for length in lengths if words[-length:] == term[:length]), 0)
+
+
+def read_glossary(path: str | Path) -> dict[str, str]:
+    """
+    A glossary of tab-separated lines: a term, its translation. Blank lines are skipped.
+
+    Raises:
+        ValueError: a line has not two fields, or a term two translations.
+    """
+    glossary: dict[str, str] = {}
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        for number, row in enumerate(csv.reader(file, dialect="excel-tab"), 1):
+            if not any(field.strip() for field in row):
+                continue
+            fields = [field.strip() for field in row]
+            if len(fields) != 2 or not all(fields):
+                raise ValueError(f"{path}, line {number}: a term, a tab and its translation are expected, not {row}.")
+            if glossary.setdefault(fields[0], fields[1]) != fields[1]:
+                raise ValueError(f"{path}, line {number}: {fields[0]!r} has another translation already.")
+    return glossary

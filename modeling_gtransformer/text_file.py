@@ -1,0 +1,79 @@
+"""A file as a template: what is translated, in blocks of runs, and everything else, which stays byte for byte."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from .runs import Block, Run
+
+
+class TextFile:
+    """
+    Collects a file from its beginning to its end, then gives it back with other text in its runs.
+
+    Args:
+        escape: makes text safe to stand in the file.
+
+    `blocks` are the paragraphs, in order: a sentence never goes beyond one.
+    """
+
+    def __init__(self, escape: Callable[[str], str] = str):
+        self.escape = escape
+        self.blocks: list[Block] = []
+        # Strings as they are, or (block, run, the run in the file, line end and indentation behind it).
+        self._parts: list[str | tuple[int, int, str, str]] = []
+        self._in_block = False
+
+    def add(self, markup: str) -> None:
+        """What stays as it is."""
+        self._parts.append(markup)
+
+    def add_text(self, raw: str, unescape: Callable[[str], str] = str) -> None:
+        """Text to translate. A line end in it is a space to the reader; it comes to about the same place again."""
+        for line, tail in re.findall(r"([^\r\n]*?)((?:[ \t]*(?:\r\n|\r|\n)[ \t]*)+|\Z)", raw):
+            if line or tail:
+                self.add_line(line, tail, unescape)
+
+    def add_line(self, raw: str, tail: str, unescape: Callable[[str], str] = str) -> None:
+        """A line to translate, and what stands between it and the next one of its paragraph."""
+        self._add_run(Run(unescape(raw) + (" " if tail else "")), raw, tail)
+
+    def add_to_line_end(self, markup: str) -> None:
+        """What stands at the beginning of the next line of the paragraph, where the last text ends with its line."""
+        last = self._parts[-1]
+        if isinstance(last, tuple) and last[3]:
+            self._parts[-1] = (*last[:3], last[3] + markup)
+        else:
+            self.add(markup)
+
+    def keep(self, raw: str, text: str) -> None:
+        """What belongs to a sentence, but stays as it is: code, an image. `text` is what the model reads of it."""
+        self._add_run(Run(text, raw), raw, "")
+
+    def _add_run(self, run: Run, raw: str, tail: str) -> None:
+        if not self._in_block:
+            self.blocks.append([])
+            self._in_block = True
+        self.blocks[-1].append(run)
+        self._parts.append((len(self.blocks) - 1, len(self.blocks[-1]) - 1, raw, tail))
+
+    def end_block(self) -> None:
+        """A paragraph ends here."""
+        self._in_block = False
+
+    def fill(self, blocks: Sequence[Sequence[str]]) -> str:
+        """The file with these texts for its runs."""
+        result = []
+        for part in self._parts:
+            if isinstance(part, str):
+                result.append(part)
+                continue
+            block, index, raw, tail = part
+            run, text = self.blocks[block][index], blocks[block][index]
+            if run.markup is not None:
+                result.append(text)
+            elif text == run.text:
+                result.append(raw)
+            else:
+                result.append(self.escape(text.rstrip(" ") if tail else text))
+            result.append(tail)
+        return "".join(result)

@@ -1,0 +1,109 @@
+"""What a translation must contain is there, or is said to be missing."""
+
+import pytest
+import torch
+from transformers import LogitsProcessorList
+from transformers.utils import logging
+
+from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.terminology import RequiredWordsLogitsProcessor, Terminology, missing, read_glossary
+
+
+@pytest.mark.parametrize(
+    "sentence, expected",
+    [
+        ("Hello {name}, you have {0} of {{n}} and ${total}.", ["{name}", "{0}", "{{n}}", "${total}"]),
+        ("%s of %d, %5.2f or %(name)s and %1$s", ["%s", "%d", "%5.2f", "%(name)s", "%1$s"]),
+        ("100% sure, 5 %, {a set of things}", []),
+        ("Write to a.b@c.de, or see https://x.y/z?a=b.", ["a.b@c.de", "https://x.y/z?a=b"]),
+        ("no such thing", []),
+    ],
+)
+def test_placeholders(sentence, expected):
+    assert Terminology().required(sentence) == expected
+
+
+def test_glossary():
+    terminology = Terminology({"gate": "Tor", "group tag": "Gruppenmarke"})
+    assert terminology.required("The Gate, a gate, gates and a group tag") == ["Tor", "Tor", "Gruppenmarke"]
+    assert missing(["Tor", "Tor", "{N}"], "ein tor und {n}") == ["Tor", "{N}"]
+
+
+def test_a_glossary_file(tmp_path):
+    path = tmp_path / "terms.tsv"
+    path.write_text('\ufeffgate\tTor\n\n"a ""b"""\tc \n', encoding="utf-8")
+    assert read_glossary(path) == {"gate": "Tor", 'a "b"': "c"}
+    for broken, message in (("gate Tor\n", "line 1: a term, a tab"), ("a\tb\na\tc\n", "line 2: 'a' has another")):
+        path.write_text(broken)
+        with pytest.raises(ValueError, match=message):
+            read_glossary(path)
+
+
+@pytest.fixture
+def model(processor, tiny_model):
+    model = tiny_model(vocab_size=len(processor.tokenizer))
+    processor.configure(model)
+    return model
+
+
+DOCUMENTS = [["the cat sleeps", "it is old", "the cat"], ["it sleeps"]]
+GLOSSARY = {"cat": "katze", "old": "alt ist", "sleeps": "schläft"}
+
+
+@pytest.mark.parametrize("arguments", [{}, {"num_beams": 3}, {"do_sample": True}, {"parallel_sentences": True}])
+@pytest.mark.parametrize("carried", [0, 1])
+def test_what_is_required_is_there(model, processor, arguments, carried, caplog):
+    logging.enable_propagation()
+    free = translate_documents(model, processor, DOCUMENTS, max_length_b=8, **arguments)
+    arguments = arguments | {"segment_sentences": 2, "carried_sentences": carried, "max_length_b": 8}
+    terminology = Terminology(GLOSSARY)
+    translated = translate_documents(model, processor, DOCUMENTS, terminology=terminology, **arguments)
+    lacking = []
+    for document, before, after in zip(DOCUMENTS, free, translated, strict=True):
+        for sentence, *texts in zip(document, before.sentences, after.sentences, strict=True):
+            was, now = (missing(terminology.required(sentence), text) for text in texts)
+            lacking += was
+            assert not now
+    assert lacking  # of themselves these models say nothing of the kind
+    assert "lacks" not in caplog.text
+
+
+def test_sentences_that_lack_nothing_stay(model, processor):
+    free = translate_documents(model, processor, DOCUMENTS)
+    assert translate_documents(model, processor, DOCUMENTS, terminology=Terminology()) == free
+
+
+def test_what_the_vocabulary_lacks_is_named(model, processor, caplog):
+    logging.enable_propagation()
+    translate_documents(model, processor, [["the cat", "it is {old}"]], terminology=Terminology())
+    assert "Document 1, sentence 2: its translation lacks {old}" in caplog.text
+
+
+def test_what_has_no_room_is_named(model, processor, caplog):
+    logging.enable_propagation()
+    terminology = Terminology({"old": "alt die katze schläft"})
+    limits = {"max_length_a": 0, "max_length_b": 2}
+    translate_documents(model, processor, [["the cat", "it is old"]], terminology=terminology, **limits)
+    assert "Document 1, sentence 2: its translation lacks alt die katze schläft" in caplog.text
+
+
+def test_constraint_of_a_step(processor):
+    """Preferred while there is room, forced where the sentence would end or has no room for anything else."""
+    [term] = processor.encode_sentences(["alt ist"])
+    vocabulary = len(processor.tokenizer)
+    constraint = RequiredWordsLogitsProcessor(processor, [[["alt ist"], []]], [[5, 5]])
+    bos, eos = processor.bos_token_id, processor.eos_token_id
+    [words] = processor.encode_sentences(["the cat"])
+
+    def step(prefix, best):
+        scores = torch.zeros(1, vocabulary)
+        scores[0, best] = 9.0
+        return LogitsProcessorList([constraint])(torch.tensor([prefix]), scores)[0]
+
+    begin = step([bos, *words], words[0])
+    assert begin[term[0]] == 5 and begin[words[0]] == 9  # the model's choice stands against a weak preference
+    assert step([bos, *words, term[0]], words[0])[term[1]] == 10
+    for scores in (step([bos, *words], eos), step([bos, *words, words[0]], words[0])):
+        assert scores.isfinite().nonzero().tolist() == [[term[0]]]
+    for prefix in ([bos, *words, *term], [bos, *words, *term, eos], [bos, *words, *term, eos, bos, *words]):
+        assert step(prefix, eos)[eos] == 9  # nothing is left to require
