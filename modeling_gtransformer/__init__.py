@@ -9,6 +9,7 @@ from .modeling_gtransformer import GTransformerForConditionalGeneration, GTransf
 from .parallel_generation import ParallelDocumentsOutput
 from .pipeline_gtransformer import DocumentTranslationPipeline
 from .processing_gtransformer import GTransformerProcessor
+from .sentence_streamer import SentenceStreamer
 
 
 AutoConfig.register("gtransformer", GTransformerConfig)
@@ -27,4 +28,5 @@ __all__ = [
     "GTransformerProcessor",
     "GroupTagLogitsProcessor",
     "ParallelDocumentsOutput",
+    "SentenceStreamer",
 ]

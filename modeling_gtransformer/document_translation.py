@@ -1,23 +1,23 @@
 """Documents of any length through the model: cut into windows, translated in batches, put together again."""
 
-import math
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import BatchFeature, PreTrainedModel
-from transformers.generation import LogitsProcessorList
+from transformers.generation import LogitsProcessor, LogitsProcessorList
 from transformers.utils import logging
 from transformers.utils.logging import tqdm
 
 from .group_tags import group_tags
 from .processing_gtransformer import GTransformerProcessor
-from .segmentation import segment, sentence_cost, split_long_sentence, token_batches
+from .segmentation import token_batches
+from .sentence_streamer import SentenceStreamer
 from .terminology import RequiredWordsLogitsProcessor, Terminology, missing
 from .token_scores import label_log_probabilities
+from .windows import Capacity, Document, Window, next_windows, take_apart
 
 
 logger = logging.get_logger(__name__)
@@ -36,30 +36,6 @@ class TranslatedDocument:
     confidences: list[float] | None = None
 
 
-@dataclass
-class _Document:
-    """A document on its way: its sentences, or parts of them, and what has been translated so far."""
-
-    number: int
-    parts: list[list[int]]  # word ids
-    glue: list[str | None]  # what stands before a part in its sentence; None for the first part
-    required: list[list[str]]  # what the translation of a part must contain
-    windows: list[int] = field(default_factory=list)  # parts that were new in each window
-    translations: list[list[int]] = field(default_factory=list)
-    scores: list[tuple[float, int]] = field(default_factory=list)  # sum of log-probabilities, tokens
-
-
-@dataclass(frozen=True)
-class _Window:
-    """Parts `start` to `stop` of a document, of which those before `new` are translated already."""
-
-    document: int
-    start: int
-    new: int
-    stop: int
-    source: list[int]
-
-
 def translate_documents(
     model: PreTrainedModel,
     processor: GTransformerProcessor,
@@ -71,6 +47,7 @@ def translate_documents(
     confidence: bool = False,
     terminology: Terminology | None = None,
     progress: bool = False,
+    on_sentence: Callable[[int, int, str], None] | None = None,
     **generate_arguments,
 ) -> list[TranslatedDocument]:
     """
@@ -86,24 +63,29 @@ def translate_documents(
         terminology: says what the translation of a sentence must contain. Where something is missing, the window is
             translated once more under that constraint; what is missing even then is named in a warning.
         progress: show a progress bar.
+        on_sentence: called with the numbers of document and sentence, from 0, and the translation, as soon as this is
+            certain, in order. Then windows are translated one by one, and at once under the constraint of the
+            terminology.
         generate_arguments: for `model.generate`.
     """
-    capacity = _Capacity(model, segment_tokens, segment_sentences, generate_arguments)
+    capacity = Capacity(model, segment_tokens, segment_sentences, generate_arguments)
     translator = _Translator(model, processor, capacity, terminology is not None, confidence, generate_arguments)
     state = [
-        _taken_apart(document, number, processor, capacity, terminology)
-        for number, document in enumerate(documents, 1)
+        take_apart(document, number, processor, capacity, terminology) for number, document in enumerate(documents, 1)
     ]
 
     total = sum(len(document.parts) for document in state)
     with tqdm(total=total, desc="Translating", unit=" sentences", disable=not progress) as bar:
-        while windows := list(_next_windows(state, processor, capacity, carried_sentences)):
+        while windows := list(next_windows(state, processor, capacity, carried_sentences)):
+            if on_sentence is not None:
+                windows = windows[:1]
             lengths = [len(window.source) for window in windows]
             order = sorted(range(len(windows)), key=lengths.__getitem__, reverse=True)
             done: dict[int, Any] = {}
             for batch in token_batches(lengths, order, max([max_tokens, *lengths])):
                 rows = [windows[index] for index in batch]
-                done |= zip(batch, translator.translate(state, rows), strict=True)
+                tell = None if on_sentence is None else _Teller(state, rows[0], processor, on_sentence)
+                done |= zip(batch, translator.translate(state, rows, tell), strict=True)
                 bar.update(sum(window.stop - window.new for window in rows))
             for index, window in enumerate(windows):  # those of a document in their order
                 document, (translations, scores) = state[window.document], done[index]
@@ -113,98 +95,25 @@ def translate_documents(
     return [_put_together(document, processor, confidence) for document in state]
 
 
-class _Capacity:
-    """How much a window takes: at most `sentences` new sentences, fewer than `tokens` tokens of the source, and of the
-    target no more than the model has positions, however long the translations become."""
-
-    def __init__(self, model: PreTrainedModel, tokens: int, sentences: int | None, generate_arguments: dict):
-        settings = {**vars(model.generation_config), **generate_arguments}
-        self.factor, self.constant = (settings.get(name) or 0 for name in ("max_length_a", "max_length_b"))
-        self.positions = sys.maxsize
-        if getattr(model.config, "position_embedding_type", "learned") == "learned":
-            self.positions = model.config.max_position_embeddings
-        self.tokens, self.sentences = min(tokens, self.positions), sentences
-
-    def longest(self, words: int) -> int:
-        """Positions that a sentence may need: its own, or those of its translation and the end of the document."""
-        return max(sentence_cost(words), sentence_cost(self.limit(words)) + 1)
-
-    def limit(self, words: int) -> int:
-        """Most words of the translation."""
-        return int(self.factor * words + self.constant)
-
-    def cost(self, words: int) -> int:
-        """Tokens of a sentence; more of them if it is rather the positions that its translation may fill up."""
-        share = self.tokens / self.positions
-        return max(sentence_cost(words), math.ceil(self.longest(words) * share))
-
-
-def _taken_apart(
-    sentences: list[str],
-    number: int,
-    processor: GTransformerProcessor,
-    capacity: _Capacity,
-    terminology: Terminology | None,
-) -> _Document:
-    """The word ids of a document's sentences; too long ones in parts."""
-
-    def fits(text: str) -> bool:
-        return capacity.longest(len(processor.encode_sentences([text])[0])) <= capacity.positions
-
-    document = _Document(number, [], [], [])
-    texts: list[str] = []
-    for position, words in enumerate(processor.encode_sentences(sentences), 1):
-        if capacity.longest(len(words)) <= capacity.positions:
-            document.parts.append(words)
-            document.glue.append(None)
-            texts.append(sentences[position - 1])
-            continue
-        gaps, parts = zip(*split_long_sentence(sentences[position - 1].strip(), fits), strict=True)
-        logger.warning(
-            f"Document {number}, sentence {position} has {len(words)} tokens, and its translation may have more than "
-            f"fit the {capacity.positions} positions of the model: it is translated in {len(parts)} parts."
-        )
-        document.parts += processor.encode_sentences(parts)
-        document.glue += [None, *gaps[1:]]
-        texts += parts
-    document.required = [terminology.required(text) if terminology else [] for text in texts]
-    return document
-
-
-def _next_windows(
-    state: list[_Document], processor: GTransformerProcessor, capacity: _Capacity, carried_sentences: int
-) -> Iterator[_Window]:
-    """What can be translated now: all windows of all documents, or the next one of each if it continues another."""
-    for index, document in enumerate(state):
-        done = len(document.translations)
-        costs = [capacity.cost(len(words)) for words in document.parts]
-        carried = min(carried_sentences, done)
-        # What is carried over takes at most half of a window.
-        while carried and sum(costs[done - carried : done]) > capacity.tokens / 2:
-            carried -= 1
-        cuts = segment(costs[done:], capacity.tokens - sum(costs[done - carried : done]), capacity.sentences)
-        for cut in cuts[:1] if carried_sentences else cuts:
-            new, stop = done + cut.start, done + cut.stop
-            source = processor.build_source(document.parts[new - carried : stop])
-            yield _Window(index, new - carried, new, stop, source)
-
-
 @dataclass
 class _Translator:
     """Windows in, word ids of their new sentences and scores of these out."""
 
     model: PreTrainedModel
     processor: GTransformerProcessor
-    capacity: _Capacity
+    capacity: Capacity
     check: bool
     confidence: bool
     generate_arguments: dict
 
     def translate(
-        self, state: list[_Document], windows: list[_Window]
+        self, state: list[Document], windows: list[Window], tell: "_Teller | None" = None
     ) -> list[tuple[list[list[int]], list[tuple[float, int]]]]:
-        rows = self._generate(state, windows)
-        if self.check:
+        """Given `tell`, of a single window, whose parts it is told of as they come."""
+        rows = self._generate(state, windows, constrained=tell is not None, tell=tell)
+        if tell is not None:
+            self._warn(state, windows, rows)
+        elif self.check:
             lacking = [index for index, lacks in enumerate(self._missing(state, windows, rows)) if any(lacks)]
             again = [windows[index] for index in lacking]
             if again:
@@ -212,6 +121,9 @@ class _Translator:
                     rows[index] = row
                 self._warn(state, again, [rows[index] for index in lacking])
         translations = self._new_sentences(windows, rows)
+        if tell is not None:
+            for part, ids in enumerate(translations[0], windows[0].new):
+                tell(part, ids)
         for window, words in zip(windows, translations, strict=True):
             if len(words) != window.stop - window.new:
                 raise RuntimeError(f"{window.stop - window.new} sentences have {len(words)} translations.")
@@ -223,22 +135,42 @@ class _Translator:
             for window, words, row in zip(windows, translations, scores, strict=True)
         ]
 
-    def _generate(self, state: list[_Document], windows: list[_Window], constrained: bool = False) -> list[list[int]]:
+    def _generate(
+        self,
+        state: list[Document],
+        windows: list[Window],
+        constrained: bool = False,
+        tell: "_Teller | None" = None,
+    ) -> list[list[int]]:
         prefixes = [self.processor.build_source(state[w.document].translations[w.start : w.new]) for w in windows]
         arguments = dict(self.generate_arguments)
-        if constrained:
-            required = [state[w.document].required[w.start : w.stop] for w in windows]
+        required = [state[w.document].required[w.start : w.stop] for w in windows]
+        observers: list[LogitsProcessor] = []
+        if constrained and any(words for window in required for words in window):
             limits = [
                 [self.capacity.limit(len(words)) for words in state[w.document].parts[w.start : w.stop]]
                 for w in windows
             ]
+            observers.append(RequiredWordsLogitsProcessor(self.processor, required, limits))
+            arguments["parallel_sentences"] = False
+        if tell is not None and not arguments.get("parallel_sentences"):
+            [window] = windows
+            ids = self.processor.bos_token_id, self.processor.eos_token_id
+            observers.append(
+                SentenceStreamer(
+                    lambda number, words: tell(window.start + number, words),
+                    window.stop - window.start,
+                    *ids,
+                    start=window.new - window.start,
+                )
+            )
+        if observers:
             given = arguments.pop("logits_processor", None) or []
-            constraint = RequiredWordsLogitsProcessor(self.processor, required, limits)
-            arguments |= {"parallel_sentences": False, "logits_processor": LogitsProcessorList([*given, constraint])}
+            arguments["logits_processor"] = LogitsProcessorList([*given, *observers])
         prompt = _prompt(prefixes, self.processor, self.model.device)
         return self.model.generate(**self._inputs(windows), **prompt, **arguments).tolist()
 
-    def _inputs(self, windows: list[_Window]) -> BatchFeature:
+    def _inputs(self, windows: list[Window]) -> BatchFeature:
         rows = [window.source for window in windows]
         padded = self.processor.pad({"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]})
         return BatchFeature(padded).to(self.model.device)
@@ -246,11 +178,11 @@ class _Translator:
     def _padded(self, rows: list[list[int]]) -> Tensor:
         return self.processor.pad({"decoder_input_ids": rows})["decoder_input_ids"].to(self.model.device)
 
-    def _new_sentences(self, windows: list[_Window], rows: list[list[int]]) -> list[list[list[int]]]:
+    def _new_sentences(self, windows: list[Window], rows: list[list[int]]) -> list[list[list[int]]]:
         sentences = self.processor.split_sentences(rows)
         return [words[window.new - window.start :] for words, window in zip(sentences, windows, strict=True)]
 
-    def _missing(self, state: list[_Document], windows: list[_Window], rows: list[list[int]]) -> list[list[list[str]]]:
+    def _missing(self, state: list[Document], windows: list[Window], rows: list[list[int]]) -> list[list[list[str]]]:
         """Of every new sentence of every window what its translation must contain and does not."""
         return [
             [
@@ -264,7 +196,7 @@ class _Translator:
             for window, sentences in zip(windows, self._new_sentences(windows, rows), strict=True)
         ]
 
-    def _warn(self, state: list[_Document], windows: list[_Window], rows: list[list[int]]) -> None:
+    def _warn(self, state: list[Document], windows: list[Window], rows: list[list[int]]) -> None:
         for window, lacking in zip(windows, self._missing(state, windows, rows), strict=True):
             document = state[window.document]
             for part, absent in enumerate(lacking, window.new):
@@ -273,6 +205,34 @@ class _Translator:
                     logger.warning(
                         f"Document {document.number}, sentence {sentence}: its translation lacks {', '.join(absent)}."
                     )
+
+
+class _Teller:
+    """Tells of the sentences of a document when the last of their parts is there, each once."""
+
+    def __init__(
+        self,
+        state: list[Document],
+        window: Window,
+        processor: GTransformerProcessor,
+        on_sentence: Callable[[int, int, str], None],
+    ):
+        self.document, self.number = state[window.document], window.document
+        self.processor = processor
+        self.on_sentence = on_sentence
+        self.parts = list(self.document.translations)
+
+    def __call__(self, part: int, words: list[int]) -> None:
+        """Part `part` of the document has these word ids."""
+        if part < len(self.parts):
+            return  # told already
+        self.parts.append(words)
+        glue = self.document.glue
+        if glue[part + 1 : part + 2] in ([], [None]):
+            first = max(index for index in range(part + 1) if glue[index] is None)
+            texts = self.processor.decode_sentences(self.parts[first:])
+            sentence = "".join((between or "") + text for between, text in zip(glue[first:], texts, strict=False))
+            self.on_sentence(self.number, glue[: part + 1].count(None) - 1, sentence)
 
 
 def _prompt(prefixes: list[list[int]], processor: GTransformerProcessor, device) -> dict[str, Tensor]:
@@ -307,7 +267,7 @@ def _scores(
     ]
 
 
-def _put_together(document: _Document, processor: GTransformerProcessor, confidence: bool) -> TranslatedDocument:
+def _put_together(document: Document, processor: GTransformerProcessor, confidence: bool) -> TranslatedDocument:
     """The text of the sentences, of which some were translated in parts."""
     sentences: list[str] = []
     scores: list[tuple[float, int]] = []

@@ -1,6 +1,8 @@
 """`pipeline("document-translation")`: a document in, the same sentences out, translated with each other as context."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from queue import Queue
+from threading import Event, Thread
 from typing import Any
 
 from transformers import Pipeline
@@ -77,6 +79,50 @@ class DocumentTranslationPipeline(Pipeline):
         if isinstance(documents, list) and all(isinstance(sentence, str) for sentence in documents):
             return super().__call__([documents], **kwargs)[0]
         return super().__call__(documents, **kwargs)
+
+    def stream(self, document: str | bytes | list[str], **kwargs: Any) -> Generator[dict[str, str], None, dict]:
+        """
+        The sentences of a document, in order, each as soon as it is certain: `source_text` and `translation_text`.
+        Greedy search and sampling give a sentence when it ends, beams when all of them agree on it, and
+        `parallel_sentences` a segment at a time. The generator returns what a call gives.
+
+        ```python
+        >>> for sentence in translate.stream("The cat sleeps.\\nIt is old."):  # doctest: +SKIP
+        ...     print(sentence["translation_text"])
+        ```"""
+        preprocess_kwargs, forward_kwargs, _ = self._sanitize_parameters(**kwargs)
+        inputs = self.preprocess(document, **{**self._preprocess_params, **preprocess_kwargs})
+        events: Queue[tuple[str, Any]] = Queue()
+        abandoned = Event()
+
+        def on_sentence(_: int, number: int, text: str) -> None:
+            if abandoned.is_set():
+                raise GeneratorExit
+            events.put(("sentence", text))
+
+        def work() -> None:
+            try:
+                arguments = {**self._forward_params, **forward_kwargs, "on_sentence": on_sentence}
+                events.put(("result", self.postprocess(self.forward(inputs, **arguments))))
+            except BaseException as error:
+                events.put(("error", error))
+
+        Thread(target=work, daemon=True).start()
+        sentences = iter(inputs["sentences"])
+        try:
+            while True:
+                kind, event = events.get()
+                if kind == "error":
+                    raise event
+                for source in sentences:
+                    blank = not source.strip()
+                    yield {"source_text": source, "translation_text": "" if blank else event}
+                    if kind == "sentence" and not blank:
+                        break
+                if kind == "result":
+                    return event
+        finally:
+            abandoned.set()
 
     def preprocess(
         self, document: str | bytes | list[str], format: str = "text", splitter: Splitter | str | None = None

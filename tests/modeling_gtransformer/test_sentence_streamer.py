@@ -1,0 +1,114 @@
+"""Sentences are told of early, in order, once, and as they are in the end."""
+
+import pytest
+import torch
+from transformers import pipeline
+
+from modeling_gtransformer import SentenceStreamer
+from modeling_gtransformer.document_translation import translate_documents
+
+
+DOCUMENT = ["the cat sleeps", "it is old", "the cat", "it sleeps", "the old cat is it"]
+SEARCHES = [{}, {"num_beams": 4}, {"do_sample": True}, {"num_beams": 3, "do_sample": True}]
+
+
+@pytest.fixture
+def model(processor, tiny_model):
+    model = tiny_model(vocab_size=len(processor.tokenizer))
+    processor.configure(model)
+    return model
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_what_is_told_is_what_comes_out(model, processor, search, early_stopping):
+    told = []
+    inputs = processor(DOCUMENT, return_tensors="pt")
+    ids = processor.bos_token_id, processor.eos_token_id
+    streamer = SentenceStreamer(lambda *sentence: told.append(sentence), len(DOCUMENT), *ids)
+    arguments = search | ({"early_stopping": early_stopping} if "num_beams" in search else {})
+    output = model.generate(**inputs, logits_processor=[streamer], **arguments)
+    [sentences] = processor.split_sentences(output)
+    assert told == list(enumerate(sentences))[: len(told)]
+    if "num_beams" not in search:
+        assert len(told) == len(DOCUMENT)
+
+
+def test_beams_agree_before_the_end(model, processor):
+    """Where every step leaves less in doubt than the one before, beams differ in their last words only."""
+    eos = processor.eos_token_id
+    lengths = []
+
+    def surer(input_ids, scores):
+        words = input_ids.shape[1] - 1 - (input_ids == processor.bos_token_id).int().argmax(dim=1)
+        best = torch.where(words % 4 < 2, 9, eos)
+        certain = torch.full_like(scores, -1e3 * 0.7 ** input_ids.shape[1])
+        lengths.append(input_ids.shape[1])
+        return certain.scatter(1, best[:, None], 0.0)
+
+    told = []
+    streamer = SentenceStreamer(lambda *event: told.append((lengths[-1], *event)), len(DOCUMENT), 0, eos)
+    output = model.generate(
+        **processor(DOCUMENT, return_tensors="pt"), logits_processor=[surer, streamer], num_beams=3
+    )
+    assert [number for _, number, _ in told][:4] == [0, 1, 2, 3]
+    assert told[0][0] < output.shape[1] / 2 and told[1][0] < told[2][0] < told[3][0]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"num_beams": 3}, {"parallel_sentences": True}, {"carried_sentences": 1}])
+def test_documents_in_windows(model, processor, arguments):
+    documents = [DOCUMENT * 3, ["it is"]]
+    arguments = arguments | {"segment_tokens": 20, "max_length_b": 3}
+    told = []
+    translated = translate_documents(
+        model, processor, documents, on_sentence=lambda *event: told.append(event), **arguments
+    )
+    assert translated == translate_documents(model, processor, documents, **arguments)
+    assert told == [(i, j, text) for i, doc in enumerate(translated) for j, text in enumerate(doc.sentences)]
+
+
+def test_sentences_in_parts_come_whole(model, processor):
+    model.config.max_position_embeddings = 40
+    told = []
+    long = ", ".join(["the cat"] * 12)
+    translated = translate_documents(
+        model, processor, [["it is", long, "old"]], on_sentence=lambda *event: told.append(event), max_length_b=2
+    )
+    assert [text for _, _, text in told] == translated[0].sentences and len(told) == 3
+
+
+@pytest.fixture
+def translate(model, processor, tmp_path):
+    model.save_pretrained(tmp_path)
+    processor.save_pretrained(tmp_path)
+    return pipeline("document-translation", model=str(tmp_path))
+
+
+def test_the_pipeline_as_an_iterator(translate):
+    document = ["", *DOCUMENT[:2], " ", DOCUMENT[2], ""]
+    expected = translate(document, confidence=True)
+
+    def listen():
+        result = yield from translate.stream(document, confidence=True)
+        assert result == expected
+
+    events = list(listen())
+    assert events == [
+        {name: pair[name] for name in ("source_text", "translation_text")} for pair in expected["sentences"]
+    ]
+    text = "# the *cat*\n\nit is old\n"
+    events = list(translate.stream(text, format="markdown", splitter="line"))
+    assert [event["source_text"] for event in events] == ["the cat", "it is old"]
+
+
+def test_terms_in_a_stream(translate):
+    for event in translate.stream(["the cat", "it is"], glossary={"cat": "katze"}):
+        assert ("katze" in event["translation_text"]) or "cat" not in event["source_text"]
+
+
+def test_errors_and_an_early_end(translate):
+    with pytest.raises(ValueError, match="parallel_sentences"):
+        list(translate.stream(DOCUMENT, do_sample=True, parallel_sentences=True))
+    stream = translate.stream(DOCUMENT)
+    next(stream)
+    stream.close()
