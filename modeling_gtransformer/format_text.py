@@ -33,13 +33,18 @@ def read_wrapped(text: str) -> TextFile:
             file.add(indentation + words[:bullet])
             words = words[bullet:]
         if joined[number + 1]:
-            file.add_line(words, tail + lines[number + 1][0])
+            file.add_line(words, tail + lines[number + 1][0], _without_justification)
             continue
         if words:
-            file.add_line(words, "")
+            file.add_line(words, "", _without_justification)
         file.end_block()
         file.add(tail)
     return file
+
+
+def _without_justification(line: str) -> str:
+    """Spaces that were doubled to fill the line, single again."""
+    return re.sub(r"(?<=\S)  (?=\S)", " ", line)
 
 
 def _continuations(lines: list[tuple[str, ...]]) -> list[bool]:

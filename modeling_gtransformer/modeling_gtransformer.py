@@ -26,6 +26,7 @@ from .document_loss import document_loss, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
 from .group_attention import GTransformerAttention, group_mask
 from .group_tags import group_tags as compute_group_tags
+from .hub import PublishMixin
 from .layers_gtransformer import (
     POSITION_EMBEDDINGS,
     GTransformerDecoderLayer,
@@ -43,13 +44,17 @@ class GTransformerEncoderOutput(BaseModelOutput):
     group_tags: torch.LongTensor | None = None
 
 
-class GTransformerPreTrainedModel(PreTrainedModel):
+class GTransformerPreTrainedModel(PublishMixin, PreTrainedModel):
     config: GTransformerConfig
+    auto_class = "AutoModel"
     base_model_prefix = "model"
     supports_gradient_checkpointing = True
     _no_split_modules = ["GTransformerEncoderLayer", "GTransformerDecoderLayer"]
     _supports_sdpa = True
     _can_compile_fullgraph = True
+
+    def _loaded_from(self) -> str:
+        return self.name_or_path
 
     def _init_weights(self, module: nn.Module):
         """mBART's normal initialisation, or with `init_std=None` the Xavier one of the paper's base models."""
@@ -461,6 +466,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
     the group attention, and only the global attention and the gates are fresh.
     """
 
+    auto_class = "AutoModelForSeq2SeqLM"
     _keys_to_ignore_on_load_missing = ["final_logits_bias"]
     _tied_weights_keys = {"lm_head.weight": "model.shared.weight"}
 

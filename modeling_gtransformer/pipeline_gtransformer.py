@@ -1,5 +1,6 @@
 """`pipeline("document-translation")`: a document in, the same sentences out, translated with each other as context."""
 
+import os
 from collections.abc import Generator, Mapping
 from queue import Queue
 from threading import Event, Thread
@@ -9,6 +10,7 @@ from transformers import Pipeline
 
 from .document_translation import translate_documents
 from .file_formats import FILE_FORMATS, SplitFile
+from .hub import with_code
 from .plain_text import Splitter, sentencex_splitter
 from .terminology import Terminology
 
@@ -51,6 +53,12 @@ class DocumentTranslationPipeline(Pipeline):
     _load_tokenizer = False
     _load_feature_extractor = False
     _load_image_processor = False
+
+    def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
+        """Save model and processor with their code, as they are uploaded by `push_to_hub`."""
+        for part in (self.model, self.processor):
+            with with_code(part):
+                part.save_pretrained(save_directory, **kwargs)
 
     def _sanitize_parameters(
         self,

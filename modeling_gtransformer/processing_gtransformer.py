@@ -11,8 +11,10 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import BatchFeature, PreTrainedTokenizerBase, ProcessorMixin
 
+from .hub import PublishMixin
 
-class GTransformerProcessor(ProcessorMixin):
+
+class GTransformerProcessor(PublishMixin, ProcessorMixin):
     r"""
     Turns documents (lists of sentences) into model inputs around any Transformers tokenizer, and generated ids back
     into one string per source sentence.
@@ -39,6 +41,8 @@ class GTransformerProcessor(ProcessorMixin):
     [['Die Katze schläft.', 'Sie ist alt.']]
     ```"""
 
+    auto_class = "AutoProcessor"
+
     def __init__(
         self,
         tokenizer: PreTrainedTokenizerBase,
@@ -57,6 +61,9 @@ class GTransformerProcessor(ProcessorMixin):
         for language in (self.src_lang, self.tgt_lang):
             if language is not None:
                 self._language_token_id(language)
+
+    def _loaded_from(self) -> str:
+        return self.tokenizer.name_or_path
 
     @property
     def bos_token_id(self) -> int:

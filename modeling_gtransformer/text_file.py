@@ -34,8 +34,12 @@ class TextFile:
                 self.add_line(line, tail, unescape)
 
     def add_line(self, raw: str, tail: str, unescape: Callable[[str], str] = str) -> None:
-        """A line to translate, and what stands between it and the next one of its paragraph."""
-        self._add_run(Run(unescape(raw) + (" " if tail else "")), raw, tail)
+        """A line to translate, and what stands between it and the next one of its paragraph. A hyphen at its end that
+        nobody types (U+2010, U+00AD) parts a word."""
+        text = unescape(raw)
+        if tail:
+            text = text[:-1] if text.endswith(("\u2010", "\u00ad")) else f"{text} "
+        self._add_run(Run(text), raw, tail)
 
     def add_to_line_end(self, markup: str) -> None:
         """What stands at the beginning of the next line of the paragraph, where the last text ends with its line."""

@@ -1,0 +1,138 @@
+"""Published, found, and used without this package."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import threading
+import venv
+from pathlib import Path
+
+import pytest
+from hub_stand_in import HubStandIn
+from transformers import AutoConfig, AutoProcessor, pipeline
+
+import modeling_gtransformer
+from modeling_gtransformer import GTransformerForConditionalGeneration
+
+
+@pytest.fixture
+def checkpoint(processor, tiny_model, tmp_path):
+    model = tiny_model(vocab_size=len(processor.tokenizer))
+    processor.configure(model)
+    model.save_pretrained(tmp_path / "model")
+    processor.save_pretrained(tmp_path / "model")
+    (tmp_path / "model" / "README.md").write_text("---\nlicense: mit\n---\n# The card\n")
+    return str(tmp_path / "model")
+
+
+@pytest.fixture
+def hub():
+    server = HubStandIn()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+
+
+@pytest.fixture
+def run(hub, tmp_path):
+    """Runs Python code that talks to the stand-in, in a process of its own."""
+
+    def run(code, python=sys.executable, **environment):
+        # No uploads by chunks: the stand-in takes whole files.
+        own = {"HF_ENDPOINT": hub.address, "HF_TOKEN": "hf_token", "HF_HOME": str(tmp_path / "home")}
+        own |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "PYTHONPATH": ""}
+        process = subprocess.run(
+            [python, "-c", code],
+            env=os.environ | own | environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert process.returncode == 0, process.stderr
+        return process.stdout
+
+    return run
+
+
+@pytest.fixture
+def run_without_package(run, tmp_path):
+    """The same in a fresh environment that has all of this one but what is installed from a working copy."""
+    venv.create(tmp_path / "clean", with_pip=False)
+    python = tmp_path / "clean" / "bin" / "python"
+    # The path files of a folder, by which working copies are found, count only in the environment's own folder.
+    packages = sysconfig.get_path("purelib")
+
+    def run_without_package(code, **environment):
+        return run(code, str(python), PYTHONPATH=packages, **environment)
+
+    assert "no package" in run_without_package(
+        "import importlib.util as u; print('no package' if u.find_spec('modeling_gtransformer') is None else '')"
+    )
+    return run_without_package
+
+
+PUBLISH = """
+from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+model = GTransformerForConditionalGeneration.from_pretrained({folder!r})
+before = dict(vars(model.config))
+model.push_to_hub("someone/model", commit_message="A model", tags=["mine"])
+GTransformerProcessor.from_pretrained({folder!r}).push_to_hub("someone/model")
+assert vars(model.config) == before
+model.save_pretrained("plain")
+"""
+USE = """
+from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoProcessor, pipeline
+import json
+own = {"trust_remote_code": True}
+model = AutoModelForSeq2SeqLM.from_pretrained("someone/model", **own)
+processor = AutoProcessor.from_pretrained("someone/model", **own)
+outputs = model.generate(**processor(["the cat", "it is"], return_tensors="pt"))
+[[*sentences]] = processor.batch_decode_sentences(outputs)
+assert type(AutoModel.from_pretrained("someone/model", **own)).__name__ == "GTransformerModel"
+translate = pipeline(model="someone/model", **own)
+translated = translate("# the *cat*\\n\\n- it is\\n", format="markdown", splitter="line")
+"""
+
+
+def test_round_trip(checkpoint, hub, run, run_without_package, tmp_path):
+    run(PUBLISH.format(folder=checkpoint), PYTHONPATH=str(Path(modeling_gtransformer.__file__).parents[1]))
+    repository = hub.repositories["someone/model"]
+    assert [commit["title"] for commit in repository.commits] == ["A model", "Upload processor"]
+    files = set(repository.files)
+    assert {"model.safetensors", "config.json", "generation_config.json", "processor_config.json"} <= files
+    assert {"tokenizer.json", "modeling_gtransformer.py", "pipeline_gtransformer.py", "format_html.py"} <= files
+    assert repository.files["README.md"].decode().endswith("# The card\n")
+    # A checkpoint that stays at home has no code.
+    assert not list((tmp_path / "plain").glob("*.py"))
+    assert "auto_map" not in json.loads((tmp_path / "plain" / "config.json").read_text())
+
+    translate = pipeline("document-translation", model=checkpoint)
+    expected = [pair["translation_text"] for pair in translate(["the cat", "it is"])["sentences"]]
+    for offline in ("0", "1"):
+        out = run_without_package(USE + "print(json.dumps([sentences, translated]))", HF_HUB_OFFLINE=offline)
+        sentences, translated = json.loads(out.splitlines()[-1])
+        assert sentences == expected == [pair["translation_text"] for pair in translated["sentences"]]
+        assert translated["translation_text"].startswith("# ")
+
+    # What was loaded from the Hub can be published again, as a whole.
+    run_without_package(USE + "translate.push_to_hub('someone/again')")
+    again = hub.repositories["someone/again"]
+    assert set(again.files) == files and len(again.commits) == 1
+    assert (
+        json.loads(again.files["config.json"])["auto_map"] == json.loads(repository.files["config.json"])["auto_map"]
+    )
+
+
+def test_a_folder_with_code(checkpoint, run_without_package, tmp_path):
+    pipeline("document-translation", model=checkpoint).save_pretrained(tmp_path / "with_code")
+    config = json.loads((tmp_path / "with_code" / "config.json").read_text())
+    assert set(config["auto_map"]) == {"AutoConfig", "AutoModel", "AutoModelForSeq2SeqLM"}
+    out = run_without_package(USE.replace("someone/model", str(tmp_path / "with_code")) + "print(len(sentences))")
+    assert out.splitlines()[-1] == "2"
+    # With the package its own classes are used, without trust in what lies in the folder.
+    model = GTransformerForConditionalGeneration.from_pretrained(tmp_path / "with_code")
+    assert type(AutoConfig.from_pretrained(tmp_path / "with_code", trust_remote_code=False)) is type(model.config)
+    assert AutoProcessor.from_pretrained(tmp_path / "with_code", trust_remote_code=False) is not None
