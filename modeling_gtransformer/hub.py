@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +12,37 @@ from huggingface_hub import CommitInfo
 TAGS = ["gtransformer", "document-translation", "translation"]
 
 
+# What a card consists of, beside a checkpoint.
+CARD_FILES = ("README.md", "training.svg", ".eval_results")
+
+
 @contextmanager
-def with_code(saved: Any) -> Iterator[None]:
+def with_code(*parts: Any) -> Iterator[None]:
     """
-    While it lasts, `save_pretrained` of this model or processor writes, beside its files, the code of its class, of
-    the pipeline and of all that they need, and says in the configuration where to find them.
+    While it lasts, `save_pretrained` of these models and processors writes, beside their files, the code of their
+    classes, of the pipeline and of all that they need, and says in the configuration where to find them.
     """
-    config = getattr(saved, "config", None)
-    classes = {type(saved): saved.auto_class}
-    if config is not None:
-        classes[type(config)] = "AutoConfig"
-        fields = dict(vars(config))
-        config.auto_map = {"AutoModel": "modeling_gtransformer.GTransformerModel"}
-        pipeline = {"impl": _pipeline_source(), "pt": ["AutoModelForSeq2SeqLM"], "type": "text"}
-        config.custom_pipelines = {"document-translation": pipeline}
-    before = {cls: cls._auto_class for cls in classes}
-    for cls, auto_class in classes.items():
-        cls._auto_class = auto_class
-    try:
+    with ExitStack() as restore:
+        for part in parts:
+            _register(type(part), part.auto_class, restore)
+            config = getattr(part, "config", None)
+            if config is not None:
+                _register(type(config), "AutoConfig", restore)
+                restore.callback(_set_fields, config, dict(vars(config)))
+                config.auto_map = {"AutoModel": "modeling_gtransformer.GTransformerModel"}
+                pipeline = {"impl": _pipeline_source(), "pt": ["AutoModelForSeq2SeqLM"], "type": "text"}
+                config.custom_pipelines = {"document-translation": pipeline}
         yield
-    finally:
-        for cls, auto_class in before.items():
-            cls._auto_class = auto_class
-        if config is not None:
-            vars(config).clear()
-            vars(config).update(fields)
+
+
+def _register(cls: type, auto_class: str, restore: ExitStack) -> None:
+    restore.callback(setattr, cls, "_auto_class", cls._auto_class)  # type: ignore[attr-defined]
+    cls._auto_class = auto_class  # type: ignore[attr-defined]
+
+
+def _set_fields(config: Any, fields: dict[str, Any]) -> None:
+    vars(config).clear()
+    vars(config).update(fields)
 
 
 def _pipeline_source() -> str:
@@ -53,18 +59,25 @@ class PublishMixin:
 
     def push_to_hub(self, repo_id: str, *, tags: list[str] | str | None = None, **kwargs: Any) -> CommitInfo:
         """
-        Upload everything that loading needs, in one commit: the files of `save_pretrained`, the code, and the card
-        `README.md` of the folder from which this was loaded or, if there is none, a general one.
+        Upload everything that loading needs, in one commit: the files of `save_pretrained`, the code, and the card of
+        the folder from which this was loaded or, if there is none, a general one.
         """
         own = [tags] if isinstance(tags, str) else list(tags or [])
-        with with_code(self):
+        with with_code(*self._parts()):
             return super().push_to_hub(repo_id, tags=[*TAGS, *own], **kwargs)  # type: ignore[misc]
 
     def _upload_modified_files(self, working_dir: str, *args: Any, **kwargs: Any) -> CommitInfo:
-        card = Path(self._loaded_from(), "README.md")
-        if self._loaded_from() and card.is_file():
-            shutil.copyfile(card, Path(working_dir) / "README.md")
+        source = self._loaded_from()
+        for name in CARD_FILES if source else ():
+            if Path(source, name).is_dir():
+                shutil.copytree(Path(source, name), Path(working_dir, name), dirs_exist_ok=True)
+            elif Path(source, name).exists():
+                shutil.copyfile(Path(source, name), Path(working_dir, name))
         return super()._upload_modified_files(working_dir, *args, **kwargs)  # type: ignore[misc]
+
+    def _parts(self) -> list[Any]:
+        """What is saved."""
+        return [self]
 
     def _loaded_from(self) -> str:
         """The folder or repository that this was loaded from, if any."""

@@ -10,12 +10,12 @@ from transformers import Pipeline
 
 from .document_translation import translate_documents
 from .file_formats import FILE_FORMATS, SplitFile
-from .hub import with_code
+from .hub import PublishMixin, with_code
 from .plain_text import Splitter, sentencex_splitter
 from .terminology import Terminology
 
 
-class DocumentTranslationPipeline(Pipeline):
+class DocumentTranslationPipeline(PublishMixin, Pipeline):
     """
     Translates documents of any length, aligned sentence by sentence: a document of `segment_tokens` tokens or more is
     cut at sentence borders into segments that are translated separately.
@@ -56,9 +56,15 @@ class DocumentTranslationPipeline(Pipeline):
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
         """Save model and processor with their code, as they are uploaded by `push_to_hub`."""
-        for part in (self.model, self.processor):
-            with with_code(part):
+        with with_code(*self._parts()):
+            for part in self._parts():
                 part.save_pretrained(save_directory, **kwargs)
+
+    def _parts(self) -> list[Any]:
+        return [self.model, self.processor]
+
+    def _loaded_from(self) -> str:
+        return self.model.name_or_path
 
     def _sanitize_parameters(
         self,

@@ -10,7 +10,7 @@ Splitter = Callable[[str], Iterable[str]]
 LINE = re.compile(r"(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 # A bullet or a number in front of an item of a list.
 ITEM = re.compile(r"\s*(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
-ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+|[^\s@]+@[^\s@]+\.[^\s@]+", re.IGNORECASE)
+ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)[^\s<>]+|[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pytest
 import torch
+from experiment import experiment, tiny_config  # noqa: F401
+from hub_fixtures import hub, run, run_without_package  # noqa: F401
 from tiny import END_OF_DOCUMENT, PAD, TINY
 from transformers import MBartTokenizer
 

@@ -1,13 +1,9 @@
-"""A Hub in a few lines: repositories in memory, with the endpoints by which huggingface_hub uploads and downloads.
-
-python tests/hub_stand_in.py    # prints its address, and serves until it is stopped
-"""
+"""A Hub in a few lines: repositories in memory, with the endpoints by which huggingface_hub uploads and downloads."""
 
 import base64
 import hashlib
 import json
 import re
-import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -130,10 +126,3 @@ class _Handler(BaseHTTPRequestHandler):
         return self._missing("EntryNotFound")
 
     do_HEAD = do_GET
-
-
-if __name__ == "__main__":
-    hub = HubStandIn()
-    print(hub.address)
-    sys.stdout.flush()
-    hub.serve_forever()

@@ -1,7 +1,7 @@
 """Score translated documents: s-BLEU, d-BLEU, chrF, and the significance of the difference to a second system.
 
     python train/score_translations.py talks.translated.jsonl --reference talks.jsonl.xz --reference_column de \\
-        [--baseline other.translated.jsonl] [--json scores.json]
+        [--baseline other.translated.jsonl] [--json outputs/mbart25/scores/talks.json]
 
 Translations are what `translate.py` writes, or text with `<d>` lines; so are the references. With a baseline,
 documents are the unit of the tests: approximate randomization for the p-value, paired bootstrap for the interval.
@@ -18,6 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from train.corpus import read_documents
 from train.metrics import compare_systems, score_documents
+from train.provenance import provenance
+
+
+# Files whose names are written down with the scores.
+SOURCES = ("translations", "reference", "baseline")
 
 
 def main(argv: list[str]) -> dict[str, dict[str, Any]]:
@@ -38,7 +43,11 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
 
     print(table(scores))
     if args.json:
-        Path(args.json).write_text(json.dumps(scores, indent=2) + "\n", encoding="utf-8")
+        file = Path(args.json)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        sources = {name: Path(path).name for name, path in vars(args).items() if name in SOURCES and path}
+        content = {"scores": scores, **sources, **provenance(["train/score_translations.py", *argv])}
+        file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     return scores
 
 
@@ -63,7 +72,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--translation_column", default="translation", help="column of the translations")
     parser.add_argument("--baseline", help="translations of the same documents by a second system")
     parser.add_argument("--tokenize", default="13a", help="sacrebleu's tokenizer for BLEU, e.g. zh or ja-mecab")
-    parser.add_argument("--json", help="file to write the scores to")
+    parser.add_argument("--json", help="file for the scores; a card reads FOLDER/scores/NAME.json")
     return parser.parse_args(argv)
 
 

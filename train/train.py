@@ -98,6 +98,8 @@ def main(argv: list[str]) -> dict[str, float]:
     scores = trainer.evaluate()
     trainer.log_metrics("eval", scores)
     trainer.save_metrics("eval", scores)
+    if training_args.push_to_hub:
+        trainer.push_to_hub()
     return scores
 
 

@@ -11,6 +11,8 @@ from transformers import EarlyStoppingCallback, Seq2SeqTrainer, Seq2SeqTrainingA
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from hub_cards.model_card import write_model_card
+from modeling_gtransformer.hub import with_code
 from train.attention import attention_entropy, recorded_attention
 from train.collator import DocumentCollator, WordDropout
 from train.sampler import TokenBatchSampler
@@ -164,6 +166,17 @@ class GTransformerTrainer(Seq2SeqTrainer):
             bits, tokens = self.accelerator.reduce(total, "sum").tolist()
             output.metrics[f"{metric_key_prefix}_entropy_{kind}"] = bits / max(tokens, 1)
         return output
+
+    def push_to_hub(self, *args, **kwargs):
+        """Upload the checkpoint with its code and its card."""
+        with with_code(self.accelerator.unwrap_model(self.model), self.processing_class):
+            return super().push_to_hub(*args, **kwargs)
+
+    def create_model_card(self, license: str | None = None, dataset: str | None = None, **kwargs) -> None:
+        """Write the card of the trained checkpoint. `license` and `dataset` are the Hub's names of them."""
+        if self.is_world_process_zero():
+            self.save_state()
+            write_model_card(Path(self.args.output_dir), license, dataset, self.hub_model_id)
 
 
 class _KeepInStep(TrainerCallback):

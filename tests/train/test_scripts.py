@@ -50,7 +50,9 @@ def test_translations_are_aligned_and_keep_the_fields(model, tmp_path, capsys):
 
     options = ["--reference", str(source), "--reference_column", "de", "--json", str(scores)]
     score_translations([str(output), *options, "--baseline", str(output)])
-    result = json.loads(scores.read_text())
+    content = json.loads(scores.read_text())
+    assert content["translations"] == content["baseline"] == "out.jsonl" and "--json" in content["command"]
+    result = content["scores"]
     assert result["d-BLEU/document"]["units"] == 2 and result["s-BLEU"]["units"] == 5
     assert result["d-BLEU/segment"]["units"] == sum(len(row["segments"]) for row in rows)
     assert result["s-BLEU"]["p_value"] == 1 and "p = 1.0000" in capsys.readouterr().out

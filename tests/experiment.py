@@ -1,4 +1,4 @@
-"""A small corpus, a tokenizer trained on it, and a recipe for a tiny model: all that the training scripts need."""
+"""Fixtures of a training: a small corpus, a tokenizer trained on it, and a recipe for a tiny model."""
 
 import json
 import random

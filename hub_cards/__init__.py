@@ -1,0 +1,1 @@
+"""What goes to the Hub with a checkpoint: cards, and an app."""

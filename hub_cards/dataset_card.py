@@ -1,0 +1,109 @@
+"""A dataset of documents, with its card, ready for the Hub.
+
+    python hub_cards/dataset_card.py outputs/my-corpus --columns en de --train train.jsonl --validation dev.jsonl \\
+        [--test test.jsonl] [--license cc-by-4.0] [--repository user/my-corpus] [--push]
+
+Reads what `train/train.py` reads, checks it, and writes a file per split and `README.md` into the folder.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from huggingface_hub import DatasetCard, DatasetCardData, HfApi
+
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from train.corpus import Document, read_documents
+
+
+TEMPLATE = Path(__file__).parent / "templates" / "dataset.md"
+SPLITS = ("train", "validation", "test")
+
+
+def main(argv: list[str]) -> None:
+    args = parse_arguments(argv)
+    splits = {split: read_documents(getattr(args, split), args.columns) for split in SPLITS if getattr(args, split)}
+    args.folder.mkdir(parents=True, exist_ok=True)
+    for split, documents in splits.items():
+        lines = [
+            json.dumps({name: document[name] for name in args.columns}, ensure_ascii=False) for document in documents
+        ]
+        (args.folder / f"{split}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    repository = args.repository or f"your-name/{args.folder.resolve().name}"
+    dataset_card(splits, args.columns, repository, args.license).save(args.folder / "README.md")
+    if args.push:
+        api = HfApi()
+        api.create_repo(repository, repo_type="dataset", exist_ok=True)
+        names = ["README.md", *(f"{split}.jsonl" for split in splits)]
+        print(
+            api.upload_folder(repo_id=repository, repo_type="dataset", folder_path=args.folder, allow_patterns=names)
+        )
+
+
+def dataset_card(
+    splits: dict[str, list[Document]], columns: list[str], repository: str, license: str | None = None
+) -> DatasetCard:
+    """
+    Args:
+        columns: of the source and the target sentences; their names are taken for the languages.
+        license: SPDX identifier.
+    """
+    data = DatasetCardData(
+        language=[column for column in columns if len(column) in (2, 3)],
+        license=license,
+        task_categories=["translation"],
+        pretty_name=repository.rpartition("/")[2],
+        tags=["document-translation"],
+        configs=[
+            {
+                "config_name": "default",
+                "data_files": [{"split": split, "path": f"{split}.jsonl"} for split in splits],
+            }
+        ],
+    )
+    return DatasetCard.from_template(
+        data,
+        template_path=str(TEMPLATE),
+        name=repository.rpartition("/")[2],
+        address=repository,
+        columns=columns,
+        source=columns[0],
+        target=columns[1],
+        splits=[_counts(name, documents, columns) for name, documents in splits.items()],
+    )
+
+
+def _counts(name: str, documents: list[Document], columns: list[str]) -> dict[str, Any]:
+    lengths = [len(document[columns[0]]) for document in documents]
+    words = [sum(len(text.split()) for document in documents for text in document[column]) for column in columns]
+    return {
+        "name": name,
+        "documents": len(documents),
+        "sentences": sum(lengths),
+        "words": words,
+        "lengths": [f"{value:.0f}" for value in np.percentile(lengths, [5, 50, 95])],
+    }
+
+
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="to write")
+    parser.add_argument("--columns", nargs=2, required=True, help="of the source and target sentences, e.g. en de")
+    for split in SPLITS:
+        parser.add_argument(f"--{split}", nargs="+", required=split == "train", help="files of this split")
+    parser.add_argument("--license", help="e.g. cc-by-4.0")
+    parser.add_argument("--repository", help="where it will be, e.g. user/name")
+    parser.add_argument("--push", action="store_true", help="upload it")
+    args = parser.parse_args(argv)
+    if args.push and not args.repository:
+        parser.error("--push needs --repository")
+    return args
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

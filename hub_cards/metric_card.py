@@ -1,0 +1,59 @@
+"""The metric as a repository of the `evaluate` library, with its card.
+
+    python hub_cards/metric_card.py outputs/document_bleu [--repository user/document_bleu] [--push]
+
+`evaluate.load` takes the folder as well as, after the upload, the name of the repository.
+"""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from huggingface_hub import HfApi, RepoCard, SpaceCardData
+
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from train import metrics
+
+
+TEMPLATE = Path(__file__).parent / "templates" / "metric.md"
+APP = """import evaluate
+from evaluate.utils import launch_gradio_widget
+
+launch_gradio_widget(evaluate.load("{address}"))
+"""
+
+
+def main(argv: list[str]) -> None:
+    args = parse_arguments(argv)
+    name = args.folder.resolve().name
+    address = args.repository or str(args.folder)
+    args.folder.mkdir(parents=True, exist_ok=True)
+    # evaluate looks for a file of the name of its folder.
+    shutil.copyfile(metrics.__file__, args.folder / f"{name}.py")
+    (args.folder / "app.py").write_text(APP.format(address=address), encoding="utf-8")
+    (args.folder / "requirements.txt").write_text("evaluate\ndatasets\nnumpy\nsacrebleu>=2.4\n", encoding="utf-8")
+    data = SpaceCardData(title=name, sdk="gradio", app_file="app.py", tags=["evaluate", "metric"])
+    card = RepoCard.from_template(data, template_path=str(TEMPLATE), name=name, address=address)
+    card.save(args.folder / "README.md")
+    if args.push:
+        api = HfApi()
+        api.create_repo(args.repository, repo_type="space", space_sdk="gradio", exist_ok=True)
+        print(api.upload_folder(repo_id=args.repository, repo_type="space", folder_path=args.folder))
+
+
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="to write; its name is the metric's")
+    parser.add_argument("--repository", help="where it will be, e.g. user/name")
+    parser.add_argument("--push", action="store_true", help="upload it")
+    args = parser.parse_args(argv)
+    if args.push and not args.repository:
+        parser.error("--push needs --repository")
+    return args
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

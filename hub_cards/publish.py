@@ -1,0 +1,39 @@
+"""A trained checkpoint to the Hub, in one commit: weights, processor, code and card.
+
+    python hub_cards/publish.py outputs/mbart25 user/name [--license mit] [--dataset user/corpus] [--private]
+
+Whoever finds it needs no more than Transformers: `pipeline(model="user/name", trust_remote_code=True)`.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from transformers import pipeline
+
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import modeling_gtransformer  # noqa: F401 (registers the pipeline)
+from hub_cards.model_card import write_model_card
+
+
+def main(argv: list[str]) -> None:
+    args = parse_arguments(argv)
+    write_model_card(args.folder, args.license, args.dataset, args.repository)
+    translate = pipeline("document-translation", model=str(args.folder))
+    print(translate.push_to_hub(args.repository, commit_message="Upload checkpoint", private=args.private or None))
+
+
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="of a trained checkpoint")
+    parser.add_argument("repository", help="e.g. user/name; it is made if it does not exist")
+    parser.add_argument("--license", help="of the weights, e.g. mit")
+    parser.add_argument("--dataset", help="on the Hub, that it was scored on")
+    parser.add_argument("--private", action="store_true")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
