@@ -1,6 +1,8 @@
 """G-Transformer (Bao et al., ACL 2021): an encoder-decoder Transformer whose attention knows the sentence borders."""
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -37,6 +39,9 @@ from .layers_gtransformer import (
 from .sentence_attention import SentencePlan, plan_sentences
 
 
+CONFIG_FIELDS = frozenset(GTransformerConfig.__dataclass_fields__)
+
+
 @dataclass
 class GTransformerEncoderOutput(BaseModelOutput):
     """Encoder states together with the group tags `(B, S)` of their tokens, which cross-attention needs."""
@@ -52,6 +57,22 @@ class GTransformerPreTrainedModel(PublishMixin, PreTrainedModel):
     _no_split_modules = ["GTransformerEncoderLayer", "GTransformerDecoderLayer"]
     _supports_sdpa = True
     _can_compile_fullgraph = True
+
+    @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path, *args, config=None, **kwargs):
+        """As of Transformers. The folder of an adapter says by a configuration of its own which layers have global
+        attention: its base model, which is loaded with it, need not have any."""
+        adapter = dict(kwargs.pop("adapter_kwargs", None) or {})
+        folder = Path(adapter.get("_adapter_model_path") or pretrained_model_name_or_path or "")
+        adapter_config = folder / "adapter_config.json"
+        if adapter_config.is_file() and (folder / "config.json").is_file() and not any(folder.glob("model*")):
+            adapter["_adapter_model_path"] = str(folder)
+            pretrained_model_name_or_path = json.loads(adapter_config.read_text())["base_model_name_or_path"]
+            given = {} if config is not None else {key: kwargs.pop(key) for key in [*kwargs] if key in CONFIG_FIELDS}
+            config = cls.config_class.from_pretrained(folder, **given)
+        if adapter:
+            kwargs["adapter_kwargs"] = adapter
+        return super().from_pretrained(pretrained_model_name_or_path, *args, config=config, **kwargs)
 
     def _loaded_from(self) -> str:
         return self.name_or_path

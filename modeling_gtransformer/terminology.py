@@ -97,12 +97,12 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
             if not tokens:
                 continue
             begun = [_begun(words, term) for term in tokens]
-            left = sum(map(len, tokens)) - max(begun)
             following = {term[done]: self.bonus * (2 if done else 1) for term, done in zip(tokens, begun, strict=True)}
             index = torch.tensor(list(following), device=scores.device)
             bonuses = torch.tensor(list(following.values()), device=scores.device, dtype=scores.dtype)
             preferred = scores[row, index] + bonuses
-            full = len(words) + left >= self.word_limits[document][sentence]
+            # What is begun may still not be finished.
+            full = len(words) + sum(map(len, tokens)) >= self.word_limits[document][sentence]
             if preferred.isfinite().any() and (full or scores[row].argmax() == self.processor.eos_token_id):
                 scores[row] = -torch.inf
             scores[row, index] = preferred

@@ -33,11 +33,22 @@ class ModelArguments:
     source_language: str | None = field(default=None, metadata={"help": "Language code of the tokenizer, e.g. en_XX."})
     target_language: str | None = field(default=None, metadata={"help": "Language code of the tokenizer, e.g. de_DE."})
 
+    lora: dict | str | None = field(
+        default=None,
+        metadata={"help": "Train an adapter only: values of peft's LoraConfig; JSON on the command line."},
+    )
+
     @property
     def config_values(self) -> dict:
         return json.loads(self.config) if isinstance(self.config, str) else self.config or {}
 
+    @property
+    def lora_values(self) -> dict | None:
+        return json.loads(self.lora) if isinstance(self.lora, str) else self.lora
+
     def __post_init__(self):
+        if self.lora and not self.model_name_or_path:
+            raise ValueError("lora needs model_name_or_path: an adapter belongs to a pretrained model.")
         if not (self.model_name_or_path or self.tokenizer_name_or_path):
             raise ValueError("Give model_name_or_path, or config and tokenizer_name_or_path for a fresh model.")
 

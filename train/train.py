@@ -175,6 +175,12 @@ def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTrans
         config = GTransformerConfig(vocab_size=len(processor.tokenizer), **args.config_values)
         model = GTransformerForConditionalGeneration(config)
     processor.configure(model)
+    if args.lora_values:
+        from peft import LoraConfig
+
+        model.add_adapter(LoraConfig(**args.lora_values))
+        trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+        logger.info(f"An adapter of {trained:,} parameters, for a model of {model.num_parameters() - trained:,}.")
     return model
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from torch.utils.data import DataLoader
 from transformers import EarlyStoppingCallback, Seq2SeqTrainer, Seq2SeqTrainingArguments, TrainerCallback
 from transformers.trainer import TRAINER_STATE_NAME
@@ -166,6 +167,30 @@ class GTransformerTrainer(Seq2SeqTrainer):
             bits, tokens = self.accelerator.reduce(total, "sum").tolist()
             output.metrics[f"{metric_key_prefix}_entropy_{kind}"] = bits / max(tokens, 1)
         return output
+
+    def _save(self, output_dir=None, state_dict=None):
+        super()._save(output_dir, state_dict)
+        # Beside an adapter Transformers saves no configuration, but it says where the global attention is.
+        self.accelerator.unwrap_model(self.model).config.save_pretrained(output_dir or self.args.output_dir)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint, model=None):
+        if not self._load_adapter(resume_from_checkpoint):
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
+
+    def _load_best_model(self):
+        if not self._load_adapter(self.state.best_model_checkpoint):
+            super()._load_best_model()
+
+    def _load_adapter(self, checkpoint: str) -> bool:
+        """Loads the adapter of a checkpoint, if it has one: `Trainer` only does so for a model in peft's wrapper."""
+        file = Path(checkpoint) / "adapter_model.safetensors"
+        if not file.exists():
+            return False
+        from peft import set_peft_model_state_dict
+
+        weights = {name.removeprefix("base_model.model."): weight for name, weight in load_file(file).items()}
+        set_peft_model_state_dict(self.accelerator.unwrap_model(self.model), weights)
+        return True
 
     def push_to_hub(self, *args, **kwargs):
         """Upload the checkpoint with its code and its card."""

@@ -105,5 +105,7 @@ def test_constraint_of_a_step(processor):
     assert step([bos, *words, term[0]], words[0])[term[1]] == 10
     for scores in (step([bos, *words], eos), step([bos, *words, words[0]], words[0])):
         assert scores.isfinite().nonzero().tolist() == [[term[0]]]
+    # What was begun and not finished leaves room to begin again.
+    assert step([bos, words[0], words[0], term[0]], words[0]).isfinite().nonzero().tolist() == [[term[1]]]
     for prefix in ([bos, *words, *term], [bos, *words, *term, eos], [bos, *words, *term, eos, bos, *words]):
         assert step(prefix, eos)[eos] == 9  # nothing is left to require
