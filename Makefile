@@ -10,7 +10,7 @@ BIN := .venv/bin
 OWN := $(if $(MODEL),--model $(MODEL)) $(if $(TRAIN),--train $(TRAIN)) $(if $(VALID),--valid $(VALID))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo study test lint format clean
+.PHONY: help install demo study test docs lint format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ study: install ## how long an input a Transformer and a G-Transformer learn: tab
 test: install ## run the tests, without network
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
 
+docs: install ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+
 lint: install ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,4 +45,4 @@ format: install ## put the code into the house style
 	$(BIN)/ruff format .
 
 clean: ## remove .venv, caches and what demo and study wrote
-	rm -rf .venv outputs/demo outputs/study build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv outputs/demo outputs/study site build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

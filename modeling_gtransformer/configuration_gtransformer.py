@@ -36,8 +36,8 @@ class GTransformerConfig(PreTrainedConfig):
     The other fields are those of [`MBartConfig`]. A plain mBART or BART `config.json` is understood as it is.
 
     Raises:
-        `ValueError` or huggingface_hub's `StrictDataclassError`: an unknown attention kind, a list or number that does
-        not fit the layers, or a width that does not fit the heads.
+        ValueError: an unknown attention kind, a list or number that does not fit the layers, or a width that does not
+            fit the heads; as huggingface_hub's `StrictDataclassError` where that wraps it.
 
     Example:
 

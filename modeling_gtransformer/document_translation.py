@@ -48,7 +48,7 @@ def translate_documents(
     terminology: Terminology | None = None,
     progress: bool = False,
     on_sentence: Callable[[int, int, str], None] | None = None,
-    **generate_arguments,
+    **generate_arguments: Any,
 ) -> list[TranslatedDocument]:
     """
     Translates documents in windows of fewer than `segment_tokens` source tokens, cut at sentence borders, whose

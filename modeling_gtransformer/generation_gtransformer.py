@@ -50,7 +50,9 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         min_length: fewest words of a sentence.
         max_length: most tokens of the document, the first `<s>` included. Sentences are closed early enough for all
             that follow to get `min_length` words.
-        bos_token_id, eos_token_id, pad_token_id: `<s>`, `</s>` and padding.
+        bos_token_id: `<s>`.
+        eos_token_id: `</s>`.
+        pad_token_id: padding.
         end_of_document_token_id: the token after the last sentence.
     """
 

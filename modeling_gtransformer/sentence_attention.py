@@ -155,7 +155,8 @@ def sentence_attention(
 
     Args:
         query: `(B, H, T, K)`.
-        key, value: `(B, H, S, K)`.
+        key: `(B, H, S, K)`.
+        value: `(B, H, S, K)`.
 
     Returns:
         `(B, T, H, K)`.

@@ -15,7 +15,8 @@ class SentenceStreamer(LogitsProcessor):
     Args:
         on_sentence: called with the number of the sentence, from 0, and its token ids, without `<s>` and `</s>`.
         sentences: how many the document has.
-        bos_token_id, eos_token_id: `<s>` and `</s>`.
+        bos_token_id: `<s>`.
+        eos_token_id: `</s>`.
         start: so many sentences are given in the prompt, and not told of.
     """
 

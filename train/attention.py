@@ -82,7 +82,8 @@ def attention_entropy(
 
     Args:
         sublayers: of a forward pass.
-        source_mask, target_mask: which tokens are real, bool, `(B, S)` and `(B, T)`.
+        source_mask: which tokens of the source are real, bool, `(B, S)`.
+        target_mask: likewise of the target, `(B, T)`.
 
     Returns:
         By stack and kind (`encoder_group`, `cross_global`, ...): the sum over tokens and layers, and their number.

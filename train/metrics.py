@@ -59,7 +59,8 @@ def score_documents(
     Scores of sentence-aligned documents.
 
     Args:
-        hypotheses, references: documents as lists of sentences, equally many in each pair.
+        hypotheses: documents as lists of sentences.
+        references: likewise, with as many sentences each.
         segments: numbers of sentences in the segments of every document; without them there is no d-BLEU per segment.
         tokenize: sacrebleu's tokenizer for BLEU.
 
