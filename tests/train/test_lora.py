@@ -85,7 +85,7 @@ def test_the_adapter_on_top_of_its_base(adapter, experiment, tmp_path):
     plain = GTransformerForConditionalGeneration.from_pretrained(base)
     processor.configure(plain)
     inputs = processor(document, targets=document, return_tensors="pt")
-    assert abs(plain(**inputs).loss - by_hand(**inputs).loss) > 1e-3
+    assert (plain(**inputs).logits - by_hand(**inputs).logits).abs().max() > 1e-2
     # The folder of the adapter is enough.
     output = tmp_path / "translated.jsonl"
     translate([str(folder), recipe["validation_files"][0], str(output)])
