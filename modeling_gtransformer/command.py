@@ -85,8 +85,7 @@ def translate_file(file: str, args: argparse.Namespace, translate: DocumentTrans
     translated = translate(document, format=format)
     result = translated["translation_text"]
     if args.output_format != "same":
-        languages = (translate.processor.src_lang, translate.processor.tgt_lang)
-        result = ALIGNED_FORMATS[args.output_format](translated["sentences"], *languages)
+        result = translate.export_pairs(translated["sentences"], args.output_format)
     write(file, result, args)
 
 

@@ -12,7 +12,7 @@ from .format_subtitles import read_subtitles
 from .format_text import read_text, read_wrapped
 from .format_word import WordDocument
 from .plain_text import Splitter, SplitText, split_text
-from .runs import Block, has_words, text_of, translated_runs
+from .runs import Block, has_words, kept_words, text_of, translated_runs, whole_runs
 
 
 class TranslatableFile(Protocol):
@@ -66,11 +66,17 @@ class SplitFile:
             self._mark, content = content[0], content[1:]
         self._file = FILE_FORMATS[format].read(content)
         self._splits = [
-            split_text(text, splitter) if has_words(block) else SplitText([], [text])
+            whole_runs(block, split_text(text, splitter)) if has_words(block) else SplitText([], [text])
             for block in self._file.blocks
             for text in [text_of(block)]
         ]
         self.sentences = [sentence for split in self._splits for sentence in split.sentences]
+        # Of every sentence the words that its translation keeps, such as code.
+        self.kept = [
+            words
+            for block, split in zip(self._file.blocks, self._splits, strict=True)
+            for words in kept_words(block, split)
+        ]
 
     def rejoin(self, translations: Sequence[str]) -> str | bytes:
         """

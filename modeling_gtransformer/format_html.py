@@ -9,42 +9,16 @@ from itertools import accumulate, pairwise
 from .text_file import TextFile
 
 
-INLINE = frozenset(
-    [
-        "a",
-        "abbr",
-        "acronym",
-        "b",
-        "bdi",
-        "bdo",
-        "big",
-        "cite",
-        "data",
-        "del",
-        "dfn",
-        "em",
-        "font",
-        "i",
-        "ins",
-        "label",
-        "mark",
-        "q",
-        "s",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "time",
-        "u",
-        "wbr",
-    ]
-)
+# fmt: off
+INLINE = frozenset({
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "button", "cite", "data", "del", "dfn", "em", "font", "i", "img",
+    "input", "ins", "label", "mark", "q", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "u", "wbr",
+})
+# fmt: on
 # Parts of a sentence that are not translated.
-KEPT = frozenset(["code", "kbd", "samp", "tt", "var"])
+KEPT = frozenset({"code", "kbd", "math", "samp", "svg", "tt", "var"})
 # What is not text, or not meant for translation.
-SKIPPED = frozenset(["math", "pre", "script", "style", "svg", "template", "textarea"])
+SKIPPED = frozenset({"pre", "script", "style", "template", "textarea"})
 
 
 def read_html(text: str) -> TextFile:
@@ -60,7 +34,7 @@ def read_html(text: str) -> TextFile:
         if token.kind == "text":
             file.add_text(token.raw, html.unescape)
         elif token.kind == "start" and not token.translated:
-            stop = tokens.end_of_element(position)
+            stop = tokens.ends.get(position, position + 1)
             raw = "".join(inner.raw for inner in tokens[position:stop])
             words = "".join(html.unescape(inner.raw) for inner in tokens[position:stop] if inner.kind == "text")
             if token.tag in INLINE | KEPT:
@@ -104,6 +78,14 @@ class _Tokens(HTMLParser, Sequence[_Token]):
         if self._starts[:1] != [0]:
             self._tokens.insert(0, _Token("other"))
             self._starts.insert(0, 0)
+        # Where the element of a start tag ends: behind its end tag, if it has one.
+        self.ends: dict[int, int] = {}
+        open_tags: dict[str, list[int]] = {}
+        for position, token in enumerate(self._tokens):
+            if token.kind == "start":
+                open_tags.setdefault(token.tag, []).append(position)
+            elif token.kind == "end" and open_tags.get(token.tag):
+                self.ends[open_tags[token.tag].pop()] = position + 1
         for token, span in zip(self._tokens, pairwise([*self._starts, len(text)]), strict=True):
             token.raw = text[slice(*span)]
 
@@ -112,16 +94,6 @@ class _Tokens(HTMLParser, Sequence[_Token]):
 
     def __getitem__(self, index):
         return self._tokens[index]
-
-    def end_of_element(self, start: int) -> int:
-        """Behind the end tag of the element that starts there; without one, behind its start tag."""
-        depth = 0
-        for position in range(start, len(self)):
-            if self[position].tag == self[start].tag:
-                depth += {"start": 1, "end": -1}[self[position].kind]
-                if not depth:
-                    return position + 1
-        return start + 1
 
     def _add(self, kind: str, tag: str = "", translated: bool = True) -> None:
         if kind == "text" and self._tokens and self._tokens[-1].kind == "text":

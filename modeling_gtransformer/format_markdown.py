@@ -21,7 +21,12 @@ Part = tuple[int, int, str, str]
 
 FOOTNOTE = re.compile(r"\[\^[^\]\s]+\](?::[ \t]*)?")
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-SPECIAL = re.compile(r"([\\`*_\[\]<>|]|&(?=#?\w+;)|^[-+#](?=\s)|(?<=^\d)[.)](?=\s))")
+SPECIAL = re.compile(r"([\\`*_~\[\]<>|]|&(?=#?\w+;)|^[-+#](?=\s))")
+NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|\Z)")
+# A formula, and not two prices.
+FORMULA = re.compile(r"\$\$.*\$\$|\$[^\s$](?:[^$]*[^\s$])?\$", re.DOTALL)
+# What site generators read: {{ name }}, {% tag %}, and the attributes of a heading.
+TEMPLATE = re.compile(rb"\{\{.*?\}\}|\{%.*?%\}|\{[#.][^{}\n]*\}")
 
 
 def read_markdown(text: str) -> TextFile:
@@ -55,6 +60,8 @@ def read_markdown(text: str) -> TextFile:
         gaps = [block.start_byte, *(place for span in outside for place in span[:2]), block.end_byte]
         ranges = [Range(Point(0, a), Point(0, b), a, b) for a, b in zip(gaps[::2], gaps[1::2], strict=True)]
         parts = [*_parts(Parser(inline_language, included_ranges=ranges).parse(content).root_node, labels), *outside]
+        for template in TEMPLATE.finditer(content, block.start_byte, block.end_byte):
+            parts.append((*template.span(), "kept", template[0].decode()))
         file.add(content[done : block.start_byte].decode())
         _add_block(file, content, block.start_byte, block.end_byte, sorted(parts))
         done = block.end_byte
@@ -89,9 +96,11 @@ def _add_block(file: TextFile, content: bytes, done: int, end: int, parts: list[
 def _parts(node: Any, labels: set[str]) -> Iterator[Part]:
     """What in an inline text is not to be translated."""
     words = node.text.decode()
+    if node.type == "latex_block" and not FORMULA.fullmatch(words):
+        return
     if node.type in KEPT or (node.type in REFERENCES and _label(words) in labels):
         description = [child.text.decode() for child in node.children if child.type == "image_description"]
-        read = description[0] if description else words.strip("`$<>![] ")
+        read = "".join(description) if node.type == "image" else words.strip("`$<>[] ")
         yield node.start_byte, node.end_byte, "kept", " ".join(read.split())
     elif node.type in REFERENCES and FOOTNOTE.fullmatch(words):
         yield node.start_byte, node.end_byte, "mark", ""
@@ -130,4 +139,4 @@ def _escape(text: str) -> str:
     for address in ADDRESS.finditer(text):
         result += SPECIAL.sub(r"\\\1", text[done : address.start()]) + address[0]
         done = address.end()
-    return result + SPECIAL.sub(r"\\\1", text[done:])
+    return NUMBER.sub(r"\1\\\2", result + SPECIAL.sub(r"\\\1", text[done:]))

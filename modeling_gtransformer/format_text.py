@@ -3,12 +3,12 @@
 import re
 from itertools import pairwise
 
-from .plain_text import ITEM
+from .plain_text import ITEM, is_translatable
 from .text_file import TextFile
 
 
-# Indentation, words, and what follows them until the next line.
-LINE = re.compile(r"([^\S\r\n]*)([^\r\n]*?)([^\S\r\n]*(?:\r\n|\r|\n|\Z))")
+# Indentation and marks of quotation, words, and what follows them until the next line.
+LINE = re.compile(r"((?:[^\S\r\n]*>)*[^\S\r\n]*)([^\r\n]*?)([^\S\r\n]*(?:\r\n|\r|\n|\Z))")
 
 
 def read_text(text: str) -> TextFile:
@@ -55,5 +55,7 @@ def _continuations(lines: list[tuple[str, ...]]) -> list[bool]:
         is_first = not (result and result[-1])
         width, next_width = len(indentation), len(next_indentation)
         fits = width == next_width or (is_first and (next_width == width + item.end() if item else next_width < width))
-        result.append(bool(words and next_words and fits and not ITEM.match(next_words)))
+        fits = fits and indentation.count(">") == next_indentation.count(">")
+        has_words = is_translatable(words) and is_translatable(next_words)
+        result.append(has_words and fits and not ITEM.match(next_words))
     return result

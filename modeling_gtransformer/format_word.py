@@ -10,12 +10,19 @@ from .runs import Block, Run
 
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+TEXT = f"{WORD}t"
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 # The parts of a document that have paragraphs.
 PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes)\.xml")
 # What ends a sentence, and what has paragraphs of its own.
 BREAKS = frozenset({f"{WORD}br", f"{WORD}cr", f"{WORD}tab"})
 NESTED = frozenset({f"{WORD}p", f"{WORD}txbxContent"})
+# What was moved away or deleted.
+GONE = frozenset({f"{WORD}moveFrom", f"{WORD}del"})
+HYPHEN = f"{WORD}noBreakHyphen"
+FORMULA = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
+# Characters that XML cannot hold.
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 class WordDocument:
@@ -48,15 +55,15 @@ class WordDocument:
             raise ValueError("no Word document (.docx): it has no word/document.xml")
         paragraphs = [paragraph for root in self._roots.values() for paragraph in root.iter(f"{WORD}p")]
         self._texts = [texts for paragraph in paragraphs for texts in _blocks(paragraph)]
-        self.blocks: list[Block] = [[Run(text.text or "") for text in texts] for texts in self._texts]
+        self.blocks: list[Block] = [[_run(element) for element in texts] for texts in self._texts]
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> bytes:
         """The document with these texts."""
         for texts, runs in zip(self._texts, blocks, strict=True):
-            for text, run in zip(texts, runs, strict=True):
-                if text.text != run:
-                    text.text = run
-                    text.set(SPACE, "preserve")
+            for element, run in zip(texts, runs, strict=True):
+                if element.tag == TEXT and element.text != run:
+                    element.text = CONTROL.sub("", run)
+                    element.set(SPACE, "preserve")
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             for member, data in self._members:
@@ -71,7 +78,7 @@ def _blocks(paragraph: Any) -> Iterator[list[Any]]:
     """The elements that hold the text of a paragraph, without the paragraphs inside of it."""
     texts: list[Any] = []
     for element in _inside(paragraph):
-        if element.tag == f"{WORD}t":
+        if element.tag in (TEXT, HYPHEN, FORMULA):
             texts.append(element)
         elif element.tag in BREAKS and texts:
             yield texts
@@ -80,8 +87,16 @@ def _blocks(paragraph: Any) -> Iterator[list[Any]]:
         yield texts
 
 
+def _run(element: Any) -> Run:
+    """The run of an element; of what has no text of its own, what the model reads."""
+    if element.tag == TEXT:
+        return Run(element.text or "")
+    return Run("-" if element.tag == HYPHEN else "".join(element.itertext()), markup="")
+
+
 def _inside(element: Any) -> Iterator[Any]:
     for child in element:
-        if child.tag not in NESTED:
+        if child.tag not in NESTED | GONE:
             yield child
-            yield from _inside(child)
+            if child.tag != FORMULA:
+                yield from _inside(child)

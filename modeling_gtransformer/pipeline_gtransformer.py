@@ -1,13 +1,14 @@
 """`pipeline("document-translation")`: a document in, the same sentences out, translated with each other as context."""
 
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from queue import Queue
 from threading import Event, Thread
 from typing import Any
 
 from transformers import Pipeline
 
+from .aligned_pairs import ALIGNED_FORMATS
 from .document_translation import translate_documents
 from .file_formats import FILE_FORMATS, SplitFile
 from .hub import PublishMixin, with_code
@@ -137,6 +138,10 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
                     return event
         finally:
             abandoned.set()
+
+    def export_pairs(self, sentences: Sequence[dict[str, Any]], format: str) -> str:
+        """`sentences` as a call gives them, as a file in the format "jsonl", "tsv" or "tmx"."""
+        return ALIGNED_FORMATS[format](sentences, self.processor.src_lang, self.processor.tgt_lang)
 
     def preprocess(
         self, document: str | bytes | list[str], format: str = "text", splitter: Splitter | str | None = None

@@ -1,6 +1,7 @@
 """Text in runs: a paragraph in pieces of unlike format, whose borders are found again in its translation."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -37,6 +38,37 @@ def has_words(block: Block) -> bool:
 
 def text_of(block: Block) -> str:
     return "".join(run.text for run in block)
+
+
+def whole_runs(block: Block, split: SplitText) -> SplitText:
+    """The sentences of a block, with those as one that a run to keep goes through."""
+    spans = _kept_spans(block)
+    sentences: list[str] = []
+    gaps, place = [split.gaps[0]], len(split.gaps[0])
+    for sentence, gap in zip(split.sentences, split.gaps[1:], strict=True):
+        if sentences and any(start < place and place - len(gaps[-1]) < stop for start, stop in spans):
+            sentences[-1] += gaps.pop() + sentence
+        else:
+            sentences.append(sentence)
+        gaps.append(gap)
+        place += len(sentence) + len(gap)
+    return SplitText(sentences, gaps)
+
+
+def kept_words(block: Block, split: SplitText) -> Iterator[list[str]]:
+    """Of every sentence the text of its runs to keep."""
+    spans = _kept_spans(block)
+    text, place = text_of(block), 0
+    for gap, sentence in zip(split.gaps, split.sentences, strict=False):
+        place += len(gap)
+        stop = place + len(sentence)
+        yield [text[a:b].strip() for a, b in spans if place <= a and b <= stop and text[a:b].strip()]
+        place = stop
+
+
+def _kept_spans(block: Block) -> list[tuple[int, int]]:
+    borders = pairwise([0, *accumulate(len(run.text) for run in block)])
+    return [span for span, run in zip(borders, block, strict=True) if run.markup is not None and run.text]
 
 
 def translated_runs(block: Block, split: SplitText, translations: Sequence[str]) -> list[str]:
@@ -84,16 +116,22 @@ def _by_place(items: list[int], words: list[str], text: str) -> list[int]:
     """Items in the order in which their words stand in a text; those that are not there keep their neighbours."""
     places: list[int] = []
     for number, own in enumerate(words):
-        after = max((places[i] + 1 for i in range(number) if words[i] == own), default=0)
-        place = _find(own, text, after)
-        places.append(place if place >= 0 else max(places, default=-1))
+        taken = sum(other == own for other in words[:number])
+        found = _occurrences(own, text)
+        places.append(found[taken][0] if taken < len(found) else max(places, default=-1))
     return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]
 
 
-def _find(words: str, text: str, start: int = 0) -> int:
-    """Where words stand in a text, if need be in upper or lower case; -1 if they do not."""
-    place = text.find(words, start)
-    return place if place >= 0 else text.lower().find(words.lower(), start)
+def _occurrences(words: str, text: str) -> list[tuple[int, int]]:
+    """Where words stand in a text, not as part of others; in upper or lower case if they are not there as they are."""
+    letter = rf"[^\W{UNSPACED}]"
+    before = rf"(?<!{letter})" if re.match(letter, words) else ""
+    behind = rf"(?!{letter})" if re.search(rf"{letter}\Z", words) else ""
+    pattern = f"{before}{re.escape(words)}{behind}"
+    for flags in (0, re.IGNORECASE):
+        if found := [match.span() for match in re.finditer(pattern, text, flags) if words]:
+            return found
+    return []
 
 
 def _cut(translation: str, pieces: list[str], kept: list[bool]) -> list[str]:
@@ -104,16 +142,19 @@ def _cut(translation: str, pieces: list[str], kept: list[bool]) -> list[str]:
     if len(pieces) == 1:
         return [""]
     words = pieces[index].strip()
-    if _find(words, translation) < 0:
+    proportional = len("".join(pieces[:index])) / len("".join(pieces)) * len(translation)
+    if found := _occurrences(words, translation):
+        # Leave as many to the pieces that come as they need.
+        found = found[: len(found) - sum(piece.strip() == words for piece in pieces[index + 1 :])] or found
+        start, stop = min(found, key=lambda span: abs(span[0] - proportional))
+    else:
         # Between two words, where it is in the sentence.
-        share = len("".join(pieces[:index])) / len("".join(pieces))
         starts = [word.start() for word in WORD.finditer(translation)] + [len(translation)]
-        place = min(starts, key=lambda start: abs(start - share * len(translation)))
-        before, behind = translation[:place], translation[place:]
-        space = " " if before and not before[-1].isspace() else ""
-        translation = f"{before}{space}{words}{' ' if behind else ''}{behind}"
-    place = _find(words, translation)
-    left, right = translation[:place], translation[place + len(words) :]
+        start = min(starts, key=lambda start: abs(start - proportional))
+        space = " " if start and not translation[start - 1].isspace() else ""
+        translation = f"{translation[:start]}{space} {translation[start:]}"
+        start = stop = start + len(space)
+    left, right = translation[:start], translation[stop:]
     # Words on a side without a run go to the other one.
     if index == 0:
         return ["", *_cut(f"{left.strip()} {right.strip()}" if left.strip() else right, pieces[1:], kept[1:])]
@@ -127,31 +168,59 @@ def _share_out(translation: str, texts: list[str]) -> list[str]:
     source = "".join(texts)
     proportional = _proportional(source, translation)
     ends = [word.end() for word in WORD.finditer(translation)]
-    needs = [WORD.search(text) is not None for text in texts]
-    cuts, done, border = [0], 0, 0
-    for index, text in enumerate(texts[:-1]):
-        border += len(text)
-        least = min(done + needs[index], len(ends))
-        most = max(least, len(ends) - sum(needs[index + 1 :]))
-        places = {place: sum(end <= place for end in ends) for place in _places(source, border, translation)}
-        places = {place: words for place, words in places.items() if place >= cuts[-1] and least <= words <= most}
-        cuts.append(min(places, key=lambda place: abs(place - proportional(border)), default=cuts[-1]))
-        done = places.get(cuts[-1], done)
+    borders = [0, *accumulate(map(len, texts))]
+    source_ends = [word.end() for word in WORD.finditer(source)]
+    # How many words end in each piece: one that holds the beginning of a word only needs none.
+    needs = [bisect_right(source_ends, last) > bisect_right(source_ends, first) for first, last in pairwise(borders)]
+    places, later = _Places(source, translation), sum(needs)
+    cuts, done = [0], 0
+    for border, need in zip(borders[1:-1], needs, strict=False):
+        later -= need
+        least = min(done + need, len(ends))
+        most = max(least, len(ends) - later)
+        # Behind the last word that must be before it, before the end of the first word that must be behind it.
+        lowest = max(ends[least - 1] if least else 0, cuts[-1])
+        highest = ends[most] - 1 if most < len(ends) else len(translation)
+        cuts.append(places.nearest(border, proportional(border), lowest, highest))
+        done = bisect_right(ends, cuts[-1])
     return [translation[first:last] for first, last in pairwise([*cuts, len(translation)])]
 
 
-def _places(source: str, border: int, translation: str) -> Iterator[int]:
-    """Where in the translation a border may be: before a word or behind it, as it is in the source."""
-    yield from (0, len(translation))
-    before, behind = source[border - 1], source[border]
-    if before.isspace() and re.search(r"\s", translation):
-        yield from (match.end() for match in re.finditer(r"\s+", translation))
-    elif behind.isspace() and re.search(r"\s", translation):
-        yield from (match.start() for match in re.finditer(r"\s+", translation))
-    elif WORD.match(behind):
-        yield from (match.start() for match in WORD.finditer(translation))
-    else:
-        yield from (match.end() for match in WORD.finditer(translation))
+class _Places:
+    """Where in the translation a border of the source may be: before a word or behind it, as there."""
+
+    def __init__(self, source: str, translation: str):
+        self.source, self.translation = source, translation
+        spaces = [match.span() for match in re.finditer(r"\s+", translation)]
+        words = [match.span() for match in WORD.finditer(translation)]
+        edges = (0, len(translation))
+        self.before_words, self.behind_words = (
+            [*sorted({*edges, *(span[side] for span in words)})] for side in (0, 1)
+        )
+        self.behind_spaces, self.before_spaces = (
+            sorted({*edges, *(span[side] for span in spaces)}) for side in (1, 0)
+        )
+        self.has_spaces = bool(spaces)
+
+    def nearest(self, border: int, place: float, lowest: int, highest: int) -> int:
+        """The one that is nearest to a place; the lowest if there is none between."""
+        candidates = self._candidates(border)
+        inside = candidates[bisect_left(candidates, lowest) : bisect_right(candidates, highest)]
+        after = bisect_left(inside, place)
+        return min(inside[max(after - 1, 0) : after + 1], key=lambda other: abs(other - place), default=lowest)
+
+    def _candidates(self, border: int) -> list[int]:
+        before, behind = self.source[border - 1], self.source[border]
+        if before.isspace() and self.has_spaces:
+            return self.behind_spaces
+        if behind.isspace() and self.has_spaces:
+            return self.before_spaces
+        word = next((word for word in WORD.finditer(self.source, max(border - 40, 0)) if word.end() > border), None)
+        if word is not None and word.start() < border:
+            # Inside a word: at the same letter, if the translation has it.
+            spans = _occurrences(word[0], self.translation)
+            return [start + border - word.start() for start, _ in spans] or self.behind_words
+        return self.before_words if word is not None and word.start() == border else self.behind_words
 
 
 def _proportional(source: str, translation: str) -> Callable[[int], float]:
@@ -166,9 +235,11 @@ def _proportional(source: str, translation: str) -> Callable[[int], float]:
         if place is not None and other is not None and other > fixed[-1][1]:
             fixed += [(place, other), (place + len(word), other + len(word))]
     fixed.append((len(source), len(translation)))
+    starts = [start for start, _ in fixed]
 
     def to_translation(border: int) -> float:
-        (a, x), (b, y) = next(pair for pair in pairwise(fixed) if border <= pair[1][0])
+        after = min(max(bisect_left(starts, border), 1), len(fixed) - 1)
+        (a, x), (b, y) = fixed[after - 1], fixed[after]
         return x if a == b else x + (border - a) / (b - a) * (y - x)
 
     return to_translation

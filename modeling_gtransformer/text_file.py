@@ -6,6 +6,10 @@ from collections.abc import Callable, Sequence
 from .runs import Block, Run
 
 
+# Those that part a word at the end of a line.
+HYPHENS = ("\u2010", "\u00ad")
+
+
 class TextFile:
     """
     Collects a file from its beginning to its end, then gives it back with other text in its runs.
@@ -29,16 +33,20 @@ class TextFile:
 
     def add_text(self, raw: str, unescape: Callable[[str], str] = str) -> None:
         """Text to translate. A line end in it is a space to the reader; it comes to about the same place again."""
-        for line, tail in re.findall(r"([^\r\n]*?)((?:[ \t]*(?:\r\n|\r|\n)[ \t]*)+|\Z)", raw):
-            if line or tail:
-                self.add_line(line, tail, unescape)
+        done = 0
+        for end in re.finditer(r"[\r\n][ \t\r\n]*", raw):
+            line = raw[done : end.start()].rstrip(" \t")
+            self.add_line(line, raw[done + len(line) : end.end()], unescape)
+            done = end.end()
+        if done < len(raw):
+            self.add_line(raw[done:], "", unescape)
 
     def add_line(self, raw: str, tail: str, unescape: Callable[[str], str] = str) -> None:
         """A line to translate, and what stands between it and the next one of its paragraph. A hyphen at its end that
-        nobody types (U+2010, U+00AD) parts a word."""
+        nobody types parts a word."""
         text = unescape(raw)
         if tail:
-            text = text[:-1] if text.endswith(("\u2010", "\u00ad")) else f"{text} "
+            text = text[:-1] if text.endswith(HYPHENS) else f"{text} "
         self._add_run(Run(text), raw, tail)
 
     def add_to_line_end(self, markup: str) -> None:
@@ -79,5 +87,8 @@ class TextFile:
                 result.append(raw)
             else:
                 result.append(self.escape(text.rstrip(" ") if tail else text))
+                following = "".join(blocks[block][index + 1 : index + 2])
+                if tail and raw.endswith(HYPHENS) and text[-1:].isalnum() and following[:1].isalnum():
+                    result.append(raw[-1])
             result.append(tail)
         return "".join(result)

@@ -1,0 +1,142 @@
+"""What a sentence looked at: global attention over the sentences of its segment, and what the gates chose."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+# Part of the model and name of the attention; captions of what its global attention and its gate say.
+STACKS = {
+    "cross": ("decoder", "encoder_attn", "Where its translation looked in the source (global cross-attention)"),
+    "encoder": ("encoder", "self_attn", "Where the sentence itself looked (global attention of the encoder)"),
+    "decoder": ("decoder", "self_attn", ""),
+}
+GATES = {"cross": "cross-attention", "encoder": "encoder", "decoder": "decoder"}
+
+
+@dataclass(frozen=True)
+class SentenceAttention:
+    """
+    Of one sentence, averaged over its tokens, over heads and over layers.
+
+    `shares` has, for "cross" and "encoder" as far as they have global attention, the share of each source sentence of
+    the segment: together 1. `gates` has for each stack with combined layers the share of the group attention.
+    """
+
+    shares: dict[str, list[float]]
+    gates: dict[str, float]
+
+
+def sentence_attention(
+    model: Any, processor: Any, pairs: Sequence[dict[str, Any]], sentence: int
+) -> SentenceAttention:
+    """
+    Attention of a sentence and of its translation, in a forward pass over its segment.
+
+    Args:
+        model, processor: of a G-Transformer, from this package or from the code of a checkpoint.
+        pairs: `source_text` and `translation_text` of the sentences of the segment.
+        sentence: which of them, from 0.
+
+    Raises:
+        ValueError: the segment has more tokens than the model has positions: its sentence was translated in parts.
+    """
+    source, target = (_ids(processor, [pair[name] for pair in pairs]) for name in ("source_text", "translation_text"))
+    learned = model.config.position_embedding_type == "learned"
+    if learned and max(source.shape[1], target.shape[1]) > model.config.max_position_embeddings:
+        raise ValueError("This sentence is too long for one pass through the model: its attention cannot be shown.")
+    sentences = (source[0] == processor.bos_token_id).cumsum(0) - 1
+    own = {
+        stack: (ids[0] == processor.bos_token_id).cumsum(0) - 1 == sentence
+        for stack, ids in (("encoder", source), ("decoder", target), ("cross", target))
+    }
+    weights: dict[str, list[Tensor]] = {stack: [] for stack in STACKS}
+    gates: dict[str, list[Tensor]] = {stack: [] for stack in STACKS}
+
+    def record_weights(stack: str, module: nn.Module, args: tuple, output: tuple) -> None:
+        weights[stack].append(output[1][0].float().mean(dim=0)[own[stack]].mean(dim=0))
+
+    def record_gate(stack: str, module: nn.Linear, args: tuple, output: Tensor) -> None:
+        gate = nn.functional.linear(torch.cat(args, dim=-1), module.weight, module.bias).sigmoid()
+        gates[stack].append(gate[0, own[stack]].float().mean())
+
+    handles = []
+    for stack, (part, name, _) in STACKS.items():
+        for layer in getattr(model.model, part).layers:
+            if layer.attention_types[name] == "combined":
+                handles.append(getattr(layer, f"{name}_gate").register_forward_hook(partial(record_gate, stack)))
+            if layer.attention_types[name] != "group":
+                attention = getattr(layer, f"{name}_global", getattr(layer, name))
+                handles.append(attention.register_forward_hook(partial(record_weights, stack)))
+    implementation = model.config._attn_implementation
+    try:
+        # The only one that has weights.
+        model.set_attn_implementation("eager")
+        with torch.inference_mode():
+            model(
+                input_ids=source.to(model.device),
+                attention_mask=torch.ones_like(source).to(model.device),
+                decoder_input_ids=target.to(model.device),
+                use_cache=False,
+            )
+    finally:
+        model.set_attn_implementation(implementation)
+        for handle in handles:
+            handle.remove()
+    return SentenceAttention(
+        {
+            stack: torch.zeros(len(pairs)).index_add(0, sentences, torch.stack(weights[stack]).mean(0).cpu()).tolist()
+            for stack in ("cross", "encoder")
+            if weights[stack]
+        },
+        {stack: torch.stack(values).mean().item() for stack, values in gates.items() if values},
+    )
+
+
+def _ids(processor: Any, sentences: Sequence[str]) -> Tensor:
+    """`(1, T)`; a translation may have no words, which a processor does not take."""
+    words = [processor.encode_sentences([text])[0] if text.strip() else [] for text in sentences]
+    return torch.tensor([processor.build_source(words)])
+
+
+def attention_html(
+    attention: SentenceAttention, sources: Sequence[str], language: str, first: int, sentence: int
+) -> str:
+    """
+    Horizontal bars, one per source sentence of the segment and one per gate.
+
+    Args:
+        sources: the source sentences of the segment, the first of which has the number `first` in the document.
+        language: their code, such as "de".
+        sentence: which of them the attention belongs to, from 0.
+    """
+    figures = []
+    for stack, shares in attention.shares.items():
+        items = [
+            _bar(f"{first + index}. {text}", share, f'lang="{language}" dir="auto"', index == sentence)
+            for index, (text, share) in enumerate(zip(sources, shares, strict=True))
+        ]
+        figures.append(_figure(STACKS[stack][2], items))
+    if not figures:
+        figures.append("<p>This model has no global attention to the source: a sentence sees itself only.</p>")
+    if attention.gates:
+        items = [_bar(GATES[stack], gate) for stack, gate in attention.gates.items()]
+        figures.append(_figure("What the gates left to the group attention (mean gate)", items))
+    return "".join(figures)
+
+
+def _figure(caption: str, bars: Sequence[str]) -> str:
+    return f'<figure class="bars"><figcaption>{caption}</figcaption><ul>{"".join(bars)}</ul></figure>'
+
+
+def _bar(label: str, share: float, attributes: str = "", own: bool = False) -> str:
+    mark = ' <span class="own">(the sentence itself)</span>' if own else ""
+    return (
+        f"<li><span><span {attributes}>{escape(label)}</span>{mark}</span>"
+        f'<span class="bar" style="--share: {share:.2%}"></span><span class="share">{share:.1%}</span></li>'
+    )

@@ -1,0 +1,48 @@
+"""Source and translation side by side, a pair per sentence, as HTML."""
+
+import math
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+
+def language_code(language: str | None) -> str:
+    """A code such as "de" for "de_DE" or "[de]", or "und" (undetermined)."""
+    code = re.search("[a-z]{2,3}", language or "")
+    return code[0] if code else "und"
+
+
+def sentence_html(text: str, language: str, attributes: str, more: str = "") -> str:
+    """A sentence that the keyboard reaches, in a language that screen readers know of."""
+    return f'<p {attributes} tabindex="0" lang="{language}" dir="auto">{escape(text)}{more}</p>'
+
+
+def pairs_html(pairs: Sequence[dict[str, Any]], source_language: str, target_language: str) -> str:
+    """
+    A list of sentence pairs. The background of a translation says how much the model doubts it, as its text does: by
+    the mean log-probability of its tokens in nats, and by their geometric mean probability.
+
+    Args:
+        pairs: `source_text`, `translation_text` and `confidence` of every sentence.
+        source_language, target_language: codes such as "de".
+    """
+    items = []
+    for pair in pairs:
+        probability = math.exp(pair["confidence"])
+        nats = f"{pair['confidence']:.2f}".replace("-", "−")
+        tooltip = f"Mean log-probability of a token: {nats} nats, a probability of {probability:.0%}"
+        confidence = f'<span class="confidence">{nats} nats, {probability:.0%}</span>'
+        attributes = f'class="target" title="{tooltip}" style="--doubt: {1 - probability:.1%}"'
+        items.append(
+            '<li class="pair">'
+            + sentence_html(pair["source_text"], source_language, 'class="source"')
+            + sentence_html(pair["translation_text"], target_language, attributes, confidence)
+            + "</li>"
+        )
+    count = f"{len(pairs)} sentence{'' if len(pairs) == 1 else 's'}"
+    return (
+        f'<p role="status">{count}, from {source_language} to {target_language}. Behind a translation: the mean '
+        "log-probability of its tokens and their mean probability; the stronger the colour, the greater the doubt.</p>"
+        f'<ol class="pairs">{"".join(items)}</ol>'
+    )
