@@ -1,7 +1,7 @@
 """A dataset of documents, with its card, ready for the Hub.
 
     python hub_cards/dataset_card.py outputs/my-corpus --columns en de --train train.jsonl --validation dev.jsonl \\
-        [--test test.jsonl] [--license cc-by-4.0] [--repository user/my-corpus] [--push]
+        [--test test.jsonl] [--languages en de] [--license cc-by-4.0] [--repository user/my-corpus] [--push]
 
 Reads what `train/train.py` reads, checks it, and writes a file per split and `README.md` into the folder.
 """
@@ -35,7 +35,8 @@ def main(argv: list[str]) -> None:
         ]
         (args.folder / f"{split}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     repository = args.repository or f"your-name/{args.folder.resolve().name}"
-    dataset_card(splits, args.columns, repository, args.license).save(args.folder / "README.md")
+    card = dataset_card(splits, args.columns, repository, args.languages or args.columns, args.license)
+    card.save(args.folder / "README.md")
     if args.push:
         api = HfApi()
         api.create_repo(repository, repo_type="dataset", exist_ok=True)
@@ -46,15 +47,20 @@ def main(argv: list[str]) -> None:
 
 
 def dataset_card(
-    splits: dict[str, list[Document]], columns: list[str], repository: str, license: str | None = None
+    splits: dict[str, list[Document]],
+    columns: list[str],
+    repository: str,
+    languages: list[str],
+    license: str | None = None,
 ) -> DatasetCard:
     """
     Args:
-        columns: of the source and the target sentences; their names are taken for the languages.
+        columns: of the source and the target sentences.
+        languages: theirs; those with a code of two letters are declared.
         license: SPDX identifier.
     """
     data = DatasetCardData(
-        language=[column for column in columns if len(column) in (2, 3)],
+        language=[language for language in languages if len(language) == 2] or None,
         license=license,
         task_categories=["translation"],
         pretty_name=repository.rpartition("/")[2],
@@ -72,8 +78,8 @@ def dataset_card(
         name=repository.rpartition("/")[2],
         address=repository,
         columns=columns,
-        source=columns[0],
-        target=columns[1],
+        source=languages[0],
+        target=languages[1],
         splits=[_counts(name, documents, columns) for name, documents in splits.items()],
     )
 
@@ -96,6 +102,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--columns", nargs=2, required=True, help="of the source and target sentences, e.g. en de")
     for split in SPLITS:
         parser.add_argument(f"--{split}", nargs="+", required=split == "train", help="files of this split")
+    parser.add_argument("--languages", nargs=2, help="of the columns; default: what the columns are called")
     parser.add_argument("--license", help="e.g. cc-by-4.0")
     parser.add_argument("--repository", help="where it will be, e.g. user/name")
     parser.add_argument("--push", action="store_true", help="upload it")

@@ -29,7 +29,7 @@ launch_gradio_widget(evaluate.load("{address}"))
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
     name = args.folder.resolve().name
-    address = args.repository or str(args.folder)
+    address = args.repository or name
     args.folder.mkdir(parents=True, exist_ok=True)
     # evaluate looks for a file of the name of its folder.
     shutil.copyfile(metrics.__file__, args.folder / f"{name}.py")
@@ -41,7 +41,12 @@ def main(argv: list[str]) -> None:
     if args.push:
         api = HfApi()
         api.create_repo(args.repository, repo_type="space", space_sdk="gradio", exist_ok=True)
-        print(api.upload_folder(repo_id=args.repository, repo_type="space", folder_path=args.folder))
+        names = ["README.md", "app.py", "requirements.txt", f"{name}.py"]
+        print(
+            api.upload_folder(
+                repo_id=args.repository, repo_type="space", folder_path=args.folder, allow_patterns=names
+            )
+        )
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:

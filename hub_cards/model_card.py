@@ -91,7 +91,8 @@ def model_card(
     tests, name = read_tests(folder), (repository or folder.resolve().name).rpartition("/")[2]
     languages = {side: _language(processor.get(side)) for side in ("src_lang", "tgt_lang")}
     base = arguments.get("model_name_or_path")
-    on_hub = base if base and not Path(base).exists() and re.fullmatch(r"[\w.-]+/[\w.-]+", base) else None
+    adapter = read(folder / "adapter_config.json")
+    on_hub = base if _is_on_hub(base) else None
     data = ModelCardData(
         language=[language for language in languages.values() if language],
         license=license,
@@ -111,7 +112,7 @@ def model_card(
         address=repository or f"your-name/{name}",
         source=languages["src_lang"] or "any language",
         target=languages["tgt_lang"] or "any language",
-        parameters=f"{_parameters(folder):,}",
+        parameters=f"{_parameters(folder):,}" + (" of the adapter, beside its base" if adapter else ""),
         layers=f"{config.encoder_layers} + {config.decoder_layers} of width {config.d_model}",
         combined=_combined(config),
         positions=config.max_position_embeddings if config.position_embedding_type == "learned" else "any number",
@@ -163,9 +164,15 @@ def draw_curves(history: list[dict[str, Any]], file: Path) -> bool:
 
 
 def _language(code: str | None) -> str | None:
-    """`de` of `de_DE` or `[de]`."""
-    match = re.search("[a-z]{2,3}", code or "")
+    """`de` of `de_DE` or `[de]`; nothing of what is no code, such as `[target]`."""
+    match = re.search("(?<![a-z])[a-z]{2,3}(?![a-z])", code or "")
     return match[0] if match else None
+
+
+def _is_on_hub(name: str | None) -> bool:
+    """Whether a model of that name can only be one on the Hub."""
+    is_name = re.fullmatch(r"[\w.-]+/[\w.-]+", name or "") is not None
+    return is_name and not Path(name or "").exists() and not (name or "").startswith(("outputs/", "./", "../"))
 
 
 def _parameters(folder: Path) -> int:
@@ -181,17 +188,19 @@ def _parameters(folder: Path) -> int:
 
 
 def _combined(config: GTransformerConfig) -> str:
-    counts = {
-        stack: getattr(config, f"{stack}_attention_types").count("combined")
+    layers = {
+        stack: [str(number) for number, kind in enumerate(config.attention_types(stack), 1) if kind == "combined"]
         for stack in ("encoder", "decoder", "cross")
     }
-    return "in the top " + ", ".join(f"{number} {stack}" for stack, number in counts.items()) + " attention layers"
+    return "; ".join(f"{stack}: layers {', '.join(numbers) or 'none'}" for stack, numbers in layers.items())
 
 
 def _data(arguments: dict[str, Any]) -> str:
     if not arguments:
         return "Its folder says nothing about its training."
     named = arguments.get("dataset_name") or arguments.get("paper_corpus")
+    if named and Path(named).exists():
+        named = Path(named).name
     files = [Path(file).name for file in arguments.get("train_files") or []]
     source = f"the dataset `{named}`" if named else ", ".join(f"`{file}`" for file in files)
     cut = f"instances of fewer than {arguments.get('segment_tokens')} tokens, cut at sentence borders"
@@ -206,9 +215,7 @@ def _progress(state: dict[str, Any]) -> str:
     text = f"{state['global_step']} updates, {state['epoch']:.2f} epochs"
     end = next((entry for entry in reversed(state["log_history"]) if "train_runtime" in entry), None)
     if end:
-        text += (
-            f", {end['train_runtime'] / 60:.1f} minutes, {end['train_samples_per_second']:.1f} instances per second"
-        )
+        text += f"; since it was started or last continued, {end['train_runtime'] / 60:.1f} minutes"
     return text + "."
 
 

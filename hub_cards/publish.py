@@ -14,14 +14,14 @@ from transformers import pipeline
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import modeling_gtransformer  # noqa: F401 (registers the pipeline)
 from hub_cards.model_card import write_model_card
+from modeling_gtransformer import DocumentTranslationPipeline
 
 
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
     write_model_card(args.folder, args.license, args.dataset, args.repository)
-    translate = pipeline("document-translation", model=str(args.folder))
+    translate = pipeline("document-translation", model=str(args.folder), pipeline_class=DocumentTranslationPipeline)
     print(translate.push_to_hub(args.repository, commit_message="Upload checkpoint", private=args.private or None))
 
 

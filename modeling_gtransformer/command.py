@@ -67,7 +67,14 @@ def load(args: argparse.Namespace) -> DocumentTranslationPipeline:
         options["parallel_sentences"] = True
     device = "cuda" if torch.cuda.is_available() else "cpu"
     translate = pipeline(
-        "document-translation", model=args.model, processor=processor, device=device, progress=True, **options
+        "document-translation",
+        model=args.model,
+        processor=processor,
+        device=device,
+        progress=True,
+        # Not the code that may lie beside the model.
+        pipeline_class=DocumentTranslationPipeline,
+        **options,
     )
     processor.configure(translate.model)
     return translate
@@ -125,16 +132,19 @@ def write(file: str, result: str | bytes, args: argparse.Namespace) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
-    name = "stdin.txt" if file == "-" else Path(file).name
-    path = args.output / name
-    if args.output_format != "same":
-        path = path.with_suffix(f".{args.output_format}")
+    path = target(file, args)
     if path.exists() and file != "-" and path.samefile(file):
         raise ValueError(f"--output {args.output} would overwrite it: choose another folder")
     args.output.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")
     partial.write_bytes(content)
     os.replace(partial, path)
+
+
+def target(file: str, args: argparse.Namespace) -> Path:
+    """Where the result of a file goes in the folder `--output`."""
+    path = args.output / ("stdin.txt" if file == "-" else Path(file).name)
+    return path if args.output_format == "same" else path.with_suffix(f".{args.output_format}")
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -173,6 +183,9 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if len(args.files) > 1 and args.output is None:
         parser.error("several files need --output")
+    targets = [target(file, args) for file in args.files if args.output]
+    if twice := sorted({str(path) for path in targets if targets.count(path) > 1}):
+        parser.error(f"several files would become {', '.join(twice)}: translate them one by one, into other folders")
     return args
 
 

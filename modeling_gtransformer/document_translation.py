@@ -15,7 +15,7 @@ from .group_tags import group_tags
 from .processing_gtransformer import GTransformerProcessor
 from .segmentation import token_batches
 from .sentence_streamer import SentenceStreamer
-from .terminology import RequiredWordsLogitsProcessor, Terminology, missing
+from .terminology import RequiredWordsLogitsProcessor, missing
 from .token_scores import label_log_probabilities
 from .windows import Capacity, Document, Window, next_windows, take_apart
 
@@ -45,7 +45,7 @@ def translate_documents(
     segment_sentences: int | None = None,
     carried_sentences: int = 0,
     confidence: bool = False,
-    terminology: Terminology | None = None,
+    required: Sequence[Sequence[list[str]]] | None = None,
     progress: bool = False,
     on_sentence: Callable[[int, int, str], None] | None = None,
     **generate_arguments: Any,
@@ -60,18 +60,20 @@ def translate_documents(
         carried_sentences: so many sentences of a window open the next one as well, with their translations as a forced
             prefix, so that its first sentences have a context, too. Windows of a document then wait for each other.
         confidence: score the translations, with one more forward pass.
-        terminology: says what the translation of a sentence must contain. Where something is missing, the window is
+        required: of every sentence what its translation must contain. Where something is missing, the window is
             translated once more under that constraint; what is missing even then is named in a warning.
         progress: show a progress bar.
         on_sentence: called with the numbers of document and sentence, from 0, and the translation, as soon as this is
-            certain, in order. Then windows are translated one by one, and at once under the constraint of the
-            terminology.
+            certain, in order. Then windows are translated one by one, and at once under the constraint of what is
+            required.
         generate_arguments: for `model.generate`.
     """
     capacity = Capacity(model, segment_tokens, segment_sentences, generate_arguments)
-    translator = _Translator(model, processor, capacity, terminology is not None, confidence, generate_arguments)
+    translator = _Translator(model, processor, capacity, required is not None, confidence, generate_arguments)
+    required = required or [[[]] * len(document) for document in documents]
     state = [
-        take_apart(document, number, processor, capacity, terminology) for number, document in enumerate(documents, 1)
+        take_apart(document, number, processor, capacity, needed)
+        for number, (document, needed) in enumerate(zip(documents, required, strict=True), 1)
     ]
 
     total = sum(len(document.parts) for document in state)

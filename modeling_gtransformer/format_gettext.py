@@ -9,8 +9,8 @@ from .runs import Block, Run
 class Catalogue:
     """
     A PO file. `blocks` are the messages that have no translation yet, or a fuzzy one; of a plural both forms. The
-    translation of the singular is the first form, that of the plural all others; forms that are there stay. The file is
-    written as `polib` writes it: the same messages and comments, wrapped and ordered in its way.
+    translation of the singular is the first form, that of the plural all others; forms that are there stay. `polib`
+    writes the file, with the same messages and comments, wrapped and ordered in its way.
 
     Raises:
         ImportError: polib is not installed.

@@ -6,14 +6,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import CommitInfo
+from huggingface_hub import CommitInfo, ModelCard
 
 
 TAGS = ["gtransformer", "document-translation", "translation"]
 
 
-# What a card consists of, beside a checkpoint.
-CARD_FILES = ("README.md", "training.svg", ".eval_results")
+# What belongs to a card, beside a checkpoint.
+CARD_FILES = ("training.svg", ".eval_results")
 
 
 @contextmanager
@@ -60,19 +60,34 @@ class PublishMixin:
     def push_to_hub(self, repo_id: str, *, tags: list[str] | str | None = None, **kwargs: Any) -> CommitInfo:
         """
         Upload everything that loading needs, in one commit: the files of `save_pretrained`, the code, and the card of
-        the folder from which this was loaded or, if there is none, a general one.
+        the folder from which this was loaded or, if that has none of a G-Transformer, a general one.
+
+        Raises:
+            ValueError: this is an adapter, and its base is a folder of this machine.
         """
+        for part in self._parts():
+            base = getattr(part, "adapter_base", None)
+            if base and Path(base).exists():
+                raise ValueError(
+                    f"The adapter's base {base} is a folder of this machine, where nobody else would find it: publish "
+                    "the base first, and train or load the adapter with its name on the Hub."
+                )
         own = [tags] if isinstance(tags, str) else list(tags or [])
         with with_code(*self._parts()):
             return super().push_to_hub(repo_id, tags=[*TAGS, *own], **kwargs)  # type: ignore[misc]
 
     def _upload_modified_files(self, working_dir: str, *args: Any, **kwargs: Any) -> CommitInfo:
-        source = self._loaded_from()
-        for name in CARD_FILES if source else ():
-            if Path(source, name).is_dir():
-                shutil.copytree(Path(source, name), Path(working_dir, name), dirs_exist_ok=True)
-            elif Path(source, name).exists():
-                shutil.copyfile(Path(source, name), Path(working_dir, name))
+        source = Path(self._loaded_from() or "nowhere")
+        card = ModelCard.load(source / "README.md") if (source / "README.md").is_file() else None
+        if card is not None and TAGS[0] in (card.data.tags or []):
+            given = ModelCard.load(Path(working_dir, "README.md")).data.tags or []
+            for name in CARD_FILES:
+                if (source / name).is_dir():
+                    shutil.copytree(source / name, Path(working_dir, name), dirs_exist_ok=True)
+                elif (source / name).exists():
+                    shutil.copyfile(source / name, Path(working_dir, name))
+            card.data.tags = list(dict.fromkeys([*card.data.tags, *given]))
+            card.save(Path(working_dir, "README.md"))
         return super()._upload_modified_files(working_dir, *args, **kwargs)  # type: ignore[misc]
 
     def _parts(self) -> list[Any]:

@@ -18,7 +18,7 @@ from transformers.modeling_outputs import (
     Seq2SeqModelOutput,
 )
 from transformers.processing_utils import Unpack
-from transformers.utils import TransformersKwargs, can_return_tuple
+from transformers.utils import TransformersKwargs, cached_file, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
@@ -42,6 +42,19 @@ from .sentence_attention import SentencePlan, plan_sentences
 CONFIG_FIELDS = frozenset(GTransformerConfig.__dataclass_fields__)
 
 
+def _base_of_adapter(name: str, hub: dict) -> str | None:
+    """The name of the base model, if what is called so is an adapter with a configuration of its own."""
+    if name is None or any(Path(name).glob("model*.safetensors")) or any(Path(name).glob("pytorch_model*")):
+        return None
+    quietly = {
+        f"_raise_exceptions_for_{case}": False for case in ("missing_entries", "connection_errors", "gated_repo")
+    }
+    files = [cached_file(name, file, **hub, **quietly) for file in ("adapter_config.json", "config.json")]
+    if None in files:
+        return None
+    return json.loads(Path(files[0]).read_text(encoding="utf-8")).get("base_model_name_or_path")
+
+
 @dataclass
 class GTransformerEncoderOutput(BaseModelOutput):
     """Encoder states together with the group tags `(B, S)` of their tokens, which cross-attention needs."""
@@ -58,24 +71,44 @@ class GTransformerPreTrainedModel(PublishMixin, PreTrainedModel):
     _supports_sdpa = True
     _can_compile_fullgraph = True
 
+    # Of a model with an adapter: the name of its base, and where the adapter came from.
+    adapter_base: str | None = None
+    adapter_folder: str | None = None
+
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path, *args, config=None, **kwargs):
-        """As of Transformers. The folder of an adapter says by a configuration of its own which layers have global
-        attention: its base model, which is loaded with it, need not have any."""
+        """As of Transformers. An adapter says by a configuration of its own which layers have global attention: its
+        base model, which is loaded with it, need not have any."""
         adapter = dict(kwargs.pop("adapter_kwargs", None) or {})
-        folder = Path(adapter.get("_adapter_model_path") or pretrained_model_name_or_path or "")
-        adapter_config = folder / "adapter_config.json"
-        if adapter_config.is_file() and (folder / "config.json").is_file() and not any(folder.glob("model*")):
-            adapter["_adapter_model_path"] = str(folder)
-            pretrained_model_name_or_path = json.loads(adapter_config.read_text())["base_model_name_or_path"]
-            given = {} if config is not None else {key: kwargs.pop(key) for key in [*kwargs] if key in CONFIG_FIELDS}
-            config = cls.config_class.from_pretrained(folder, **given)
+        # The Auto classes have looked up the base already, and give its configuration.
+        name = adapter.get("_adapter_model_path") or pretrained_model_name_or_path
+        given = None if adapter.get("_adapter_model_path") else config
+        hub = {key: kwargs[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in kwargs}
+        base = _base_of_adapter(name, hub)
+        if base is not None:
+            adapter["_adapter_model_path"], pretrained_model_name_or_path = str(name), base
+            fields = {key: kwargs.pop(key) for key in [*kwargs] if key in CONFIG_FIELDS} if given is None else {}
+            config = given if given is not None else cls.config_class.from_pretrained(name, **hub, **fields)
         if adapter:
             kwargs["adapter_kwargs"] = adapter
-        return super().from_pretrained(pretrained_model_name_or_path, *args, config=config, **kwargs)
+        loaded = super().from_pretrained(pretrained_model_name_or_path, *args, config=config, **kwargs)
+        if base is not None:
+            model = loaded[0] if isinstance(loaded, tuple) else loaded
+            model.adapter_base, model.adapter_folder = base, str(name)
+        return loaded
+
+    def add_adapter(self, *args, **kwargs):
+        super().add_adapter(*args, **kwargs)
+        self.adapter_base = self.name_or_path
+
+    def save_pretrained(self, save_directory, *args, **kwargs):
+        """As of Transformers, which saves no configuration beside an adapter."""
+        super().save_pretrained(save_directory, *args, **kwargs)
+        if self.adapter_base is not None:
+            self.config.save_pretrained(save_directory)
 
     def _loaded_from(self) -> str:
-        return self.name_or_path
+        return self.adapter_folder or self.name_or_path
 
     def _init_weights(self, module: nn.Module):
         """mBART's normal initialisation, or with `init_std=None` the Xavier one of the paper's base models."""

@@ -1,6 +1,7 @@
 """`pipeline("document-translation")`: a document in, the same sentences out, translated with each other as context."""
 
 import os
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from queue import Queue
 from threading import Event, Thread
@@ -99,7 +100,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         """
         The sentences of a document, in order, each as soon as it is certain: `source_text` and `translation_text`.
         Greedy search and sampling give a sentence when it ends, beams when all of them agree on it, and
-        `parallel_sentences` a segment at a time. The generator returns what a call gives.
+        `parallel_sentences` a segment at a time. The generator returns what a call gives. Closed early, it leaves the
+        model at work until its next sentence.
 
         ```python
         >>> for sentence in translate.stream("The cat sleeps.\\nIt is old."):  # doctest: +SKIP
@@ -107,6 +109,11 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         ```"""
         preprocess_kwargs, forward_kwargs, _ = self._sanitize_parameters(**kwargs)
         inputs = self.preprocess(document, **{**self._preprocess_params, **preprocess_kwargs})
+        return self._stream(inputs, {**self._forward_params, **forward_kwargs})
+
+    def _stream(
+        self, inputs: dict[str, Any], forward_kwargs: dict[str, Any]
+    ) -> Generator[dict[str, str], None, dict[str, Any]]:
         events: Queue[tuple[str, Any]] = Queue()
         abandoned = Event()
 
@@ -117,8 +124,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
         def work() -> None:
             try:
-                arguments = {**self._forward_params, **forward_kwargs, "on_sentence": on_sentence}
-                events.put(("result", self.postprocess(self.forward(inputs, **arguments))))
+                outputs = self.forward(inputs, **forward_kwargs, on_sentence=on_sentence)
+                events.put(("result", self.postprocess(outputs)))
             except BaseException as error:
                 events.put(("error", error))
 
@@ -147,6 +154,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         self, document: str | bytes | list[str], format: str = "text", splitter: Splitter | str | None = None
     ) -> dict[str, Any]:
         if isinstance(document, list):
+            if format != "text":
+                raise ValueError(f"A list of sentences is in no format such as {format!r}: give a string.")
             return {"sentences": list(document), "file": None}
         if splitter is None:
             splitter = "line" if FILE_FORMATS[format].by_line else "sentencex"
@@ -159,8 +168,15 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         self, model_inputs: dict[str, Any], terminology: Terminology | None = None, **translate_kwargs: Any
     ) -> dict[str, Any]:
         texts = [sentence for sentence in model_inputs["sentences"] if sentence.strip()]
+        required = [(terminology or Terminology()).required(text) for text in texts]
+        if model_inputs["file"] is not None:
+            # Code may be a placeholder, too: then it is required once.
+            both = [
+                Counter(words) | Counter(own) for words, own in zip(required, model_inputs["file"].kept, strict=True)
+            ]
+            required = [list(Counter(words).elements()) for words in both]
         [translated] = translate_documents(
-            self.model, self.processor, [texts], terminology=terminology or Terminology(), **translate_kwargs
+            self.model, self.processor, [texts], required=[required], **translate_kwargs
         )
         return {**model_inputs, "translated": translated}
 

@@ -13,6 +13,18 @@ ITEM = re.compile(r"\s*(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
 ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)[^\s<>]+|[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+", re.IGNORECASE)
 
 
+# A character is a word in the scripts that put no spaces between words.
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+LETTER = rf"[^\W{UNSPACED}]"
+
+
+def whole_words(words: str) -> str:
+    """The pattern of these words where they are no parts of others."""
+    before = f"(?<!{LETTER})" if re.match(LETTER, words) else ""
+    behind = f"(?!{LETTER})" if re.search(rf"{LETTER}\Z", words) else ""
+    return f"{before}{re.escape(words)}{behind}"
+
+
 @dataclass(frozen=True)
 class SplitText:
     """A text, taken apart.

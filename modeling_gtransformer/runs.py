@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from .plain_text import SplitText
+from .plain_text import UNSPACED, SplitText, whole_words
 
 
-# A character is a word in the scripts that put no spaces between words.
-UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])\w)+(?:['’-](?:(?![{UNSPACED}])\w)+)*")
 
 
@@ -124,10 +122,7 @@ def _by_place(items: list[int], words: list[str], text: str) -> list[int]:
 
 def _occurrences(words: str, text: str) -> list[tuple[int, int]]:
     """Where words stand in a text, not as part of others; in upper or lower case if they are not there as they are."""
-    letter = rf"[^\W{UNSPACED}]"
-    before = rf"(?<!{letter})" if re.match(letter, words) else ""
-    behind = rf"(?!{letter})" if re.search(rf"{letter}\Z", words) else ""
-    pattern = f"{before}{re.escape(words)}{behind}"
+    pattern = whole_words(words)
     for flags in (0, re.IGNORECASE):
         if found := [match.span() for match in re.finditer(pattern, text, flags) if words]:
             return found

@@ -10,14 +10,15 @@ import torch
 from torch import Tensor
 from transformers.generation import LogitsProcessor
 
-from .plain_text import ADDRESS
+from .plain_text import ADDRESS, whole_words
 from .processing_gtransformer import GTransformerProcessor
 
 
-# {name}, {0}, {{name}}, ${name}; %s, %d, %5.2f, %1$s, %(name)s; addresses.
+# {name}, {0:,.2f}, {{ name }}, ${name}, %{name}; %s, %d, %5.2f, %1$s, %(name)s; tags; addresses.
 PLACEHOLDER = re.compile(
-    r"\$?\{\{?[\w.:!\[\]-]*\}?\}"
-    r"|%(?:\(\w+\)|\d+\$)?[-+#0]?\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[sdiufgexXcr@](?![\w])"
+    r"[$%#]?\{\{?[ ]?[\w.:!\[\]<>,+#-]*[ ]?\}?\}"
+    r"|%(?:\(\w+\)|\d+\$)?[-+#0]?\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[sdiufgeoxXcrpG@](?!\w)"
+    r"|</?[a-z][^<>]*>"
     rf"|{ADDRESS.pattern}",
     re.IGNORECASE,
 )
@@ -35,16 +36,16 @@ class Terminology:
     """
 
     def __init__(self, glossary: Mapping[str, str] | None = None):
-        self.glossary = {
-            re.compile(rf"(?<!\w){re.escape(term)}(?!\w)", re.IGNORECASE): translation
-            for term, translation in (glossary or {}).items()
-        }
+        self.glossary = {term.lower(): translation for term, translation in (glossary or {}).items()}
+        # The longest first: where one term is a part of another, the other one counts.
+        terms = sorted(self.glossary, key=len, reverse=True)
+        self.pattern = re.compile("|".join(map(whole_words, terms)), re.IGNORECASE) if terms else None
 
     def required(self, sentence: str) -> list[str]:
         """The strings that the sentence's translation must contain, each as often as it is listed."""
         placeholders = [match[0].rstrip(TRAILING) for match in PLACEHOLDER.finditer(sentence)]
-        terms = [translation for term, translation in self.glossary.items() for _ in term.finditer(sentence)]
-        return placeholders + terms
+        found = self.pattern.finditer(sentence) if self.pattern else ()
+        return placeholders + [self.glossary[term[0].lower()] for term in found]
 
 
 def missing(required: Sequence[str], translation: str) -> list[str]:
@@ -52,7 +53,9 @@ def missing(required: Sequence[str], translation: str) -> list[str]:
     result = []
     for words, times in Counter(required).items():
         exact = PLACEHOLDER.fullmatch(words) is not None
-        found = translation.count(words) if exact else translation.casefold().count(words.casefold())
+        found = translation.count(words)
+        if not exact:
+            found = len(re.findall(whole_words(words), translation, re.IGNORECASE))
         result += [words] * (times - found)
     return result
 
@@ -103,8 +106,11 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
             preferred = scores[row, index] + bonuses
             # What is begun may still not be finished.
             full = len(words) + sum(map(len, tokens)) >= self.word_limits[document][sentence]
-            if preferred.isfinite().any() and (full or scores[row].argmax() == self.processor.eos_token_id):
-                scores[row] = -torch.inf
+            if preferred.isfinite().any():
+                at_end = scores[row].argmax() == self.processor.eos_token_id
+                scores[row, self.processor.eos_token_id] = -torch.inf
+                if full or at_end:
+                    scores[row] = -torch.inf
             scores[row, index] = preferred
         return scores
 

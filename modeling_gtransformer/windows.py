@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from transformers import PreTrainedModel
@@ -10,7 +10,6 @@ from transformers.utils import logging
 
 from .processing_gtransformer import GTransformerProcessor
 from .segmentation import segment, sentence_cost, split_long_sentence
-from .terminology import Terminology
 
 
 logger = logging.get_logger(__name__)
@@ -71,20 +70,20 @@ def take_apart(
     number: int,
     processor: GTransformerProcessor,
     capacity: Capacity,
-    terminology: Terminology | None,
+    required: Sequence[list[str]],
 ) -> Document:
-    """The word ids of a document's sentences; too long ones in parts."""
+    """The word ids of a document's sentences; too long ones in parts. What is required of such a sentence is required
+    of the part that has it or, a term of a glossary, of its last part."""
 
     def fits(text: str) -> bool:
         return capacity.longest(len(processor.encode_sentences([text])[0])) <= capacity.positions
 
     document = Document(number, [], [], [])
-    texts: list[str] = []
     for position, words in enumerate(processor.encode_sentences(sentences), 1):
         if capacity.longest(len(words)) <= capacity.positions:
             document.parts.append(words)
             document.glue.append(None)
-            texts.append(sentences[position - 1])
+            document.required.append(required[position - 1])
             continue
         gaps, parts = zip(*split_long_sentence(sentences[position - 1].strip(), fits), strict=True)
         logger.warning(
@@ -93,8 +92,10 @@ def take_apart(
         )
         document.parts += processor.encode_sentences(parts)
         document.glue += [None, *gaps[1:]]
-        texts += parts
-    document.required = [terminology.required(text) if terminology else [] for text in texts]
+        of_parts: list[list[str]] = [[] for _ in parts]
+        for needed in required[position - 1]:
+            of_parts[next((index for index, part in enumerate(parts) if needed in part), -1)].append(needed)
+        document.required += of_parts
     return document
 
 

@@ -168,11 +168,6 @@ class GTransformerTrainer(Seq2SeqTrainer):
             output.metrics[f"{metric_key_prefix}_entropy_{kind}"] = bits / max(tokens, 1)
         return output
 
-    def _save(self, output_dir=None, state_dict=None):
-        super()._save(output_dir, state_dict)
-        # Beside an adapter Transformers saves no configuration, but it says where the global attention is.
-        self.accelerator.unwrap_model(self.model).config.save_pretrained(output_dir or self.args.output_dir)
-
     def _load_from_checkpoint(self, resume_from_checkpoint, model=None):
         if not self._load_adapter(resume_from_checkpoint):
             super()._load_from_checkpoint(resume_from_checkpoint, model)

@@ -154,6 +154,8 @@ def test_pairs_of_difficult_text():
         (["a.txt"], "--model"),
         (["a.txt", "b.txt", "--model", "m"], "several files need --output"),
         (["a.txt", "--model", "m", "--splitter", "nltk"], "invalid choice"),
+        (["a/x.md", "b/x.md", "--model", "m", "--output", "out"], "several files would become out/x.md"),
+        (["a.md", "a.srt", "--model", "m", "--output", "out", "--output_format", "tsv"], "would become out/a.tsv"),
     ],
 )
 def test_wrong_usage(arguments, message, capsys):

@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from huggingface_hub import ModelCard
 from transformers import AutoConfig, AutoProcessor, pipeline
 
 import modeling_gtransformer
 from modeling_gtransformer import GTransformerForConditionalGeneration
+from modeling_gtransformer.command import main as command
 
 
 @pytest.fixture
@@ -16,7 +18,7 @@ def checkpoint(processor, tiny_model, tmp_path):
     processor.configure(model)
     model.save_pretrained(tmp_path / "model")
     processor.save_pretrained(tmp_path / "model")
-    (tmp_path / "model" / "README.md").write_text("---\nlicense: mit\n---\n# The card\n")
+    (tmp_path / "model" / "README.md").write_text("---\nlicense: mit\ntags: [gtransformer]\n---\n# The card\n")
     return str(tmp_path / "model")
 
 
@@ -50,7 +52,8 @@ def test_round_trip(checkpoint, hub, run, run_without_package, tmp_path):
     files = set(repository.files)
     assert {"model.safetensors", "config.json", "generation_config.json", "processor_config.json"} <= files
     assert {"tokenizer.json", "modeling_gtransformer.py", "pipeline_gtransformer.py", "format_html.py"} <= files
-    assert repository.files["README.md"].decode().endswith("# The card\n")
+    card = ModelCard(repository.files["README.md"].decode())
+    assert "# The card" in card.text and {"mine", "document-translation"} <= set(card.data.tags)
     # A checkpoint that stays at home has no code.
     assert not list((tmp_path / "plain").glob("*.py"))
     assert "auto_map" not in json.loads((tmp_path / "plain" / "config.json").read_text())
@@ -78,7 +81,16 @@ def test_a_folder_with_code(checkpoint, run_without_package, tmp_path):
     assert set(config["auto_map"]) == {"AutoConfig", "AutoModel", "AutoModelForSeq2SeqLM"}
     out = run_without_package(USE.replace("someone/model", str(tmp_path / "with_code")) + "print(len(sentences))")
     assert out.splitlines()[-1] == "2"
+    (tmp_path / "a.txt").write_text("the cat")
+    arguments = ["--model", str(tmp_path / "with_code"), "--output", str(tmp_path / "out")]
+    assert command([str(tmp_path / "a.txt"), *arguments]) == 0
     # With the package its own classes are used, without trust in what lies in the folder.
     model = GTransformerForConditionalGeneration.from_pretrained(tmp_path / "with_code")
     assert type(AutoConfig.from_pretrained(tmp_path / "with_code", trust_remote_code=False)) is type(model.config)
     assert AutoProcessor.from_pretrained(tmp_path / "with_code", trust_remote_code=False) is not None
+
+
+def test_a_card_of_another_model_stays_at_home(checkpoint, hub, run):
+    (Path(checkpoint) / "README.md").write_text("---\ntags: [mbart]\n---\n# Somebody's card\n")
+    run(PUBLISH.format(folder=checkpoint), PYTHONPATH=str(Path(modeling_gtransformer.__file__).parents[1]))
+    assert "Somebody" not in hub.repositories["someone/model"].files["README.md"].decode()

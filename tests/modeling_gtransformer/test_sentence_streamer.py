@@ -1,5 +1,7 @@
 """Sentences are told of early, in order, once, and as they are in the end."""
 
+import threading
+
 import pytest
 import torch
 from transformers import pipeline
@@ -109,6 +111,14 @@ def test_terms_in_a_stream(translate):
 def test_errors_and_an_early_end(translate):
     with pytest.raises(ValueError, match="parallel_sentences"):
         list(translate.stream(DOCUMENT, do_sample=True, parallel_sentences=True))
-    stream = translate.stream(DOCUMENT)
+    with pytest.raises(ValueError, match="format is one of"):
+        translate.stream("the cat", format="nonsense")
+    with pytest.raises(ValueError, match="is in no format"):
+        translate.stream(DOCUMENT, format="markdown")
+    threads = set(threading.enumerate())
+    stream = translate.stream(DOCUMENT * 5)
     next(stream)
     stream.close()
+    [worker] = set(threading.enumerate()) - threads
+    worker.join(timeout=60)
+    assert not worker.is_alive()

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from transformers import LogitsProcessorList
 from transformers.utils import logging
 
 from modeling_gtransformer.document_translation import translate_documents
@@ -12,6 +11,7 @@ from modeling_gtransformer.terminology import RequiredWordsLogitsProcessor, Term
 @pytest.mark.parametrize(
     "sentence, expected",
     [
+        ("{0:,.2f} { count } %{name} %o of <b>bold</b>", ["{0:,.2f}", "{ count }", "%{name}", "%o", "<b>", "</b>"]),
         ("Hello {name}, you have {0} of {{n}} and ${total}.", ["{name}", "{0}", "{{n}}", "${total}"]),
         ("%s of %d, %5.2f or %(name)s and %1$s", ["%s", "%d", "%5.2f", "%(name)s", "%1$s"]),
         ("100% sure, 5 %, {a set of things}", []),
@@ -27,6 +27,10 @@ def test_glossary():
     terminology = Terminology({"gate": "Tor", "group tag": "Gruppenmarke"})
     assert terminology.required("The Gate, a gate, gates and a group tag") == ["Tor", "Tor", "Gruppenmarke"]
     assert missing(["Tor", "Tor", "{N}"], "ein tor und {n}") == ["Tor", "{N}"]
+    assert missing(["Ei"], "meine Arbeit") == ["Ei"]
+    # The longest term counts, and scripts without spaces have no borders of words.
+    assert Terminology({"bank": "Bank", "river bank": "Ufer"}).required("the river bank") == ["Ufer"]
+    assert Terminology({"模型": "model"}).required("这个模型很好") == ["model"]
 
 
 def test_a_glossary_file(tmp_path):
@@ -47,6 +51,13 @@ def model(processor, tiny_model):
 
 
 DOCUMENTS = [["the cat sleeps", "it is old", "the cat"], ["it sleeps"]]
+
+
+def translate(model, processor, documents, terminology, **arguments):
+    required = [[terminology.required(sentence) for sentence in document] for document in documents]
+    return translate_documents(model, processor, documents, required=required, **arguments)
+
+
 GLOSSARY = {"cat": "katze", "old": "alt ist", "sleeps": "schläft"}
 
 
@@ -57,7 +68,7 @@ def test_what_is_required_is_there(model, processor, arguments, carried, caplog)
     free = translate_documents(model, processor, DOCUMENTS, max_length_b=8, **arguments)
     arguments = arguments | {"segment_sentences": 2, "carried_sentences": carried, "max_length_b": 8}
     terminology = Terminology(GLOSSARY)
-    translated = translate_documents(model, processor, DOCUMENTS, terminology=terminology, **arguments)
+    translated = translate(model, processor, DOCUMENTS, terminology, **arguments)
     lacking = []
     for document, before, after in zip(DOCUMENTS, free, translated, strict=True):
         for sentence, *texts in zip(document, before.sentences, after.sentences, strict=True):
@@ -70,12 +81,12 @@ def test_what_is_required_is_there(model, processor, arguments, carried, caplog)
 
 def test_sentences_that_lack_nothing_stay(model, processor):
     free = translate_documents(model, processor, DOCUMENTS)
-    assert translate_documents(model, processor, DOCUMENTS, terminology=Terminology()) == free
+    assert translate(model, processor, DOCUMENTS, Terminology()) == free
 
 
 def test_what_the_vocabulary_lacks_is_named(model, processor, caplog):
     logging.enable_propagation()
-    translate_documents(model, processor, [["the cat", "it is {old}"]], terminology=Terminology())
+    translate(model, processor, [["the cat", "it is {old}"]], Terminology())
     assert "Document 1, sentence 2: its translation lacks {old}" in caplog.text
 
 
@@ -83,7 +94,7 @@ def test_what_has_no_room_is_named(model, processor, caplog):
     logging.enable_propagation()
     terminology = Terminology({"old": "alt die katze schläft"})
     limits = {"max_length_a": 0, "max_length_b": 2}
-    translate_documents(model, processor, [["the cat", "it is old"]], terminology=terminology, **limits)
+    translate(model, processor, [["the cat", "it is old"]], terminology, **limits)
     assert "Document 1, sentence 2: its translation lacks alt die katze schläft" in caplog.text
 
 
@@ -98,9 +109,10 @@ def test_constraint_of_a_step(processor):
     def step(prefix, best):
         scores = torch.zeros(1, vocabulary)
         scores[0, best] = 9.0
-        return LogitsProcessorList([constraint])(torch.tensor([prefix]), scores)[0]
+        return constraint(torch.tensor([prefix]), scores)[0]
 
     begin = step([bos, *words], words[0])
+    assert begin[eos] == -torch.inf  # a beam may not end without it
     assert begin[term[0]] == 5 and begin[words[0]] == 9  # the model's choice stands against a weak preference
     assert step([bos, *words, term[0]], words[0])[term[1]] == 10
     for scores in (step([bos, *words], eos), step([bos, *words, words[0]], words[0])):

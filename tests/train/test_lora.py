@@ -1,6 +1,7 @@
 """An adapter is trained alone, resumed, small, and loads on top of its base; quantised bases work, too."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from transformers import AutoModelForSeq2SeqLM, BitsAndBytesConfig
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.group_attention import GTransformerGate
+from modeling_gtransformer.hub import with_code
 from train.recipe import parse_recipe, read_recipe
 from train.train import main
 from train.translate import main as translate
@@ -115,3 +117,47 @@ def test_quantised_linear_layers(tiny_model, documents, tmp_path, bits):
     labels = documents["input_ids"].masked_fill(documents["input_ids"] == 1, -100)
     losses = [m(**documents, labels=labels).loss.item() for m in (model, quantised)]
     assert losses[1] == pytest.approx(losses[0], rel=0.2) and losses[1] != losses[0]
+
+
+PUSH = """
+import json
+import shutil
+from pathlib import Path
+from modeling_gtransformer import GTransformerForConditionalGeneration
+model = GTransformerForConditionalGeneration.from_pretrained({adapter!r})
+try:
+    model.push_to_hub("someone/adapter")
+except ValueError as error:
+    assert "is a folder of this machine" in str(error)
+else:
+    raise AssertionError
+GTransformerForConditionalGeneration.from_pretrained({base!r}).push_to_hub("someone/base")
+config = Path({adapter!r}) / "adapter_config.json"
+config.write_text(json.dumps(json.loads(config.read_text()) | {{"base_model_name_or_path": "someone/base"}}))
+model = GTransformerForConditionalGeneration.from_pretrained({adapter!r})
+model.push_to_hub("someone/adapter")
+loaded = GTransformerForConditionalGeneration.from_pretrained("someone/adapter")
+assert loaded.config.encoder_attention_types[-1] == "combined"
+for name, value in model.state_dict().items():
+    # What stood in the place of the adapter's global attention is random, and unused.
+    assert "original_module" in name or loaded.state_dict()[name].equal(value), name
+"""
+
+
+def test_an_adapter_on_the_hub(adapter, hub, run, tmp_path):
+    """Its base must be there, too; what is global comes along."""
+    base, _, folder = adapter
+    copy = shutil.copytree(folder, tmp_path / "adapter")
+    run(PUSH.format(base=base, adapter=str(copy)), PYTHONPATH=str(Path(__file__).parents[2]))
+    files = hub.repositories["someone/adapter"].files
+    assert {"adapter_model.safetensors", "adapter_config.json", "config.json", "modeling_gtransformer.py"} <= set(
+        files
+    )
+    assert "model.safetensors" not in files
+    # With its code in it the folder still is an adapter's.
+    model = GTransformerForConditionalGeneration.from_pretrained(folder)
+    with with_code(model):
+        model.save_pretrained(tmp_path / "again")
+    again = GTransformerForConditionalGeneration.from_pretrained(tmp_path / "again", dropout=0.44)
+    assert again.config.encoder_attention_types == model.config.encoder_attention_types
+    assert again.config.dropout == 0.44
