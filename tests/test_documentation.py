@@ -159,6 +159,8 @@ def run_command(words):
         call, arguments = gtransformer_translate, words[1:]
     else:
         script = Path(words[1])
+        if script.parent.name == "space":
+            return  # a server, tested in test_space.py
         module = importlib.import_module(".".join(script.with_suffix("").parts))
         call, arguments = module.main, words[2:]
         if script == Path("train/train.py"):

@@ -73,12 +73,9 @@ def load(name: str) -> Any:
     return translate
 
 
-def module(translate: Any, name: str) -> Any:
-    """A module of the code that the pipeline comes from, or `None` if it did not come along."""
-    try:
-        return importlib.import_module(f"{type(translate).__module__.rpartition('.')[0]}.{name}")
-    except ModuleNotFoundError:
-        return None
+def file_formats(translate: Any) -> Any:
+    """The module of that name, of the code that the pipeline comes from."""
+    return importlib.import_module(f"{type(translate).__module__.rpartition('.')[0]}.file_formats")
 
 
 def splitters(translate: Any) -> list[str]:
@@ -92,7 +89,7 @@ def splitters(translate: Any) -> list[str]:
 
 def endings(translate: Any) -> dict[str, str]:
     """Formats by the endings of their files."""
-    formats = module(translate, "file_formats").FILE_FORMATS
+    formats = file_formats(translate).FILE_FORMATS
     return {ending: format for format, properties in formats.items() for ending in properties.endings}
 
 
@@ -110,7 +107,7 @@ def read(translate: Any, file: str) -> tuple[str | bytes, str]:
     if path.stat().st_size > MAX_BYTES:
         raise ValueError(f"{path.name} is too large: at most {MAX_BYTES / 1e6:.0f} MB.")
     content = path.read_bytes()
-    if module(translate, "file_formats").FILE_FORMATS[format].binary:
+    if file_formats(translate).FILE_FORMATS[format].binary:
         return content, format
     try:
         return content.decode("utf-8"), format
@@ -142,15 +139,11 @@ def translate_document(translate: Any, text: str, file: str | None, splitter: st
 
 
 def downloads(translate: Any, translation: Translation) -> dict[str, tuple[str, bytes]]:
-    """By label name and content of files: the document and, if that code came along, the pairs as TMX and JSONL."""
-    processor = translate.processor
+    """By label name and content of files: the document, and the pairs as TMX and JSONL."""
     path = Path(translation.name)
     contents = {path.suffix: translation.document}
-    if aligned_pairs := module(translate, "aligned_pairs"):
-        for format in ("tmx", "jsonl"):
-            to_format = aligned_pairs.ALIGNED_FORMATS[format]
-            contents[f".{format}"] = to_format(translation.pairs, processor.src_lang, processor.tgt_lang)
-    stem = f"{path.stem}.{language_code(processor.tgt_lang)}"
+    contents |= {f".{format}": translate.export_pairs(translation.pairs, format) for format in ("tmx", "jsonl")}
+    stem = f"{path.stem}.{language_code(translate.processor.tgt_lang)}"
     return {
         f"Download {ending.lstrip('.').upper()}": (
             stem + ending,
@@ -189,16 +182,14 @@ def build(translate: Any) -> gr.Blocks:
             files = [
                 gr.DownloadButton(label, save_bytes_to_cache(content, name, button.GRADIO_CACHE), visible=True)
                 for button, (label, (name, content)) in zip(
-                    buttons, downloads(translate, translation).items(), strict=False
+                    buttons, downloads(translate, translation).items(), strict=True
                 )
             ]
-        hidden = [gr.DownloadButton(visible=False)] * (len(buttons) - len(files))
         numbers = [(f"{n}. {pair['source_text']}", n - 1) for n, pair in enumerate(translation.pairs, 1)]
         return [
             translation,
             pairs_html(translation.pairs, source, target),
             *files,
-            *hidden,
             gr.Dropdown(numbers, value=0),
             gr.Column(visible=True),
         ]

@@ -262,7 +262,7 @@ app.build(translate)
 print(json.dumps([len(translation.pairs), len(shown.shares["cross"]), list(app.downloads(translate, translation))]))
 """)
     pairs, shares, files = json.loads(out.splitlines()[-1])
-    assert pairs == shares == 2 and files[0] == "Download TXT"
+    assert pairs == shares == 2 and files == ["Download TXT", "Download TMX", "Download JSONL"]
 
 
 # Of every sentence, the contrast of its text and its background as WCAG defines it.

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from modeling_gtransformer import runs
 from modeling_gtransformer.file_formats import FILE_FORMATS, SplitFile, format_of
 from modeling_gtransformer.plain_text import sentencex_splitter
 
@@ -253,6 +254,93 @@ def test_word():
     )
 
 
+TRICKY = [
+    # Kept code is found as a whole word, nearest to its place, in any case, and never twice.
+    ("markdown", "The `in` operator is nice.", ["Eine gute Sache ist der in-Operator."],
+     "Eine gute Sache ist der `in`-Operator."),
+    ("markdown", "Type `a` for all of it.", ["Gib das a ein."], "Gib das `a` ein."),
+    ("html", "See <code>api</code> here İ.", ["İİİİ şimdi API bak."], "İİİİ şimdi <code>api</code> bak."),
+    ("markdown", "x `Hello there. World is` now please.", ["x Hello there. World is bitte."],
+     "x `Hello there. World is` bitte."),
+    ("markdown", "![](a.png) Hello big world.", ["Hallo große Welt."], "![](a.png) Hallo große Welt."),
+    # Tags inside a word stay at their letter.
+    ("html", "word<sup>2</sup> and H<sub>2</sub>O is good.", ["WORD2 AND H2O IS GOOD."],
+     "WORD<sup>2</sup> AND H<sub>2</sub>O IS GOOD."),
+    ("html", "Click <button>OK</button> or <img src=a.png>now.", ["Klicke OK oder jetzt."],
+     "Klicke <button>OK</button> oder <img src=a.png>jetzt."),
+    # Prices are no formula, template tags no text; a date begins no list.
+    ("markdown", "Costs $5 to $10 each.", ["Kostet $5 bis $10 pro Stück."], "Kostet $5 bis $10 pro Stück."),
+    ("markdown", "Formula $x^2$ is good.", ["Formel x^2 ist gut."], "Formel $x^2$ ist gut."),
+    ("markdown", "{{< tube id >}} see {% x %} now\n\n# Head {#id}", ["{{< tube id >}} sieh {% x %} nun", "Kopf {#id}"],
+     "{{< tube id >}} sieh {% x %} nun\n\n# Kopf {#id}"),
+    ("markdown", "On 12 May 2020.", ["12. Mai 2020."], "12\\. Mai 2020."),
+    ("markdown", "~~old~~ price", ["alter ~ Preis"], "~~alter~~ \\~ Preis"),
+    # SubRip as it is found: no blank line, or one too many, no spaces around the arrow.
+    ("subtitles", "1\n00:00:01,000 --> 00:00:02,000\nHello.\n2\n00:00:03,000-->00:00:04,000\nBye\n\nnow.\n",
+     ["Hallo.", "Nun tschüs."],
+     "1\n00:00:01,000 --> 00:00:02,000\nHallo.\n2\n00:00:03,000-->00:00:04,000\nNun\n\ntschüs.\n"),
+    ("subtitles", "WEBVTT\nKind: x\n\nNOTE a --> b\nmore\n\nid\n00:01.000 --> 00:02.000\nTom &amp; I <i>&lt;3</i>.\n",
+     ["a < b --> c <3"],
+     "WEBVTT\nKind: x\n\nNOTE a --> b\nmore\n\nid\n00:01.000 --> 00:02.000\na &lt; b --&gt; c <i>&lt;3</i>\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("format, content, translations, expected", TRICKY)
+def test_tricky_translations(format, content, translations, expected):
+    file = SplitFile(content, format, sentencex_splitter("en"))
+    assert file.rejoin(file.sentences) == content
+    assert file.rejoin(translations) == expected
+
+
+def test_a_sentence_through_a_thousand_cues(monkeypatch):
+    """Counted, not clocked: its words are looked up for every border, not searched in all of it again."""
+    times = [f"00:{second // 60:02}:{second % 60:02}" for second in range(1000)]
+    cues = "".join(f"1\n{time},000 --> {time},900\nsome more words\n\n" for time in times)
+    file = SplitFile(cues, "subtitles", None)
+    assert len(file.sentences) == 1
+    searched = []
+
+    class Counted:
+        search = runs.WORD.search
+
+        def finditer(self, text, *start, word=runs.WORD):
+            searched.append(start)
+            return word.finditer(text, *start)
+
+    monkeypatch.setattr(runs, "WORD", Counted())
+    assert file.rejoin([file.sentences[0].upper() + " AND MORE"]).count("-->") == 1000
+    assert searched.count(()) < 10
+
+
+def test_word_elements_without_text():
+    """Hyphens and formulas are read, and stay; deleted text is not read."""
+    document = docx.Document()
+    paragraph = document.add_paragraph("Well")
+    word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+    for xml in (
+        f'<w:r xmlns:w="{word}"><w:noBreakHyphen/><w:t>known is </w:t></w:r>',
+        f'<m:oMath xmlns:m="{math}"><m:r><m:t>x+y</m:t></m:r></m:oMath>',
+        f'<w:moveFrom xmlns:w="{word}"><w:r><w:t>gone</w:t></w:r></w:moveFrom>',
+        f'<w:r xmlns:w="{word}"><w:t> today.</w:t></w:r>',
+    ):
+        paragraph._p.append(docx.oxml.parse_xml(xml))
+    buffer = io.BytesIO()
+    document.save(buffer)
+    file = SplitFile(buffer.getvalue(), "docx", None)
+    assert file.sentences == ["Well-known is x+y today."] and file.kept == [["-", "x+y"]]
+    translated = docx.Document(io.BytesIO(file.rejoin(["Heute ist x+y wohl\x01-bekannt."])))
+    text = translated.paragraphs[0]._p.xml
+    assert text.count("noBreakHyphen") == 1 and "x+y" in text and "gone" in text and "\x01" not in text
+
+
+def test_plural_forms_that_are_there_stay():
+    partial = PO.replace("fuzzy, ", "").replace("\n", "\r\n")
+    file = SplitFile(partial, "po", None)
+    result = file.rejoin([sentence.upper() for sentence in file.sentences])
+    assert 'msgstr[0] "Blatt"\r\nmsgstr[1] "SOME FILES"\r\n' in result
+
+
 MARKUP = [
     "word ",
     "A. ",
@@ -310,6 +398,7 @@ def test_any_file_comes_back(format, text):
         ("subtitles", "1\n00:00:01,000 -> 00:00:02,000\na\n\n2\n00:01 --> nonsense\nb\n", "line 6 is no timing"),
         ("po", "just text", "no messages in it"),
         ("po", 'msgid "a"\nmsgstr "b"\nnonsense\n', "line 3"),
+        ("po", 'msgid "broken\nmsgstr ""\n', "line 1 has no string"),
         ("docx", b"just text", "no Word document"),
         ("docx", "text", "takes bytes"),
         ("html", b"bytes", "takes a string"),
