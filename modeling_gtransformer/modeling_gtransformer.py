@@ -1,8 +1,6 @@
 """G-Transformer (Bao et al., ACL 2021): an encoder-decoder Transformer whose attention knows the sentence borders."""
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -18,10 +16,11 @@ from transformers.modeling_outputs import (
     Seq2SeqModelOutput,
 )
 from transformers.processing_utils import Unpack
-from transformers.utils import TransformersKwargs, cached_file, can_return_tuple
+from transformers.utils import TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
+from .adapter_gtransformer import AdapterMixin
 from .cache_gtransformer import DocumentCache
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
@@ -39,22 +38,6 @@ from .layers_gtransformer import (
 from .sentence_attention import SentencePlan, plan_sentences
 
 
-CONFIG_FIELDS = frozenset(GTransformerConfig.__dataclass_fields__)
-
-
-def _base_of_adapter(name: str, hub: dict) -> str | None:
-    """The name of the base model, if what is called so is an adapter with a configuration of its own."""
-    if name is None or any(Path(name).glob("model*.safetensors")) or any(Path(name).glob("pytorch_model*")):
-        return None
-    quietly = {
-        f"_raise_exceptions_for_{case}": False for case in ("missing_entries", "connection_errors", "gated_repo")
-    }
-    files = [cached_file(name, file, **hub, **quietly) for file in ("adapter_config.json", "config.json")]
-    if None in files:
-        return None
-    return json.loads(Path(files[0]).read_text(encoding="utf-8")).get("base_model_name_or_path")
-
-
 @dataclass
 class GTransformerEncoderOutput(BaseModelOutput):
     """Encoder states together with the group tags `(B, S)` of their tokens, which cross-attention needs."""
@@ -62,7 +45,7 @@ class GTransformerEncoderOutput(BaseModelOutput):
     group_tags: torch.LongTensor | None = None
 
 
-class GTransformerPreTrainedModel(PublishMixin, PreTrainedModel):
+class GTransformerPreTrainedModel(AdapterMixin, PublishMixin, PreTrainedModel):
     config: GTransformerConfig
     auto_class = "AutoModel"
     base_model_prefix = "model"
@@ -70,42 +53,6 @@ class GTransformerPreTrainedModel(PublishMixin, PreTrainedModel):
     _no_split_modules = ["GTransformerEncoderLayer", "GTransformerDecoderLayer"]
     _supports_sdpa = True
     _can_compile_fullgraph = True
-
-    # Of a model with an adapter: the name of its base, and where the adapter came from.
-    adapter_base: str | None = None
-    adapter_folder: str | None = None
-
-    @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path, *args, config=None, **kwargs):
-        """As of Transformers. An adapter says by a configuration of its own which layers have global attention: its
-        base model, which is loaded with it, need not have any."""
-        adapter = dict(kwargs.pop("adapter_kwargs", None) or {})
-        # The Auto classes have looked up the base already, and give its configuration.
-        name = adapter.get("_adapter_model_path") or pretrained_model_name_or_path
-        given = None if adapter.get("_adapter_model_path") else config
-        hub = {key: kwargs[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in kwargs}
-        base = _base_of_adapter(name, hub)
-        if base is not None:
-            adapter["_adapter_model_path"], pretrained_model_name_or_path = str(name), base
-            fields = {key: kwargs.pop(key) for key in [*kwargs] if key in CONFIG_FIELDS} if given is None else {}
-            config = given if given is not None else cls.config_class.from_pretrained(name, **hub, **fields)
-        if adapter:
-            kwargs["adapter_kwargs"] = adapter
-        loaded = super().from_pretrained(pretrained_model_name_or_path, *args, config=config, **kwargs)
-        if base is not None:
-            model = loaded[0] if isinstance(loaded, tuple) else loaded
-            model.adapter_base, model.adapter_folder = base, str(name)
-        return loaded
-
-    def add_adapter(self, *args, **kwargs):
-        super().add_adapter(*args, **kwargs)
-        self.adapter_base = self.name_or_path
-
-    def save_pretrained(self, save_directory, *args, **kwargs):
-        """As of Transformers, which saves no configuration beside an adapter."""
-        super().save_pretrained(save_directory, *args, **kwargs)
-        if self.adapter_base is not None:
-            self.config.save_pretrained(save_directory)
 
     def _loaded_from(self) -> str:
         return self.adapter_folder or self.name_or_path

@@ -29,6 +29,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 EXAMPLE = "Hello, how can I help you?\nI would like to order a pizza.\nWhat kind of pizza would you like?"
 APP = Path(__file__).with_name("app.py")
 PACKAGE = APP.parents[2]
+BROWSERS = ("chromium", "google-chrome")
 SECONDS = 180  # that a page or a translation may take
 
 
@@ -70,7 +71,7 @@ def _answers(address: str) -> bool:
 def chromium(width: int, height: int = 900) -> Iterator[webdriver.Chrome]:
     """A browser without a window, of this size in CSS pixels, that reaches this computer only."""
     options = webdriver.ChromeOptions()
-    options.binary_location = _found("chromium")
+    options.binary_location = _found(*BROWSERS)
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"):
         options.add_argument(argument)
     options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
@@ -82,11 +83,12 @@ def chromium(width: int, height: int = 900) -> Iterator[webdriver.Chrome]:
         driver.quit()
 
 
-def _found(program: str) -> str:
-    path = shutil.which(program)
-    if path is None:
-        raise FileNotFoundError(f"{program} is missing: apt-get install chromium chromium-driver")
-    return path
+def _found(*programs: str) -> str:
+    """The path of the first of the programs that is installed."""
+    paths = [path for path in map(shutil.which, programs) if path]
+    if not paths:
+        raise FileNotFoundError(f"{programs[0]} is missing: apt-get install chromium chromium-driver")
+    return paths[0]
 
 
 def resize(driver: webdriver.Chrome, width: int, height: int = 900) -> None:

@@ -288,10 +288,10 @@ return [...document.querySelectorAll(".pair p, .pair .confidence")].map(element 
 
 def test_in_a_browser(space, checkpoint, tmp_path):
     pytest.importorskip("selenium", reason="the driver package selenium is not installed")
-    for program in ("chromium", "chromedriver"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
     screenshot = space("screenshot")
+    for programs in (screenshot.BROWSERS, ("chromedriver",)):
+        if not any(map(shutil.which, programs)):
+            pytest.skip(f"{programs[0]} is not installed")
     with screenshot.running_app(checkpoint()) as address, screenshot.chromium(1100) as browser:
 
         def find(selector):

@@ -1,0 +1,70 @@
+"""Adapters (peft) of models whose base has no global attention: they bring a configuration that says where it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from transformers.utils import cached_file
+
+from .configuration_gtransformer import GTransformerConfig
+
+
+CONFIG_FIELDS = frozenset(GTransformerConfig.__dataclass_fields__)
+
+
+def _base_of_adapter(name: str, hub: dict) -> str | None:
+    """The name of the base model, if what is called so is an adapter with a configuration of its own."""
+    if name is None or any(Path(name).glob("model*.safetensors")) or any(Path(name).glob("pytorch_model*")):
+        return None
+    quietly = {
+        f"_raise_exceptions_for_{case}": False for case in ("missing_entries", "connection_errors", "gated_repo")
+    }
+    files = [cached_file(name, file, **hub, **quietly) for file in ("adapter_config.json", "config.json")]
+    if None in files:
+        return None
+    return json.loads(Path(files[0]).read_text(encoding="utf-8")).get("base_model_name_or_path")
+
+
+class AdapterMixin:
+    """`from_pretrained`, `add_adapter` and `save_pretrained` of Transformers, with that configuration."""
+
+    config: GTransformerConfig
+    config_class: Any
+    name_or_path: str
+    # Of a model with an adapter: the name of its base, and where the adapter came from.
+    adapter_base: str | None = None
+    adapter_folder: str | None = None
+
+    @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path, *args, config=None, **kwargs):
+        """As of Transformers. An adapter says by a configuration of its own which layers have global attention: its
+        base model, which is loaded with it, need not have any."""
+        adapter = dict(kwargs.pop("adapter_kwargs", None) or {})
+        # The Auto classes have looked up the base already, and give its configuration.
+        name = adapter.get("_adapter_model_path") or pretrained_model_name_or_path
+        given = None if adapter.get("_adapter_model_path") else config
+        hub = {key: kwargs[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in kwargs}
+        base = _base_of_adapter(name, hub)
+        if base is not None:
+            adapter["_adapter_model_path"], pretrained_model_name_or_path = str(name), base
+            fields = {key: kwargs.pop(key) for key in [*kwargs] if key in CONFIG_FIELDS} if given is None else {}
+            config = given if given is not None else cls.config_class.from_pretrained(name, **hub, **fields)
+        if adapter:
+            kwargs["adapter_kwargs"] = adapter
+        loaded = super().from_pretrained(  # type: ignore[misc]
+            pretrained_model_name_or_path, *args, config=config, **kwargs
+        )
+        if base is not None:
+            model = loaded[0] if isinstance(loaded, tuple) else loaded
+            model.adapter_base, model.adapter_folder = base, str(name)
+        return loaded
+
+    def add_adapter(self, *args, **kwargs):
+        super().add_adapter(*args, **kwargs)  # type: ignore[misc]
+        self.adapter_base = self.name_or_path
+
+    def save_pretrained(self, save_directory, *args, **kwargs):
+        """As of Transformers, which saves no configuration beside an adapter."""
+        super().save_pretrained(save_directory, *args, **kwargs)  # type: ignore[misc]
+        if getattr(self, "_hf_peft_config_loaded", False):
+            self.config.save_pretrained(save_directory)
