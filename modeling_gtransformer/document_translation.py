@@ -69,7 +69,7 @@ def translate_documents(
         generate_arguments: for `model.generate`.
     """
     capacity = Capacity(model, segment_tokens, segment_sentences, generate_arguments)
-    translator = _Translator(model, processor, capacity, required is not None, confidence, generate_arguments)
+    translator = _Translator(model, processor, capacity, confidence, generate_arguments)
     required = required or [[[]] * len(document) for document in documents]
     state = [
         take_apart(document, number, processor, capacity, needed)
@@ -104,7 +104,6 @@ class _Translator:
     model: PreTrainedModel
     processor: GTransformerProcessor
     capacity: Capacity
-    check: bool
     confidence: bool
     generate_arguments: dict
 
@@ -113,15 +112,13 @@ class _Translator:
     ) -> list[tuple[list[list[int]], list[tuple[float, int]]]]:
         """Given `tell`, of a single window, whose parts it is told of as they come."""
         rows = self._generate(state, windows, constrained=tell is not None, tell=tell)
-        if tell is not None:
-            self._warn(state, windows, rows)
-        elif self.check:
-            lacking = [index for index, lacks in enumerate(self._missing(state, windows, rows)) if any(lacks)]
-            again = [windows[index] for index in lacking]
-            if again:
+        lacking = [index for index, lacks in enumerate(self._missing(state, windows, rows)) if any(lacks)]
+        again = [windows[index] for index in lacking]
+        if again:
+            if tell is None:
                 for index, row in zip(lacking, self._generate(state, again, constrained=True), strict=True):
                     rows[index] = row
-                self._warn(state, again, [rows[index] for index in lacking])
+            self._warn(state, again, [rows[index] for index in lacking])
         translations = self._new_sentences(windows, rows)
         if tell is not None:
             for part, ids in enumerate(translations[0], windows[0].new):
@@ -186,17 +183,12 @@ class _Translator:
 
     def _missing(self, state: list[Document], windows: list[Window], rows: list[list[int]]) -> list[list[list[str]]]:
         """Of every new sentence of every window what its translation must contain and does not."""
-        return [
-            [
-                missing(required, text) if required else []
-                for required, text in zip(
-                    state[window.document].required[window.new : window.stop],
-                    self.processor.decode_sentences(sentences),
-                    strict=True,
-                )
-            ]
-            for window, sentences in zip(windows, self._new_sentences(windows, rows), strict=True)
-        ]
+        result = []
+        for window, sentences in zip(windows, self._new_sentences(windows, rows), strict=True):
+            required = state[window.document].required[window.new : window.stop]
+            texts = self.processor.decode_sentences(sentences) if any(required) else [""] * len(required)
+            result.append([missing(words, text) for words, text in zip(required, texts, strict=True)])
+        return result
 
     def _warn(self, state: list[Document], windows: list[Window], rows: list[list[int]]) -> None:
         for window, lacking in zip(windows, self._missing(state, windows, rows), strict=True):
