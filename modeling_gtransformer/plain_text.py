@@ -51,19 +51,20 @@ def split_text(text: str, splitter: Splitter | None = None) -> SplitText:
     sentences, gaps, done = [], [""], 0
     for start, line in _lines(text):
         item = ITEM.match(line)
-        offset = item.end() if item else 0
+        offset = place = item.end() if item else 0  # behind the last sentence, and behind the last piece
         for sentence in [line[offset:]] if splitter is None else splitter(line[offset:]):
             words = sentence.strip().strip("\ufeff").strip()
+            found = line.find(words, place)
             if not is_translatable(words):
+                place = max(place, found + len(words))
                 continue
-            before, offset = offset, line.find(words, offset)
-            if offset < 0:
+            if found < 0:
                 raise ValueError(f"The splitter made {words!r} of a line that does not have it so: {line!r}.")
-            _check_gap(line[before:offset])
-            gaps[-1] += text[done : start + offset]
+            _check_gap(line[offset:found])
+            gaps[-1] += text[done : start + found]
             sentences.append(words)
             gaps.append("")
-            offset += len(words)
+            offset = place = found + len(words)
             done = start + offset
         _check_gap(line[offset:])
     gaps[-1] += text[done:]

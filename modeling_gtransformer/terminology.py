@@ -94,9 +94,7 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
             required = self.required[document][sentence]
             words = ids[len(ids) - ids[::-1].index(self.processor.bos_token_id) :]
             absent = missing(required, self.processor.decode_sentences([words])[0]) if required else []
-            # What the vocabulary cannot spell cannot be required.
-            unknown = self.processor.tokenizer.unk_token_id
-            tokens = [term for term in self.processor.encode_sentences(absent) if unknown not in term]
+            tokens = self._spelled(absent)
             if not tokens:
                 continue
             begun = [_begun(words, term) for term in tokens]
@@ -113,6 +111,12 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
                     scores[row] = -torch.inf
             scores[row, index] = preferred
         return scores
+
+    def _spelled(self, words: list[str]) -> list[list[int]]:
+        """The tokens of those words that the vocabulary can spell: what would come out otherwise is something else."""
+        tokens = self.processor.encode_sentences(words)
+        texts = self.processor.decode_sentences(tokens)
+        return [ids for ids, text, own in zip(tokens, texts, words, strict=True) if text == own]
 
 
 def _begun(words: list[int], term: list[int]) -> int:

@@ -121,3 +121,11 @@ def test_constraint_of_a_step(processor):
     assert step([bos, words[0], words[0], term[0]], words[0]).isfinite().nonzero().tolist() == [[term[1]]]
     for prefix in ([bos, *words, *term], [bos, *words, *term, eos], [bos, *words, *term, eos, bos, *words]):
         assert step(prefix, eos)[eos] == 9  # nothing is left to require
+
+
+def test_what_cannot_be_spelled_is_not_required(processor):
+    """Not even where its tokens are there: what looks like structure comes out as other text."""
+    constraint = RequiredWordsLogitsProcessor(processor, [[["</s>", "{x}"]]], [[5]])
+    [words] = processor.encode_sentences(["the cat"])
+    scores = torch.randn(1, len(processor.tokenizer))
+    assert constraint(torch.tensor([[processor.bos_token_id, *words]]), scores).equal(scores)
