@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from safetensors.torch import load_file
 from transformers.utils import cached_file
 
 from .configuration_gtransformer import GTransformerConfig
@@ -12,14 +13,21 @@ from .configuration_gtransformer import GTransformerConfig
 CONFIG_FIELDS = frozenset(GTransformerConfig.__dataclass_fields__)
 
 
+# Arguments of `cached_file`, which then gives `None` for what is not there.
+QUIETLY = {f"_raise_exceptions_for_{case}": False for case in ("missing_entries", "connection_errors", "gated_repo")}
+
+
+def _hub_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Those that say where on the Hub to look."""
+    own = {**(arguments.get("adapter_kwargs") or {}), **arguments}
+    return {key: own[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in own}
+
+
 def _base_of_adapter(name: str, hub: dict) -> str | None:
     """The name of the base model, if what is called so is an adapter with a configuration of its own."""
     if name is None or any(Path(name).glob("model*.safetensors")) or any(Path(name).glob("pytorch_model*")):
         return None
-    quietly = {
-        f"_raise_exceptions_for_{case}": False for case in ("missing_entries", "connection_errors", "gated_repo")
-    }
-    files = [cached_file(name, file, **hub, **quietly) for file in ("adapter_config.json", "config.json")]
+    files = [cached_file(name, file, **hub, **QUIETLY) for file in ("adapter_config.json", "config.json")]
     if None in files:
         return None
     return json.loads(Path(files[0]).read_text(encoding="utf-8")).get("base_model_name_or_path")
@@ -43,7 +51,7 @@ class AdapterMixin:
         # The Auto classes have looked up the base already, and give its configuration.
         name = adapter.get("_adapter_model_path") or pretrained_model_name_or_path
         given = None if adapter.get("_adapter_model_path") else config
-        hub = {key: kwargs[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in kwargs}
+        hub = _hub_arguments(kwargs)
         base = _base_of_adapter(name, hub)
         if base is not None:
             adapter["_adapter_model_path"], pretrained_model_name_or_path = str(name), base
@@ -58,6 +66,25 @@ class AdapterMixin:
             model = loaded[0] if isinstance(loaded, tuple) else loaded
             model.adapter_base, model.adapter_folder = base, str(name)
         return loaded
+
+    def load_adapter(self, peft_model_id=None, adapter_name=None, *args, **kwargs):
+        """As of Transformers, which up to 5.17 leaves out what an adapter holds in full (`modules_to_save`)."""
+        loaded = super().load_adapter(peft_model_id, adapter_name, *args, **kwargs)  # type: ignore[misc]
+        if peft_model_id is not None:
+            file = cached_file(peft_model_id, "adapter_model.safetensors", **QUIETLY, **_hub_arguments(kwargs))
+            if file is not None:
+                self.set_adapter_weights(file, adapter_name or "default")
+        return loaded
+
+    def set_adapter_weights(self, file: str | Path, adapter_name: str = "default") -> None:
+        """Gives the adapter of that name the weights of an `adapter_model.safetensors`."""
+        try:
+            from peft import set_peft_model_state_dict
+        except ImportError as error:
+            raise ImportError("An adapter needs peft: pip install peft") from error
+
+        weights = {name.removeprefix("base_model.model."): weight for name, weight in load_file(file).items()}
+        set_peft_model_state_dict(self, weights, adapter_name)
 
     def add_adapter(self, *args, **kwargs):
         super().add_adapter(*args, **kwargs)  # type: ignore[misc]

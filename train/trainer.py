@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 from torch.utils.data import DataLoader
 from transformers import EarlyStoppingCallback, Seq2SeqTrainer, Seq2SeqTrainingArguments, TrainerCallback
 from transformers.trainer import TRAINER_STATE_NAME
@@ -181,10 +180,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
         file = Path(checkpoint) / "adapter_model.safetensors"
         if not file.exists():
             return False
-        from peft import set_peft_model_state_dict
-
-        weights = {name.removeprefix("base_model.model."): weight for name, weight in load_file(file).items()}
-        set_peft_model_state_dict(self.accelerator.unwrap_model(self.model), weights)
+        self.accelerator.unwrap_model(self.model).set_adapter_weights(file)
         return True
 
     def push_to_hub(self, *args, **kwargs):

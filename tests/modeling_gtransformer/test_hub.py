@@ -1,11 +1,13 @@
 """Published, found, and used without this package."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
 from transformers import AutoConfig, AutoProcessor, pipeline
+from transformers.dynamic_module_utils import get_imports
 
 import modeling_gtransformer
 from modeling_gtransformer import GTransformerForConditionalGeneration
@@ -34,6 +36,7 @@ model.save_pretrained("plain")
 USE = """
 from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoProcessor, pipeline
 import json
+import sys
 own = {"trust_remote_code": True}
 model = AutoModelForSeq2SeqLM.from_pretrained("someone/model", **own)
 processor = AutoProcessor.from_pretrained("someone/model", **own)
@@ -94,3 +97,10 @@ def test_a_card_of_another_model_stays_at_home(checkpoint, hub, run):
     (Path(checkpoint) / "README.md").write_text("---\ntags: [mbart]\n---\n# Somebody's card\n")
     run(PUBLISH.format(folder=checkpoint), PYTHONPATH=str(Path(modeling_gtransformer.__file__).parents[1]))
     assert "Somebody" not in hub.repositories["someone/model"].files["README.md"].decode()
+
+
+def test_the_code_needs_transformers_only():
+    """Transformers refuses code of the Hub whose imports, but for those in a `try`, are not all installed."""
+    files = Path(modeling_gtransformer.__file__).parent.glob("*.py")
+    imported = {name for file in files for name in get_imports(file)} - set(sys.stdlib_module_names)
+    assert imported == {"huggingface_hub", "safetensors", "torch", "transformers"}
