@@ -95,5 +95,5 @@ class PublishMixin:
         return [self]
 
     def _loaded_from(self) -> str:
-        """The folder or repository that this was loaded from, if any."""
-        raise NotImplementedError
+        """The folder or repository that this was loaded from; empty if it was not loaded."""
+        return ""
