@@ -10,10 +10,16 @@ import pytest
 import torch
 from experiment import experiment, tiny_config  # noqa: F401
 from hub_fixtures import hub, run, run_without_package  # noqa: F401
+from hypothesis import settings
 from tiny import END_OF_DOCUMENT, PAD, TINY
 from transformers import MBartTokenizer
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
+
+
+# No test is timed by the clock.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)

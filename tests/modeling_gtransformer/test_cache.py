@@ -43,7 +43,7 @@ def models():
     return made
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=5), min_size=1, max_size=3),
     st.sampled_from(range(len(KINDS))),

@@ -138,7 +138,7 @@ def at_limit(row, position):
     return position - start == int(([2, 1, 3] if three else [2])[sentence] * 1.2 + 10)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=5), min_size=1, max_size=4), st.integers(0, 30))
 def test_frame_of_any_documents(limits, spare):
     """Uniform scores, any word limits, any room: every row becomes a document of as many sentences, then padding."""

@@ -25,7 +25,7 @@ def make_model(kind, init_std):
 DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=6), min_size=1, max_size=3)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     documents=DOCUMENTS,
     kind=st.sampled_from([*KINDS, {"position_embedding_type": "sinusoidal", "max_position_embeddings": 8}]),
@@ -53,7 +53,7 @@ def test_greedy_documents_are_those_of_sequential_decoding(
         assert model.generate(**arguments, parallel_sentences=True).equal(model.generate(**arguments))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     words=st.lists(st.integers(1, 6), min_size=1, max_size=3),
     kind=st.sampled_from(KINDS),

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoProcessor, PreTrainedTokenizerFast
@@ -66,7 +66,6 @@ def test_round_trip(any_processor):
 STRUCTURE = ["</s>", "<s>", "de_DE", "en_XX", "[de]", "<mask>", "<pad>", "＜/s＞", "<unk>", "</s></s>", "<s", "s>"]
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([*STRUCTURE, " ", "cat", "x"]), min_size=1, max_size=6).map("".join))
 def test_structure_in_the_text_is_harmless(any_processor_pair, text):
     for processor in any_processor_pair:
