@@ -69,22 +69,29 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), device=hidden.device)
         grad_hidden = torch.empty_like(states)
         # A frozen output layer (adapters) needs no gradient of its own.
-        grad_weight = torch.zeros_like(weight) if with_gradient and ctx.needs_input_grad[1] else None
+        grad_weight = torch.empty_like(weight) if with_gradient and ctx.needs_input_grad[1] else None
+        if grad_weight is not None and (len(targets) == 0 or weight.dtype != matrix.dtype):
+            grad_weight.zero_()
         # Averaged along the way; in float16 only where a loss scale has been applied, or small gradients would vanish.
         scale = 1.0 if weight.dtype == torch.float16 else 1 / items
-        size = max(CHUNK_LOGITS // len(weight), CHUNK_TOKENS)
-        for start in range(0, len(targets), size):
+        size = min(max(CHUNK_LOGITS // len(weight), CHUNK_TOKENS), len(targets))
+        # One piece of memory for all chunks: fresh one costs as much as reading it several times.
+        buffer = states.new_empty(size, len(weight))
+        for start in range(0, len(targets), max(size, 1)):
             chunk, target = states[start : start + size], targets[start : start + size, None]
-            logits = torch.addmm(bias.to(matrix.dtype), chunk, matrix.T).float()
-            normalizer = logits.logsumexp(dim=-1, keepdim=True)
+            logits = torch.addmm(bias.to(matrix.dtype), chunk, matrix.T, out=buffer[: len(chunk)]).float()
             gold = logits.gather(1, target)
-            total += (normalizer - (1 - smoothing) * gold).sum()
             if smoothing:
                 total -= smoothing * logits.mean(dim=-1).sum()
+            # softmax = exp(logits - maximum) / sum, in place of the logits.
+            maximum = logits.amax(dim=-1, keepdim=True)
+            exponentials = logits.sub_(maximum).exp_()
+            sums = exponentials.sum(dim=-1, keepdim=True)
+            total += (maximum + sums.log() - (1 - smoothing) * gold).sum()
             if not with_gradient:
                 continue
-            # d loss / d logits = softmax - (1 - e) * onehot - e / V, in place of the logits.
-            difference = logits.sub_(normalizer).exp_()
+            # d loss / d logits = softmax - (1 - e) * onehot - e / V.
+            difference = exponentials.div_(sums)
             if smoothing:
                 difference -= smoothing / len(weight)
             difference.scatter_add_(1, target, torch.full_like(gold, smoothing - 1))
@@ -93,7 +100,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             if grad_weight is None:
                 continue
             if grad_weight.dtype == chunk.dtype:
-                grad_weight.addmm_(difference.T, chunk, alpha=scale)
+                grad_weight.addmm_(difference.T, chunk, alpha=scale, beta=int(start > 0))
             else:
                 # Summed in the precision of the weight: under autocast many chunks would round much away.
                 grad_weight.add_(difference.T @ chunk, alpha=scale)

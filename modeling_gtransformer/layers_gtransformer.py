@@ -13,6 +13,7 @@ from transformers.utils import TransformersKwargs
 
 from .cache_gtransformer import DocumentCache
 from .configuration_gtransformer import GTransformerConfig
+from .dropout import dropout
 from .group_attention import GTransformerAttention, GTransformerGate
 
 
@@ -118,7 +119,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
     def sublayer(self, norm: nn.LayerNorm, function, hidden_states: Tensor) -> Tensor:
         """One sublayer with its layer norm, dropout and residual connection."""
         output = function(norm(hidden_states) if self.config.normalize_before else hidden_states)
-        hidden_states = hidden_states + nn.functional.dropout(output, self.config.dropout, self.training)
+        hidden_states = hidden_states + dropout(output, self.config.dropout, self.training)
         return hidden_states if self.config.normalize_before else norm(hidden_states)
 
     def attention(
@@ -187,12 +188,12 @@ class GTransformerLayer(GradientCheckpointingLayer):
 
         def transform(states: Tensor) -> Tensor:
             states = self.fc1(states)
-            dropout = self.config.activation_dropout if self.training else 0.0
+            rate = self.config.activation_dropout if self.training else 0.0
             # ReLU keeps nothing but its output anyway.
-            lean = torch.is_grad_enabled() and not dropout and self.config.activation_function != "relu"
+            lean = torch.is_grad_enabled() and not rate and self.config.activation_function != "relu"
             if lean and is_plain_linear(self.fc2) and not torch.compiler.is_compiling():
                 return _ActivatedLinear.apply(states, self.fc2.weight, self.fc2.bias, self.activation_fn)
-            return self.fc2(nn.functional.dropout(self.activation_fn(states), dropout))
+            return self.fc2(dropout(self.activation_fn(states), rate, self.training))
 
         hidden_states = self.sublayer(self.final_layer_norm, transform, hidden_states)
         if hidden_states.dtype == torch.float16:

@@ -24,6 +24,7 @@ from .adapter_gtransformer import AdapterMixin
 from .cache_gtransformer import DocumentCache
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
+from .dropout import dropout
 from .generation_gtransformer import GTransformerGenerationMixin
 from .group_attention import GTransformerAttention, group_mask
 from .group_tags import group_tags as compute_group_tags
@@ -128,7 +129,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
         hidden_states = inputs_embeds + self.embed_positions(position_ids).to(inputs_embeds)
         if self.config.layernorm_embedding:
             hidden_states = self.layernorm_embedding(hidden_states)
-        return nn.functional.dropout(hidden_states, self.config.dropout, self.training)
+        return dropout(hidden_states, self.config.dropout, self.training)
 
     def check_length(self, length: int):
         if self.config.position_embedding_type == "learned" and length > self.config.max_position_embeddings:

@@ -77,10 +77,6 @@ class SentencePlan:
         return [(slice(*edge[:2]), slice(*edge[2:])) for edge in edges]
 
     @cached_property
-    def covers_all_queries(self) -> bool:
-        return int(self.query_lengths.sum()) == self.queries
-
-    @cached_property
     def gathering(self) -> Gathering:
         query_parts, key_parts, buckets = [], [], []
         output_index = self.query_starts.new_full((self.queries,), -1)
@@ -180,34 +176,40 @@ class _SentenceAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, key, value, plan, scaling):
-        output = torch.empty_like(query) if plan.covers_all_queries else torch.zeros_like(query)
-        normalizers = []
-        for queries, keys in plan.spans:
-            sentence, normalizer = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-                *_heads_first(query[queries], key[keys], value[keys]), is_causal=plan.is_causal, scale=scaling
+        output = _blank(query, plan.query_lengths)
+        # Of all sentences together: many small tensors that live long would break up the memory that others free.
+        normalizer = query.new_empty(1, query.shape[1], query.shape[0])
+        queries, keys, values, outputs = _heads_first(query, key, value, output)
+        for asked, seen in plan.spans:
+            outputs[:, :, asked], normalizer[:, :, asked] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+                queries[:, :, asked], keys[:, :, seen], values[:, :, seen], is_causal=plan.is_causal, scale=scaling
             )
-            output[queries] = sentence[0].transpose(0, 1)
-            normalizers.append(normalizer)
         ctx.plan, ctx.scaling = plan, scaling
-        ctx.save_for_backward(query, key, value, output, *normalizers)
+        ctx.save_for_backward(query, key, value, output, normalizer)
         return output
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad_output):
-        query, key, value, output, *normalizers = ctx.saved_tensors
-        # Keys without a query and queries without a key have no gradient.
-        gradients = [torch.zeros_like(states) for states in (query, key, value)]
-        for (queries, keys), normalizer in zip(ctx.plan.spans, normalizers, strict=True):
-            grad_sentence, *states, sentence = _heads_first(
-                grad_output[queries], query[queries], key[keys], value[keys], output[queries]
+        *tokens, normalizer = ctx.saved_tensors
+        lengths = (ctx.plan.query_lengths, ctx.plan.key_lengths, ctx.plan.key_lengths)
+        gradients = [_blank(states, covered) for states, covered in zip(tokens[:3], lengths, strict=True)]
+        queries, keys, values, outputs, grad_outputs = _heads_first(*tokens, grad_output)
+        grad_queries, grad_keys, grad_values = _heads_first(*gradients)
+        for asked, seen in ctx.plan.spans:
+            grad_queries[:, :, asked], grad_keys[:, :, seen], grad_values[:, :, seen] = (
+                torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+                    *(grad_outputs[:, :, asked], queries[:, :, asked], keys[:, :, seen], values[:, :, seen]),
+                    *(outputs[:, :, asked], normalizer[:, :, asked], 0.0, ctx.plan.is_causal),
+                    scale=ctx.scaling,
+                )
             )
-            parts = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
-                grad_sentence, *states, sentence, normalizer, 0.0, ctx.plan.is_causal, scale=ctx.scaling
-            )
-            for gradient, span, part in zip(gradients, (queries, keys, keys), parts, strict=True):
-                gradient[span] = part[0].transpose(0, 1)
         return *gradients, None, None
+
+
+def _blank(states: Tensor, lengths: Tensor) -> Tensor:
+    """Memory for what the sentences will fill; zeros where they leave gaps, as between documents."""
+    return torch.empty_like(states) if int(lengths.sum()) == len(states) else torch.zeros_like(states)
 
 
 def _heads_first(*tokens: Tensor) -> list[Tensor]:

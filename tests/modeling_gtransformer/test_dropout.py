@@ -1,0 +1,51 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modeling_gtransformer.dropout import dropout
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.999])
+def test_drops_its_share_and_keeps_the_mean(rate):
+    dropped = dropout(torch.ones(1_000_003), rate, training=True)
+    assert (dropped == 0).float().mean().item() == pytest.approx(rate, abs=0.002)
+    torch.testing.assert_close(
+        dropped[dropped > 0], torch.full_like(dropped[dropped > 0], 1 / (1 - rate)), rtol=0.01, atol=0
+    )
+    # Neighbours come from one draw, yet fall apart.
+    both = (dropped[:-1] == 0) & (dropped[1:] == 0)
+    assert both.float().mean().item() == pytest.approx(rate**2, abs=0.002)
+
+
+@given(
+    shape=st.lists(st.integers(0, 5), max_size=3),
+    dtype=st.sampled_from([torch.float32, torch.bfloat16, torch.float64]),
+)
+def test_the_gradient_passes_where_the_states_did(shape, dtype):
+    states = torch.ones(shape, dtype=dtype, requires_grad=True)
+    output = dropout(states, 0.5, training=True)
+    (gradient,) = torch.autograd.grad(output.sum(), states)
+    assert output.dtype == dtype and output.shape == states.shape
+    assert set(output.flatten().tolist()) <= {0.0, 2.0}
+    assert torch.equal(gradient, output)
+
+
+def test_keeps_one_byte_for_an_element():
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(kept.append, lambda _: None):
+        dropout(torch.ones(100, requires_grad=True), 0.1, training=True)
+    assert sum(tensor.nbytes for tensor in kept) == 100
+
+
+def test_follows_the_seed():
+    states = torch.ones(100)
+    first = dropout(states, 0.5, training=True)
+    assert not torch.equal(first, dropout(states, 0.5, training=True))
+    torch.manual_seed(0)
+    assert torch.equal(first, dropout(states, 0.5, training=True))
+
+
+@pytest.mark.parametrize(("rate", "training", "expected"), [(0.1, False, 1.0), (0.0, True, 1.0), (1.0, True, 0.0)])
+def test_all_or_nothing(rate, training, expected):
+    assert torch.equal(dropout(torch.ones(10), rate, training), torch.full((10,), expected))
