@@ -3,15 +3,16 @@
 Greedy decoding has one result in which every token is the model's choice given all tokens before it. So all sentences
 are drafted at once, each seeing what is written of those before it so far. A single pass over the document then tells
 for every token whether the model would choose it. The sentences in which it would not are decoded again, at once, from
-the first such token on, given the last translations of the others. What stands before the first such token of a
-document is final: it is what greedy decoding would have written token by token, and every round makes it longer. How
-many rounds it takes depends on how far one word decides the next sentence's.
+the first such token on, given the last translations of the others, until all go on as before. What stands before the
+first such token of a document is final: it is what greedy decoding would have written token by token, and every round
+makes it longer. How many rounds it takes depends on how far one word decides the next sentence's.
 
 Positions count the tokens of the document. Where earlier sentences are not translated yet, their source stands in.
 
 Shape legend: B documents, T target tokens, R sentences decoded at a time, N beams, F tokens decoded in a round.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,12 +93,14 @@ class OpenSentence:
         start: the position of its `<s>` in the document.
         tokens: from `<s>` on. The last one is new, those before it stand in the document.
         context: how many tokens of the document it sees, its own included.
+        old_rest: what stood behind the token that the new one replaces.
     """
 
     number: int
     start: int
     tokens: list[int]
     context: int
+    old_rest: Sequence[int] = ()
 
 
 class ParallelDecoder:
@@ -163,7 +166,8 @@ class ParallelDecoder:
             if not sentences or sentences[-1].start != start:
                 number = document[: start + 1].count(self.frame.bos_token_id)
                 tokens = [*document[start : position + 1], choices[position]]
-                sentences.append(OpenSentence(number, start, tokens, position + 1))
+                old_rest = document[position + 2 : document.index(self.frame.eos_token_id, position + 1) + 1]
+                sentences.append(OpenSentence(number, start, tokens, position + 1, old_rest))
         return sentences
 
     def last_start(self, document: list[int], end: int) -> int:
@@ -231,20 +235,26 @@ class ParallelDecoder:
     def extend(
         self, cache: EncoderDecoderCache, rows: list[int], sentences: list[list[OpenSentence]], drafting: bool
     ) -> None:
-        """Decode sentences to their end, all at once, each in the context of the documents in the cache."""
+        """Decode sentences, all at once, each in the context of the documents in the cache, until all are at their end
+        or go on as they did before: these keep their old rest, which the next round checks."""
         eos, pad = self.frame.eos_token_id, self.frame.pad_token_id
         sentences = [[sentence for sentence in opened if sentence.tokens[-1] != eos] for opened in sentences]
         if not any(sentences):
             return
         lanes = Lanes(self, cache, rows, sentences, drafting)
         tokens, alive, decoded = lanes.tokens, lanes.tokens != pad, []
-        while bool(alive.any()):
+        as_before = torch.zeros_like(alive)
+        while bool((alive & ~as_before).any()):
             tokens = lanes.step(tokens).argmax(dim=-1).masked_fill(~alive, pad)
+            as_before = (tokens[..., None] == lanes.old_rest[..., len(decoded) : len(decoded) + 1]).any(dim=-1)
             decoded.append(tokens)
             alive &= tokens != eos
         for opened, words in zip(sentences, torch.stack(decoded, dim=2).tolist(), strict=True):
-            for sentence, rest in zip(opened, words, strict=False):
-                sentence.tokens += rest[: rest.index(eos) + 1]
+            for sentence, line in zip(opened, words, strict=False):
+                rest = [token for token in line if token != pad]
+                sentence.tokens += rest
+                if rest[-1] != eos:
+                    sentence.tokens += sentence.old_rest[len(rest) :]
 
     def search(
         self,
@@ -356,6 +366,8 @@ class Lanes:
             return torch.tensor([[field(sentence) for sentence in opened] for opened in filled], device=decoder.device)
 
         self.tokens = table(lambda sentence: sentence.tokens[-1])
+        longest = max(len(sentence.old_rest) for opened in filled for sentence in opened)
+        self.old_rest = table(lambda sentence: [*sentence.old_rest, *[-1] * (longest - len(sentence.old_rest))])
         self.number, self.start = table(lambda sentence: sentence.number), table(lambda sentence: sentence.start)
         self.words = table(lambda sentence: len(sentence.tokens) - 1)
         self.rows = torch.tensor(rows, device=decoder.device)

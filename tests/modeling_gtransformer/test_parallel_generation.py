@@ -13,6 +13,7 @@ from modeling_gtransformer import (
     GTransformerForConditionalGeneration,
     ParallelDocumentsOutput,
 )
+from modeling_gtransformer.parallel_generation import OpenSentence, ParallelDecoder
 
 
 def make_model(kind, init_std):
@@ -45,8 +46,8 @@ def test_greedy_documents_are_those_of_sequential_decoding(
     expected = model.generate(**arguments)
     outputs = model.generate(**arguments, parallel_sentences=True, return_dict_in_generate=True)
     assert outputs.sequences.equal(expected)
-    for rounds, document in zip(outputs.rounds.tolist(), documents, strict=True):
-        assert 1 <= rounds <= len(document)
+    # Every round makes a token final, at least.
+    assert all(1 <= rounds < outputs.sequences.shape[1] for rounds in outputs.rounds.tolist())
     prefix = expected[:, :prefix_length]
     if not (prefix == END_OF_DOCUMENT).any() and prefix.shape[1] < expected.shape[1]:
         arguments["decoder_input_ids"] = prefix
@@ -127,6 +128,26 @@ def test_sentences_that_do_not_depend_on_each_other_take_one_round(tiny_model):
     outputs = model.generate(**documents, parallel_sentences=True, return_dict_in_generate=True, max_length_b=3)
     assert outputs.rounds.tolist() == [1, 1]
     assert outputs.steps <= int(5 * 1.2 + 3) + 1 < outputs.sequences.shape[1]
+
+
+def test_a_sentence_that_goes_on_as_before_keeps_the_rest(tiny_model, monkeypatch):
+    decode, steps = ParallelDecoder.decode, []
+
+    def decode_and_mend(decoder, prompts):
+        documents, rounds = decode(decoder, prompts)
+        cache, _ = decoder.check(documents, [0], [len(documents[0])])
+        sentence = documents[0][: documents[0].index(decoder.frame.eos_token_id) + 1]
+        for old_rest in (sentence[2:], [END_OF_DOCUMENT, *sentence[3:]], [END_OF_DOCUMENT] * len(sentence[2:])):
+            before, opened = decoder.steps, OpenSentence(1, 0, sentence[:2], 1, old_rest)
+            decoder.extend(cache, [0], [[opened]], drafting=False)
+            steps.append(decoder.steps - before)
+            assert opened.tokens == sentence
+        assert steps == [1, 2, len(sentence) - 2]
+        return documents, rounds
+
+    monkeypatch.setattr(ParallelDecoder, "decode", decode_and_mend)
+    tiny_model().generate(**batch_of([[5, 3]]), parallel_sentences=True)
+    assert len(steps) == 3 and steps[2] > 2
 
 
 def test_suppressed_tokens_stay_suppressed(tiny_model, documents):
