@@ -242,7 +242,8 @@ class ParallelDecoder:
         if not any(sentences):
             return
         lanes = Lanes(self, cache, rows, sentences, drafting)
-        tokens, alive, decoded = lanes.tokens, lanes.tokens != pad, []
+        tokens, alive = lanes.tokens, lanes.tokens != pad
+        decoded: list[Tensor] = []
         as_before = torch.zeros_like(alive)
         while bool((alive & ~as_before).any()):
             tokens = lanes.step(tokens).argmax(dim=-1).masked_fill(~alive, pad)
