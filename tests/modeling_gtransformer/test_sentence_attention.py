@@ -1,10 +1,13 @@
 """Attention sentence by sentence against dense attention under the group mask, the reference."""
 
+import inspect
 import math
+from itertools import pairwise
 
 import pytest
 import torch
 from tiny import PAD
+from torch.nn.attention.varlen import varlen_attn
 
 import modeling_gtransformer.sentence_attention as sa
 from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
@@ -27,6 +30,24 @@ DOCUMENTS = {
 }
 
 
+def varlen_attn_on_cpu(*args, **kwargs):
+    """What torch's kernel computes, one sequence after the other, called with what that takes."""
+    call = inspect.signature(varlen_attn).bind(*args, **kwargs)
+    query, key, value, query_edges, key_edges, longest_query, longest_key = call.args
+    edges = [edges.tolist() for edges in (query_edges, key_edges)]
+    assert query_edges.dtype == key_edges.dtype == torch.int32
+    assert [max(b - a for a, b in pairwise(places)) for places in edges] == [longest_query, longest_key]
+    assert [places[-1] for places in edges] == [len(query), len(key)] and len(key) == len(value)
+    outputs = []
+    for (first, last), (start, stop) in zip(*map(pairwise, edges), strict=True):
+        sequence = (states.transpose(0, 1) for states in (query[first:last], key[start:stop], value[start:stop]))
+        output = torch.nn.functional.scaled_dot_product_attention(
+            *sequence, is_causal=call.kwargs["window_size"] == (-1, 0), scale=call.kwargs["scale"]
+        )
+        outputs.append(output.transpose(0, 1))
+    return torch.cat(outputs)
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("documents", DOCUMENTS.values(), ids=DOCUMENTS.keys())
@@ -44,12 +65,14 @@ def test_outputs_and_gradients_equal_the_reference(documents, kind, side, monkey
     real = (query_tags > 0)[..., None, None]
 
     results = []
-    for path in ("reference", "by sentence", "gathered"):
+    for path in ("reference", "by sentence", "gathered", "packed"):
         query, key, value = (state.clone().requires_grad_() for state in states)
         if path == "reference":
             output = eager_attention_forward(torch.nn.Module(), query, key, value, mask, 0.5)[0]
         else:
             monkeypatch.setattr(sa, "STANDS_ALONE", 0 if path == "by sentence" else math.inf)
+            monkeypatch.setattr(sa, "has_variable_length_kernel", lambda _: path == "packed")  # noqa: B023
+            monkeypatch.setattr(sa, "varlen_attn", varlen_attn_on_cpu)
             output = sa.sentence_attention(query, key, value, plan, dropout=0.0, scaling=0.5)
             assert ("SentenceAttention" in output.grad_fn.next_functions[0][0].name()) == (path == "by sentence")
             assert (output[~real.expand_as(output)] == 0).all()
@@ -58,6 +81,17 @@ def test_outputs_and_gradients_equal_the_reference(documents, kind, side, monkey
         results.append((output, query.grad, key.grad, value.grad))
     for result in results[1:]:
         torch.testing.assert_close(result, results[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_torchs_kernel_takes_what_it_is_given(is_causal):
+    """Without a GPU its shapes, types and gradients can be had, not its numbers."""
+    tags = tags_of([[3, 7, 1], [5]], "right")
+    states = torch.empty(2, 4, 11, 16, dtype=torch.bfloat16, device="meta", requires_grad=True)
+    output = sa.packed_attention(states, states, states, plan_sentences(tags, tags, is_causal), scaling=0.25)
+    output.sum().backward()
+    assert (output.shape, output.dtype, states.grad.shape) == ((2, 11, 4, 16), torch.bfloat16, states.shape)
+    assert not sa.has_variable_length_kernel(states)
 
 
 def test_work_is_linear_in_the_number_of_sentences():
