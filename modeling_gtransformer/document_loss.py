@@ -75,7 +75,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         # Averaged along the way; in float16 only where a loss scale has been applied, or small gradients would vanish.
         scale = 1.0 if weight.dtype == torch.float16 else 1 / items
         size = min(max(CHUNK_LOGITS // len(weight), CHUNK_TOKENS), len(targets))
-        # One piece of memory for all chunks: fresh one costs as much as reading it several times.
+        # In float32 one piece of memory for all chunks: fresh one costs as much as reading it several times.
         buffer = states.new_empty(size, len(weight))
         for start in range(0, len(targets), max(size, 1)):
             chunk, target = states[start : start + size], targets[start : start + size, None]

@@ -1,4 +1,4 @@
-"""Dropout that costs a third of torch's on a CPU, and keeps a quarter of what that keeps for the gradient."""
+"""Dropout that costs a third of torch's on a CPU in float32, and keeps a quarter for the gradient."""
 
 import torch
 from torch import Tensor, nn
@@ -10,12 +10,12 @@ STEPS = 2**16
 
 def dropout(states: Tensor, rate: float, training: bool) -> Tensor:
     """
-    `torch.nn.functional.dropout`, which on a CPU draws a float for every element and keeps it.
+    `torch.nn.functional.dropout`, which on a CPU draws and keeps a number for every element.
 
     There the rate is rounded to a multiple of 2**-16, and what is kept is scaled by just that, so the mean stands.
     """
     dropped = round(rate * STEPS)
-    if not training or states.device.type != "cpu" or dropped in (0, STEPS) or torch.compiler.is_compiling():
+    if not training or states.device.type != "cpu" or not 0 < dropped < STEPS or torch.compiler.is_compiling():
         return nn.functional.dropout(states, rate, training)
     return _Dropout.apply(states, dropped)
 
@@ -23,7 +23,7 @@ def dropout(states: Tensor, rate: float, training: bool) -> Tensor:
 class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx, states, dropped):
-        draws = torch.empty(-(-states.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+        draws = torch.empty(-(-states.numel() // 4), dtype=torch.int64, device=states.device).random_(-(2**63), None)
         kept = (draws.view(torch.int16)[: states.numel()] >= dropped - STEPS // 2).view(states.shape)
         ctx.save_for_backward(kept)
         ctx.scale = STEPS / (STEPS - dropped)

@@ -3,9 +3,10 @@
 Greedy decoding has one result in which every token is the model's choice given all tokens before it. So all sentences
 are drafted at once, each seeing what is written of those before it so far. A single pass over the document then tells
 for every token whether the model would choose it. The sentences in which it would not are decoded again, at once, from
-the first such token on, given the last translations of the others, until all go on as before. What stands before the
-first such token of a document is final: it is what greedy decoding would have written token by token, and every round
-makes it longer. How many rounds it takes depends on how far one word decides the next sentence's.
+the first such token on, given the last translations of the others, until the next token of each is the one that stood
+there. What stands before the first such token of a document is final: it is what greedy decoding would have written
+token by token, and every round makes it longer. How many rounds it takes depends on how far one word decides the next
+sentence's.
 
 Positions count the tokens of the document. Where earlier sentences are not translated yet, their source stands in.
 
@@ -235,8 +236,8 @@ class ParallelDecoder:
     def extend(
         self, cache: EncoderDecoderCache, rows: list[int], sentences: list[list[OpenSentence]], drafting: bool
     ) -> None:
-        """Decode sentences, all at once, each in the context of the documents in the cache, until all are at their end
-        or go on as they did before: these keep their old rest, which the next round checks."""
+        """Decode sentences, all at once, each in the context of the documents in the cache, until each is at its
+        end or its next token is the one that stood there: then it keeps its old rest, which the next round checks."""
         eos, pad = self.frame.eos_token_id, self.frame.pad_token_id
         sentences = [[sentence for sentence in opened if sentence.tokens[-1] != eos] for opened in sentences]
         if not any(sentences):

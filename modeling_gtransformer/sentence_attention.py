@@ -16,19 +16,17 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention.varlen import varlen_attn
 
 from .group_tags import in_one_piece
 
-
-try:
-    from torch.nn.attention.varlen import varlen_attn
-except ImportError:  # torch before 2.10
-    varlen_attn = None
 
 # Sentences share a batch of the kernel if the shortest is at least this share of the longest.
 SIMILAR_LENGTH = 0.6
 # Sentences of fewer elements on average cost more in calls, one by one, than it costs to gather them.
 STANDS_ALONE = 6500
+# In torch 2.10 the kernel has an `is_causal` in its place.
+HAS_WINDOW = "window_size" in inspect.signature(varlen_attn).parameters
 
 
 class Bucket(NamedTuple):
@@ -218,7 +216,8 @@ class _SentenceAttention(torch.autograd.Function):
     def forward(ctx, query, key, value, plan, scaling):
         output = _blank(query, plan.query_lengths)
         # Of all sentences together: many small tensors that live long would break up the memory that others free.
-        normalizer = query.new_empty(1, query.shape[1], query.shape[0])
+        precision = torch.promote_types(query.dtype, torch.float32)  # of the kernel's sums
+        normalizer = query.new_empty(1, query.shape[1], query.shape[0], dtype=precision)
         queries, keys, values, outputs = _heads_first(query, key, value, output)
         for asked, seen in plan.spans:
             outputs[:, :, asked], normalizer[:, :, asked] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
@@ -258,15 +257,17 @@ def _heads_first(*tokens: Tensor) -> list[Tensor]:
 
 
 def has_variable_length_kernel(states: Tensor) -> bool:
-    """Whether torch's FlashAttention-2 takes such states: in half precision, on NVIDIA cards from Ampere on."""
+    """Whether torch's FlashAttention-2 takes such states: in half precision, on NVIDIA cards from Ampere on, unless it
+    is switched off (`torch.backends.cuda.enable_flash_sdp`). On some cards heads above 192 have no gradient."""
     return (
-        varlen_attn is not None
-        and "window_size" in inspect.signature(varlen_attn).parameters  # torch 2.10 has an is_causal in its place
-        and states.is_cuda
+        states.is_cuda
+        and HAS_WINDOW
         and torch.version.hip is None
+        and torch.backends.cuda.is_flash_attention_available()
+        and torch.backends.cuda.flash_sdp_enabled()
         and states.dtype in (torch.float16, torch.bfloat16)
         and states.shape[-1] % 8 == 0
-        and states.shape[-1] <= 256
+        and states.shape[-1] <= 192
         and torch.cuda.get_device_capability(states.device) >= (8, 0)
     )
 
@@ -286,7 +287,7 @@ def packed_attention(query: Tensor, key: Tensor, value: Tensor, plan: SentencePl
         window_size=(-1, 0 if plan.is_causal else -1),
     )
     blank = output.new_zeros(plan.queries, *output.shape[1:])
-    output = blank.index_copy(0, queries.index.to(output.device), output)
+    output = blank.index_copy_(0, queries.index.to(output.device), output)
     return output.unflatten(0, (query.shape[0], query.shape[2]))
 
 

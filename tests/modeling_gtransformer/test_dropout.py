@@ -38,6 +38,12 @@ def test_keeps_one_byte_for_an_element():
     assert sum(tensor.nbytes for tensor in kept) == 100
 
 
+@pytest.mark.parametrize("rate", [-0.1, 1.5])
+def test_impossible_rates_are_refused(rate):
+    with pytest.raises(ValueError, match="probability"):
+        dropout(torch.ones(10), rate, training=True)
+
+
 def test_follows_the_seed():
     states = torch.ones(100)
     first = dropout(states, 0.5, training=True)

@@ -65,7 +65,7 @@ def test_outputs_and_gradients_equal_the_reference(documents, kind, side, monkey
     real = (query_tags > 0)[..., None, None]
 
     results = []
-    for path in ("reference", "by sentence", "gathered", "packed"):
+    for path in ("reference", "by sentence", "gathered", *(["packed"] if sa.HAS_WINDOW else [])):
         query, key, value = (state.clone().requires_grad_() for state in states)
         if path == "reference":
             output = eager_attention_forward(torch.nn.Module(), query, key, value, mask, 0.5)[0]
@@ -83,6 +83,22 @@ def test_outputs_and_gradients_equal_the_reference(documents, kind, side, monkey
         torch.testing.assert_close(result, results[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_sentence_by_sentence_in_every_precision(dtype, monkeypatch):
+    tags = tags_of([[3, 7, 1], [5]], "right")
+    plan = plan_sentences(tags, tags, is_causal=True)
+    states = torch.randn(3, 2, 4, 11, 16)
+    results = []
+    for alone, precision in ((0, dtype), (math.inf, torch.float64)):
+        monkeypatch.setattr(sa, "STANDS_ALONE", alone)
+        leaf = states.to(precision).requires_grad_()
+        output = sa.sentence_attention(*leaf, plan, dropout=0.0, scaling=0.25)
+        output.sum().backward()
+        results.append([output.double(), leaf.grad.double()])
+    torch.testing.assert_close(*results, rtol=0, atol=1e-9 if dtype == torch.float64 else 0.05)
+
+
+@pytest.mark.skipif(not sa.HAS_WINDOW, reason="the kernel of this torch is not used")
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_torchs_kernel_takes_what_it_is_given(is_causal):
     """Without a GPU its shapes, types and gradients can be had, not its numbers."""
