@@ -7,23 +7,9 @@ import torch
 from torch import Tensor, nn
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from .compiled_attention import SentenceTags, compiled_attention
+from .group_tags import same_group
 from .sentence_attention import SentencePlan, sentence_attention
-
-
-def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
-    """
-    Which keys a query may see under group attention (M of the paper's equation 7, as a boolean): those of its own
-    sentence. A query with tag 0 stands outside all sentences and sees every key.
-
-    Args:
-        query_tags: `(B, T)`.
-        key_tags: `(B, S)`.
-
-    Returns:
-        `(B, 1, T, S)`, bool.
-    """
-    query_tags = query_tags[:, None, :, None]
-    return (query_tags == key_tags[:, None, None, :]) | (query_tags == 0)
 
 
 def group_mask(mask: Tensor, query_tags: Tensor, key_tags: Tensor) -> Tensor:
@@ -97,7 +83,12 @@ class GTransformerAttention(nn.Module):
         return self.split_heads(self.k_proj(states)), self.split_heads(self.v_proj(states))
 
     def forward(
-        self, hidden_states: Tensor, keys: Tensor, values: Tensor, mask: Tensor | SentencePlan | None, **kwargs
+        self,
+        hidden_states: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | SentencePlan | SentenceTags | None,
+        **kwargs,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from `(B, T, D)` to keys and values `(B, H, S, K)`: the output `(B, T, D)` and, in eager mode, the
         attention weights `(B, H, T, S)`."""
@@ -105,6 +96,8 @@ class GTransformerAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         if isinstance(mask, SentencePlan):
             output, weights = sentence_attention(queries, keys, values, mask, dropout, self.scaling), None
+        elif isinstance(mask, SentenceTags):
+            output, weights = compiled_attention(queries, keys, values, mask, dropout, self.scaling), None
         else:
             attend = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
             output, weights = attend(

@@ -1,6 +1,6 @@
 """Group tags: which sentence of the document each token belongs to (paper, equation 3). Pure functions of the ids.
 
-Shape legend: B documents, T tokens, G sentences of the longest document.
+Shape legend: B documents, T tokens (queries), S keys, G sentences of the longest document.
 """
 
 import torch
@@ -36,6 +36,22 @@ def group_tags(
         # `</s>` itself still belongs to its sentence, hence the shift by one.
         in_sentence = real & (last_open > torch.nn.functional.pad(last_close, (1, -1)))
     return opens.long().cumsum(dim=1) * in_sentence
+
+
+def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
+    """
+    Which keys a query may see under group attention (M of the paper's equation 7, as a boolean): those of its own
+    sentence. A query with tag 0 stands outside all sentences and sees every key.
+
+    Args:
+        query_tags: `(B, T)`.
+        key_tags: `(B, S)`.
+
+    Returns:
+        `(B, 1, T, S)`, bool.
+    """
+    query_tags = query_tags[:, None, :, None]
+    return (query_tags == key_tags[:, None, None, :]) | (query_tags == 0)
 
 
 def in_one_piece(tags: Tensor) -> bool:

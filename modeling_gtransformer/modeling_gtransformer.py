@@ -26,6 +26,7 @@ from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .dropout import dropout
 from .generation_gtransformer import GTransformerGenerationMixin
+from .compiled_attention import SentenceTags, sentence_tags
 from .group_attention import GTransformerAttention, group_mask
 from .group_tags import group_tags as compute_group_tags
 from .hub import PublishMixin
@@ -143,8 +144,15 @@ class GTransformerStack(GTransformerPreTrainedModel):
 
 
 def attention_masks(
-    config: GTransformerConfig, stack: str, create_mask, attention_mask, query_tags, key_tags, real_queries=None
-) -> dict[str, Tensor | SentencePlan | None]:
+    config: GTransformerConfig,
+    stack: str,
+    create_mask,
+    attention_mask,
+    query_tags,
+    key_tags,
+    real_queries=None,
+    real_keys=None,
+) -> dict[str, Tensor | SentencePlan | SentenceTags | None]:
     """One mask per attention kind that the stack "encoder", "decoder" or "cross" uses.
 
     Args:
@@ -152,28 +160,36 @@ def attention_masks(
         attention_mask: what the caller gave. Masks that are ready, one `(B, 1, T, S)` tensor for all attention kinds
             or a dictionary with one for each, are used as they are.
         query_tags, key_tags: group tags `(B, T)` and `(B, S)`.
-        real_queries: which queries are no padding, `(B, T)`; `None` keeps to masks, as decoding step by step does.
+        real_queries, real_keys: which are no padding, `(B, T)` and `(B, S)`, bool; `None` keeps to masks, as decoding
+            step by step does.
     """
     if isinstance(attention_mask, dict):
         return attention_mask
     if attention_mask is not None and attention_mask.dim() == 4:
         return {"group": attention_mask, "global": attention_mask}
     attention_types = config.attention_types(stack)
-    masks: dict[str, Tensor | SentencePlan | None] = {}
+    masks: dict[str, Tensor | SentencePlan | SentenceTags | None] = {}
     if set(attention_types) != {"group"}:
         masks["global"] = create_mask(True)
     if set(attention_types) != {"global"}:
-        # By sentence where that is possible: the plan depends on the data, and an outsider (tag 0) sees everything.
-        if (
-            config._attn_implementation == "sdpa"
-            and real_queries is not None
-            and not torch.compiler.is_compiling()
-            and not bool((real_queries & (query_tags == 0)).any())
-        ):
-            masks["group"] = plan_sentences(query_tags, key_tags, is_causal=stack == "decoder")
+        # By sentence where that is possible: an outsider (tag 0) sees everything.
+        # An exported graph must run where our operator is not.
+        if config._attn_implementation == "sdpa" and real_queries is not None and not torch.compiler.is_exporting():
+            is_causal = stack == "decoder"
+            if torch.compiler.is_compiling():
+                masks["group"] = sentence_tags(query_tags, key_tags, real_queries, real_keys, is_causal)
+            elif not bool((real_queries & (query_tags == 0)).any()):
+                masks["group"] = plan_sentences(query_tags, key_tags, is_causal)
         if masks.get("group") is None:
             masks["group"] = group_mask(create_mask(False), query_tags, key_tags)
     return masks
+
+
+def real_tokens(attention_mask: Tensor | dict[str, Tensor] | None, tags: Tensor) -> Tensor:
+    """Which tokens are no padding, `(B, T)`, bool, as far as what the caller gave says so."""
+    if isinstance(attention_mask, Tensor) and attention_mask.shape == tags.shape:
+        return attention_mask.bool()
+    return torch.ones_like(tags, dtype=torch.bool)
 
 
 class GTransformerEncoder(GTransformerStack):
@@ -207,9 +223,8 @@ class GTransformerEncoder(GTransformerStack):
         if group_tags is None:
             group_tags = self.read_group_tags(input_ids, inputs_embeds, attention_mask)
 
-        real = torch.ones_like(group_tags) if attention_mask is None else attention_mask
-        if real.shape == group_tags.shape:
-            group_tags = group_tags * real.bool()
+        real = real_tokens(attention_mask, group_tags)
+        group_tags = group_tags * real
         masks = attention_masks(
             self.config,
             "encoder",
@@ -219,7 +234,8 @@ class GTransformerEncoder(GTransformerStack):
             attention_mask,
             group_tags,
             group_tags,
-            real.bool(),
+            real,
+            real,
         )
         hidden_states = self.embed(inputs_embeds, attention_mask, 0)
         for layer in self.layers:
@@ -278,9 +294,8 @@ class GTransformerDecoder(GTransformerStack):
         query_tags = group_tags[:, -inputs_embeds.shape[1] :]
         real = None
         if past_key_values is None or not (past_key_values.is_compileable or past_length):
-            real = torch.ones_like(group_tags, dtype=torch.bool)
-            if isinstance(attention_mask, Tensor) and attention_mask.shape == group_tags.shape:
-                real = attention_mask.bool()
+            real = real_tokens(attention_mask, group_tags)
+            group_tags = query_tags = group_tags * real
 
         masks = attention_masks(
             self.config,
@@ -296,9 +311,11 @@ class GTransformerDecoder(GTransformerStack):
             query_tags,
             group_tags,
             real,
+            real,
         )
         cross_masks = None
         if encoder_hidden_states is not None:
+            cross_tags, source_tags = self.cross_tags(query_tags, encoder_group_tags, encoder_hidden_states)
             cross_masks = attention_masks(
                 self.config,
                 "cross",
@@ -310,8 +327,10 @@ class GTransformerDecoder(GTransformerStack):
                     allow_is_bidirectional_skip=skip,
                 ),
                 encoder_attention_mask,
-                *self.cross_tags(query_tags, encoder_group_tags, encoder_hidden_states),
+                cross_tags,
+                source_tags,
                 real,
+                real_tokens(encoder_attention_mask, source_tags),
             )
         hidden_states = self.embed(inputs_embeds, attention_mask, past_length, position_ids)
         for layer in self.layers:

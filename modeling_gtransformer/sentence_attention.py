@@ -89,6 +89,10 @@ class SentencePlan:
     queries: int
     is_causal: bool
 
+    def prepare(self):
+        """Have everything that is otherwise computed when a kernel asks for it."""
+        _ = self.spans, self.packings, self.gathering
+
     @cached_property
     def spans(self) -> list[tuple[slice, slice]]:
         """The queries and the keys of every sentence."""
@@ -199,7 +203,7 @@ def sentence_attention(
         return packed_attention(query, key, value, plan, scaling)
     if query.device.type != "cpu" or dropout or not torch.is_grad_enabled() or not large:
         return gathered_attention(query, key, value, plan, dropout, scaling)
-    output = _SentenceAttention.apply(*map(_tokens, (query, key, value)), plan, scaling)
+    output, _ = _SentenceAttention.apply(*map(_tokens, (query, key, value)), plan, scaling)
     return output.unflatten(0, (batch, length))
 
 
@@ -213,7 +217,7 @@ class _SentenceAttention(torch.autograd.Function):
     gradient but what was given and the output; autograd would make a gradient of the batch for every sentence."""
 
     @staticmethod
-    def forward(ctx, query, key, value, plan, scaling):
+    def forward(query, key, value, plan, scaling):
         output = _blank(query, plan.query_lengths)
         # Of all sentences together: many small tensors that live long would break up the memory that others free.
         precision = torch.promote_types(query.dtype, torch.float32)  # of the kernel's sums
@@ -223,13 +227,17 @@ class _SentenceAttention(torch.autograd.Function):
             outputs[:, :, asked], normalizer[:, :, asked] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
                 queries[:, :, asked], keys[:, :, seen], values[:, :, seen], is_causal=plan.is_causal, scale=scaling
             )
-        ctx.plan, ctx.scaling = plan, scaling
-        ctx.save_for_backward(query, key, value, output, normalizer)
-        return output
+        return output, normalizer
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        *tokens, ctx.plan, ctx.scaling = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(*tokens, *output)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, grad_output):
+    def backward(ctx, grad_output, _):
         *tokens, normalizer = ctx.saved_tensors
         lengths = (ctx.plan.query_lengths, ctx.plan.key_lengths, ctx.plan.key_lengths)
         gradients = [_blank(states, covered) for states, covered in zip(tokens[:3], lengths, strict=True)]
