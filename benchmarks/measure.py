@@ -48,11 +48,15 @@ NO_GLOBAL = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_glob
 
 def make_model(system: str, size: str = "base") -> torch.nn.Module:
     """A randomly initialised "mbart" or "mbart-sentences" (Transformers' own, SDPA), "gtransformer" (K = 2),
-    "gtransformer-k0", or "gtransformer-eager", the reference path. "-bfloat16" or "-int8" behind it make it ready to
-    serve on a CPU."""
+    "gtransformer-k0", or "gtransformer-eager", the reference path. "-compiled" behind it has `torch.compile` do what it
+    can; "-bfloat16" or "-int8" make it ready to serve on a CPU."""
     torch.manual_seed(0)
     if system.endswith("-bfloat16"):
         return make_model(system.removesuffix("-bfloat16"), size).to(torch.bfloat16)
+    if system.endswith("-compiled"):
+        model = make_model(system.removesuffix("-compiled"), size)
+        model.compile()
+        return model
     if system.endswith("-int8"):
         return quantize_dynamic(make_model(system.removesuffix("-int8"), size).eval(), {torch.nn.Linear})
     if system.startswith("mbart"):

@@ -120,7 +120,8 @@ def main() -> None:
                 f"{length:5} tokens  {system:16} {json.dumps({name: round(value, 3) for name, value in row.items()})}"
             )
         sys.stdout.flush()
-        save(f"training-{args.size}{'-encoder' * args.encoder}", sys.argv, results)
+        compiled = any(system.endswith("-compiled") for system in args.systems)
+        save(f"training-{args.size}{'-encoder' * args.encoder}{'-compiled' * compiled}", sys.argv, results)
 
 
 if __name__ == "__main__":
