@@ -48,8 +48,8 @@ NO_GLOBAL = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_glob
 
 def make_model(system: str, size: str = "base") -> torch.nn.Module:
     """A randomly initialised "mbart" or "mbart-sentences" (Transformers' own, SDPA), "gtransformer" (K = 2),
-    "gtransformer-k0", or "gtransformer-eager", the reference path. "-compiled" behind it has `torch.compile` do what it
-    can; "-bfloat16" or "-int8" make it ready to serve on a CPU."""
+    "gtransformer-k0", or "gtransformer-eager", the reference path. "-compiled" behind it has `torch.compile` do what
+    it can; "-bfloat16" or "-int8" make it ready to serve on a CPU."""
     torch.manual_seed(0)
     if system.endswith("-bfloat16"):
         return make_model(system.removesuffix("-bfloat16"), size).to(torch.bfloat16)

@@ -1,7 +1,7 @@
 """Group attention sentence by sentence under `torch.compile`.
 
-Where the sentences are depends on the data, which a graph cannot: so [`sentence_attention`] stands in it as one operator
-that is not traced, and what it needs to know are the group tags.
+Where the sentences are depends on the data, which a graph cannot: so [`sentence_attention`] stands in it as one
+operator that is not traced, and what it needs to know are the group tags.
 
 Shape legend: B documents, T queries, S keys, H heads, K head size.
 """
@@ -143,10 +143,11 @@ def _attention(query_tags, key_tags, seed, is_causal, dropout, scaling) -> Calla
 
 @lru_cache(maxsize=16)
 def _plan(query_tags: bytes, key_tags: bytes, documents: int, is_causal: bool) -> SentencePlan | None:
-    """The plan that all layers share, or `None` where there is none. By their bytes, as a graph may put other tags into
-    the memory of these."""
-    sides = (torch.frombuffer(bytearray(side), dtype=torch.int64).view(documents, -1) for side in (query_tags, key_tags))
-    query_side, key_side = sides
+    """The plan that all layers share, or `None` where there is none; of bytes, as a graph may put other tags into the
+    memory of these."""
+    query_side, key_side = (
+        torch.frombuffer(bytearray(side), dtype=torch.int64).view(documents, -1) for side in (query_tags, key_tags)
+    )
     if bool((query_side == 0).any()):
         return None
     plan = plan_sentences(query_side.clamp(min=0), key_side.clamp(min=0), is_causal)

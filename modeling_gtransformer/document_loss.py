@@ -32,6 +32,9 @@ def document_loss(
     return total / (num_items_in_batch if num_items_in_batch is not None else (labels != -100).sum().clamp(min=1))
 
 
+@torch.compiler.disable(
+    reason="How many tokens have a loss depends on the data; pass skip_logits=False for one graph."
+)
 def linear_document_loss(
     hidden_states: Tensor,
     weight: Tensor,

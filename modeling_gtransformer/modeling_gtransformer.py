@@ -22,11 +22,11 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
 from .cache_gtransformer import DocumentCache
+from .compiled_attention import SentenceTags, sentence_tags
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .dropout import dropout
 from .generation_gtransformer import GTransformerGenerationMixin
-from .compiled_attention import SentenceTags, sentence_tags
 from .group_attention import GTransformerAttention, group_mask
 from .group_tags import group_tags as compute_group_tags
 from .hub import PublishMixin

@@ -81,19 +81,20 @@ def test_gradient_drops_what_the_output_dropped():
     torch.testing.assert_close(compiled_attention(query, key, value, tags, dropout=0.5, scaling=0.5), outputs[0])
 
 
-def test_model_in_one_graph_without_a_mask_of_its_length_squared(tiny_model):
-    """Outputs and gradients as without a compiler; padded on the left, which asks for a mask if anything does."""
+@pytest.mark.parametrize("skip_logits", [False, True])
+def test_model_without_a_mask_of_its_length_squared(tiny_model, skip_logits):
+    """Outputs and gradients as without a compiler; padded on the left, which asks for a mask if anything does. Without
+    logits the graph ends before the loss."""
     model = tiny_model(encoder_layers=1, decoder_layers=1, dropout=0.0, **NO_CONTEXT).train()
     source = torch.tensor([[0, 5, 6, 2, 0, 7, 2, 0, 9, 10, 11, 2], [PAD] * 8 + [0, 8, 6, 2]])
     labels = torch.tensor([[5, 2, 0, 6, 7, 2, 0, 7, 2, 49], [8, 2, 49] + [-100] * 7])
     recorder, results = EagerAndRecordGraphs(), []
-    for run in (model, torch.compile(model, fullgraph=True, backend=recorder)):
+    for run in (model, torch.compile(model, fullgraph=not skip_logits, backend=recorder)):
         model.zero_grad()
-        loss = run(input_ids=source, attention_mask=source.ne(PAD), labels=labels, skip_logits=False).loss
+        loss = run(input_ids=source, attention_mask=source.ne(PAD), labels=labels, skip_logits=skip_logits).loss
         loss.backward()
         results.append([loss, *(parameter.grad for parameter in model.parameters())])
     torch.testing.assert_close(*results)
-    (graph,) = recorder.graphs
-    names = [str(node.target) for node in graph.graph.nodes]
+    names = [str(node.target) for graph in recorder.graphs for node in graph.graph.nodes]
     assert sum("gtransformer.group_attention" in name for name in names) == 3
     assert not any("scaled_dot_product" in name for name in names)
