@@ -36,14 +36,14 @@ def make_ways(tags: Tensor, states: list[Tensor], backward: bool) -> dict[str, C
     device, length = states[0].device, tags.shape[1]
     plan = sa.plan_sentences(tags, tags)
     assert plan is not None
-    mask = same_group(tags, tags).to(device)
+    mask = same_group(tags, tags)
     ways = {
         "dense": partial(scaled_dot_product_attention, attn_mask=mask, scale=SCALING),
         "gathered": partial(sa.gathered_attention, plan=plan, dropout=0.0, scaling=SCALING),
         "chosen": partial(sa.sentence_attention, plan=plan, dropout=0.0, scaling=SCALING),
     }
     if device.type != "cpu" or not backward:
-        groups = tags[0].to(device)
+        groups = tags[0]
         block_mask = create_block_mask(
             lambda _, __, query, key: groups[query] == groups[key], None, None, length, length, device=device
         )
@@ -71,7 +71,7 @@ def main() -> None:
     place = {"device": "cuda", "dtype": torch.bfloat16} if on_cuda else {"device": "cpu", "dtype": torch.float32}
     results: dict[int, dict[str, float]] = {}
     for length in args.lengths:
-        tags = group_tags(make_document(length), 0, 2)
+        tags = group_tags(make_document(length).to(place["device"]), 0, 2)
         states = [torch.randn(1, length, HEADS, HEAD_SIZE, **place).transpose(1, 2) for _ in range(3)]
         states = [tensor.requires_grad_(args.backward) for tensor in states]
         torch.compiler.reset()
@@ -80,7 +80,7 @@ def main() -> None:
         results[length] = ratios(interleaved(runs, args.repeats), "dense")
         rounded = {name: round(ratio, 2) for name, ratio in results[length].items()}
         print(f"{length:5} tokens, times as fast as dense attention: {json.dumps(rounded)}", flush=True)
-    save(f"attention{'-backward' * args.backward}", sys.argv, results)
+    save(f"attention-{place['device']}{'-backward' * args.backward}", sys.argv, results)
 
 
 if __name__ == "__main__":

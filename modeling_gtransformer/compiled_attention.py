@@ -6,8 +6,9 @@ operator that is not traced, and what it needs to know are the group tags.
 Shape legend: B documents, T queries, S keys, H heads, K head size.
 """
 
+import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import torch
@@ -34,26 +35,46 @@ class SentenceTags(NamedTuple):
     is_causal: bool
 
 
+def is_compilable(device: torch.device) -> bool:
+    """Whether the operator may stand in the graph: where it knows the random generator, and not in an exported graph,
+    which must run where the operator is not."""
+    return device.type in ("cpu", "cuda") and not torch.compiler.is_exporting()
+
+
 def sentence_tags(
     query_tags: Tensor, key_tags: Tensor, real_queries: Tensor, real_keys: Tensor, is_causal: bool
 ) -> SentenceTags:
     """Of group tags `(B, T)` and `(B, S)`, and which of the tokens are no padding, bool, likewise."""
     # One transfer for all layers instead of one in each.
-    sides = (query_tags.masked_fill(~real_queries, PADDING), key_tags.masked_fill(~real_keys, PADDING))
-    return SentenceTags(*(tags.cpu() for tags in sides), is_causal)
+    sides = ((query_tags, real_queries), (key_tags, real_keys))
+    return SentenceTags(*(tags.long().masked_fill(~real, PADDING).cpu() for tags, real in sides), is_causal)
 
 
 def compiled_attention(
     query: Tensor, key: Tensor, value: Tensor, tags: SentenceTags, dropout: float, scaling: float
 ) -> Tensor:
-    """[`sentence_attention`] from `(B, H, T, K)` to `(B, H, S, K)`, in a graph; `(B, T, H, K)`. A query with tag 0
-    sees every key that is no padding."""
-    # The backward pass computes the attention again, and must then drop the same.
-    seed = torch.randint(2**62, (1,)) if dropout else torch.zeros(1, dtype=torch.int64)
+    """
+    [`sentence_attention`] in a graph. Its backward pass computes the attention again.
+
+    Args:
+        query: `(B, H, T, K)`. One with tag 0 sees every key that is no padding.
+        key, value: `(B, H, S, K)`.
+
+    Returns:
+        `(B, T, H, K)`.
+    """
+    # The second time it must drop the same.
+    seed = torch.randint(2**62 if dropout else 1, (1,), device="cpu")
     return _group_attention(query, key, value, tags.query_tags, tags.key_tags, seed, tags.is_causal, dropout, scaling)
 
 
-@torch.library.custom_op("gtransformer::group_attention", mutates_args=())
+# Every copy of this file, as with the code of a checkpoint, has operators of its own.
+LIBRARY = re.sub(r"\W", "_", __name__)
+# They read the tags on the CPU, which a CUDA graph cannot repeat.
+operator = partial(torch.library.custom_op, mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
+
+
+@operator(f"{LIBRARY}::group_attention")
 def _group_attention(
     query: Tensor,
     key: Tensor,
@@ -66,10 +87,10 @@ def _group_attention(
     scaling: float,
 ) -> Tensor:
     with torch.no_grad():
-        return _attention(query_tags, key_tags, seed, is_causal, dropout, scaling)(query, key, value)
+        return _attention(query.device, query_tags, key_tags, seed, is_causal, dropout, scaling)(query, key, value)
 
 
-@torch.library.custom_op("gtransformer::group_attention_backward", mutates_args=())
+@operator(f"{LIBRARY}::group_attention_backward")
 def _group_attention_backward(
     grad_output: Tensor,
     query: Tensor,
@@ -82,8 +103,8 @@ def _group_attention_backward(
     dropout: float,
     scaling: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    # An operator is below autograd, but not below functorch.
-    attend = _attention(query_tags, key_tags, seed, is_causal, dropout, scaling)
+    # The backward pass of an operator has no autograd, but functorch.
+    attend = _attention(query.device, query_tags, key_tags, seed, is_causal, dropout, scaling)
     _, backward = torch.func.vjp(attend, query, key, value)
     gradients = zip(backward(grad_output), (query, key, value), strict=True)
     # In the memory layout that the graph was promised.
@@ -115,43 +136,44 @@ def _backward(ctx, grad_output):
 _group_attention.register_autograd(_backward, setup_context=_keep)
 
 
-def _attention(query_tags, key_tags, seed, is_causal, dropout, scaling) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+def _attention(
+    device: torch.device, query_tags: Tensor, key_tags: Tensor, seed: Tensor, is_causal: bool, dropout: float, scaling
+) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """The function of query, key and value."""
     sides = (tags.contiguous().numpy().tobytes() for tags in (query_tags, key_tags))
-    plan, allowed = _plan(*sides, len(query_tags), is_causal), None
+    plan, allowed = _plan(*sides, len(query_tags), is_causal, device), None
     if plan is None:
+        # A token outside of all sentences sees the whole document, or a sentence stands in pieces.
+        query_tags, key_tags = query_tags.to(device), key_tags.to(device)
         allowed = same_group(query_tags, key_tags) & (key_tags != PADDING)[:, None, None]
         allowed = allowed.tril() if is_causal else allowed
-    drop_like = int(seed)
 
-    def attend(query, key, value):
-        devices = [query.device] if query.is_cuda else []
-        with torch.random.fork_rng(devices, enabled=dropout > 0):
-            if dropout:
-                torch.manual_seed(drop_like)
-            if plan is not None:
-                return sentence_attention(query, key, value, plan, dropout, scaling)
-            # A token outside of all sentences sees the whole document, or a sentence stands in pieces.
-            mask = allowed.to(query.device)
-            output = nn.functional.scaled_dot_product_attention(
-                query, key, value, attn_mask=mask, dropout_p=dropout, scale=scaling
-            )
-            return output.transpose(1, 2).contiguous()
+    def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        if plan is not None:
+            return sentence_attention(query, key, value, plan, dropout, scaling)
+        output = nn.functional.scaled_dot_product_attention(query, key, value, allowed, dropout, scale=scaling)
+        return output.transpose(1, 2).contiguous()
 
-    return attend
+    def attend_from_seed(*states: Tensor) -> Tensor:
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            on_cuda = device.type == "cuda"
+            generator = torch.cuda.default_generators[device.index] if on_cuda else torch.default_generator
+            generator.manual_seed(int(seed))
+            return attend(*states)
+
+    return attend_from_seed if dropout else attend
 
 
 @lru_cache(maxsize=16)
-def _plan(query_tags: bytes, key_tags: bytes, documents: int, is_causal: bool) -> SentencePlan | None:
+def _plan(
+    query_tags: bytes, key_tags: bytes, documents: int, is_causal: bool, device: torch.device
+) -> SentencePlan | None:
     """The plan that all layers share, or `None` where there is none; of bytes, as a graph may put other tags into the
     memory of these."""
     query_side, key_side = (
-        torch.frombuffer(bytearray(side), dtype=torch.int64).view(documents, -1) for side in (query_tags, key_tags)
+        torch.frombuffer(bytearray(side), dtype=torch.int64).view(documents, -1).to(device)
+        for side in (query_tags, key_tags)
     )
     if bool((query_side == 0).any()):
         return None
-    plan = plan_sentences(query_side.clamp(min=0), key_side.clamp(min=0), is_causal)
-    if plan is not None:
-        # Now, while what they are made of is no part of what functorch transforms.
-        plan.prepare()
-    return plan
+    return plan_sentences(query_side.clamp(min=0), key_side.clamp(min=0), is_causal)

@@ -22,7 +22,7 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
 from .cache_gtransformer import DocumentCache
-from .compiled_attention import SentenceTags, sentence_tags
+from .compiled_attention import SentenceTags, is_compilable, sentence_tags
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .dropout import dropout
@@ -160,8 +160,8 @@ def attention_masks(
         attention_mask: what the caller gave. Masks that are ready, one `(B, 1, T, S)` tensor for all attention kinds
             or a dictionary with one for each, are used as they are.
         query_tags, key_tags: group tags `(B, T)` and `(B, S)`.
-        real_queries, real_keys: which are no padding, `(B, T)` and `(B, S)`, bool; `None` keeps to masks, as decoding
-            step by step does.
+        real_queries, real_keys: which are no padding, `(B, T)` and `(B, S)`, bool; without the first it keeps to
+            masks, as decoding step by step does.
     """
     if isinstance(attention_mask, dict):
         return attention_mask
@@ -173,13 +173,13 @@ def attention_masks(
         masks["global"] = create_mask(True)
     if set(attention_types) != {"global"}:
         # By sentence where that is possible: an outsider (tag 0) sees everything.
-        # An exported graph must run where our operator is not.
-        if config._attn_implementation == "sdpa" and real_queries is not None and not torch.compiler.is_exporting():
+        if config._attn_implementation == "sdpa" and real_queries is not None:
             is_causal = stack == "decoder"
-            if torch.compiler.is_compiling():
+            if not torch.compiler.is_compiling():
+                if not bool((real_queries & (query_tags == 0)).any()):
+                    masks["group"] = plan_sentences(query_tags, key_tags, is_causal)
+            elif is_compilable(query_tags.device):
                 masks["group"] = sentence_tags(query_tags, key_tags, real_queries, real_keys, is_causal)
-            elif not bool((real_queries & (query_tags == 0)).any()):
-                masks["group"] = plan_sentences(query_tags, key_tags, is_causal)
         if masks.get("group") is None:
             masks["group"] = group_mask(create_mask(False), query_tags, key_tags)
     return masks
@@ -285,6 +285,10 @@ class GTransformerDecoder(GTransformerStack):
         if group_tags is None:
             seen_ids = self.seen_input_ids(input_ids, past_key_values, past_length)
             group_tags = self.read_group_tags(seen_ids, inputs_embeds, attention_mask)
+        real = real_tokens(attention_mask, group_tags)
+        group_tags = group_tags * real
+        if encoder_group_tags is not None:
+            encoder_group_tags = encoder_group_tags * real_tokens(encoder_attention_mask, encoder_group_tags)
         if isinstance(past_key_values, DocumentCache):
             past_key_values.start(group_tags, inputs_embeds.shape[1], encoder_group_tags)
             if past_length:
@@ -292,10 +296,8 @@ class GTransformerDecoder(GTransformerStack):
                     past_key_values, inputs_embeds, encoder_hidden_states, encoder_attention_mask
                 )
         query_tags = group_tags[:, -inputs_embeds.shape[1] :]
-        real = None
-        if past_key_values is None or not (past_key_values.is_compileable or past_length):
-            real = real_tokens(attention_mask, group_tags)
-            group_tags = query_tags = group_tags * real
+        in_steps = past_key_values is not None and (past_key_values.is_compileable or past_length)
+        real_queries = None if in_steps else real
 
         masks = attention_masks(
             self.config,
@@ -310,7 +312,7 @@ class GTransformerDecoder(GTransformerStack):
             attention_mask,
             query_tags,
             group_tags,
-            real,
+            real_queries,
             real,
         )
         cross_masks = None
@@ -329,7 +331,7 @@ class GTransformerDecoder(GTransformerStack):
                 encoder_attention_mask,
                 cross_tags,
                 source_tags,
-                real,
+                real_queries,
                 real_tokens(encoder_attention_mask, source_tags),
             )
         hidden_states = self.embed(inputs_embeds, attention_mask, past_length, position_ids)

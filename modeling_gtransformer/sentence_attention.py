@@ -89,10 +89,6 @@ class SentencePlan:
     queries: int
     is_causal: bool
 
-    def prepare(self):
-        """Have everything that is otherwise computed when a kernel asks for it."""
-        _ = self.spans, self.packings, self.gathering
-
     @cached_property
     def spans(self) -> list[tuple[slice, slice]]:
         """The queries and the keys of every sentence."""

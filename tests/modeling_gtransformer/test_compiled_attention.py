@@ -1,14 +1,23 @@
 """Group attention under `torch.compile` against dense attention under the group mask, the reference."""
 
+import importlib.util
 import math
+import sys
+from pathlib import Path
 
 import pytest
 import torch
 from tiny import PAD
 from torch._dynamo.testing import EagerAndRecordGraphs
+from transformers.modeling_outputs import BaseModelOutput
 
 import modeling_gtransformer.sentence_attention as sa
-from modeling_gtransformer.compiled_attention import _group_attention, compiled_attention, sentence_tags
+from modeling_gtransformer.compiled_attention import (
+    _group_attention,
+    _group_attention_backward,
+    compiled_attention,
+    sentence_tags,
+)
 from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
 
 
@@ -65,6 +74,55 @@ def test_operator_is_what_a_graph_takes_it_for(dropout):
     torch.library.opcheck(_group_attention, (*states, *tags[:2], seed, tags.is_causal, dropout, 0.5))
 
 
+@pytest.mark.parametrize("rows", DOCUMENTS.values(), ids=DOCUMENTS.keys())
+def test_gradients_lie_in_memory_as_a_graph_expects(rows):
+    tags = sentence_tags(*2 * tags_and_real(rows)[:1], *2 * tags_and_real(rows)[1:], is_causal=True)
+    for states in (torch.randn(2, 2, 10, 8), torch.randn(2, 10, 2, 8).transpose(1, 2)):
+        constants = (*tags[:2], torch.tensor([3]), tags.is_causal, 0.5, 0.5)
+        output = _group_attention(states, states, states, *constants)
+        gradients = _group_attention_backward(output, states, states, states, *constants)
+        assert output.is_contiguous() and {gradient.stride() for gradient in gradients} == {states.stride()}
+
+
+def test_tags_of_any_integer_type():
+    tags, real = tags_and_real(DOCUMENTS["ragged"])
+    states = torch.randn(3, 2, 2, 10, 8)
+    outputs = [
+        compiled_attention(*states, sentence_tags(each, each, real, real, is_causal=False), dropout=0.0, scaling=0.5)
+        for each in (tags, tags.int(), tags.to(torch.uint8))
+    ]
+    assert outputs[0].equal(outputs[1]) and outputs[0].equal(outputs[2])
+
+
+def test_dropout_leaves_the_random_generator_as_it_was():
+    tags, real = tags_and_real(DOCUMENTS["ragged"])
+    tags = sentence_tags(tags, tags, real, real, is_causal=True)
+    query, key, value = torch.randn(3, 2, 2, 10, 8)
+    before = torch.get_rng_state()
+    _group_attention(query, key, value, *tags[:2], torch.tensor([3]), True, 0.5, 0.5)
+    assert torch.get_rng_state().equal(before)
+
+
+def test_a_second_copy_of_the_code_leaves_the_first_alone(tiny_model):
+    """As when a checkpoint brings it along."""
+    name = "a_copy_of_modeling_gtransformer"
+    folder = Path(compiled_attention.__code__.co_filename).parent
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    copy = importlib.import_module(f"{name}.compiled_attention")
+    tags, real = tags_and_real(DOCUMENTS["ragged"])
+    states = torch.randn(3, 2, 2, 10, 8)
+    outputs = []
+    for module in (copy, sys.modules[compiled_attention.__module__]):
+        given = module.sentence_tags(tags, tags, real, real, is_causal=True)
+        attend = torch.compile(module.compiled_attention, fullgraph=True, backend="aot_eager")
+        outputs.append(attend(*states, given, 0.0, 0.5))
+    assert outputs[0].equal(outputs[1])
+    assert copy._group_attention._qualname != _group_attention._qualname
+
+
 def test_gradient_drops_what_the_output_dropped():
     tags, real = tags_and_real(DOCUMENTS["ragged"])
     tags = sentence_tags(tags, tags, real, real, is_causal=False)
@@ -96,5 +154,35 @@ def test_model_without_a_mask_of_its_length_squared(tiny_model, skip_logits):
         results.append([loss, *(parameter.grad for parameter in model.parameters())])
     torch.testing.assert_close(*results)
     names = [str(node.target) for graph in recorder.graphs for node in graph.graph.nodes]
-    assert sum("gtransformer.group_attention" in name for name in names) == 3
+    assert sum("group_attention" in name for name in names) == 3
     assert not any("scaled_dot_product" in name for name in names)
+    assert len(recorder.graphs) == 1
+    assert any("cross_entropy" in name for name in names) != skip_logits
+
+
+def test_exported_graph_has_no_operator_of_ours(tiny_model):
+    model = tiny_model(encoder_layers=1, **NO_CONTEXT).get_encoder()
+    source = torch.tensor([[0, 5, 6, 2, 0, 7, 2]])
+    exported = torch.export.export(model, (source,), strict=False)
+    assert not any("group_attention" in str(node.target) for node in exported.graph.nodes)
+    torch.testing.assert_close(exported.module()(source)[0], model(source)[0])
+
+
+@pytest.mark.parametrize("way", ["by sentence", "compiled"])
+def test_tags_of_padding_count_for_nothing(tiny_model, way):
+    """Whoever gives tags may have given padding some, too."""
+    model = tiny_model()
+    source, target = torch.tensor([[PAD, PAD, 0, 5, 2, 0, 7, 2]]), torch.tensor([[PAD, PAD, 0, 8, 2, 0, 9]])
+    encoder_outputs = model.get_encoder()(source, source.ne(PAD))
+    inputs = {
+        "encoder_outputs": BaseModelOutput(encoder_outputs[0]),
+        "attention_mask": source.ne(PAD),
+        "group_tags": torch.tensor([[1, 1, 1, 1, 1, 2, 2, 2]]),
+    }
+    tags = torch.tensor([[1, 1, 1, 1, 1, 2, 2]])
+    whole = {"decoder_input_ids": target, "decoder_attention_mask": target.ne(PAD), "decoder_group_tags": tags}
+    expected = model.set_attn_implementation("eager") or model(**inputs, **whole).logits[:, -1]
+    model.set_attn_implementation("sdpa")
+    run = torch.compile(model, fullgraph=True, backend="eager") if way == "compiled" else model
+    logits = run(**inputs, **whole).logits
+    torch.testing.assert_close(logits[:, -1], expected, rtol=1e-4, atol=1e-5)
