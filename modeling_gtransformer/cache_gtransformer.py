@@ -1,7 +1,7 @@
 """The cache of generation: group attention keeps the open sentence, global attention the document.
 
-Shape legend: R rows (documents times beams), T target tokens so far, S source tokens, H heads, K head size, L tokens
-of the longest target sentence that may come, N tokens of the longest source sentence.
+Shape legend: B documents, R rows (documents times beams), T target tokens so far, S source tokens, H heads, K head
+size, D model size, L tokens of the longest target sentence that may come, N tokens of the longest source sentence.
 """
 
 from collections.abc import Callable
@@ -24,17 +24,21 @@ class DocumentCache(EncoderDecoderCache):
     A step of group self-attention sees the L places of the open sentence, which the next sentence overwrites; group
     cross-attention sees the N places of the source sentence that is being translated. Only global attention keeps the
     whole document. Which places count follows from the group tags of every step, so beams may be reordered freely.
+    The beams of a document share what belongs to its source, and where they follow them only that is copied in which
+    they differ: the words of the last few steps.
 
     Equal to masks over the whole document, which is the reference (`generate(use_cache=False)` goes there), for
     sources of which every row has sentences, each in one piece.
 
     Args:
         longest_sentence: L, `<s>` and `</s>` included.
+        documents: B. The rows of a document stand side by side, and begin alike.
     """
 
-    def __init__(self, longest_sentence: int):
+    def __init__(self, longest_sentence: int, documents: int):
         super().__init__(DynamicCache(), DynamicCache())
         self.longest_sentence = longest_sentence
+        self.documents = documents
         self.length = 0
         self.targets: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
         self.sources: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
@@ -59,16 +63,20 @@ class DocumentCache(EncoderDecoderCache):
         # What no longer belongs to the open sentence goes to a place that nobody reads.
         places = torch.where(in_open, in_open.cumsum(dim=1) - 1, self.longest_sentence)
         self.places = places[:, -new_tokens:].clamp(max=self.longest_sentence)
+        row = torch.arange(len(source_tags), device=source_tags.device)[:, None]
         if self.is_prefix:
             self.longest_source = int(sentence_lengths(source_tags).max())
-            self.rows = torch.arange(len(source_tags), device=source_tags.device)[:, None] * source_tags.shape[1]
+            self.beams = len(source_tags) // self.documents
+            self.first_source = row // self.beams * source_tags.shape[1]
+            self.writers = torch.zeros_like(group_tags)
             return
+        self.writers = torch.cat([self.writers, row], dim=1)
         self.target_mask = torch.arange(self.longest_sentence, device=places.device) <= self.places
         in_source = source_tags == open_sentence
         offset = torch.arange(self.longest_source, device=places.device)
         self.source_mask = offset < in_source.sum(dim=1, keepdim=True)
         starts = in_source.int().argmax(dim=1, keepdim=True)
-        self.source_index = self.rows + (starts + offset).clamp(max=source_tags.shape[1] - 1)
+        self.source_index = self.first_source + (starts + offset).clamp(max=source_tags.shape[1] - 1)
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Keep keys and values `(R, H, 1, K)` of the new token, or of a prefix, and return those that it may see."""
@@ -97,16 +105,18 @@ class DocumentCache(EncoderDecoderCache):
             grown[:, :, : stored[which].shape[2]] = stored[which]
         return grown
 
-    def source(self, layer_idx: int, kind: str, project: Callable[[], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-        """Keys and values of the source that the new token may see, projected once, `(R, H, S or N, K)`."""
+    def source(
+        self, layer_idx: int, kind: str, project: Callable[[Tensor], tuple[Tensor, Tensor]], states: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Keys and values of the source, projected once from its states `(R, S, D)`: those of the sentence that is
+        being translated, `(R, H, N, K)`, or of the document, `(B, H, S, K)`; for a prefix `(R, H, S, K)`."""
         if self.is_prefix:
-            keys, values = project()
-            stored = (keys, values)
+            stored = keys, values = project(states[:: self.beams])
             if kind == "group":
                 # A token's heads side by side, so that picking a sentence copies whole runs of memory.
-                stored = tuple(states.transpose(1, 2).flatten(0, 1).contiguous() for states in stored)
+                stored = tuple(each.transpose(1, 2).flatten(0, 1).contiguous() for each in stored)
             self.sources[layer_idx, kind] = stored
-            return keys, values
+            return keys.repeat_interleave(self.beams, 0), values.repeat_interleave(self.beams, 0)
         keys, values = self.sources[layer_idx, kind]
         if kind == "group":
             index = self.source_index.flatten()
@@ -117,11 +127,16 @@ class DocumentCache(EncoderDecoderCache):
         return keys, values
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Follow the beams. These stay within their document, so what belongs to the source stays where it is."""
-        for key, stored in self.targets.items():
-            length = self.longest_sentence if key[1] == "group" else self.length
+        """Follow the beams, which stay within their document."""
+        writers = self.writers.index_select(0, beam_idx)
+        moved = (writers != self.writers).any(dim=0).nonzero()
+        self.writers = writers
+        if len(moved) == 0:
+            return
+        for (_, kind), stored in self.targets.items():
+            differing = slice(self.longest_sentence) if kind == "group" else slice(int(moved[0]), self.length)
             for buffer in stored:
-                buffer[:, :, :length] = buffer[:, :, :length].index_select(0, beam_idx)
+                buffer[:, :, differing] = buffer[:, :, differing].index_select(0, beam_idx)
 
     def crop(self, tokens_to_remove: int) -> None:
         raise ValueError("A DocumentCache has overwritten what came before the open sentence and cannot be cropped.")

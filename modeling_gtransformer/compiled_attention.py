@@ -47,7 +47,8 @@ def sentence_tags(
     """Of group tags `(B, T)` and `(B, S)`, and which of the tokens are no padding, bool, likewise."""
     # One transfer for all layers instead of one in each.
     sides = ((query_tags, real_queries), (key_tags, real_keys))
-    return SentenceTags(*(tags.long().masked_fill(~real, PADDING).cpu() for tags, real in sides), is_causal)
+    query_side, key_side = (tags.long().masked_fill(~real, PADDING).cpu() for tags, real in sides)
+    return SentenceTags(query_side, key_side, is_causal)
 
 
 def compiled_attention(

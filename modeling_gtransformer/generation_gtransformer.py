@@ -210,7 +210,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         if self._can_use_document_cache(config, model_kwargs, source_tags):
             prompt = model_kwargs.get("decoder_input_ids")
             longest = max(int(frame.word_limits.max()) + 2, 0 if prompt is None else prompt.shape[1] + 1)
-            model_kwargs["past_key_values"] = DocumentCache(longest)
+            model_kwargs["past_key_values"] = DocumentCache(longest, len(source_tags))
         # Transformers applies given processors after its own bans and before temperature, top-k and top-p.
         processors = LogitsProcessorList([*(logits_processor or []), frame])
         outputs = super().generate(inputs, config, processors, **model_kwargs)

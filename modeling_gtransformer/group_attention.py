@@ -91,8 +91,11 @@ class GTransformerAttention(nn.Module):
         **kwargs,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from `(B, T, D)` to keys and values `(B, H, S, K)`: the output `(B, T, D)` and, in eager mode, the
-        attention weights `(B, H, T, S)`."""
+        attention weights `(B, H, T, S)`. Single tokens of several beams, `(B * beams, 1, D)`, may share their keys and
+        values."""
         queries = self.split_heads(self.q_proj(hidden_states))
+        if len(queries) > len(keys):
+            queries = queries[:, :, 0].unflatten(0, (len(keys), -1)).transpose(1, 2)
         dropout = self.dropout if self.training else 0.0
         if isinstance(mask, SentencePlan):
             output, weights = sentence_attention(queries, keys, values, mask, dropout, self.scaling), None

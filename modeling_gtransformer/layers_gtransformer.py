@@ -1,7 +1,6 @@
 """The layers of G-Transformer: embeddings, and encoder and decoder layers with attention of every kind."""
 
 import math
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -163,7 +162,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
         if isinstance(past_key_values, DocumentCache):
             if is_cross:
                 return [
-                    past_key_values.source(self.layer_idx, kind, partial(branch.keys_and_values, attended))
+                    past_key_values.source(self.layer_idx, kind, branch.keys_and_values, attended)
                     for kind, branch in branches.items()
                 ]
             return [

@@ -350,6 +350,7 @@ class GTransformerDecoder(GTransformerStack):
             least = torch.finfo(inputs_embeds.dtype).min
             group, cross = (mask.logical_not().to(inputs_embeds.dtype) * least for mask in (group, cross))
         document = create_bidirectional_mask(self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
+        document = document if document is None else document[:: cache.beams]
         return {"group": group, "global": None}, {"group": cross, "global": document}
 
     def prepare_cache(self, past_key_values: Cache | None, use_cache: bool | None) -> EncoderDecoderCache | None:

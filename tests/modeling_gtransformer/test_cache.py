@@ -5,6 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, TINY
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 from modeling_gtransformer.cache_gtransformer import DocumentCache
@@ -90,6 +91,31 @@ def test_group_layers_keep_a_sentence_and_global_layers_the_document(tiny_model,
     assert cache.source_index.shape == (1, 5)
 
 
+class Copies(TorchDispatchMode):
+    """Records how many positions of keys and values are picked by row."""
+
+    def __init__(self):
+        super().__init__()
+        self.lengths = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function is torch.ops.aten.index_select.default and args[0].dim() == 4:
+            self.lengths.append(args[0].shape[2])
+        return function(*args, **(kwargs or {}))
+
+
+def test_beams_share_their_source_and_what_they_have_in_common(tiny_model, caches):
+    """Else a beam over a long document would mostly copy it."""
+    inputs = {**batch_of([[2, 30]]), "max_length_a": 1.0, "max_length_b": 0, "num_beams": 3}
+    prefix = torch.tensor([[BOS, 5, 5, EOS, BOS, *[6] * 25]])
+    with Copies() as copies:
+        tiny_model().generate(**inputs, decoder_input_ids=prefix)
+    (cache,) = caches
+    assert {len(keys) for (_, kind), (keys, _) in cache.sources.items() if kind == "global"} == {1}
+    # The open sentence has 32 places, the prefix 30 tokens that all beams share.
+    assert len(copies.lengths) > 4 and set(copies.lengths) <= {32, *range(1, cache.length - 30 + 1)}
+
+
 ODD = {
     "a row without sentences": {"input_ids": torch.tensor([[0, 5, 6, 2, 1], [5, 6, 7, 2, 48]])},
     "a hole in the mask": {"attention_mask": torch.tensor([[1, 1, 0, 1, 1]] * 2)},
@@ -131,7 +157,7 @@ def test_returned_cache_can_be_continued(tiny_model, documents):
 
 
 def test_what_the_cache_cannot_do_is_refused():
-    cache, tags = DocumentCache(8), group_tags(torch.tensor([[0, 5, 2, 0]]), BOS, EOS)
+    cache, tags = DocumentCache(8, 1), group_tags(torch.tensor([[0, 5, 2, 0]]), BOS, EOS)
     cache.start(tags, 4, tags)
     with pytest.raises(ValueError, match="one token at a time"):
         cache.start(tags, 2, tags)
