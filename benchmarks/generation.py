@@ -6,16 +6,21 @@
 
 Weights are random, so both are made to generate as many tokens as the source has: every sentence of the G-Transformer
 takes as many words as its source sentence, and MBart's end is suppressed until then. Speeds are compared to the first
-of the systems.
+of the systems. The floor of a step is the time to read the decoder's weights once, at the rate of a product of a large
+matrix and a vector, measured in the same run; it leaves out keys, values and all arithmetic.
 """
 
 import argparse
+import json
 import statistics
 import sys
+import time
 from pathlib import Path
 
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import torch
 
 from benchmarks.measure import interleaved, make_model, make_source, ratios, save
 
@@ -38,6 +43,29 @@ def make_run(system: str, size: str, length: int, beams: int):
     return run
 
 
+def weights_of_a_step(system: str, size: str) -> int:
+    """Bytes of the weights that a step of decoding reads: no embeddings, which it picks from, and no projections of
+    the source, which are made once."""
+    model = make_model(system.removesuffix("-int8"), size)
+    once = ("embed_", "encoder_attn.k_proj", "encoder_attn.v_proj", "encoder_attn_global.k", "encoder_attn_global.v")
+    decoder = [
+        weight for name, weight in model.get_decoder().named_parameters() if not any(part in name for part in once)
+    ]
+    whole = sum(weight.numel() * weight.element_size() for weight in [*decoder, model.lm_head.weight])
+    return whole // 4 if system.endswith("-int8") else whole
+
+
+def reading_rate() -> float:
+    """Bytes per second of the product of a large matrix and a vector, the best of several."""
+    matrix, vector = torch.randn(16384, 8192), torch.randn(8192)
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        matrix @ vector
+        seconds.append(time.perf_counter() - start)
+    return matrix.numel() * matrix.element_size() / min(seconds)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", type=int, nargs="+", default=[512, 2048])
@@ -47,6 +75,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--name", default="generation", help="of the results")
     args = parser.parse_args()
+    rate = reading_rate()
+    floors = {system: weights_of_a_step(system, args.size) / rate for system in args.systems}
     results: dict[str, dict] = {}
     for length in args.lengths:
         for beams in args.beams:
@@ -61,15 +91,13 @@ def main() -> None:
                     "tokens": runs[system].tokens,
                     "tokens_per_second": 1 / statistics.median(per_token[system]),
                     "speed_ratio": speed[system],
+                    "share_of_floor": floors[system] / statistics.median(per_token[system]),
                 }
                 for system in args.systems
             }
             for system, figures in row.items():
-                print(
-                    f"{length:5} tokens, {beams} beams  {system:22} {figures['tokens']:5} generated, "
-                    f"{figures['tokens_per_second']:6.1f} tokens/s  x {figures['speed_ratio']:.2f}",
-                    flush=True,
-                )
+                rounded = {name: round(value, 3) for name, value in figures.items()}
+                print(f"{length:5} tokens, {beams} beams  {system:22} {json.dumps(rounded)}", flush=True)
     save(args.name, sys.argv, results)
 
 

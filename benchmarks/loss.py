@@ -1,9 +1,9 @@
 """The loss of training and its gradients: ours without logits against all logits at once, and against torch's.
 
-    python benchmarks/loss.py [--tokens 512 2048] [--size base] [--repeats 5]
+    python benchmarks/loss.py [--tokens 512 2048] [--size base] [--label_smoothing 0.1] [--repeats 5]
 
-`torch.nn.functional.linear_cross_entropy`, chunked as it chooses itself, takes part where this torch has it. Label
-smoothing is 0.1, and the output layer has a gradient.
+`torch.nn.functional.linear_cross_entropy`, chunked as it chooses itself, takes part where this torch has it. With
+label smoothing it falls back to all logits, and says so. The output layer has a gradient.
 """
 
 import argparse
@@ -22,19 +22,16 @@ from benchmarks.measure import SIZES, interleaved, ratios, save
 from modeling_gtransformer.document_loss import document_loss, linear_document_loss
 
 
-SMOOTHING = 0.1
+def with_logits(hidden, weight, bias, labels, smoothing):
+    return document_loss(hidden @ weight.T + bias, labels, smoothing)
 
 
-def with_logits(hidden, weight, bias, labels):
-    return document_loss(hidden @ weight.T + bias, labels, SMOOTHING)
+def chunked(hidden, weight, bias, labels, smoothing):
+    return linear_document_loss(hidden, weight, bias, labels, smoothing)
 
 
-def chunked(hidden, weight, bias, labels):
-    return linear_document_loss(hidden, weight, bias, labels, SMOOTHING)
-
-
-def of_torch(hidden, weight, bias, labels):
-    settings = {"label_smoothing": SMOOTHING, "options": nn.LinearCrossEntropyOptions()}
+def of_torch(hidden, weight, bias, labels, smoothing):
+    settings = {"label_smoothing": smoothing, "options": nn.LinearCrossEntropyOptions()}
     return nn.functional.linear_cross_entropy(hidden[0], weight, labels[0], linear_bias=bias[0], **settings)
 
 
@@ -42,6 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokens", type=int, nargs="+", default=[512, 2048])
     parser.add_argument("--size", choices=SIZES, default="base")
+    parser.add_argument("--label_smoothing", type=float, default=0.1)
     parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
     ways = {"logits": with_logits, "chunked": chunked}
@@ -58,7 +56,7 @@ def main() -> None:
         losses: dict[str, float] = {}
 
         def step(name, way, inputs=inputs, labels=labels, losses=losses):
-            loss = way(*inputs, labels)
+            loss = way(*inputs, labels, args.label_smoothing)
             torch.autograd.grad(loss, inputs[:2])
             losses[name] = loss.item()
 
@@ -67,7 +65,7 @@ def main() -> None:
         assert max(losses.values()) - min(losses.values()) < 1e-3, losses
         rounded = {name: round(ratio, 2) for name, ratio in results[tokens].items()}
         print(f"{tokens:5} tokens, times as fast as with all logits: {json.dumps(rounded)}", flush=True)
-    save(f"loss-{args.size}", sys.argv, results)
+    save(f"loss-{args.size}-{args.label_smoothing}", sys.argv, results)
 
 
 if __name__ == "__main__":
