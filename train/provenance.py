@@ -10,8 +10,14 @@ import torch
 import transformers
 
 
+ROOT = Path(__file__).resolve().parents[1]
+
+
 def provenance(command: list[str]) -> dict[str, Any]:
-    """What one needs to judge the figures that the command `python *command` prints."""
+    """What one needs to judge the figures that the command `python *command` prints, from the root of this code."""
+    script = Path(command[0]).resolve()
+    if script.is_relative_to(ROOT):
+        command = [str(script.relative_to(ROOT)), *command[1:]]
     return {
         "command": " ".join(["python", *command]),
         "commit": _commit(),
@@ -26,9 +32,8 @@ def provenance(command: list[str]) -> dict[str, Any]:
 
 def _commit() -> str:
     """The commit of this code, with a mark if it was changed since; empty if there is no repository."""
-    repository = str(Path(__file__).parents[1])
     try:
-        command = ["git", "-C", repository, "describe", "--always", "--dirty", "--abbrev=7"]
+        command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=7"]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     except FileNotFoundError:
         return ""
