@@ -75,42 +75,25 @@ LIBRARY = re.sub(r"\W", "_", __name__)
 operator = partial(torch.library.custom_op, mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
 
 
-@operator(f"{LIBRARY}::group_attention")
-def _group_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    query_tags: Tensor,
-    key_tags: Tensor,
-    seed: Tensor,
-    is_causal: bool,
-    dropout: float,
-    scaling: float,
-) -> Tensor:
+CONSTANTS = "Tensor query_tags, Tensor key_tags, Tensor seed, bool is_causal, float dropout, float scaling"
+
+
+@operator(f"{LIBRARY}::group_attention", schema=f"(Tensor query, Tensor key, Tensor value, {CONSTANTS}) -> Tensor")
+def _group_attention(query, key, value, *constants):
     with torch.no_grad():
-        return _attention(query.device, query_tags, key_tags, seed, is_causal, dropout, scaling)(query, key, value)
+        return _attention(query.device, *constants)(query, key, value)
 
 
-@operator(f"{LIBRARY}::group_attention_backward")
-def _group_attention_backward(
-    grad_output: Tensor,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    query_tags: Tensor,
-    key_tags: Tensor,
-    seed: Tensor,
-    is_causal: bool,
-    dropout: float,
-    scaling: float,
-) -> tuple[Tensor, Tensor, Tensor]:
+@operator(
+    f"{LIBRARY}::group_attention_backward",
+    schema=f"(Tensor grad_output, Tensor query, Tensor key, Tensor value, {CONSTANTS}) -> (Tensor, Tensor, Tensor)",
+)
+def _group_attention_backward(grad_output, query, key, value, *constants):
     # The backward pass of an operator has no autograd, but functorch.
-    attend = _attention(query.device, query_tags, key_tags, seed, is_causal, dropout, scaling)
-    _, backward = torch.func.vjp(attend, query, key, value)
+    _, backward = torch.func.vjp(_attention(query.device, *constants), query, key, value)
     gradients = zip(backward(grad_output), (query, key, value), strict=True)
     # In the memory layout that the graph was promised.
-    query_grad, key_grad, value_grad = (torch.empty_like(states).copy_(gradient) for gradient, states in gradients)
-    return query_grad, key_grad, value_grad
+    return tuple(torch.empty_like(states).copy_(gradient) for gradient, states in gradients)
 
 
 @_group_attention.register_fake

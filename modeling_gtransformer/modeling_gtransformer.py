@@ -21,13 +21,13 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
+from .attention_masks import attention_masks, real_tokens
 from .cache_gtransformer import DocumentCache
-from .compiled_attention import SentenceTags, is_compilable, sentence_tags
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .dropout import dropout
 from .generation_gtransformer import GTransformerGenerationMixin
-from .group_attention import GTransformerAttention, group_mask
+from .group_attention import GTransformerAttention
 from .group_tags import group_tags as compute_group_tags
 from .hub import PublishMixin
 from .layers_gtransformer import (
@@ -37,7 +37,6 @@ from .layers_gtransformer import (
     GTransformerScaledWordEmbedding,
     is_plain_linear,
 )
-from .sentence_attention import SentencePlan, plan_sentences
 
 
 @dataclass
@@ -141,55 +140,6 @@ class GTransformerStack(GTransformerPreTrainedModel):
 
     def finish(self, hidden_states: Tensor) -> Tensor:
         return self.layer_norm(hidden_states) if self.config.normalize_before else hidden_states
-
-
-def attention_masks(
-    config: GTransformerConfig,
-    stack: str,
-    create_mask,
-    attention_mask,
-    query_tags,
-    key_tags,
-    real_queries=None,
-    real_keys=None,
-) -> dict[str, Tensor | SentencePlan | SentenceTags | None]:
-    """One mask per attention kind that the stack "encoder", "decoder" or "cross" uses.
-
-    Args:
-        create_mask: makes the mask of the whole document; may return None for "nothing is masked" if allowed to.
-        attention_mask: what the caller gave. Masks that are ready, one `(B, 1, T, S)` tensor for all attention kinds
-            or a dictionary with one for each, are used as they are.
-        query_tags, key_tags: group tags `(B, T)` and `(B, S)`.
-        real_queries, real_keys: which are no padding, `(B, T)` and `(B, S)`, bool; without the first it keeps to
-            masks, as decoding step by step does.
-    """
-    if isinstance(attention_mask, dict):
-        return attention_mask
-    if attention_mask is not None and attention_mask.dim() == 4:
-        return {"group": attention_mask, "global": attention_mask}
-    attention_types = config.attention_types(stack)
-    masks: dict[str, Tensor | SentencePlan | SentenceTags | None] = {}
-    if set(attention_types) != {"group"}:
-        masks["global"] = create_mask(True)
-    if set(attention_types) != {"global"}:
-        # By sentence where that is possible: an outsider (tag 0) sees everything.
-        if config._attn_implementation == "sdpa" and real_queries is not None:
-            is_causal = stack == "decoder"
-            if not torch.compiler.is_compiling():
-                if not bool((real_queries & (query_tags == 0)).any()):
-                    masks["group"] = plan_sentences(query_tags, key_tags, is_causal)
-            elif is_compilable(query_tags.device):
-                masks["group"] = sentence_tags(query_tags, key_tags, real_queries, real_keys, is_causal)
-        if masks.get("group") is None:
-            masks["group"] = group_mask(create_mask(False), query_tags, key_tags)
-    return masks
-
-
-def real_tokens(attention_mask: Tensor | dict[str, Tensor] | None, tags: Tensor) -> Tensor:
-    """Which tokens are no padding, `(B, T)`, bool, as far as what the caller gave says so."""
-    if isinstance(attention_mask, Tensor) and attention_mask.shape == tags.shape:
-        return attention_mask.bool()
-    return torch.ones_like(tags, dtype=torch.bool)
 
 
 class GTransformerEncoder(GTransformerStack):

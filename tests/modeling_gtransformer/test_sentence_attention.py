@@ -132,7 +132,7 @@ def test_ragged_training_batch_goes_by_sentence(tiny_model, monkeypatch):
     """Documents of unequal length must not cost more than those of equal length."""
     plans = []
     monkeypatch.setattr(
-        "modeling_gtransformer.modeling_gtransformer.plan_sentences",
+        "modeling_gtransformer.attention_masks.plan_sentences",
         lambda *args, **kwargs: plans.append(plan_sentences(*args, **kwargs)) or plans[-1],
     )
     labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])
@@ -152,7 +152,7 @@ def test_model_takes_the_path_wherever_it_is_exact(tiny_model, monkeypatch, outs
     model = tiny_model()
     plans = []
     monkeypatch.setattr(
-        "modeling_gtransformer.modeling_gtransformer.plan_sentences",
+        "modeling_gtransformer.attention_masks.plan_sentences",
         lambda *args, **kwargs: plans.append(plan_sentences(*args, **kwargs)) or plans[-1],
     )
     source = torch.tensor([[outsider.get("source", PAD), 0, 5, 6, 2, 0, 7, 2], [0, 8, 9, 9, 2, 0, 8, 2]])
