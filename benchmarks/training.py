@@ -73,10 +73,23 @@ def matrix_product_rate() -> float:
     return 2 * 2048**3 / min(seconds)
 
 
-def peak_memory(system: str, size: str, length: int) -> float:
-    """Peak resident memory, in GB, of a process that trains two steps (Linux)."""
+def alone(system: str, size: str, length: int) -> tuple[float, float]:
+    """Peak resident memory in GB of a process that trains two steps (Linux), and seconds of the second step."""
     command = [sys.executable, __file__, "--one", system, "--size", size, "--lengths", str(length)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+    memory, seconds = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-2:]
+    return float(memory), float(seconds)
+
+
+def train_alone(system: str, size: str, length: int) -> None:
+    """What that process does."""
+    step = make_step(system, size, length)
+    step()
+    start = time.perf_counter()
+    step()
+    seconds = time.perf_counter() - start
+    # Not getrusage: on Linux its maximum includes that of the process which started this one.
+    status = Path("/proc/self/status").read_text()
+    print(int(status.split("VmHWM:")[1].split()[0]) / 1e6, seconds)
 
 
 def main() -> None:
@@ -84,36 +97,40 @@ def main() -> None:
     parser.add_argument("--lengths", type=int, nargs="+", default=[512, 1024, 2048, 4096, 8192])
     parser.add_argument("--size", choices=("base", "mbart25"), default="base")
     parser.add_argument("--systems", nargs="+", default=["mbart", "gtransformer", "gtransformer-k0"])
-    parser.add_argument("--repeats", type=int, default=5, help="0 measures the memory alone, of one model at a time")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument(
+        "--apart", action="store_true", help="a process for each model and repeat: two models may not fit into memory"
+    )
     parser.add_argument(
         "--encoder", action="store_true", help="time the encoder alone; the memory is the whole model's"
     )
     parser.add_argument("--one", help=argparse.SUPPRESS)  # the process whose memory is measured
     args = parser.parse_args()
     if args.one:
-        step = make_step(args.one, args.size, args.lengths[0])
-        step()
-        step()
-        # Not getrusage: on Linux its maximum includes that of the process which started this one.
-        status = Path("/proc/self/status").read_text()
-        print(int(status.split("VmHWM:")[1].split()[0]) / 1e6)
+        train_alone(args.one, args.size, args.lengths[0])
         return
 
     results = {}
     for length in args.lengths:
-        memory = {system: peak_memory(system, args.size, length) for system in args.systems}
+        repeats = args.repeats if args.apart else 1
+        apart = [{system: alone(system, args.size, length) for system in args.systems} for _ in range(repeats)]
+        memory = {system: max(repeat[system][0] for repeat in apart) for system in args.systems}
+        seconds = {system: [repeat[system][1] for repeat in apart] for system in args.systems}
         peer = args.systems[0]
         rows = results[length] = {
             system: {"peak_memory_gb": memory[system], "memory_ratio": memory[system] / memory[peer]}
             for system in args.systems
         }
-        if args.repeats:
+        steps = {}
+        if not args.apart:
             steps = {name: make_step(name, args.size, length, args.encoder) for name in args.systems}
             seconds = interleaved(steps, args.repeats)
-            speed, rate = ratios(seconds, peer), matrix_product_rate()
-            for system, row in rows.items():
-                work, median = operations(steps[system]), statistics.median(seconds[system])
-                row["tokens_per_second"], row["speed_ratio"] = length / median, speed[system]
+        speed, rate = ratios(seconds, peer), matrix_product_rate()
+        for system, row in rows.items():
+            median = statistics.median(seconds[system])
+            row["tokens_per_second"], row["speed_ratio"] = length / median, speed[system]
+            if steps:
+                work = operations(steps[system])
                 row["gflop_per_token"], row["share_of_matrix_rate"] = work / length / 1e9, work / median / rate
         for system, row in rows.items():
             print(

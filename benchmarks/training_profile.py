@@ -4,6 +4,7 @@ python benchmarks/training_profile.py [--length 512] [--systems mbart gtransform
 """
 
 import argparse
+import statistics
 import sys
 from pathlib import Path
 
@@ -29,16 +30,19 @@ KINDS = {
 
 
 def seconds_by_kind(system: str, length: int) -> dict[str, float]:
-    """Seconds of the second step, by kind of operation."""
+    """Seconds of a step, by kind of operation: the median of three after the first."""
     step = make_step(system, "base", length)
     step()
-    with profile() as recorded:
-        step()
-    seconds = dict.fromkeys([*KINDS, "other"], 0.0)
-    for event in recorded.key_averages():
-        names = (kind for kind, parts in KINDS.items() if any(_is(part, event.key) for part in parts))
-        seconds[next(names, "other")] += event.self_cpu_time_total / 1e6
-    return seconds
+    seconds: dict[str, list[float]] = {kind: [] for kind in [*KINDS, "other"]}
+    for _ in range(3):
+        with profile() as recorded:
+            step()
+        for times in seconds.values():
+            times.append(0.0)
+        for event in recorded.key_averages():
+            names = (kind for kind, parts in KINDS.items() if any(_is(part, event.key) for part in parts))
+            seconds[next(names, "other")][-1] += event.self_cpu_time_total / 1e6
+    return {kind: statistics.median(times) for kind, times in seconds.items()}
 
 
 def _is(part: str, name: str) -> bool:

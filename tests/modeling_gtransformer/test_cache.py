@@ -116,6 +116,17 @@ def test_beams_share_their_source_and_what_they_have_in_common(tiny_model, cache
     assert len(copies.lengths) > 4 and set(copies.lengths) <= {32, *range(1, cache.length - 30 + 1)}
 
 
+@pytest.mark.parametrize("use_cache", [False, True])
+def test_tags_of_padding_count_for_nothing(tiny_model, use_cache):
+    """Whoever gives tags may have given padding those of a sentence."""
+    model, inputs = tiny_model(init_std=0.25), batch_of([[4, 3, 4], [2, 2]])
+    tags = group_tags(inputs["input_ids"], BOS, EOS)
+    expected = model.generate(**inputs, group_tags=tags)
+    for tag in (1, 2):
+        given_tags = tags.masked_fill(inputs["attention_mask"] == 0, tag)
+        assert model.generate(**inputs, group_tags=given_tags, use_cache=use_cache).equal(expected)
+
+
 ODD = {
     "a row without sentences": {"input_ids": torch.tensor([[0, 5, 6, 2, 1], [5, 6, 7, 2, 48]])},
     "a hole in the mask": {"attention_mask": torch.tensor([[1, 1, 0, 1, 1]] * 2)},

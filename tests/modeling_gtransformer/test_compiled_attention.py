@@ -94,6 +94,12 @@ def test_tags_of_any_integer_type():
     assert outputs[0].equal(outputs[1]) and outputs[0].equal(outputs[2])
 
 
+def test_operator_stays_out_of_cuda_graphs():
+    """They would repeat it with the tags of the first batch."""
+    for operator in (_group_attention, _group_attention_backward):
+        assert torch.Tag.cudagraph_unsafe in operator._opoverload.tags
+
+
 def test_dropout_leaves_the_random_generator_as_it_was():
     tags, real = tags_and_real(DOCUMENTS["ragged"])
     tags = sentence_tags(tags, tags, real, real, is_causal=True)
