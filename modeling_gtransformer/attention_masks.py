@@ -6,9 +6,10 @@ Shape legend: B documents, T queries, S keys.
 import torch
 from torch import Tensor
 
-from .compiled_attention import SentenceTags, is_compilable, sentence_tags
+from .compiled_attention import SentenceTags, is_compilable
 from .configuration_gtransformer import GTransformerConfig
 from .group_attention import group_mask
+from .group_tags import tags_on_cpu
 from .sentence_attention import SentencePlan, plan_sentences
 
 
@@ -41,17 +42,24 @@ def attention_masks(
     if set(attention_types) != {"group"}:
         masks["global"] = create_mask(True)
     if set(attention_types) != {"global"}:
-        # By sentence where that is possible: an outsider (tag 0) sees everything.
         if config._attn_implementation == "sdpa" and real_queries is not None:
-            is_causal = stack == "decoder"
-            if not torch.compiler.is_compiling():
-                if not bool((real_queries & (query_tags == 0)).any()):
-                    masks["group"] = plan_sentences(query_tags, key_tags, is_causal)
-            elif is_compilable(query_tags.device):
-                masks["group"] = sentence_tags(query_tags, key_tags, real_queries, real_keys, is_causal)
+            masks["group"] = _by_sentence(stack, query_tags, key_tags, real_queries, real_keys)
         if masks.get("group") is None:
             masks["group"] = group_mask(create_mask(False), query_tags, key_tags)
     return masks
+
+
+def _by_sentence(
+    stack: str, query_tags: Tensor, key_tags: Tensor, real_queries: Tensor, real_keys: Tensor
+) -> SentencePlan | SentenceTags | None:
+    """What stands for the mask where group attention can go sentence by sentence."""
+    compiling, device = torch.compiler.is_compiling(), query_tags.device
+    if compiling and not is_compilable(device):
+        return None
+    queries = tags_on_cpu(query_tags, real_queries)
+    keys = tags_on_cpu(key_tags, real_keys) if stack == "cross" else queries
+    is_causal = stack == "decoder"
+    return SentenceTags(queries, keys, is_causal) if compiling else plan_sentences(queries, keys, is_causal, device)
 
 
 def real_tokens(attention_mask: Tensor | dict[str, Tensor] | None, tags: Tensor) -> Tensor:

@@ -129,12 +129,13 @@ class DocumentCache(EncoderDecoderCache):
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Follow the beams, which stay within their document."""
         writers = self.writers.index_select(0, beam_idx)
-        moved = (writers != self.writers).any(dim=0).nonzero()
+        differs = (writers != self.writers).any(dim=0)
         self.writers = writers
-        if len(moved) == 0:
+        any_differs, first = torch.stack([differs.any().long(), differs.int().argmax()]).tolist()
+        if not any_differs:
             return
         for (_, kind), stored in self.targets.items():
-            differing = slice(self.longest_sentence) if kind == "group" else slice(int(moved[0]), self.length)
+            differing = slice(self.longest_sentence) if kind == "group" else slice(first, self.length)
             for buffer in stored:
                 buffer[:, :, differing] = buffer[:, :, differing].index_select(0, beam_idx)
 

@@ -14,11 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .group_tags import same_group
+from .group_tags import PADDING, same_group
 from .sentence_attention import SentencePlan, plan_sentences, sentence_attention
-
-
-PADDING = -1
 
 
 class SentenceTags(NamedTuple):
@@ -39,16 +36,6 @@ def is_compilable(device: torch.device) -> bool:
     """Whether the operator may stand in the graph: where it knows the random generator, and not in an exported graph,
     which must run where the operator is not."""
     return device.type in ("cpu", "cuda") and not torch.compiler.is_exporting()
-
-
-def sentence_tags(
-    query_tags: Tensor, key_tags: Tensor, real_queries: Tensor, real_keys: Tensor, is_causal: bool
-) -> SentenceTags:
-    """Of group tags `(B, T)` and `(B, S)`, and which of the tokens are no padding, bool, likewise."""
-    # One transfer for all layers instead of one in each.
-    sides = ((query_tags, real_queries), (key_tags, real_keys))
-    query_side, key_side = (tags.long().masked_fill(~real, PADDING).cpu() for tags, real in sides)
-    return SentenceTags(query_side, key_side, is_causal)
 
 
 def compiled_attention(
@@ -155,9 +142,6 @@ def _plan(
     """The plan that all layers share, or `None` where there is none; of bytes, as a graph may put other tags into the
     memory of these."""
     query_side, key_side = (
-        torch.frombuffer(bytearray(side), dtype=torch.int64).view(documents, -1).to(device)
-        for side in (query_tags, key_tags)
+        torch.frombuffer(bytearray(side), dtype=torch.int64).view(documents, -1) for side in (query_tags, key_tags)
     )
-    if bool((query_side == 0).any()):
-        return None
-    return plan_sentences(query_side.clamp(min=0), key_side.clamp(min=0), is_causal)
+    return plan_sentences(query_side, key_side, is_causal, device)

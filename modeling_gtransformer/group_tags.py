@@ -38,6 +38,16 @@ def group_tags(
     return opens.long().cumsum(dim=1) * in_sentence
 
 
+# Group tag of padding, where it must be told from a token outside of all sentences.
+PADDING = -1
+
+
+def tags_on_cpu(tags: Tensor, real: Tensor) -> Tensor:
+    """Tags `(B, T)` on the CPU, [`PADDING`] where `real` `(B, T)` is false. A GPU is waited for once: all that follows
+    from where the sentences are is then computed without it."""
+    return tags.long().masked_fill(~real, PADDING).cpu()
+
+
 def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
     """
     Which keys a query may see under group attention (M of the paper's equation 7, as a boolean): those of its own

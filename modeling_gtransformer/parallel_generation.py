@@ -206,13 +206,14 @@ class ParallelDecoder:
         needed &= position + 1 >= torch.tensor(final, device=self.device)[:, None]
         document = torch.tensor(rows, device=self.device)[:, None].expand_as(ids)
         words = position - (opens * position).cummax(dim=1).values
-        before = [field[needed] for field in (document, opens.cumsum(dim=1), words, position + 1, ids)]
+        places = needed.nonzero(as_tuple=True)
+        before = [field[places] for field in (document, opens.cumsum(dim=1), words, position + 1, ids)]
         size = max(CHUNK_LOGITS // self.model.config.vocab_size, 1)
         chosen = [
             self.scores(*parts).argmax(dim=-1)
-            for parts in zip(*(field.split(size) for field in (hidden_states[needed], *before)), strict=True)
+            for parts in zip(*(field.split(size) for field in (hidden_states[places], *before)), strict=True)
         ]
-        return cache, torch.full_like(ids, -1).masked_scatter(needed, torch.cat(chosen)).tolist()
+        return cache, torch.full_like(ids, -1).index_put_(places, torch.cat(chosen)).tolist()
 
     def scores(self, hidden_states: Tensor, *before: Tensor, normalize: bool = False) -> Tensor:
         """Scores `(R, V)` of the tokens after decoder states `(R, D)`, framed by what is before them."""

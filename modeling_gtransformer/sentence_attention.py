@@ -80,6 +80,7 @@ class SentencePlan:
             positions in the flattened batch.
         queries: B * T.
         is_causal: whether a query sees only the keys up to its own position.
+        device: where the attention is computed; the plan itself is made on the CPU.
     """
 
     query_starts: Tensor
@@ -88,6 +89,7 @@ class SentencePlan:
     key_lengths: Tensor
     queries: int
     is_causal: bool
+    device: torch.device | str
 
     @cached_property
     def spans(self) -> list[tuple[slice, slice]]:
@@ -101,8 +103,8 @@ class SentencePlan:
         """Of the queries and of the keys."""
         order = self.query_starts.argsort()
         return (
-            _pack(self.query_starts[order], self.query_lengths[order]),
-            _pack(self.key_starts[order], self.key_lengths[order]),
+            _pack(self.query_starts[order], self.query_lengths[order], self.device),
+            _pack(self.key_starts[order], self.key_lengths[order], self.device),
         )
 
     @cached_property
@@ -113,26 +115,33 @@ class SentencePlan:
         for part in _similar(torch.maximum(self.query_lengths, self.key_lengths)):
             query_index, query_mask = _fill(self.query_starts[part], self.query_lengths[part])
             key_index, key_mask = _fill(self.key_starts[part], self.key_lengths[part])
-            places = torch.arange(filled, filled + query_index.numel(), device=query_index.device)
+            places = torch.arange(filled, filled + query_index.numel())
             output_index[query_index[query_mask]] = places.view_as(query_index)[query_mask]
             filled += query_index.numel()
             # Causality hides the filling at the end of a sentence as well.
-            mask = None if self.is_causal or bool(key_mask.all()) else key_mask[:, None, None]
+            mask = None if self.is_causal or bool(key_mask.all()) else key_mask[:, None, None].to(self.device)
             buckets.append(Bucket(tuple(query_index.shape), tuple(key_index.shape), mask))
             query_parts.append(query_index.flatten())
             key_parts.append(key_index.flatten())
         output_index = torch.where(output_index < 0, filled, output_index)
-        return Gathering(torch.cat(query_parts), torch.cat(key_parts), output_index, buckets)
+        query_index, key_index = torch.cat(query_parts).to(self.device), torch.cat(key_parts).to(self.device)
+        return Gathering(query_index, key_index, output_index.to(self.device), buckets)
 
 
-def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False) -> SentencePlan | None:
+def plan_sentences(
+    query_tags: Tensor, key_tags: Tensor, is_causal: bool = False, device: torch.device | str = "cpu"
+) -> SentencePlan | None:
     """
-    Plan group attention from queries with tags `(B, T)` to keys with tags `(B, S)`.
+    Plan group attention on a device from queries with tags `(B, T)` to keys with tags `(B, S)`, both as
+    [`tags_on_cpu`] gives them.
 
     Returns:
-        The plan, or `None` if the tags have no contiguous sentences. Queries with tag 0 will get zeros: it is the
-        caller's business that these are padding.
+        The plan, under which padding gets zeros; or `None` if a query stands outside of all sentences (tag 0: it sees
+        everything) or a sentence in several pieces.
     """
+    if bool((query_tags == 0).any()):
+        return None
+    query_tags, key_tags = query_tags.clamp(min=0), key_tags.clamp(min=0)
     groups = int(torch.maximum(query_tags.amax(), key_tags.amax())) + 1
     query_lengths, query_starts = _spans(query_tags, groups)
     key_lengths, key_starts = _spans(key_tags, groups)
@@ -141,16 +150,16 @@ def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False
         return None
     used = used[torch.maximum(query_lengths, key_lengths)[used].argsort(stable=True)]
     spans = (query_starts[used], query_lengths[used], key_starts[used], key_lengths[used])
-    return SentencePlan(*spans, query_tags.numel(), is_causal)
+    return SentencePlan(*spans, query_tags.numel(), is_causal, device)
 
 
 def _spans(tags: Tensor, groups: int) -> tuple[Tensor, Tensor]:
     """Length and first flat position of every (document, tag), `(B * groups,)`; those of tag 0 have no length."""
     batch, length = tags.shape
-    keys = tags + torch.arange(batch, device=tags.device)[:, None] * groups
+    keys = tags + torch.arange(batch)[:, None] * groups
     lengths = torch.bincount(keys.flatten(), minlength=batch * groups)
     lengths[::groups] = 0
-    position = torch.arange(batch * length, device=tags.device)
+    position = torch.arange(batch * length)
     starts = position.new_full((batch * groups,), batch * length).scatter_reduce(0, keys.flatten(), position, "amin")
     return lengths, starts
 
@@ -167,16 +176,16 @@ def _similar(lengths: Tensor) -> list[slice]:
 
 def _fill(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """Flat positions `(N, longest)` of the tokens of sentences, and which are real; the filling repeats a token."""
-    offset = torch.arange(int(lengths.max()), device=starts.device)
+    offset = torch.arange(int(lengths.max()))
     real = offset < lengths[:, None]
     return starts[:, None] + torch.where(real, offset, 0), real
 
 
-def _pack(starts: Tensor, lengths: Tensor) -> Packing:
+def _pack(starts: Tensor, lengths: Tensor, device: torch.device | str) -> Packing:
     edges = nn.functional.pad(lengths.cumsum(dim=0), (1, 0))
     index = torch.repeat_interleave(starts - edges[:-1], lengths)
-    index += torch.arange(len(index), device=starts.device)
-    return Packing(index, edges.int(), int(lengths.max()))
+    index += torch.arange(len(index))
+    return Packing(index.to(device), edges.int().to(device), int(lengths.max()))
 
 
 def sentence_attention(
@@ -280,18 +289,18 @@ def packed_attention(query: Tensor, key: Tensor, value: Tensor, plan: SentencePl
     """[`sentence_attention`] of all sentences at once, without filling."""
     queries, keys = plan.packings
     states = (
-        _tokens(states).index_select(0, packing.index.to(states.device))
+        _tokens(states).index_select(0, packing.index)
         for states, packing in ((query, queries), (key, keys), (value, keys))
     )
     output = varlen_attn(
         *states,
-        *(packing.edges.to(query.device) for packing in plan.packings),
+        *(packing.edges for packing in plan.packings),
         *(packing.longest for packing in plan.packings),
         scale=scaling,
         window_size=(-1, 0 if plan.is_causal else -1),
     )
     blank = output.new_zeros(plan.queries, *output.shape[1:])
-    output = blank.index_copy_(0, queries.index.to(output.device), output)
+    output = blank.index_copy_(0, queries.index, output)
     return output.unflatten(0, (query.shape[0], query.shape[2]))
 
 
@@ -301,7 +310,7 @@ def gathered_attention(
     """[`sentence_attention`] on any device, similar sentences together."""
     query_index, key_index, output_index, buckets = plan.gathering
     queries, keys, values = (
-        _tokens(states).index_select(0, index.to(states.device))
+        _tokens(states).index_select(0, index)
         for states, index in ((query, query_index), (key, key_index), (value, key_index))
     )
     outputs, first_query, first_key = [], 0, 0
@@ -312,7 +321,7 @@ def gathered_attention(
             queries[first_query:last_query].unflatten(0, bucket.queries).transpose(1, 2),
             keys[first_key:last_key].unflatten(0, bucket.keys).transpose(1, 2),
             values[first_key:last_key].unflatten(0, bucket.keys).transpose(1, 2),
-            attn_mask=None if bucket.key_mask is None else bucket.key_mask.to(query.device),
+            attn_mask=bucket.key_mask,
             dropout_p=dropout,
             is_causal=plan.is_causal,
             scale=scaling,
@@ -320,5 +329,5 @@ def gathered_attention(
         outputs.append(output.transpose(1, 2).flatten(0, 1))
         first_query, first_key = last_query, last_key
     outputs.append(queries.new_zeros(1, *queries.shape[1:]))
-    output = torch.cat(outputs).index_select(0, output_index.to(query.device))
+    output = torch.cat(outputs).index_select(0, output_index)
     return output.unflatten(0, (query.shape[0], query.shape[2]))

@@ -13,12 +13,13 @@ from transformers.modeling_outputs import BaseModelOutput
 
 import modeling_gtransformer.sentence_attention as sa
 from modeling_gtransformer.compiled_attention import (
+    SentenceTags,
     _group_attention,
     _group_attention_backward,
     compiled_attention,
-    sentence_tags,
 )
 from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
+from modeling_gtransformer.group_tags import tags_on_cpu
 
 
 # Tags from 1; 0 stands outside of all sentences, "." is padding.
@@ -37,6 +38,10 @@ def tags_and_real(rows):
     return tags, torch.tensor([[tag != "." for tag in row] for row in rows])
 
 
+def sentence_tags(tags, real, is_causal):
+    return SentenceTags(*2 * [tags_on_cpu(tags, real)], is_causal)
+
+
 @pytest.mark.parametrize("alone", [0, math.inf])
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("rows", DOCUMENTS.values(), ids=DOCUMENTS.keys())
@@ -52,7 +57,8 @@ def test_outputs_and_gradients_equal_the_reference(rows, kind, alone, monkeypatc
     real = real_queries[..., None, None]
 
     states = [torch.randn(2, tags.shape[1], 2, 8).transpose(1, 2) for tags in (query_tags, key_tags, key_tags)]
-    tags = sentence_tags(query_tags, key_tags, real_queries, real_keys, is_causal=kind == "decoder")
+    sides = (tags_on_cpu(query_tags, real_queries), tags_on_cpu(key_tags, real_keys))
+    tags = SentenceTags(*sides, is_causal=kind == "decoder")
     results = []
     for attend in (
         lambda *states: eager_attention_forward(torch.nn.Module(), *states, mask, 0.5)[0],
@@ -67,8 +73,7 @@ def test_outputs_and_gradients_equal_the_reference(rows, kind, alone, monkeypatc
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_operator_is_what_a_graph_takes_it_for(dropout):
-    tags, real = tags_and_real(DOCUMENTS["ragged"])
-    tags = sentence_tags(tags, tags, real, real, is_causal=True)
+    tags = sentence_tags(*tags_and_real(DOCUMENTS["ragged"]), is_causal=True)
     states = [torch.randn(2, 10, 2, 8).transpose(1, 2).requires_grad_() for _ in range(3)]
     seed = torch.tensor([3])
     torch.library.opcheck(_group_attention, (*states, *tags[:2], seed, tags.is_causal, dropout, 0.5))
@@ -76,7 +81,7 @@ def test_operator_is_what_a_graph_takes_it_for(dropout):
 
 @pytest.mark.parametrize("rows", DOCUMENTS.values(), ids=DOCUMENTS.keys())
 def test_gradients_lie_in_memory_as_a_graph_expects(rows):
-    tags = sentence_tags(*2 * tags_and_real(rows)[:1], *2 * tags_and_real(rows)[1:], is_causal=True)
+    tags = sentence_tags(*tags_and_real(rows), is_causal=True)
     for states in (torch.randn(2, 2, 10, 8), torch.randn(2, 10, 2, 8).transpose(1, 2)):
         constants = (*tags[:2], torch.tensor([3]), tags.is_causal, 0.5, 0.5)
         output = _group_attention(states, states, states, *constants)
@@ -88,7 +93,7 @@ def test_tags_of_any_integer_type():
     tags, real = tags_and_real(DOCUMENTS["ragged"])
     states = torch.randn(3, 2, 2, 10, 8)
     outputs = [
-        compiled_attention(*states, sentence_tags(each, each, real, real, is_causal=False), dropout=0.0, scaling=0.5)
+        compiled_attention(*states, sentence_tags(each, real, is_causal=False), dropout=0.0, scaling=0.5)
         for each in (tags, tags.int(), tags.to(torch.uint8))
     ]
     assert outputs[0].equal(outputs[1]) and outputs[0].equal(outputs[2])
@@ -101,8 +106,7 @@ def test_operator_stays_out_of_cuda_graphs():
 
 
 def test_dropout_leaves_the_random_generator_as_it_was():
-    tags, real = tags_and_real(DOCUMENTS["ragged"])
-    tags = sentence_tags(tags, tags, real, real, is_causal=True)
+    tags = sentence_tags(*tags_and_real(DOCUMENTS["ragged"]), is_causal=True)
     query, key, value = torch.randn(3, 2, 2, 10, 8)
     before = torch.get_rng_state()
     _group_attention(query, key, value, *tags[:2], torch.tensor([3]), True, 0.5, 0.5)
@@ -118,11 +122,11 @@ def test_a_second_copy_of_the_code_leaves_the_first_alone(tiny_model):
     )
     sys.modules[name] = importlib.util.module_from_spec(spec)
     copy = importlib.import_module(f"{name}.compiled_attention")
-    tags, real = tags_and_real(DOCUMENTS["ragged"])
+    tags = sentence_tags(*tags_and_real(DOCUMENTS["ragged"]), is_causal=True)
     states = torch.randn(3, 2, 2, 10, 8)
     outputs = []
     for module in (copy, sys.modules[compiled_attention.__module__]):
-        given = module.sentence_tags(tags, tags, real, real, is_causal=True)
+        given = module.SentenceTags(*tags)
         attend = torch.compile(module.compiled_attention, fullgraph=True, backend="aot_eager")
         outputs.append(attend(*states, given, 0.0, 0.5))
     assert outputs[0].equal(outputs[1])
@@ -130,8 +134,7 @@ def test_a_second_copy_of_the_code_leaves_the_first_alone(tiny_model):
 
 
 def test_gradient_drops_what_the_output_dropped():
-    tags, real = tags_and_real(DOCUMENTS["ragged"])
-    tags = sentence_tags(tags, tags, real, real, is_causal=False)
+    tags = sentence_tags(*tags_and_real(DOCUMENTS["ragged"]), is_causal=False)
     query, key, value, weight = torch.randn(4, 2, 2, 10, 8)
     value.requires_grad_()
     before = torch.get_rng_state()

@@ -1,0 +1,159 @@
+"""What the model does on a GPU, as far as a stand-in tells: the same as on the CPU, with few waits for the device."""
+
+from itertools import product
+
+import pytest
+import torch
+from stand_in import DEVICE, waits
+from tiny import END_OF_DOCUMENT, PAD, TINY
+from transformers import MBartConfig, MBartForConditionalGeneration
+
+import modeling_gtransformer.sentence_attention as sa
+from modeling_gtransformer import DocumentTranslationPipeline
+
+
+DOCUMENTS = [[0, 5, 6, 2, 0, 7, 8, 9, 2, 0, 10, 2], [0, 5, 2, 0, 4, 2]]
+LABELS = [[5, 2, 0, 6, 7, 2, 0, 7, 2, END_OF_DOCUMENT], [8, 2, 0, 9, 2, END_OF_DOCUMENT]]
+CONTINUED = {"decoder_input_ids": [[0, 5, 2, 0], [0, 6, 2, 0]]}
+SEARCHES: list[dict] = [
+    {"max_new_tokens": 20},
+    {"num_beams": 3, "max_new_tokens": 20, **CONTINUED},
+    {"num_beams": 2, "use_cache": False, "max_new_tokens": 15},
+    {"return_dict_in_generate": True, **CONTINUED},
+    {"cache_implementation": "static", "max_new_tokens": 15},
+    {"align_sentences": False, "max_new_tokens": 5},
+    {"parallel_sentences": True, **CONTINUED},
+    {"parallel_sentences": True, "num_beams": 2},
+]
+
+
+def batch(rows, fill, left=False):
+    longest = max(map(len, rows))
+    filling = [[fill] * (longest - len(row)) for row in rows]
+    return torch.tensor([f + row if left else row + f for f, row in zip(filling, rows, strict=True)])
+
+
+def inputs(device, left=False):
+    ids = batch(DOCUMENTS, PAD, left).to(device)
+    return {"input_ids": ids, "attention_mask": ids.ne(PAD).long()}
+
+
+@pytest.fixture
+def models(tiny_model):
+    """The same model on both devices."""
+
+    def make(**config):
+        here, there = tiny_model(**config), tiny_model(**config)
+        there.load_state_dict(here.state_dict())
+        there.to(DEVICE).tie_weights()  # which moving a tensor of another type has undone
+        return here, there
+
+    return make
+
+
+@pytest.mark.parametrize(("left", "skip_logits"), list(product([False, True], repeat=2)))
+def test_training(models, left, skip_logits):
+    results = []
+    for model in models(dropout=0.0):
+        labels = batch(LABELS, -100).to(model.device)
+        arguments = {**inputs(model.device, left), "labels": labels, "label_smoothing": 0.1}
+        loss = model.train()(**arguments, skip_logits=skip_logits).loss
+        loss.backward()
+        results.append([loss.item(), *(parameter.grad.cpu() for parameter in model.parameters())])
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
+
+
+def test_training_with_all_that_is_random(models):
+    _, model = models(dropout=0.1, attention_dropout=0.1, activation_dropout=0.1)
+    model.train()(**inputs(DEVICE), labels=batch(LABELS, -100).to(DEVICE)).loss.backward()
+    assert all(parameter.grad.cpu().isfinite().all() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
+def test_logits_and_attention_weights(models, attn_implementation):
+    results = []
+    for model in models():
+        model.set_attn_implementation(attn_implementation)
+        target = batch([[0, *row] for row in LABELS], PAD).to(model.device)
+        outputs = model(
+            **inputs(model.device), decoder_input_ids=target, output_attentions=attn_implementation == "eager"
+        )
+        results.append([outputs.logits.cpu(), *(weights.cpu() for weights in outputs.cross_attentions or ())])
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.skipif(not sa.HAS_WINDOW, reason="the kernel of this torch is not used")
+def test_kernel_of_unlike_lengths_gets_its_places_on_the_device(models, monkeypatch):
+    def varlen_attn(query, key, value, query_edges, key_edges, *_, **__):
+        assert {each.device for each in (query, key, value, query_edges, key_edges)} == {query.device}
+        return query
+
+    monkeypatch.setattr(sa, "has_variable_length_kernel", lambda _: True)
+    monkeypatch.setattr(sa, "varlen_attn", varlen_attn)
+    results = [model(**inputs(model.device), labels=batch(LABELS, 5).to(model.device)) for model in models()]
+    torch.testing.assert_close(*(result.logits.cpu() for result in results), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_generation(models, search):
+    results = []
+    for model in models(encoder_layers=1):
+        given = {name: torch.tensor(ids, device=model.device) for name, ids in search.items() if isinstance(ids, list)}
+        outputs = model.generate(**inputs(model.device, left=True), **(search | given))
+        sequences = outputs if isinstance(outputs, torch.Tensor) else outputs.sequences
+        assert sequences.device == model.device
+        results.append(sequences.tolist())
+    assert results[0] == results[1]
+
+
+def test_sampling(models):
+    _, model = models(encoder_layers=1)
+    rows = model.generate(**inputs(DEVICE, left=True), do_sample=True, max_new_tokens=15).tolist()
+    assert [row.count(0) for row in rows] == [3, 2]
+
+
+def test_pipeline(models, processor):
+    """Windows with carried sentences, a glossary, confidences, and sentences as they come."""
+    results = []
+    for model in models(vocab_size=len(processor.tokenizer), encoder_layers=1):
+        processor.configure(model)
+        model.generation_config.max_length_a, model.generation_config.max_length_b = 0, 3
+        translate = DocumentTranslationPipeline(model=model, processor=processor, device=model.device)
+        settings = {"segment_sentences": 1, "carried_sentences": 1, "glossary": {"cat": "katze"}, "confidence": True}
+        output = translate(["the cat", "it is"], **settings)
+        results.append([output["translation_text"], *(pair.pop("confidence") for pair in output["sentences"])])
+        assert [pair["source_text"] for pair in translate.stream("it is")] == ["it is"]
+    assert results[0] == [results[1][0], *map(pytest.approx, results[1][1:])]
+
+
+def waits_of(run):
+    waits.clear()
+    run()
+    return waits.total(), dict(waits)
+
+
+@pytest.mark.parametrize("num_beams", [1, 3])
+def test_a_step_of_decoding_waits_no_more_often_than_mbarts(models, num_beams):
+    """The difference of two lengths, so what is done once does not count."""
+    layers = {"encoder_layers": 1, "decoder_layers": 1}
+    peer = MBartForConditionalGeneration(MBartConfig(**(TINY | layers))).eval().to(DEVICE)
+    peer.tie_weights()
+    model = models(**layers)[1]
+    steps = []
+    for each in (peer, model):
+        each.generation_config.eos_token_id = each.generation_config.forced_eos_token_id = None
+        short, long = (
+            waits_of(lambda: each.generate(**inputs(DEVICE), num_beams=num_beams, max_new_tokens=length))  # noqa: B023
+            for length in (15, 20)
+        )
+        steps.append(long[0] - short[0])
+    assert steps[1] <= steps[0], long
+
+
+def test_a_step_of_training_waits_a_few_times(models):
+    """Once for the tags of every side of an attention, once for the labels; the rest is Transformers looking for
+    padding."""
+    _, model = models()
+    labels = batch(LABELS, -100).to(DEVICE)
+    count, where = waits_of(lambda: model.train()(**inputs(DEVICE), labels=labels).loss.backward())
+    assert count <= 10, where
