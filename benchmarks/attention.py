@@ -34,7 +34,7 @@ SCALING = HEAD_SIZE**-0.5
 def make_ways(tags: Tensor, states: list[Tensor], backward: bool) -> dict[str, Callable[..., Tensor]]:
     """Functions of query, key and value that compute the encoder's group attention."""
     device, length = states[0].device, tags.shape[1]
-    plan = sa.plan_sentences(tags.cpu(), tags.cpu(), device=device)
+    plan = sa.plan_sentences(tags.cpu(), tags.cpu())
     assert plan is not None
     mask = same_group(tags, tags)
     ways = {

@@ -52,14 +52,14 @@ def attention_masks(
 def _by_sentence(
     stack: str, query_tags: Tensor, key_tags: Tensor, real_queries: Tensor, real_keys: Tensor
 ) -> SentencePlan | SentenceTags | None:
-    """What stands for the mask where group attention can go sentence by sentence."""
-    compiling, device = torch.compiler.is_compiling(), query_tags.device
-    if compiling and not is_compilable(device):
+    """What stands for the mask where group attention can go sentence by sentence. Except in cross-attention the
+    queries are the keys: decoding step by step does not come here."""
+    compiling = torch.compiler.is_compiling()
+    if compiling and not is_compilable(query_tags.device):
         return None
     queries = tags_on_cpu(query_tags, real_queries)
     keys = tags_on_cpu(key_tags, real_keys) if stack == "cross" else queries
-    is_causal = stack == "decoder"
-    return SentenceTags(queries, keys, is_causal) if compiling else plan_sentences(queries, keys, is_causal, device)
+    return (SentenceTags if compiling else plan_sentences)(queries, keys, is_causal=stack == "decoder")
 
 
 def real_tokens(attention_mask: Tensor | dict[str, Tensor] | None, tags: Tensor) -> Tensor:

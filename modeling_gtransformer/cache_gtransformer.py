@@ -85,7 +85,7 @@ class DocumentCache(EncoderDecoderCache):
             if stored is None:
                 shape = (*keys.shape[:2], self.longest_sentence + 1, keys.shape[3])
                 stored = self.targets[layer_idx, kind] = (keys.new_zeros(shape), values.new_zeros(shape))
-            index = self.places[:, None, :, None].expand_as(keys)
+            index = self.places.to(keys.device)[:, None, :, None].expand_as(keys)
             for buffer, states in zip(stored, (keys, values), strict=True):
                 buffer.scatter_(2, index, states)
             visible = slice(0, self.longest_sentence)
@@ -119,7 +119,7 @@ class DocumentCache(EncoderDecoderCache):
             return keys.repeat_interleave(self.beams, 0), values.repeat_interleave(self.beams, 0)
         keys, values = self.sources[layer_idx, kind]
         if kind == "group":
-            index = self.source_index.flatten()
+            index = self.source_index.to(keys.device).flatten()
             keys, values = (
                 states.index_select(0, index).unflatten(0, self.source_index.shape).transpose(1, 2)
                 for states in (keys, values)
@@ -137,7 +137,7 @@ class DocumentCache(EncoderDecoderCache):
         for (_, kind), stored in self.targets.items():
             differing = slice(self.longest_sentence) if kind == "group" else slice(first, self.length)
             for buffer in stored:
-                buffer[:, :, differing] = buffer[:, :, differing].index_select(0, beam_idx)
+                buffer[:, :, differing] = buffer[:, :, differing].index_select(0, beam_idx.to(buffer.device))
 
     def crop(self, tokens_to_remove: int) -> None:
         raise ValueError("A DocumentCache has overwritten what came before the open sentence and cannot be cropped.")

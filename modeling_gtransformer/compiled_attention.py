@@ -112,7 +112,7 @@ def _attention(
 ) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """The function of query, key and value."""
     sides = (tags.contiguous().numpy().tobytes() for tags in (query_tags, key_tags))
-    plan, allowed = _plan(*sides, len(query_tags), is_causal, device), None
+    plan, allowed = _plan(*sides, len(query_tags), is_causal), None
     if plan is None:
         # A token outside of all sentences sees the whole document, or a sentence stands in pieces.
         query_tags, key_tags = query_tags.to(device), key_tags.to(device)
@@ -136,12 +136,10 @@ def _attention(
 
 
 @lru_cache(maxsize=16)
-def _plan(
-    query_tags: bytes, key_tags: bytes, documents: int, is_causal: bool, device: torch.device
-) -> SentencePlan | None:
+def _plan(query_tags: bytes, key_tags: bytes, documents: int, is_causal: bool) -> SentencePlan | None:
     """The plan that all layers share, or `None` where there is none; of bytes, as a graph may put other tags into the
     memory of these."""
     query_side, key_side = (
         torch.frombuffer(bytearray(side), dtype=torch.int64).view(documents, -1) for side in (query_tags, key_tags)
     )
-    return plan_sentences(query_side, key_side, is_causal, device)
+    return plan_sentences(query_side, key_side, is_causal)

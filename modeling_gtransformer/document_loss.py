@@ -116,7 +116,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad_total):
         grad_hidden, grad_weight = ctx.saved_tensors
-        # As large as the embeddings of the whole vocabulary: no copy without need.
+        # As large as the embeddings of the whole vocabulary: no copy without need, even if a GPU is waited for.
         rest = grad_total / ctx.items
         if grad_weight is not None and rest / ctx.scale != 1:
             grad_weight = grad_weight * (rest / ctx.scale)

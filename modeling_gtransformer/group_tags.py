@@ -7,6 +7,10 @@ import torch
 from torch import Tensor
 
 
+# Group tag of padding, where it must be told from a token outside of all sentences.
+PADDING = -1
+
+
 def group_tags(
     input_ids: Tensor, bos_token_id: int | None, eos_token_id: int | None, attention_mask: Tensor | None = None
 ) -> Tensor:
@@ -38,13 +42,9 @@ def group_tags(
     return opens.long().cumsum(dim=1) * in_sentence
 
 
-# Group tag of padding, where it must be told from a token outside of all sentences.
-PADDING = -1
-
-
 def tags_on_cpu(tags: Tensor, real: Tensor) -> Tensor:
-    """Tags `(B, T)` on the CPU, [`PADDING`] where `real` `(B, T)` is false. A GPU is waited for once: all that follows
-    from where the sentences are is then computed without it."""
+    """Tags `(B, T)` on the CPU, [`PADDING`] where `real` `(B, T)` is false: a GPU is waited for here, so that all that
+    follows from where the sentences are is computed without it."""
     return tags.long().masked_fill(~real, PADDING).cpu()
 
 

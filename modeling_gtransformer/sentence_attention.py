@@ -10,9 +10,10 @@ Shape legend: B documents, T queries, S keys, H heads, K head size, N sentences,
 """
 
 import inspect
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -80,7 +81,8 @@ class SentencePlan:
             positions in the flattened batch.
         queries: B * T.
         is_causal: whether a query sees only the keys up to its own position.
-        device: where the attention is computed; the plan itself is made on the CPU.
+
+    The plan is on the CPU. What is derived from it is made once for every device on which layers are.
     """
 
     query_starts: Tensor
@@ -89,7 +91,7 @@ class SentencePlan:
     key_lengths: Tensor
     queries: int
     is_causal: bool
-    device: torch.device | str
+    made: dict[tuple[str, torch.device], Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def spans(self) -> list[tuple[slice, slice]]:
@@ -98,42 +100,50 @@ class SentencePlan:
         edges = torch.stack([*edges, self.key_starts + self.key_lengths], dim=1).tolist()
         return [(slice(*edge[:2]), slice(*edge[2:])) for edge in edges]
 
-    @cached_property
-    def packings(self) -> tuple[Packing, Packing]:
+    def packings(self, device: torch.device) -> tuple[Packing, Packing]:
         """Of the queries and of the keys."""
+        return self._once(self._make_packings, device)
+
+    def gathering(self, device: torch.device) -> Gathering:
+        return self._once(self._make_gathering, device)
+
+    def _once(self, make: Callable[[torch.device], Any], device: torch.device) -> Any:
+        key = (make.__name__, device)
+        if key not in self.made:
+            self.made[key] = make(device)
+        return self.made[key]
+
+    def _make_packings(self, device: torch.device) -> tuple[Packing, Packing]:
         order = self.query_starts.argsort()
         return (
-            _pack(self.query_starts[order], self.query_lengths[order], self.device),
-            _pack(self.key_starts[order], self.key_lengths[order], self.device),
+            _pack(self.query_starts[order], self.query_lengths[order], device),
+            _pack(self.key_starts[order], self.key_lengths[order], device),
         )
 
-    @cached_property
-    def gathering(self) -> Gathering:
+    def _make_gathering(self, device: torch.device) -> Gathering:
         query_parts, key_parts, buckets = [], [], []
         output_index = self.query_starts.new_full((self.queries,), -1)
         filled = 0
         for part in _similar(torch.maximum(self.query_lengths, self.key_lengths)):
             query_index, query_mask = _fill(self.query_starts[part], self.query_lengths[part])
             key_index, key_mask = _fill(self.key_starts[part], self.key_lengths[part])
-            places = torch.arange(filled, filled + query_index.numel())
+            places = torch.arange(filled, filled + query_index.numel(), device=query_index.device)
             output_index[query_index[query_mask]] = places.view_as(query_index)[query_mask]
             filled += query_index.numel()
             # Causality hides the filling at the end of a sentence as well.
-            mask = None if self.is_causal or bool(key_mask.all()) else key_mask[:, None, None].to(self.device)
+            needless = self.is_causal or bool(key_mask.all())
+            mask = None if needless else _sent(key_mask[:, None, None], device)
             buckets.append(Bucket(tuple(query_index.shape), tuple(key_index.shape), mask))
             query_parts.append(query_index.flatten())
             key_parts.append(key_index.flatten())
         output_index = torch.where(output_index < 0, filled, output_index)
-        query_index, key_index = torch.cat(query_parts).to(self.device), torch.cat(key_parts).to(self.device)
-        return Gathering(query_index, key_index, output_index.to(self.device), buckets)
+        query_index, key_index = (_sent(torch.cat(parts), device) for parts in (query_parts, key_parts))
+        return Gathering(query_index, key_index, _sent(output_index, device), buckets)
 
 
-def plan_sentences(
-    query_tags: Tensor, key_tags: Tensor, is_causal: bool = False, device: torch.device | str = "cpu"
-) -> SentencePlan | None:
+def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False) -> SentencePlan | None:
     """
-    Plan group attention on a device from queries with tags `(B, T)` to keys with tags `(B, S)`, both as
-    [`tags_on_cpu`] gives them.
+    Plan group attention from queries with tags `(B, T)` to keys with tags `(B, S)`, as [`tags_on_cpu`] gives them.
 
     Returns:
         The plan, under which padding gets zeros; or `None` if a query stands outside of all sentences (tag 0: it sees
@@ -150,16 +160,16 @@ def plan_sentences(
         return None
     used = used[torch.maximum(query_lengths, key_lengths)[used].argsort(stable=True)]
     spans = (query_starts[used], query_lengths[used], key_starts[used], key_lengths[used])
-    return SentencePlan(*spans, query_tags.numel(), is_causal, device)
+    return SentencePlan(*spans, query_tags.numel(), is_causal)
 
 
 def _spans(tags: Tensor, groups: int) -> tuple[Tensor, Tensor]:
     """Length and first flat position of every (document, tag), `(B * groups,)`; those of tag 0 have no length."""
     batch, length = tags.shape
-    keys = tags + torch.arange(batch)[:, None] * groups
+    keys = tags + torch.arange(batch, device=tags.device)[:, None] * groups
     lengths = torch.bincount(keys.flatten(), minlength=batch * groups)
     lengths[::groups] = 0
-    position = torch.arange(batch * length)
+    position = torch.arange(batch * length, device=tags.device)
     starts = position.new_full((batch * groups,), batch * length).scatter_reduce(0, keys.flatten(), position, "amin")
     return lengths, starts
 
@@ -176,16 +186,21 @@ def _similar(lengths: Tensor) -> list[slice]:
 
 def _fill(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """Flat positions `(N, longest)` of the tokens of sentences, and which are real; the filling repeats a token."""
-    offset = torch.arange(int(lengths.max()))
+    offset = torch.arange(int(lengths.max()), device=starts.device)
     real = offset < lengths[:, None]
     return starts[:, None] + torch.where(real, offset, 0), real
 
 
-def _pack(starts: Tensor, lengths: Tensor, device: torch.device | str) -> Packing:
+def _pack(starts: Tensor, lengths: Tensor, device: torch.device) -> Packing:
     edges = nn.functional.pad(lengths.cumsum(dim=0), (1, 0))
     index = torch.repeat_interleave(starts - edges[:-1], lengths)
-    index += torch.arange(len(index))
-    return Packing(index.to(device), edges.int().to(device), int(lengths.max()))
+    index += torch.arange(len(index), device=starts.device)
+    return Packing(_sent(index, device), _sent(edges.int(), device), int(lengths.max()))
+
+
+def _sent(places: Tensor, device: torch.device) -> Tensor:
+    """To the device, without waiting for what it still has to do."""
+    return places.to(device, non_blocking=True)
 
 
 def sentence_attention(
@@ -287,15 +302,15 @@ def has_variable_length_kernel(states: Tensor) -> bool:
 
 def packed_attention(query: Tensor, key: Tensor, value: Tensor, plan: SentencePlan, scaling: float) -> Tensor:
     """[`sentence_attention`] of all sentences at once, without filling."""
-    queries, keys = plan.packings
+    packings = queries, keys = plan.packings(query.device)
     states = (
         _tokens(states).index_select(0, packing.index)
         for states, packing in ((query, queries), (key, keys), (value, keys))
     )
     output = varlen_attn(
         *states,
-        *(packing.edges for packing in plan.packings),
-        *(packing.longest for packing in plan.packings),
+        *(packing.edges for packing in packings),
+        *(packing.longest for packing in packings),
         scale=scaling,
         window_size=(-1, 0 if plan.is_causal else -1),
     )
@@ -308,7 +323,7 @@ def gathered_attention(
     query: Tensor, key: Tensor, value: Tensor, plan: SentencePlan, dropout: float, scaling: float
 ) -> Tensor:
     """[`sentence_attention`] on any device, similar sentences together."""
-    query_index, key_index, output_index, buckets = plan.gathering
+    query_index, key_index, output_index, buckets = plan.gathering(query.device)
     queries, keys, values = (
         _tokens(states).index_select(0, index)
         for states, index in ((query, query_index), (key, key_index), (value, key_index))

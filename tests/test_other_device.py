@@ -24,4 +24,4 @@ def test_a_device_that_is_not_the_cpu():
         "other_device/checks.py",
     ]
     result = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout
+    assert result.returncode == 0, result.stdout + result.stderr

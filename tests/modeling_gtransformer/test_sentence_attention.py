@@ -105,11 +105,22 @@ def test_torchs_kernel_takes_what_it_is_given(is_causal):
     """Without a GPU its shapes, types and gradients can be had, not its numbers."""
     tags = tags_of([[3, 7, 1], [5]], "right")
     states = torch.empty(2, 4, 11, 16, dtype=torch.bfloat16, device="meta", requires_grad=True)
-    plan = plan_sentences(tags, tags, is_causal, device="meta")
+    plan = plan_sentences(tags, tags, is_causal)
     output = sa.packed_attention(states, states, states, plan, scaling=0.25)
     output.sum().backward()
     assert (output.shape, output.dtype, states.grad.shape) == ((2, 11, 4, 16), torch.bfloat16, states.shape)
     assert not sa.has_variable_length_kernel(states)
+
+
+def test_default_device_of_torch_does_not_matter():
+    tags = tags_of([[3, 7, 1], [5]], "right")
+    query, key, value = torch.randn(3, 2, 2, 11, 8)
+    expected = sa.sentence_attention(query, key, value, plan_sentences(tags, tags), dropout=0.0, scaling=0.5)
+    with torch.device("meta"):
+        plan = plan_sentences(tags, tags)
+        assert plan.packings(tags.device)[0].index.tolist() == (tags > 0).flatten().nonzero()[:, 0].tolist()
+        output = sa.sentence_attention(query, key, value, plan, dropout=0.0, scaling=0.5)
+    assert output.equal(expected)
 
 
 def test_work_is_linear_in_the_number_of_sentences():
@@ -118,7 +129,7 @@ def test_work_is_linear_in_the_number_of_sentences():
     plan = plan_sentences(tags_of([lengths], "right"), tags_of([lengths], "right"))
     scores = sum((queries.stop - queries.start) * (keys.stop - keys.start) for queries, keys in plan.spans)
     assert scores == sum(length**2 for length in lengths)
-    buckets = plan.gathering.buckets
+    buckets = plan.gathering(torch.device("cpu")).buckets
     assert sum(bucket.queries[0] * bucket.queries[1] * bucket.keys[1] for bucket in buckets) < 2 * scores
     assert len(buckets) < 10
 

@@ -14,11 +14,11 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 _setup_privateuseone_for_python_backend("other")
 DEVICE = torch.device("other:0")
-# What may take tensors of both sides: copies, and places to pick from.
+# What may take tensors of both sides: copies, and the places that a tensor of the device is picked from.
 COPIES, PICKS = {"_to_copy", "copy_", "_copy_from"}, {"index", "index_put", "index_put_"}
-# What a program gets to know, and so has to wait for; besides copies to the CPU and picking by a mask.
+# What a program gets to know, and so has to wait for; besides copies from and to the CPU and picking by a mask.
 TOLD = {"_local_scalar_dense", "equal", "nonzero", "bincount", "masked_select", "_unique2", "repeat_interleave.Tensor"}
-TORCH = str(Path(torch.__file__).parent)
+TORCH = f"{Path(torch.__file__).parent}/"
 waits: Counter[str] = Counter()
 
 
@@ -39,7 +39,7 @@ class OtherTensor(Tensor):
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         if function is Tensor.tolist:
-            _wait("tolist")
+            _wait()
             return args[0].here.tolist()
         with torch._C.DisableTorchFunctionSubclass():
             return function(*args, **(kwargs or {}))
@@ -53,8 +53,9 @@ def _run(function, args, kwargs):
     """Compute on the CPU what a function of the device is asked for."""
     name, tensors = function.overloadpacket.__name__, _tensors((*args, *kwargs.values()))
     there = [tensor for tensor in tensors if isinstance(tensor, OtherTensor)]
+    places = _tensors(args[1:2]) if name in PICKS and isinstance(args[0], OtherTensor) else []
     strangers = [tensor for tensor in tensors if not isinstance(tensor, OtherTensor) and tensor.dim()]
-    if there and strangers and name not in COPIES | PICKS:
+    if there and name not in COPIES and any(not any(each is place for place in places) for each in strangers):
         raise RuntimeError(f"{function}: tensors on {DEVICE} and on the {strangers[0].device}")
     stays = bool(there)
     if "copy_" in name:
@@ -62,9 +63,10 @@ def _run(function, args, kwargs):
     if kwargs.get("device") is not None:
         stays = kwargs["device"].type == DEVICE.type
         kwargs = {**kwargs, "device": torch.device("cpu")}
-    by_mask = name in PICKS and any(place.dtype == torch.bool for place in _tensors(args[1:2]))
-    if there and (not stays or by_mask or TOLD & {name, f"{name}.{function._overloadname}"}):
-        _wait(name)
+    by_mask = any(place.dtype == torch.bool for place in places)
+    told = not stays or by_mask or TOLD & {name, f"{name}.{function._overloadname}"}
+    if (there and told) or (stays and strangers and not (kwargs.get("non_blocking") or args[-1] is True)):
+        _wait()
     outputs = function(*_map(_here, args), **{key: _here(value) for key, value in kwargs.items()})
     # What was changed in place comes back as itself.
     known = {id(tensor.here): tensor for tensor in there}
@@ -95,12 +97,12 @@ def _here(given):
     return given.here if isinstance(given, OtherTensor) else given
 
 
-def _wait(name: str) -> None:
-    """Note which line of code outside of torch has to wait."""
+def _wait() -> None:
+    """Note which module outside of torch has to wait."""
     frame = inspect.currentframe()
-    while frame.f_code.co_filename.startswith((TORCH, __file__)):
+    while frame and frame.f_code.co_filename.startswith((TORCH, __file__)):
         frame = frame.f_back
-    waits[f"{Path(frame.f_code.co_filename).name}, line {frame.f_lineno} ({name})"] += 1
+    waits[frame.f_globals["__name__"] if frame else "torch"] += 1
 
 
 # What makes tensors, which takes none of the device to begin with.
