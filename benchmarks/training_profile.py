@@ -22,7 +22,7 @@ from benchmarks.training import make_step
 KINDS = {
     "matrix products": ("aten::mm", "aten::addmm", "aten::addmm_"),
     "attention": ("scaled_dot_product", "SentenceAttention"),
-    "dropout masks": ("aten::bernoulli_",),
+    "dropout masks": ("aten::bernoulli_", "aten::random_"),
     "AdamW": ("aten::_fused_adamw_",),
     "clearing memory": ("aten::fill_", "aten::zero_"),
     "copies": ("aten::copy_", "aten::cat", "aten::index_select"),
