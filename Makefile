@@ -30,7 +30,7 @@ study: install ## how long an input a Transformer and a G-Transformer learn: tab
 	$(BIN)/python train/study.py train/studies/invented_input_length.yaml --output outputs/study --jobs 2
 
 test: install ## run the tests, without network
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 docs: install ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet
