@@ -106,6 +106,10 @@ def main() -> None:
     )
     parser.add_argument("--one", help=argparse.SUPPRESS)  # the process whose memory is measured
     args = parser.parse_args()
+    if args.repeats < 1:
+        parser.error("--repeats must be at least 1.")
+    if args.apart and args.encoder:
+        parser.error("--apart trains whole models: leave --encoder or --apart out.")
     if args.one:
         train_alone(args.one, args.size, args.lengths[0])
         return
