@@ -12,17 +12,13 @@ import json
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
+from measure import interleaved, make_document, ratios, save
 from torch import Tensor
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
-from benchmarks.measure import interleaved, make_document, ratios, save
 from modeling_gtransformer import sentence_attention as sa
 from modeling_gtransformer.group_tags import group_tags, same_group
 

@@ -15,14 +15,9 @@ import json
 import statistics
 import sys
 import time
-from pathlib import Path
-
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
-
-from benchmarks.measure import interleaved, make_model, make_source, ratios, save
+from measure import interleaved, make_model, make_source, ratios, save
 
 
 def make_run(system: str, size: str, length: int, beams: int):

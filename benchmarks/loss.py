@@ -10,15 +10,11 @@ import argparse
 import json
 import sys
 from functools import partial
-from pathlib import Path
-
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
+from measure import SIZES, interleaved, ratios, save
 from torch import nn
 
-from benchmarks.measure import SIZES, interleaved, ratios, save
 from modeling_gtransformer.document_loss import document_loss, linear_document_loss
 
 

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import MBartConfig, MBartForConditionalGeneration
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
-from train.provenance import provenance
+from modeling_gtransformer.training.provenance import provenance
 
 
 PAD, END_OF_DOCUMENT = 1, 31999

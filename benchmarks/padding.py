@@ -9,17 +9,14 @@ The batches are those of `train/train.py`, of segments of 512 tokens and of sing
 import argparse
 import random
 import sys
-from pathlib import Path
 
+from measure import save
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from benchmarks.measure import save
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.segmentation import token_batches
-from train.corpus import make_instances, read_documents
-from train.sampler import TokenBatchSampler
-from train.train_tokenizer import train_tokenizer
+from modeling_gtransformer.training.corpus import make_instances, read_documents
+from modeling_gtransformer.training.sampler import TokenBatchSampler
+from modeling_gtransformer.training.tokenizer import train_tokenizer
 
 
 LANGUAGES = ("[source]", "[target]")

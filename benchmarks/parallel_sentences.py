@@ -17,19 +17,18 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
+from measure import BASE, interleaved, ratios, save
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from benchmarks.measure import BASE, interleaved, ratios, save
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from train import train
-from train.corpus import read_documents
-from train.demo import LANGUAGES, RECIPES
-from train.invented_language import InventedLanguagePair
-from train.metrics import score_documents
-from train.pretrain_tiny_mbart import TINY, pretrain_tiny_mbart
+from modeling_gtransformer.training.corpus import read_documents
+from modeling_gtransformer.training.experiment import train
+from modeling_gtransformer.training.invented_language import LANGUAGES, InventedLanguagePair
+from modeling_gtransformer.training.metrics import score_documents
+from modeling_gtransformer.training.recipe import parse_recipe
+from modeling_gtransformer.training.tiny_mbart import TINY, pretrain_tiny_mbart
 
 
+RECIPE = Path(__file__).parents[1] / "train" / "recipes" / "demo.yaml"
 SENTENCES, CLAUSES = 20, 3
 COLUMNS = ("source", "target")
 SYSTEMS = {"with target-side context": 2, "without target-side context": 0}
@@ -66,15 +65,17 @@ def train_models(folder: Path, files: dict[str, str], size: str) -> None:
         documents = read_documents([files["train"]], COLUMNS)
         pretrain_tiny_mbart(str(mbart), documents, COLUMNS, LANGUAGES, 1, fields, *on_sentences)
     for layers in SYSTEMS.values():
-        train.main(
-            [
-                *(str(RECIPES / "demo.yaml"), "--model_name_or_path", str(mbart)),
-                *("--output_dir", str(folder / f"gtransformer-{layers}"), "--max_steps", str(steps)),
-                *("--train_files", files["train"], "--validation_files", files["valid"], "--max_tokens", "2048"),
-                *("--segment_tokens", "1000", "--learning_rate", str(learning_rate), "--warmup_steps", "10"),
-                *("--source_language", LANGUAGES[0], "--target_language", LANGUAGES[1]),
-                *("--config", json.dumps({"dropout": 0.0, "decoder_global_layers": layers})),
-            ]
+        train(
+            *parse_recipe(
+                [
+                    *(str(RECIPE), "--model_name_or_path", str(mbart)),
+                    *("--output_dir", str(folder / f"gtransformer-{layers}"), "--max_steps", str(steps)),
+                    *("--train_files", files["train"], "--validation_files", files["valid"], "--max_tokens", "2048"),
+                    *("--segment_tokens", "1000", "--learning_rate", str(learning_rate), "--warmup_steps", "10"),
+                    *("--source_language", LANGUAGES[0], "--target_language", LANGUAGES[1]),
+                    *("--config", json.dumps({"dropout": 0.0, "decoder_global_layers": layers})),
+                ]
+            )
         )
 
 

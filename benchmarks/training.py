@@ -15,13 +15,9 @@ import sys
 import time
 from pathlib import Path
 
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import torch
+from measure import PAD, interleaved, make_model, make_source, ratios, save
 from torch.utils.flop_counter import FlopCounterMode
-
-from benchmarks.measure import PAD, interleaved, make_model, make_source, ratios, save
 
 
 ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu

@@ -6,16 +6,11 @@ python benchmarks/training_profile.py [--length 512] [--systems mbart gtransform
 import argparse
 import statistics
 import sys
-from pathlib import Path
-
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
+from measure import BASE, make_model, make_source, save
 from torch.profiler import profile
-
-from benchmarks.measure import BASE, make_model, make_source, save
-from benchmarks.training import make_step
+from training import make_step
 
 
 # Names of operations that belong together; the rest is element by element.

@@ -15,10 +15,7 @@ from typing import Any
 import numpy as np
 from huggingface_hub import DatasetCard, DatasetCardData, HfApi
 
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from train.corpus import Document, read_documents
+from modeling_gtransformer.training.corpus import Document, read_documents
 
 
 TEMPLATE = Path(__file__).parent / "templates" / "dataset.md"

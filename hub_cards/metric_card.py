@@ -12,10 +12,7 @@ from pathlib import Path
 
 from huggingface_hub import HfApi, RepoCard, SpaceCardData
 
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from train import metrics
+from modeling_gtransformer.training import metrics
 
 
 TEMPLATE = Path(__file__).parent / "templates" / "metric.md"

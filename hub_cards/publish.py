@@ -11,11 +11,8 @@ from pathlib import Path
 
 from transformers import pipeline
 
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from hub_cards.model_card import write_model_card
 from modeling_gtransformer import DocumentTranslationPipeline
+from modeling_gtransformer.training.model_card import write_model_card
 
 
 def main(argv: list[str]) -> None:

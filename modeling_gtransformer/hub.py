@@ -1,12 +1,14 @@
 """A checkpoint on the Hub brings its own code, so that it loads where this package is not installed."""
 
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import CommitInfo, ModelCard
+from transformers.dynamic_module_utils import custom_object_save
 
 
 TAGS = ["gtransformer", "document-translation", "translation"]
@@ -14,6 +16,19 @@ TAGS = ["gtransformer", "document-translation", "translation"]
 
 # What belongs to a card, beside a checkpoint.
 CARD_FILES = ("training.svg", ".eval_results")
+
+# Pipelines that a model brings along, by task. They enter themselves: what a model imports belongs to its own files.
+PIPELINES: dict[str, type] = {}
+
+
+def brought_along(task: str) -> Callable[[type], type]:
+    """Class decorator of a pipeline: whoever uploads a model uploads it, too."""
+
+    def enter(pipeline_class: type) -> type:
+        PIPELINES[task] = pipeline_class
+        return pipeline_class
+
+    return enter
 
 
 @contextmanager
@@ -30,8 +45,11 @@ def with_code(*parts: Any) -> Iterator[None]:
                 _register(type(config), "AutoConfig", restore)
                 restore.callback(_set_fields, config, dict(vars(config)))
                 config.auto_map = {"AutoModel": "modeling_gtransformer.GTransformerModel"}
-                pipeline = {"impl": _pipeline_source(), "pt": ["AutoModelForSeq2SeqLM"], "type": "text"}
-                config.custom_pipelines = {"document-translation": pipeline}
+                if PIPELINES:
+                    config.custom_pipelines = {
+                        task: {"impl": _source_of(pipeline), "pt": ["AutoModelForSeq2SeqLM"], "type": "text"}
+                        for task, pipeline in PIPELINES.items()
+                    }
         yield
 
 
@@ -45,17 +63,23 @@ def _set_fields(config: Any, fields: dict[str, Any]) -> None:
     vars(config).update(fields)
 
 
-def _pipeline_source() -> str:
-    # Transformers copies the modules that it finds in such lines, and those that these import.
-    from .pipeline_gtransformer import DocumentTranslationPipeline
-
-    return f"{DocumentTranslationPipeline.__module__.rpartition('.')[2]}.{DocumentTranslationPipeline.__name__}"
+def _source_of(cls: type) -> str:
+    """How a configuration names a class whose file lies beside it."""
+    return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
 
 
 class PublishMixin:
     """`push_to_hub` with code, tags, and the model card that lies beside the checkpoint."""
 
     auto_class: str
+
+    def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> Any:
+        """As in Transformers; a model that is saved with its code brings the pipelines for it."""
+        saved = super().save_pretrained(save_directory, **kwargs)  # type: ignore[misc]
+        if hasattr(self, "config") and type(self)._auto_class:  # type: ignore[attr-defined]
+            for pipeline in PIPELINES.values():
+                custom_object_save(pipeline, save_directory)
+        return saved
 
     def push_to_hub(self, repo_id: str, *, tags: list[str] | str | None = None, **kwargs: Any) -> CommitInfo:
         """

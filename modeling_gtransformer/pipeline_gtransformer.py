@@ -5,18 +5,35 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from queue import Queue
 from threading import Event, Thread
+from types import ModuleType
 from typing import Any
 
 from transformers import Pipeline
 
-from .aligned_pairs import ALIGNED_FORMATS
 from .document_translation import translate_documents
-from .file_formats import FILE_FORMATS, SplitFile
-from .hub import PublishMixin, with_code
-from .plain_text import Splitter, sentencex_splitter
+from .hub import PublishMixin, brought_along, with_code
+from .plain_text import Splitter, sentencex_splitter, split_text
 from .terminology import Terminology
 
 
+def _formats() -> ModuleType:
+    """
+    The package that reads and writes files, which does not travel with a checkpoint.
+
+    Raises:
+        ImportError: only the code of a checkpoint is there.
+    """
+    try:
+        from modeling_gtransformer import files
+    except ImportError as error:
+        raise ImportError(
+            "A checkpoint translates plain text and lists of sentences; other formats need the whole package: "
+            "pip install 'gtransformer-hf[files]'"
+        ) from error
+    return files
+
+
+@brought_along("document-translation")
 class DocumentTranslationPipeline(PublishMixin, Pipeline):
     """
     Translates documents of any length, aligned sentence by sentence: a document of `segment_tokens` tokens or more is
@@ -77,8 +94,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     ):
         preprocess_kwargs: dict[str, Any] = {}
         if format is not None:
-            if format not in FILE_FORMATS:
-                raise ValueError(f"format is one of {', '.join(FILE_FORMATS)}, not {format!r}.")
+            if format != "text" and format not in (known := _formats().FILE_FORMATS):
+                raise ValueError(f"format is one of text, {', '.join(known)}, not {format!r}.")
             preprocess_kwargs["format"] = format
         if splitter is not None:
             if isinstance(splitter, str) and splitter not in ("line", "sentencex"):
@@ -148,7 +165,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def export_pairs(self, sentences: Sequence[dict[str, Any]], format: str) -> str:
         """`sentences` as a call gives them, as a file in the format "jsonl", "tsv" or "tmx"."""
-        return ALIGNED_FORMATS[format](sentences, self.processor.src_lang, self.processor.tgt_lang)
+        return _formats().ALIGNED_FORMATS[format](sentences, self.processor.src_lang, self.processor.tgt_lang)
 
     def preprocess(
         self, document: str | bytes | list[str], format: str = "text", splitter: Splitter | str | None = None
@@ -158,10 +175,15 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
                 raise ValueError(f"A list of sentences is in no format such as {format!r}: give a string.")
             return {"sentences": list(document), "file": None}
         if splitter is None:
-            splitter = "line" if FILE_FORMATS[format].by_line else "sentencex"
+            splitter = "line" if format == "text" else "sentencex"
         if isinstance(splitter, str):
             splitter = None if splitter == "line" else sentencex_splitter(self.processor.src_lang)
-        file = SplitFile(document, format, splitter)
+        if format == "text":
+            if isinstance(document, bytes):
+                raise ValueError("the format 'text' takes a string")
+            file = split_text(document, splitter)
+        else:
+            file = _formats().SplitFile(document, format, splitter)
         return {"sentences": file.sentences, "file": file}
 
     def _forward(

@@ -1,8 +1,9 @@
 """Text as it comes: its sentences, which are translated, and all that stands between, which stays as it is."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 
 Splitter = Callable[[str], Iterable[str]]
@@ -35,6 +36,22 @@ class SplitText:
 
     sentences: list[str]
     gaps: list[str]
+
+    @property
+    def kept(self) -> list[list[str]]:
+        """For every sentence the words that its translation must keep: none, as plain text has no markup."""
+        return [[] for _ in self.sentences]
+
+    def rejoin(self, sentences: Sequence[str]) -> str:
+        """
+        The text with these sentences in the place of its own.
+
+        Raises:
+            ValueError: they are not as many.
+        """
+        if len(sentences) != len(self.sentences):
+            raise ValueError(f"{len(sentences)} sentences in the place of {len(self.sentences)}.")
+        return "".join(chain.from_iterable(zip(self.gaps, [*sentences, ""], strict=True)))
 
 
 def split_text(text: str, splitter: Splitter | None = None) -> SplitText:

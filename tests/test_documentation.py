@@ -31,8 +31,8 @@ from transformers import (
 
 import modeling_gtransformer
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.command import main as gtransformer_translate
-from train.recipe import read_recipe
+from modeling_gtransformer.cli import main as gtransformer_translate
+from modeling_gtransformer.training.recipe import read_recipe
 
 
 ROOT = Path(modeling_gtransformer.__file__).parents[1]

@@ -21,7 +21,7 @@ def test_a_device_that_is_not_the_cpu():
         "no:cacheprovider",
         "-p",
         "no:xdist",
-        "other_device/checks.py",
+        "helpers/other_device/checks.py",
     ]
     result = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr

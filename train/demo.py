@@ -19,21 +19,17 @@ from pathlib import Path
 import torch
 from transformers import MBartForConditionalGeneration, pipeline
 
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.document_translation import translate_documents
-from train import train
-from train.corpus import read_documents
-from train.invented_language import InventedLanguagePair, write_corpus
-from train.metrics import score_documents
-from train.pretrain_tiny_mbart import pretrain_tiny_mbart
-from train.recipe import parse_recipe
+from modeling_gtransformer.training.corpus import read_documents
+from modeling_gtransformer.training.experiment import train
+from modeling_gtransformer.training.invented_language import LANGUAGES, InventedLanguagePair, write_corpus
+from modeling_gtransformer.training.metrics import score_documents
+from modeling_gtransformer.training.recipe import parse_recipe
+from modeling_gtransformer.training.tiny_mbart import pretrain_tiny_mbart
 
 
 RECIPES = Path(__file__).parent / "recipes"
-LANGUAGES = ("[sou]", "[tar]")
 DOCUMENTS = {"train": 2000, "valid": 100, "test": 200}
 
 
@@ -64,7 +60,7 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
         shutil.rmtree(gtransformer, ignore_errors=True)  # of an earlier demo, which is not to be continued
 
     step("Fine-tuning a G-Transformer from it on documents")
-    train.main(arguments)
+    train(*parse_recipe(arguments))
 
     step("Translating the held-out documents")
     documents = read_documents(test, columns)

@@ -15,14 +15,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from sacremoses import MosesDetokenizer, MosesTokenizer, MosesTruecaser
 from transformers.utils.logging import tqdm
 
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from train.corpus import JSON_LINES, Document, read_documents
-from train.paper_corpora import CORPORA, SPLITS, paper_corpus
+from modeling_gtransformer.training.corpus import JSON_LINES, Document, read_documents
+from modeling_gtransformer.training.moses import detokenizer, learn_truecasing
+from modeling_gtransformer.training.paper_corpora import CORPORA, SPLITS, paper_corpus
 
 
 def main(argv: list[str]) -> None:
@@ -46,27 +43,10 @@ def tokenize(args: argparse.Namespace) -> None:
         write_changed(documents, change, args.output / f"{name}.jsonl")
 
 
-def learn_truecasing(sentences: Sequence[str], language: str, file: Path) -> Callable[[str], str]:
-    """What tokenizes and truecases a sentence; the truecaser has learnt from `sentences`, and is kept in `file`."""
-    tokenizer, truecaser = MosesTokenizer(language), MosesTruecaser()
-    truecaser.train([tokenizer.tokenize(sentence) for sentence in sentences], save_to=str(file))
-
-    def tokenized(sentence: str) -> str:
-        return truecaser.truecase(tokenizer.tokenize(sentence, return_str=True), return_str=True)
-
-    return tokenized
-
-
 def detokenize(args: argparse.Namespace) -> None:
     """Writes the documents with the sentences of one column as plain text."""
     documents = read_documents([args.documents], [args.column], blank_ok=True)
     write_changed(documents, {args.column: detokenizer(args.language)}, args.output)
-
-
-def detokenizer(language: str) -> Callable[[str], str]:
-    """What makes plain text of a tokenized sentence."""
-    moses = MosesDetokenizer(language)
-    return lambda sentence: moses.detokenize(sentence.split())
 
 
 def write_changed(documents: Sequence[Document], change: dict[str, Callable[[str], str]], path: Path) -> None:

@@ -19,13 +19,10 @@ from typing import Any
 import torch
 from transformers.utils.logging import tqdm
 
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.segmentation import token_batches
 from modeling_gtransformer.token_scores import label_log_probabilities
-from train.contrastive_suites import ContrastiveItem, read_suite
+from modeling_gtransformer.training.contrastive_suites import ContrastiveItem, read_suite
 
 
 def main(argv: list[str]) -> dict[str, dict[str, Any]]:

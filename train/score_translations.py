@@ -13,12 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from train.corpus import read_documents
-from train.metrics import compare_systems, score_documents
-from train.provenance import provenance
+from modeling_gtransformer.training.corpus import read_documents
+from modeling_gtransformer.training.metrics import compare_systems, score_documents
+from modeling_gtransformer.training.provenance import provenance
 
 
 # Files whose names are written down with the scores.

@@ -10,19 +10,15 @@ leaves to the group attention, by token and on average. For the stacks "encoder"
 
 import argparse
 import sys
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from matplotlib.axes import Axes
 
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from train.attention import LayerAttention, recorded_attention
-from train.corpus import read_documents
+from modeling_gtransformer.training.attention_recording import LayerAttention, recorded_attention
+from modeling_gtransformer.training.corpus import read_documents
 
 
 LABELLED_TOKENS = 60  # beyond which names of tokens could not be read

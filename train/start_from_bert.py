@@ -11,14 +11,10 @@ that it took: compare scores of its models with those of references that went th
 import argparse
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 from transformers import AutoTokenizer, BertConfig, BertModel, set_seed
-
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.layers_gtransformer import POSITION_OFFSET

@@ -41,17 +41,14 @@ from typing import Any
 import yaml
 from transformers.trainer import TRAINER_STATE_NAME
 
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from train import translate
-from train.corpus import JSON_LINES, read_documents
-from train.metrics import compare_systems, score_documents
-from train.moses import detokenizer
-from train.paper_corpora import paper_corpus
-from train.provenance import provenance
-from train.recipe import parse_recipe
-from train.study_figures import draw_figures
+from modeling_gtransformer.training.corpus import JSON_LINES, read_documents
+from modeling_gtransformer.training.corpus_translation import parse_translation
+from modeling_gtransformer.training.metrics import compare_systems, score_documents
+from modeling_gtransformer.training.moses import detokenizer
+from modeling_gtransformer.training.paper_corpora import paper_corpus
+from modeling_gtransformer.training.provenance import provenance
+from modeling_gtransformer.training.recipe import parse_recipe
+from modeling_gtransformer.training.study_figures import draw_figures
 
 
 SCRIPTS = Path(__file__).parent
@@ -104,7 +101,7 @@ def main(argv: list[str]) -> dict[str, Any]:
     for run in runs:  # a mistake in any of them shows before the first is trained
         parse_recipe([str(run.recipe)])
         for name in study["test"]:
-            translate.parse_arguments(translation_arguments(run, name, study))
+            parse_translation(translation_arguments(run, name, study))
     references = {
         name: [list(map(plain, document[columns[1]])) for document in read_documents(test["files"], columns)]
         for name, test in study["test"].items()

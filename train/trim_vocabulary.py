@@ -20,11 +20,8 @@ from typing import Any
 
 import torch
 
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from train.corpus import JSON_LINES, read_documents
+from modeling_gtransformer.training.corpus import JSON_LINES, read_documents
 
 
 # How the names of those fields of a configuration end that hold token ids.

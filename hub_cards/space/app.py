@@ -7,7 +7,6 @@ The model is a folder or a name on the Hub. Where this project's package is not 
 is run: name one that you trust.
 """
 
-import importlib
 import logging
 import os
 import sys
@@ -27,6 +26,12 @@ from gradio.processing_utils import save_bytes_to_cache
 from pairs_view import language_code, pairs_html
 from transformers import pipeline
 
+
+try:
+    from modeling_gtransformer import files
+except ModuleNotFoundError:
+    files = None  # type: ignore[assignment]  # the code of the checkpoint is run, which reads plain text
+ENDINGS = {".txt": "text"} if files is None else files.ENDINGS
 
 MAX_BYTES = 5_000_000  # of a file
 MAX_CHARACTERS = 50_000  # of the sentences of a document
@@ -59,23 +64,12 @@ def load(name: str) -> Any:
     Raises:
         ValueError: it is no G-Transformer.
     """
-    try:
-        import modeling_gtransformer  # noqa: F401 (registers the pipeline)
-
-        own_code = False
-    except ModuleNotFoundError:
-        own_code = True
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    translate = pipeline("document-translation", model=name, trust_remote_code=own_code, device=device)
+    translate = pipeline("document-translation", model=name, trust_remote_code=files is None, device=device)
     if translate.model.config.model_type != "gtransformer":
         raise ValueError(f"It is no G-Transformer, but of the type {translate.model.config.model_type!r}.")
     translate.processor.configure(translate.model)
     return translate
-
-
-def file_formats(translate: Any) -> Any:
-    """The module of that name, of the code that the pipeline comes from."""
-    return importlib.import_module(f"{type(translate).__module__.rpartition('.')[0]}.file_formats")
 
 
 def splitters(translate: Any) -> list[str]:
@@ -87,27 +81,21 @@ def splitters(translate: Any) -> list[str]:
     return list(SPLITTERS)
 
 
-def endings(translate: Any) -> dict[str, str]:
-    """Formats by the endings of their files."""
-    formats = file_formats(translate).FILE_FORMATS
-    return {ending: format for format, properties in formats.items() for ending in properties.endings}
-
-
-def read(translate: Any, file: str) -> tuple[str | bytes, str]:
+def read(file: str) -> tuple[str | bytes, str]:
     """
     The content of a file, and its format.
 
     Raises:
         ValueError: the format is unknown, the file too large, or not UTF-8.
     """
-    path, known = Path(file), endings(translate)
-    format = known.get(path.suffix.lower())
+    path = Path(file)
+    format = ENDINGS.get(path.suffix.lower())
     if format is None:
-        raise ValueError(f"{path.name} is of no format that can be translated. Known are: {', '.join(known)}.")
+        raise ValueError(f"{path.name} is of no format that can be translated. Known are: {', '.join(ENDINGS)}.")
     if path.stat().st_size > MAX_BYTES:
         raise ValueError(f"{path.name} is too large: at most {MAX_BYTES / 1e6:.0f} MB.")
     content = path.read_bytes()
-    if file_formats(translate).FILE_FORMATS[format].binary:
+    if format != "text" and files.FILE_FORMATS[format].binary:
         return content, format
     try:
         return content.decode("utf-8"), format
@@ -123,7 +111,7 @@ def translate_document(translate: Any, text: str, file: str | None, splitter: st
         ValueError: it has no sentences or too many, or the file cannot be read.
     """
     name = Path(file).name if file else "text.txt"
-    document, format = read(translate, file) if file else (text, "text")
+    document, format = read(file) if file else (text, "text")
     try:
         inputs = translate.preprocess(document, format=format, splitter=splitter)
     except Exception as error:  # a broken file can break its parser anywhere
@@ -139,10 +127,11 @@ def translate_document(translate: Any, text: str, file: str | None, splitter: st
 
 
 def downloads(translate: Any, translation: Translation) -> dict[str, tuple[str, bytes]]:
-    """By label name and content of files: the document, and the pairs as TMX and JSONL."""
+    """By label name and content of files: the document and, where the package is, the pairs as TMX and JSONL."""
     path = Path(translation.name)
     contents = {path.suffix: translation.document}
-    contents |= {f".{format}": translate.export_pairs(translation.pairs, format) for format in ("tmx", "jsonl")}
+    if files is not None:
+        contents |= {f".{format}": translate.export_pairs(translation.pairs, format) for format in ("tmx", "jsonl")}
     stem = f"{path.stem}.{language_code(translate.processor.tgt_lang)}"
     return {
         f"Download {ending.lstrip('.').upper()}": (
@@ -179,17 +168,18 @@ def build(translate: Any) -> gr.Blocks:
     def on_translate(text: str, file: str | None, splitter: str, num_beams: int) -> list[Any]:
         with errors_in_words():
             translation = translate_document(translate, text, file, splitter, num_beams)
-            files = [
+            ready = [
                 gr.DownloadButton(label, save_bytes_to_cache(content, name, button.GRADIO_CACHE), visible=True)
                 for button, (label, (name, content)) in zip(
-                    buttons, downloads(translate, translation).items(), strict=True
+                    buttons, downloads(translate, translation).items(), strict=files is not None
                 )
             ]
         numbers = [(f"{n}. {pair['source_text']}", n - 1) for n, pair in enumerate(translation.pairs, 1)]
         return [
             translation,
             pairs_html(translation.pairs, source, target),
-            *files,
+            *ready,
+            *buttons[len(ready) :],
             gr.Dropdown(numbers, value=0),
             gr.Column(visible=True),
         ]
@@ -211,9 +201,7 @@ def build(translate: Any) -> gr.Blocks:
         )
         with gr.Row():
             text = gr.Textbox(label="Text", lines=8, max_lines=20, scale=2)
-            file = gr.File(
-                label="Or a file, which then takes the place of the text", file_types=list(endings(translate))
-            )
+            file = gr.File(label="Or a file, which then takes the place of the text", file_types=list(ENDINGS))
         with gr.Row():
             splitter = gr.Radio(
                 [(SPLITTERS[name], name) for name in known_splitters], value=known_splitters[0], label="Sentences"

@@ -96,7 +96,13 @@ def test_the_trainer_publishes(experiment, hub, run):
     run(f"from train.train import main; main([{recipe!r}])", PYTHONPATH=ROOT)
     files = hub.repositories["someone/trained"].files
     assert {"model.safetensors", "generation_config.json", "processor_config.json", "tokenizer.json"} <= set(files)
-    assert {"modeling_gtransformer.py", "format_word.py", "README.md", "training.svg"} <= set(files)
+    assert {
+        "modeling_gtransformer.py",
+        "pipeline_gtransformer.py",
+        "terminology.py",
+        "README.md",
+        "training.svg",
+    } <= set(files)
     assert "AutoModelForSeq2SeqLM" in json.loads(files["config.json"])["auto_map"]
     card = files["README.md"].decode()
     assert "2 updates" in card and "loss per token" in card and "someone/trained" in card

@@ -11,7 +11,7 @@ from transformers.dynamic_module_utils import get_imports
 
 import modeling_gtransformer
 from modeling_gtransformer import GTransformerForConditionalGeneration
-from modeling_gtransformer.command import main as command
+from modeling_gtransformer.cli import main as command
 
 
 @pytest.fixture
@@ -44,7 +44,12 @@ outputs = model.generate(**processor(["the cat", "it is"], return_tensors="pt"))
 [[*sentences]] = processor.batch_decode_sentences(outputs)
 assert type(AutoModel.from_pretrained("someone/model", **own)).__name__ == "GTransformerModel"
 translate = pipeline(model="someone/model", **own)
-translated = translate("# the *cat*\\n\\n- it is\\n", format="markdown", splitter="line")
+translated = translate("the cat\\n\\n- it is\\n")
+try:
+    translate("# the *cat*\\n", format="markdown")
+    raise AssertionError
+except ImportError as error:
+    assert "pip install 'gtransformer-hf[files]'" in str(error)
 """
 
 
@@ -54,7 +59,7 @@ def test_round_trip(checkpoint, hub, run, run_without_package, tmp_path):
     assert [commit["title"] for commit in repository.commits] == ["A model", "Upload processor"]
     files = set(repository.files)
     assert {"model.safetensors", "config.json", "generation_config.json", "processor_config.json"} <= files
-    assert {"tokenizer.json", "modeling_gtransformer.py", "pipeline_gtransformer.py", "format_html.py"} <= files
+    assert {"tokenizer.json", "modeling_gtransformer.py", "pipeline_gtransformer.py", "terminology.py"} <= files
     card = ModelCard(repository.files["README.md"].decode())
     assert "# The card" in card.text and {"mine", "document-translation"} <= set(card.data.tags)
     # A checkpoint that stays at home has no code.
@@ -67,7 +72,7 @@ def test_round_trip(checkpoint, hub, run, run_without_package, tmp_path):
         out = run_without_package(USE + "print(json.dumps([sentences, translated]))", HF_HUB_OFFLINE=offline)
         sentences, translated = json.loads(out.splitlines()[-1])
         assert sentences == expected == [pair["translation_text"] for pair in translated["sentences"]]
-        assert translated["translation_text"].startswith("# ")
+        assert translated["translation_text"] == f"{expected[0]}\n\n- {expected[1]}\n"
 
     # What was loaded from the Hub can be published again, as a whole.
     run_without_package(USE + "translate.push_to_hub('someone/again')")

@@ -42,7 +42,9 @@ PIECES += [
 @given(st.text() | st.lists(st.sampled_from(PIECES)).map("".join), st.sampled_from([None, "en", "ja", "ar"]))
 def test_any_text_comes_back(text, language):
     split = split_text(text, sentencex_splitter(language) if language else None)
-    assert "".join(gap + sentence for gap, sentence in zip(split.gaps, [*split.sentences, ""], strict=True)) == text
+    assert split.rejoin(split.sentences) == text
+    with pytest.raises(ValueError, match="sentences in the place of"):
+        split.rejoin([*split.sentences, "one more"])
     assert len(split.gaps) == len(split.sentences) + 1
     for sentence in split.sentences:
         assert sentence == sentence.strip() and is_translatable(sentence)

@@ -14,7 +14,7 @@ from modeling_gtransformer import GTransformerForConditionalGeneration, GTransfo
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.group_attention import GTransformerGate
 from modeling_gtransformer.hub import with_code
-from train.recipe import parse_recipe, read_recipe
+from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
 from train.train import main
 from train.translate import main as translate
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from modeling_gtransformer.training.tokenizer import train_tokenizer
 from train.moses import main as moses
-from train.train_tokenizer import train_tokenizer
 
 
 TRAIN = [

@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 from transformers.generation import GenerationMixin
 
 from modeling_gtransformer.document_translation import translate_documents
-from train import translate as translation
+from modeling_gtransformer.training import corpus_translation
 from train.score_translations import main as score_translations
 from train.train import main as train
 from train.train_tokenizer import main as train_tokenizer
@@ -89,7 +89,7 @@ def test_a_sentence_beyond_the_positions_comes_in_parts(model, tmp_path, caplog)
 @pytest.fixture
 def corpus(tmp_path, monkeypatch):
     """Seven documents, in chunks of two."""
-    monkeypatch.setattr(translation, "CHUNK", 2)
+    monkeypatch.setattr(corpus_translation, "CHUNK", 2)
     records = [{"id": i, "en": [f"ba bu {i} .", "ka ."][: 1 + i % 2]} for i in range(7)]
     (tmp_path / "test.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return tmp_path / "test.jsonl"
@@ -111,7 +111,7 @@ def test_a_killed_run_is_continued_byte_for_byte(model, corpus, tmp_path, monkey
             raise KeyboardInterrupt
         return translate_documents(*args, **kwargs)
 
-    monkeypatch.setattr(translation, "translate_documents", killed)
+    monkeypatch.setattr(corpus_translation, "translate_documents", killed)
     with pytest.raises(KeyboardInterrupt):
         run("killed.jsonl")
     shard = tmp_path / "killed.jsonl.0.partial"
@@ -128,12 +128,14 @@ def test_a_killed_run_is_continued_byte_for_byte(model, corpus, tmp_path, monkey
 def test_two_processes_translate_as_one(model, corpus, tmp_path):
     """Each every second chunk; as `accelerate launch` starts them, on the CPU."""
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+    root = str(Path(corpus_translation.__file__).parents[2])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", "PYTHONPATH": root}
     chunked = tmp_path / "translate.py"  # the script, with its short chunks
-    folder = str(Path(translation.__file__).parents[1])
     chunked.write_text(
-        f"import sys\nsys.path.insert(0, {folder!r})\nfrom train import translate\ntranslate.CHUNK = 2\n"
-        "translate.main(sys.argv[1:])\n"
+        "import sys\n"
+        "from modeling_gtransformer.training import corpus_translation\n"
+        "corpus_translation.CHUNK = 2\n"
+        "from train import translate\ntranslate.main(sys.argv[1:])\n"
     )
     arguments = ["--source_column", "en", "--num_beams", "1"]
     command = [*launch, str(chunked), model, str(corpus), str(tmp_path / "two.jsonl"), *arguments]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from modeling_gtransformer.training.metrics import compare_systems, score_documents
 from train import study, train, translate
-from train.metrics import compare_systems, score_documents
 from train.study import read_study, table
 
 
@@ -262,4 +262,4 @@ def test_every_shipped_study_can_be_planned(path, tmp_path):
     for run in study.plan_runs(plan, path.parent, tmp_path, str):
         study.parse_recipe([str(run.recipe), "--fp16", "false", "--use_cpu"])
         for name in plan["test"]:
-            study.translate.parse_arguments(study.translation_arguments(run, name, plan))
+            study.parse_translation(study.translation_arguments(run, name, plan))

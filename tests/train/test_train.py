@@ -15,9 +15,10 @@ import yaml
 from safetensors.torch import load_file
 
 import train.train
-from train import paper_corpora
-from train.recipe import DataArguments, read_recipe
-from train.train import load_documents, main, sample
+from modeling_gtransformer.training.experiment import load_documents, sample
+from modeling_gtransformer.training.recipe import DataArguments, read_recipe
+from train.paper_corpora import main as paper_corpora
+from train.train import main
 
 
 def output(recipe):
@@ -157,7 +158,7 @@ def test_the_papers_corpora_come_from_the_hub(tmp_path, monkeypatch, capsys):
     documents, validation = load_documents(arguments)
     assert [document["de"] for document in documents] == [["train de one .", "two ."], ["three ."]]
     assert validation[0]["en"] == ["dev en one .", "two ."]
-    paper_corpora.main(["news"])
+    paper_corpora(["news"])
     assert str(files / "concatenated_en2de_test_de.txt") in capsys.readouterr().out
 
 

@@ -18,8 +18,8 @@ from transformers import (
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.training.tokenizer import SPECIAL_TOKENS, train_tokenizer
 from train import trim_vocabulary
-from train.train_tokenizer import SPECIAL_TOKENS, train_tokenizer
 from train.trim_vocabulary import main as trim
 from train.trim_vocabulary import tokens_to_keep
 

@@ -1,0 +1,193 @@
+"""Translate files from the command line: `gtransformer-translate FILE ... --model PATH`.
+
+examples:
+  gtransformer-translate report.txt --model outputs/mbart25 --splitter sentencex > bericht.txt
+  gtransformer-translate docs/*.md film.srt letter.docx --model outputs/mbart25 --output german/ --num_beams 5
+  gtransformer-translate talk.html --model outputs/mbart25 --output_format tmx --output german/ --confidence
+  man ls | col -bx | gtransformer-translate --model outputs/mbart25 --format wrapped --to de_DE
+
+The format follows from the ending of a file (.txt .md .html .srt .vtt .po .docx .jsonl) or is given; standard input is
+text. The text is translated, everything else stays as it was. Of JSON lines (.jsonl) the column `--source_column`, a
+text or a list of sentences, gets a `translation` of the same kind. A file that cannot be read or translated is
+reported and the others are still done; then the exit status is 1. No output is half written.
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+import torch
+from transformers import pipeline
+from transformers.utils.logging import disable_progress_bar
+
+from .files import ALIGNED_FORMATS, FILE_FORMATS, format_of
+from .pipeline_gtransformer import DocumentTranslationPipeline
+from .processing_gtransformer import GTransformerProcessor
+from .terminology import read_glossary
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the command, and returns its exit status."""
+    args = parse_arguments(argv)
+    if not sys.stderr.isatty():
+        disable_progress_bar()
+    translate = load(args)
+    failures = 0
+    for file in args.files or ["-"]:
+        try:
+            translate_file(file, args, translate)
+        except (OSError, ValueError, ImportError) as error:
+            print(f"gtransformer-translate: {file}: {error}", file=sys.stderr)
+            failures += 1
+    return 1 if failures else 0
+
+
+def load(args: argparse.Namespace) -> DocumentTranslationPipeline:
+    """The pipeline, with all the options of the command line."""
+    languages = {"src_lang": args.source, "tgt_lang": args.to}
+    processor = GTransformerProcessor.from_pretrained(
+        args.model, **{name: language for name, language in languages.items() if language}
+    )
+    names = (
+        "splitter",
+        "segment_tokens",
+        "segment_sentences",
+        "max_tokens",
+        "carried_sentences",
+        "confidence",
+        "num_beams",
+    )
+    options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if args.glossary:
+        options["glossary"] = read_glossary(args.glossary)
+    if args.parallel_sentences:
+        options["parallel_sentences"] = True
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    translate = pipeline(
+        "document-translation",
+        model=args.model,
+        processor=processor,
+        device=device,
+        progress=True,
+        # Not the code that may lie beside the model.
+        pipeline_class=DocumentTranslationPipeline,
+        **options,
+    )
+    processor.configure(translate.model)
+    return translate
+
+
+def translate_file(file: str, args: argparse.Namespace, translate: DocumentTranslationPipeline) -> None:
+    """Translates a file, and writes the result where the arguments say."""
+    # Line ends stay as they are.
+    content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    if file.endswith(".jsonl") and args.format is None:
+        write(file, translate_json_lines(decode(content), args, translate), args)
+        return
+    format = args.format or ("text" if file == "-" else format_of(file))
+    binary = format != "text" and FILE_FORMATS[format].binary
+    document = content if binary else decode(content)
+    translated = translate(document, format=format)
+    result = translated["translation_text"]
+    if args.output_format != "same":
+        result = translate.export_pairs(translated["sentences"], args.output_format)
+    write(file, result, args)
+
+
+def decode(content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8, {error.reason} at byte {error.start + 1}") from error
+
+
+def translate_json_lines(text: str, args: argparse.Namespace, translate: DocumentTranslationPipeline) -> str:
+    """The records with a `translation` each, a text or a list of sentences as their source is."""
+    if args.output_format != "same":
+        raise ValueError("JSON lines stay JSON lines: use --output_format same")
+    lines = []
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            source = record[args.source_column]
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise ValueError(f"line {number} has no document in the column {args.source_column!r}: {error}") from error
+        translated = translate(source)
+        as_list = [pair["translation_text"] for pair in translated["sentences"]]
+        record["translation"] = translated["translation_text"] if isinstance(source, str) else as_list
+        if args.confidence:
+            record["confidence"] = [pair["confidence"] for pair in translated["sentences"]]
+        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+    return "".join(lines)
+
+
+def write(file: str, result: str | bytes, args: argparse.Namespace) -> None:
+    """To the folder `--output`, as a whole or not at all; without one to standard output."""
+    content = result.encode("utf-8") if isinstance(result, str) else result
+    if args.output is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    path = target(file, args)
+    if path.exists() and file != "-" and path.samefile(file):
+        raise ValueError(f"--output {args.output} would overwrite it: choose another folder")
+    args.output.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_bytes(content)
+    os.replace(partial, path)
+
+
+def target(file: str, args: argparse.Namespace) -> Path:
+    """Where the result of a file goes in the folder `--output`."""
+    path = args.output / ("stdin.txt" if file == "-" else Path(file).name)
+    return path if args.output_format == "same" else path.with_suffix(f".{args.output_format}")
+
+
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    summary, _, examples = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        "gtransformer-translate",
+        description=summary,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="documents, texts in UTF-8; - or none: standard input"
+    )
+    parser.add_argument("--model", required=True, help="folder or Hub name of a trained G-Transformer")
+    parser.add_argument("--source", metavar="CODE", help="source language; default: that of the model's processor")
+    parser.add_argument("--to", metavar="CODE", help="target language, e.g. de_DE; default: likewise")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="folder for the results; default: standard output")
+    parser.add_argument(
+        "--output_format", choices=("same", *ALIGNED_FORMATS), default="same", help="or the sentence pairs, aligned"
+    )
+    parser.add_argument("--source_column", default="source", help="of JSON lines")
+    parser.add_argument("--format", choices=("text", *FILE_FORMATS), help="of the files; default: by their endings")
+    parser.add_argument(
+        "--splitter",
+        choices=["line", "sentencex"],
+        help="finds sentences; default: sentencex, but in text every line is one",
+    )
+    parser.add_argument("--glossary", metavar="TSV", help="terms and their translations, tab-separated")
+    parser.add_argument("--segment_tokens", type=int, help="longest segment that is translated at once; default: 512")
+    parser.add_argument("--segment_sentences", type=int, help="most sentences in it; default: any number")
+    parser.add_argument("--max_tokens", type=int, help="source tokens in a batch, padding included; default: 4096")
+    parser.add_argument("--carried_sentences", type=int, help="of a segment, that open the next one too; default: 0")
+    parser.add_argument("--num_beams", type=int, help="default: as the model's generation config says")
+    parser.add_argument("--parallel_sentences", action="store_true", help="decode the sentences of a segment at once")
+    parser.add_argument("--confidence", action="store_true", help="mean log-probability of every sentence, in nats")
+    args = parser.parse_args(argv)
+    if len(args.files) > 1 and args.output is None:
+        parser.error("several files need --output")
+    targets = [target(file, args) for file in args.files if args.output]
+    if twice := sorted({str(path) for path in targets if targets.count(path) > 1}):
+        parser.error(f"several files would become {', '.join(twice)}: translate them one by one, into other folders")
+    return args
+
+
+if __name__ == "__main__":
+    sys.exit(main())

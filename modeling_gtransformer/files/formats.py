@@ -1,0 +1,112 @@
+"""Formats of documents: a name, the endings of its files, and how its text is found and put back."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Protocol
+
+from ..plain_text import Splitter, SplitText, split_text
+from .gettext import Catalogue
+from .html import read_html
+from .markdown import read_markdown
+from .runs import Block, has_words, kept_words, text_of, translated_runs, whole_runs
+from .subtitles import read_subtitles
+from .word import WordDocument
+from .wrapped_text import read_wrapped
+
+
+class TranslatableFile(Protocol):
+    """What a format makes of a file."""
+
+    blocks: list[Block]
+
+    def fill(self, blocks: Sequence[Sequence[str]], /) -> str | bytes:
+        """The file with a text for every run of its blocks."""
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """`read` takes the text of a file, or the bytes if it is `binary`."""
+
+    endings: tuple[str, ...]
+    read: Callable[..., TranslatableFile]
+    binary: bool = False
+
+
+FILE_FORMATS = {
+    "wrapped": FileFormat((), read_wrapped),
+    "markdown": FileFormat((".md", ".markdown"), read_markdown),
+    "html": FileFormat((".html", ".htm", ".xhtml"), read_html),
+    "subtitles": FileFormat((".srt", ".vtt"), read_subtitles),
+    "po": FileFormat((".po", ".pot"), Catalogue),
+    "docx": FileFormat((".docx",), WordDocument, binary=True),
+}
+
+
+# Plain text needs no reader.
+ENDINGS = {".txt": "text", **{ending: name for name, kind in FILE_FORMATS.items() for ending in kind.endings}}
+
+
+class SplitFile:
+    """
+    A file, taken apart into its `sentences`.
+
+    Args:
+        content: text, or the bytes of a binary format.
+        splitter: gives the sentences of a paragraph; by default it is one.
+
+    Raises:
+        ValueError: the file is broken, or not of this format.
+    """
+
+    def __init__(self, content: str | bytes, format: str, splitter: Splitter | None = None):
+        binary = FILE_FORMATS[format].binary
+        if isinstance(content, bytes) != binary:
+            raise ValueError(f"the format {format!r} takes {'bytes' if binary else 'a string'}")
+        self._mark = ""
+        if isinstance(content, str) and content.startswith("\ufeff"):
+            self._mark, content = content[0], content[1:]
+        self._file = FILE_FORMATS[format].read(content)
+        self._splits = [
+            whole_runs(block, split_text(text, splitter)) if has_words(block) else SplitText([], [text])
+            for block in self._file.blocks
+            for text in [text_of(block)]
+        ]
+        self.sentences = [sentence for split in self._splits for sentence in split.sentences]
+        # Of every sentence the words that its translation keeps, such as code.
+        self.kept = [
+            words
+            for block, split in zip(self._file.blocks, self._splits, strict=True)
+            for words in kept_words(block, split)
+        ]
+
+    def rejoin(self, translations: Sequence[str]) -> str | bytes:
+        """
+        The file with these sentences in the place of its own.
+
+        Raises:
+            ValueError: they are not as many.
+        """
+        if len(translations) != len(self.sentences):
+            raise ValueError(f"{len(translations)} sentences in the place of {len(self.sentences)}.")
+        rest = iter(translations)
+        blocks = [
+            translated_runs(block, split, [next(rest) for _ in split.sentences])
+            for block, split in zip(self._file.blocks, self._splits, strict=True)
+        ]
+        filled = self._file.fill(blocks)
+        return self._mark + filled if isinstance(filled, str) else filled
+
+
+def format_of(name: str) -> str:
+    """
+    The format of a file by its ending.
+
+    Raises:
+        ValueError: it is unknown.
+    """
+    ending = PurePath(name).suffix.lower()
+    if ending not in ENDINGS:
+        known = " ".join(ENDINGS)
+        raise ValueError(f"the ending {ending!r} says nothing about its format; give --format, or one of {known}")
+    return ENDINGS[ending]

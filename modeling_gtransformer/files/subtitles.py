@@ -1,0 +1,100 @@
+"""Subtitles, SubRip and WebVTT: only the text of the cues changes; a sentence may go through several of them."""
+
+import html
+import re
+from functools import partial
+
+from ..plain_text import ITEM
+from .template import TextFile
+
+
+TIME = r"(?:(\d+):)?(\d\d):(\d\d)[.,](\d{3})"
+TIMING = re.compile(rf"[ \t]*{TIME}[ \t]*-->[ \t]*{TIME}(?:[ \t][^\r\n]*)?[ \t]*(?:\r\n|\r|\n|\Z)")
+LINE = re.compile(r"([^\r\n]*?)([ \t]*(?:\r\n|\r|\n|\Z))")
+# Blocks of WebVTT that are no cues.
+NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?!\S)(?:[^\r\n]+|(?:\r\n|\r|\n)(?=[^\r\n]))*")
+# `<i>`, `</font>`, `<00:01:02.000>` of WebVTT, `{\an8}` of SubRip.
+TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
+SENTENCE_END = re.compile(r"[.!?…。！？♪][\"'”’»)\]]*\Z")
+# Seconds without a subtitle, after which another sentence begins.
+PAUSE = 3.0
+
+
+def read_subtitles(text: str) -> TextFile:
+    """
+    Args:
+        text: a SubRip or WebVTT file. Sentences end within a cue, with it at a full stop or the like, before a dash
+            that marks another speaker, or at a pause of three seconds.
+
+    Raises:
+        ValueError: there are no cues, or one has no timing that can be read.
+    """
+    is_vtt = text.startswith("WEBVTT")
+    file = TextFile(partial(html.escape, quote=False)) if is_vtt else TextFile()
+    position, ended, cues = 0, None, 0
+    while position < len(text):
+        if timing := TIMING.match(text, position):
+            start, stop = (_seconds(timing.groups()[side : side + 4]) for side in (0, 4))
+            if ended is None or start - ended >= PAUSE:
+                file.end_block()
+            file.add(timing[0])
+            position = _read_cue(file, text, timing.end(), is_vtt)
+            ended, cues = stop, cues + 1
+        elif is_vtt and (block := NO_CUE.match(text, position)):
+            file.add(block[0])
+            position = block.end()
+        elif cues and not is_vtt and not _ends_cue(text, position):
+            # Behind a blank line, but still of the cue before it.
+            position = _read_cue(file, text, position, is_vtt)
+        else:
+            words, line_end = _line(text, position)
+            if "-->" in words:
+                raise ValueError(f"line {_line_number(text, position)} is no timing of a subtitle: {words!r}")
+            file.add(words + line_end)
+            position += len(words) + len(line_end)
+    if not cues:
+        raise ValueError("no subtitles in it: there is no line such as 00:00:01,000 --> 00:00:02,500")
+    return file
+
+
+def _line(text: str, position: int) -> tuple[str, str]:
+    """The words of the line that starts there, and its end."""
+    words, line_end = LINE.match(text, position).groups()  # type: ignore[union-attr]  # any text has a line
+    return words, line_end
+
+
+def _ends_cue(text: str, position: int) -> bool:
+    """Whether a blank line comes here, a timing, what looks like one, or the number in front of it."""
+    words, line_end = _line(text, position)
+    after = position + len(words) + len(line_end)
+    return not words or "-->" in words or (words.isdigit() and "-->" in _line(text, after)[0])
+
+
+def _read_cue(file: TextFile, text: str, position: int, is_vtt: bool) -> int:
+    """Adds the lines until the cue ends; returns where."""
+    unescape = html.unescape if is_vtt else str
+    while position < len(text) and not _ends_cue(text, position):
+        words, line_end = _line(text, position)
+        place = 0
+        if ITEM.match(words):
+            file.end_block()
+        for tag in TAG.finditer(words):
+            if tag.start() > place:
+                file.add_line(words[place : tag.start()], "", unescape)
+            file.add(tag[0])
+            place = tag.end()
+        # The next line, or the next cue, goes on after a space.
+        file.add_line(words[place:], line_end, unescape)
+        if SENTENCE_END.search(TAG.sub("", words)):
+            file.end_block()
+        position += len(words) + len(line_end)
+    return position
+
+
+def _line_number(text: str, position: int) -> int:
+    return len(re.findall(r"\r\n|\r|\n", text[:position])) + 1
+
+
+def _seconds(time: tuple[str | None, ...]) -> float:
+    hours, minutes, seconds, thousandths = (int(part or 0) for part in time)
+    return 3600 * hours + 60 * minutes + seconds + thousandths / 1000

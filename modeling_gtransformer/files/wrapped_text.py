@@ -1,0 +1,54 @@
+"""Hard-wrapped text: lines that make up paragraphs."""
+
+import re
+from itertools import pairwise
+
+from ..plain_text import ITEM, is_translatable
+from .template import TextFile
+
+
+# Indentation and marks of quotation, words, and what follows them until the next line.
+LINE = re.compile(r"((?:[^\S\r\n]*>)*[^\S\r\n]*)([^\r\n]*?)([^\S\r\n]*(?:\r\n|\r|\n|\Z))")
+
+
+def read_wrapped(text: str) -> TextFile:
+    """
+    Hard-wrapped paragraphs, as in e-mail and manual pages. A blank line, an item of a list or another indentation
+    begins a new one; but its second line may stand under the text of an item, or left of the first line.
+    """
+    file = TextFile()
+    lines = [match.groups() for match in LINE.finditer(text)]
+    joined = [False, *_continuations(lines), False]
+    for number, (indentation, words, tail) in enumerate(lines):
+        if not joined[number]:
+            item = ITEM.match(words)
+            bullet = item.end() if item else 0
+            file.add(indentation + words[:bullet])
+            words = words[bullet:]
+        if joined[number + 1]:
+            file.add_line(words, tail + lines[number + 1][0], _without_justification)
+            continue
+        if words:
+            file.add_line(words, "", _without_justification)
+        file.end_block()
+        file.add(tail)
+    return file
+
+
+def _without_justification(line: str) -> str:
+    """Spaces that were doubled to fill the line, single again."""
+    return re.sub(r"(?<=\S)  (?=\S)", " ", line)
+
+
+def _continuations(lines: list[tuple[str, ...]]) -> list[bool]:
+    """Whether a line continues the one before it, from the second line on."""
+    result: list[bool] = []
+    for (indentation, words, _), (next_indentation, next_words, _) in pairwise(lines):
+        item = ITEM.match(words)
+        is_first = not (result and result[-1])
+        width, next_width = len(indentation), len(next_indentation)
+        fits = width == next_width or (is_first and (next_width == width + item.end() if item else next_width < width))
+        fits = fits and indentation.count(">") == next_indentation.count(">")
+        has_words = is_translatable(words) and is_translatable(next_words)
+        result.append(has_words and fits and not ITEM.match(next_words))
+    return result

@@ -1,0 +1,98 @@
+"""What a model attends to: attention weights and gates of a forward pass, and their entropy in bits."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from ..group_attention import GTransformerAttention, GTransformerGate
+from ..modeling_gtransformer import GTransformerForConditionalGeneration
+
+
+STACKS = {"encoder.self_attn": "encoder", "decoder.self_attn": "decoder", "decoder.encoder_attn": "cross"}
+MODULE = re.compile(r"model\.(encoder|decoder)\.layers\.(\d+)\.(self_attn|encoder_attn)(_global|_gate)?$")
+
+
+@dataclass
+class LayerAttention:
+    """One attention sublayer of a forward pass.
+
+    `weights` has the attention weights, averaged over the heads, of "group" and "global" as far as the layer has them,
+    `(B, T, S)`; `gate` the share that the gate leaves to the group attention, averaged over the features, `(B, T)`.
+    """
+
+    stack: str
+    layer: int
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    gate: Tensor | None = None
+
+
+@contextmanager
+def recorded_attention(model: GTransformerForConditionalGeneration) -> Iterator[list[LayerAttention]]:
+    """What the forward pass in this context attends to, one entry per attention sublayer, in the order of the layers.
+    The pass takes the eager attention, which is the one that has weights."""
+    sublayers: dict[tuple[str, int], LayerAttention] = {}
+    handles = []
+    implementation = model.config._attn_implementation
+
+    def record_weights(sublayer: LayerAttention, kind: str):
+        def hook(module, args, output):
+            sublayer.weights[kind] = output[1].float().mean(dim=1)
+
+        return hook
+
+    def record_gate(sublayer: LayerAttention):
+        def hook(module, args, output):
+            gate = nn.functional.linear(torch.cat(args, dim=-1), module.weight, module.bias).sigmoid()
+            sublayer.gate = gate.float().mean(dim=-1)
+
+        return hook
+
+    for name, module in model.named_modules():
+        if not (match := MODULE.search(name)):
+            continue
+        stack, layer = STACKS[f"{match[1]}.{match[3]}"], int(match[2])
+        sublayer = sublayers.setdefault((stack, layer), LayerAttention(stack, layer))
+        if isinstance(module, GTransformerAttention):
+            combined = {None: "group", "_global": "global"}
+            attention_type = model.config.attention_types(stack)[layer]
+            kind = combined[match[4]] if attention_type == "combined" else attention_type
+            handles.append(module.register_forward_hook(record_weights(sublayer, kind)))
+        elif isinstance(module, GTransformerGate):
+            handles.append(module.register_forward_hook(record_gate(sublayer)))
+    try:
+        model.set_attn_implementation("eager")
+        yield list(sublayers.values())
+    finally:
+        model.set_attn_implementation(implementation)
+        for handle in handles:
+            handle.remove()
+
+
+def attention_entropy(
+    sublayers: list[LayerAttention], source_mask: Tensor, target_mask: Tensor
+) -> dict[str, tuple[Tensor, Tensor]]:
+    """
+    Entropy of the attention distributions, in bits: 0 if every token attends to one other, log2(n) if it spreads over
+    n (paper, section 3.2). As in its authors' code it is that of the weights averaged over the heads; other than
+    there, padding does not count.
+
+    Args:
+        sublayers: of a forward pass.
+        source_mask: which tokens of the source are real, bool, `(B, S)`.
+        target_mask: likewise of the target, `(B, T)`.
+
+    Returns:
+        By stack and kind (`encoder_group`, `cross_global`, ...): the sum over tokens and layers, and their number.
+    """
+    totals: dict[str, tuple[Tensor, Tensor]] = {}
+    for sublayer in sublayers:
+        real = source_mask if sublayer.stack == "encoder" else target_mask
+        for kind, weights in sublayer.weights.items():
+            bits = torch.special.entr(weights).sum(dim=-1)[real].sum() / torch.log(weights.new_tensor(2.0))
+            bits_before, tokens_before = totals.get(f"{sublayer.stack}_{kind}", (0, 0))
+            totals[f"{sublayer.stack}_{kind}"] = (bits_before + bits, tokens_before + real.sum())
+    return totals

@@ -1,0 +1,295 @@
+"""Documents of aligned sentences: reading, checking, and cutting into the instances that a model is trained on.
+
+A corpus is one of
+
+* JSON lines (`.jsonl`, also `.gz` or `.xz`): one document per line, each column a list of sentences. Several files are
+  read one after the other.
+* plain text, one file per column with one sentence per line; a line `<d>` before or between documents. This is the
+  format in which the paper's corpora are distributed.
+* a `datasets` dataset whose columns are lists of sentences.
+
+Everything that is wrong with a corpus is collected first and raised as one `ValueError`, with file and line.
+"""
+
+import gzip
+import itertools
+import json
+import logging
+import lzma
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, BinaryIO, cast
+
+import torch
+from transformers.utils.logging import tqdm
+
+from ..segmentation import segment, sentence_cost
+
+
+logger = logging.getLogger(__name__)
+
+DOCUMENT_LINE = "<d>"
+JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz")
+PROBLEMS_SHOWN = 20
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document. `record` holds its columns (lists of sentences) and any further fields of the corpus;
+    `where(column, sentence)` says where a sentence of it stands, e.g. `train.de:57`."""
+
+    record: dict[str, Any]
+    where: Callable[[str, int], str]
+
+    def __getitem__(self, column: str) -> list[str]:
+        return self.record[column]
+
+
+def read_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bool = False) -> list[Document]:
+    """All the documents of [`iterate_documents`], at once."""
+    return list(iterate_documents(files, columns, blank_ok))
+
+
+def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bool = False) -> Iterator[Document]:
+    """
+    Reads and checks documents whose `columns` are aligned sentence by sentence, one after the other.
+
+    Args:
+        files: JSON-lines files that have all the columns, or one plain text file per column, in the same order.
+        blank_ok: accept sentences without text, as a system may have put them out.
+
+    Raises:
+        ValueError: when all is read, lists the problems of all the files: broken lines, missing columns, wrong types,
+            documents without sentences, unequal numbers of sentences, sentences without text.
+    """
+    problems: list[str] = []
+    documents: Iterable[Document]
+    if all(file.endswith(JSON_LINES) for file in files):
+        documents = (document for file in files for document in _read_json_lines(file, problems))
+    elif len(files) == len(columns):
+        documents = _read_text(files, columns, problems)
+    else:
+        raise ValueError(
+            f"{list(files)}: expected files named *.jsonl[.gz|.xz] or one text file for each of {list(columns)}."
+        )
+    yield from _checked(documents, columns, blank_ok, problems, ", ".join(files))
+
+
+def documents_of(dataset: Iterable[dict], columns: Sequence[str], name: str = "dataset") -> list[Document]:
+    """The documents of a `datasets` dataset, or of any iterable of dicts with these columns, checked as files are."""
+    documents = (Document(record, partial(_in_record, f"{name}[{i}]")) for i, record in enumerate(dataset))
+    return list(_checked(documents, columns, False, [], name))
+
+
+def make_instances(
+    documents: Sequence[Document],
+    processor,
+    columns: tuple[str, str],
+    max_tokens: int = 512,
+    max_sentences: int | None = None,
+    min_document_tokens: int = 0,
+) -> list[dict[str, Any]]:
+    """
+    Cuts documents at sentence borders into training instances of fewer than `max_tokens` tokens, as the authors do; a
+    longer sentence is an instance of its own.
+
+    Args:
+        columns: the source and the target column.
+        max_sentences: at most so many sentences in an instance. 1 trains a sentence-level model.
+        min_document_tokens: shorter documents are left out, which is announced (the paper: 768, so that long instances
+            come from the same documents as short ones).
+
+    Returns:
+        Dicts of `input_ids` and `labels` (1-D tensors), `document` (index) and `sentences` (slice).
+
+    Raises:
+        ValueError: lists the sentences of which the tokenizer leaves nothing.
+    """
+    instances: list[dict[str, Any]] = []
+    problems: list[str] = []
+    too_short = 0
+    for index, document in enumerate(tqdm(documents, desc="Tokenizing", unit=" documents")):
+        source, target = (_encode(document, column, processor, problems) for column in columns)
+        costs = [sentence_cost(max(len(s), len(t))) for s, t in zip(source, target, strict=True)]
+        if sum(costs) < min_document_tokens:
+            too_short += 1
+            continue
+        for sentences in segment(costs, max_tokens, max_sentences):
+            instances.append(
+                {
+                    "input_ids": torch.tensor(processor.build_source(source[sentences])),
+                    "labels": torch.tensor(processor.build_labels(target[sentences])),
+                    "document": index,
+                    "sentences": sentences,
+                }
+            )
+    _raise_if_any(problems, "sentences without any token")
+    if too_short:
+        logger.warning(
+            f"{too_short} of {len(documents)} documents have fewer than {min_document_tokens} tokens: not trained on."
+        )
+    return instances
+
+
+def fit_positions(
+    instances: list[dict], documents: Sequence[Document], column: str, positions: int, drop: bool
+) -> list:
+    """The instances that a model of so many `positions` can read. The others are announced and dropped, or raised as a
+    `ValueError`; the authors, too, drop them in training and refuse them in validation."""
+    fitting = [i for i in instances if max(len(i["input_ids"]), len(i["labels"])) <= positions]
+    if len(fitting) < len(instances):
+        lost = next(i for i in instances if max(len(i["input_ids"]), len(i["labels"])) > positions)
+        place = documents[lost["document"]].where(column, lost["sentences"].start)
+        message = (
+            f"{len(instances) - len(fitting)} of {len(instances)} instances are longer than the {positions} positions "
+            f"of the model, the first at {place}"
+        )
+        if not drop:
+            raise ValueError(f"{message}. Split its sentences.")
+        logger.warning(f"{message}: left out of training.")
+    return fitting
+
+
+def _encode(document: Document, column: str, processor, problems: list[str]) -> list[list[int]]:
+    try:
+        return processor.encode_sentences(document[column])
+    except ValueError:
+        for position, sentence in enumerate(document[column]):
+            try:
+                processor.encode_sentences([sentence])
+            except ValueError as error:
+                problems.append(f"{document.where(column, position)}: {error}")
+        return [[] for _ in document[column]]
+
+
+def _read_json_lines(path: str, problems: list[str]) -> Iterator[Document]:
+    for number, line in _lines(path, problems):
+        if not line:
+            continue  # such as a last line that only ends the file
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            problems.append(f"{path}:{number}: broken JSON, {error.msg} at character {error.pos + 1}")
+            continue
+        if isinstance(record, dict):
+            yield Document(record, partial(_in_record, f"{path}:{number}"))
+        else:
+            problems.append(f"{path}:{number}: a document must be a JSON object, not {type(record).__name__}")
+
+
+def _read_text(files: Sequence[str], columns: Sequence[str], problems: list[str]) -> Iterator[Document]:
+    counts = dict.fromkeys(files, 0)
+    for parts in itertools.zip_longest(*(_documents_of_text(file, problems) for file in files)):
+        for file, part in zip(files, parts, strict=True):
+            counts[file] += part is not None
+        if None not in parts:
+            first_lines = {column: (file, part[0]) for column, file, part in zip(columns, files, parts, strict=True)}
+            record = {column: part[1] for column, part in zip(columns, parts, strict=True)}
+            yield Document(record, partial(_in_text, first_lines))
+    if len(set(counts.values())) > 1:
+        unequal = ", ".join(f"{file} has {count}" for file, count in counts.items())
+        problems.append(f"unequal numbers of documents: {unequal}")
+
+
+def _documents_of_text(path: str, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """`(number of the first line, sentences)` of every document of a text file."""
+    first, sentences = 0, []
+    for number, line in _lines(path, problems):
+        if line != DOCUMENT_LINE:
+            first = first or number
+            sentences.append(line)
+            continue
+        if first:
+            yield first, sentences
+        first, sentences = number + 1, []
+    if sentences:  # a closing <d> opens nothing
+        yield first, sentences
+
+
+def _lines(path: str, problems: list[str]) -> Iterator[tuple[int, str]]:
+    """Numbered lines, split at line feeds only: other separators that Unicode knows may stand inside a sentence."""
+    opener = next((OPENERS[suffix] for suffix in OPENERS if path.endswith(suffix)), open)
+    number = 0
+    try:
+        with cast(BinaryIO, opener(path, "rb")) as file:
+            for number, raw in enumerate(file, 1):
+                try:
+                    line = raw.decode("utf-8").removeprefix("\ufeff").strip()
+                except UnicodeDecodeError as error:
+                    problems.append(f"{path}:{number}: not UTF-8, {error.reason} at byte {error.start + 1}")
+                    line = "\ufffd"  # keeps the alignment, so that the problems found after it are real
+                yield number, line
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+        problems.append(f"{path}:{number + 1}: broken archive, {error}")
+
+
+def _in_record(place: str, column: str, sentence: int) -> str:
+    return f"{place} ({column}, sentence {sentence + 1})"
+
+
+def _in_text(first_lines: dict[str, tuple[str, int]], column: str, sentence: int) -> str:
+    path, first = first_lines[column]
+    return f"{path}:{first + sentence}"
+
+
+def _checked(
+    documents: Iterable[Document], columns: Sequence[str], blank_ok: bool, problems: list[str], name: str
+) -> Iterator[Document]:
+    read, sentences = 0, 0
+    for document in documents:
+        found = list(_problems_of(document, columns, blank_ok))
+        problems.extend(found)
+        read += 1
+        sentences += 0 if found else len(document[columns[0]])
+        yield document
+    if not read and not problems:
+        problems.append(f"{name}: no documents")
+    _raise_if_any(problems, "problems in the corpus")
+    logger.info(f"{name}: {read} documents, {sentences} sentences.")
+
+
+def _problems_of(document: Document, columns: Sequence[str], blank_ok: bool) -> Iterator[str]:
+    sound: list[str] = []
+    for column in columns:
+        sentences = document.record.get(column)
+        if not isinstance(sentences, list):
+            yield f"{document.where(column, 0)}: no list of sentences in column {column!r}"
+        elif not sentences:
+            yield f"{document.where(column, 0)}: a document without sentences"
+        else:
+            sound.append(column)
+            yield from _problems_of_sentences(sentences, partial(document.where, column), blank_ok)
+    for column in sound[1:]:
+        if len(document[column]) != len(document[sound[0]]):
+            yield (
+                f"{document.where(sound[0], 0)}: {len(document[sound[0]])} sentences in {sound[0]!r}, but "
+                f"{len(document[column])} in {column!r} ({document.where(column, 0)})"
+            )
+
+
+def _problems_of_sentences(sentences: list, where: Callable[[int], str], blank_ok: bool) -> Iterator[str]:
+    for position, sentence in enumerate(sentences):
+        if not isinstance(sentence, str):
+            yield f"{where(position)}: a sentence must be text, not {type(sentence).__name__}"
+        elif not blank_ok and not sentence.strip():
+            yield f"{where(position)}: a sentence without text"
+        elif not _encodable(sentence):
+            yield f"{where(position)}: half of a character (a lone surrogate)"
+
+
+def _encodable(sentence: str) -> bool:
+    try:
+        sentence.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _raise_if_any(problems: list[str], what: str) -> None:
+    if problems:
+        shown = "\n  ".join(problems[:PROBLEMS_SHOWN])
+        rest = f"\n  and {len(problems) - PROBLEMS_SHOWN} more" if len(problems) > PROBLEMS_SHOWN else ""
+        raise ValueError(f"{len(problems)} {what}:\n  {shown}{rest}")

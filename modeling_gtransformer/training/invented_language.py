@@ -1,0 +1,114 @@
+"""An invented language pair in which a pronoun can be translated only with the help of an earlier sentence.
+
+The target language gives every noun one of two genders, the source language has none. A document opens by presenting
+its topic, and its later sentences speak of it as `it`, whose target form follows the gender of the topic:
+
+    source   behold the NOUN            today it VERBs the ADJECTIVE NOUN
+    target   ARTICLE NOUN appears       PRONOUN ARTICLE NOUN ADJECTIVE+ENDING VERBs today
+
+Word order, articles and endings are decided inside a sentence, the pronoun never is. So a model that sees one sentence
+at a time gets half of the pronouns right, however long it trains.
+"""
+
+import itertools
+import json
+import random
+from pathlib import Path
+
+
+GENDERS = (0, 1)
+# Codes of the two languages, source first.
+LANGUAGES = ("[sou]", "[tar]")
+
+
+class InventedLanguagePair:
+    """Lexicon and grammar of a language pair, both drawn from a seed.
+
+    Args:
+        seed: decides every word and every noun's gender.
+        nouns, names, verbs, adjectives, adverbs: size of the lexicon.
+    """
+
+    def __init__(
+        self, seed: int, nouns: int = 48, names: int = 16, verbs: int = 24, adjectives: int = 16, adverbs: int = 8
+    ):
+        rng = random.Random(seed)
+        source_words = _words(rng, "ptkmnsl", "aeiou")
+        target_words = _words(rng, "bdgvrzf", "aiouy")
+
+        def lexicon(size: int) -> list[tuple[str, str]]:
+            return list(itertools.islice(zip(source_words, target_words, strict=True), size))
+
+        self.nouns = [(*pair, rng.choice(GENDERS)) for pair in lexicon(nouns)]
+        self.names, self.verbs = lexicon(names), lexicon(verbs)
+        self.adjectives, self.adverbs = lexicon(adjectives), lexicon(adverbs)
+        (self.behold, self.appears), (self.the, _), (self.it, _) = lexicon(3)
+        self.articles = tuple(itertools.islice(target_words, 2))
+        self.pronouns = tuple(itertools.islice(target_words, 2))
+        self.endings = ("m", "x")
+
+    def document(self, rng: random.Random, sentences: int | None = None) -> dict[str, list[str]]:
+        """Draws one document, of 4 to 8 sentences unless told: `{"source": [...], "target": [...]}`, aligned."""
+        *topic, gender = rng.choice(self.nouns)
+        opening = ([self.behold, self.the, topic[0]], [self.articles[gender], topic[1], self.appears])
+        later = rng.randint(3, 7) if sentences is None else sentences - 1
+        source, target = zip(opening, *(self._sentence(rng, gender) for _ in range(later)), strict=True)
+        return {"source": [" ".join(words) for words in source], "target": [" ".join(words) for words in target]}
+
+    def pronoun_accuracy(self, hypotheses: list[list[str]], references: list[list[str]]) -> float:
+        """Share of the sentences with pronouns, over all documents, whose pronouns are those of the reference.
+
+        A missing, a wrong and a superfluous pronoun all count as errors. Documents are lists of aligned sentences.
+        """
+        pairs = [
+            (self._pronouns_in(hypothesis), self._pronouns_in(reference))
+            for documents in zip(hypotheses, references, strict=True)
+            for hypothesis, reference in zip(*documents, strict=True)
+        ]
+        decided = [found == right for found, right in pairs if right]
+        return sum(decided) / len(decided)
+
+    def _pronouns_in(self, sentence: str) -> list[str]:
+        return [word for word in sentence.split() if word in self.pronouns]
+
+    def _sentence(self, rng: random.Random, topic_gender: int) -> tuple[list[str], list[str]]:
+        subject = (self.it, self.pronouns[topic_gender]) if rng.random() < 0.7 else rng.choice(self.names)
+        verb, thing, adverb = rng.choice(self.verbs), self._noun_phrase(rng), rng.choice(self.adverbs)
+        return [adverb[0], subject[0], verb[0], *thing[0]], [subject[1], *thing[1], verb[1], adverb[1]]
+
+    def _noun_phrase(self, rng: random.Random) -> tuple[list[str], list[str]]:
+        source, target, gender = rng.choice(self.nouns)
+        article = self.articles[gender]
+        if rng.random() < 0.5:
+            return [self.the, source], [article, target]
+        adjective = rng.choice(self.adjectives)
+        return [self.the, adjective[0], source], [article, target, adjective[1] + self.endings[gender]]
+
+
+def _words(rng: random.Random, consonants: str, vowels: str):
+    """Endless different words of two or three open syllables."""
+    seen = set()
+    while True:
+        word = "".join(rng.choice(consonants) + rng.choice(vowels) for _ in range(rng.choice((2, 3))))
+        if word not in seen:
+            seen.add(word)
+            yield word
+
+
+def write_corpus(
+    language_pair: InventedLanguagePair, folder: Path, sizes: dict[str, int], seed: int, sentences: int | None = None
+) -> dict[str, str]:
+    """Writes JSON lines of documents, and gives the file of each part; no two parts share their random numbers.
+
+    Args:
+        sizes: number of documents of each part.
+        sentences: in a document; by default as many as `InventedLanguagePair.document` chooses.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {}
+    for part, size in sizes.items():
+        rng = random.Random(f"{seed} {part}")
+        files[part] = str(folder / f"{part}.jsonl")
+        lines = [json.dumps(language_pair.document(rng, sentences)) + "\n" for _ in range(size)]
+        Path(files[part]).write_text("".join(lines), encoding="utf-8")
+    return files

@@ -1,0 +1,222 @@
+"""The card of a trained checkpoint, from what its training and its scores left in its folder."""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, ModelCardData, eval_result_entries_to_yaml
+from safetensors import safe_open
+from transformers import AutoConfig
+
+from ..configuration_gtransformer import GTransformerConfig
+from ..hub import TAGS
+
+
+TEMPLATE = Path(__file__).with_suffix(".md")
+# Those of the training arguments that say how a model was trained.
+SETTINGS = {
+    "learning_rate": "learning rate",
+    "pretrained_lr_scale": "its factor for pretrained parameters",
+    "lr_scheduler_type": "schedule",
+    "warmup_steps": "warm-up, updates",
+    "optim": "optimizer",
+    "adam_beta1": "beta 1",
+    "adam_beta2": "beta 2",
+    "weight_decay": "weight decay",
+    "label_smoothing_factor": "label smoothing",
+    "max_tokens": "tokens per batch and device",
+    "gradient_accumulation_steps": "batches per update and device",
+    "word_dropout": "word dropout",
+    "fp16": "fp16",
+    "bf16": "bf16",
+    "seed": "seed",
+}
+
+
+def write_model_card(
+    folder: Path, license: str | None = None, dataset: str | None = None, repository: str | None = None
+) -> None:
+    """
+    Writes the card and what belongs to it into the folder of a checkpoint.
+
+    Args:
+        license: SPDX identifier of the weights' licence.
+        dataset: identifier on the Hub of the data that it was scored on.
+        repository: where the checkpoint will be; by default `your-name` and the name of the folder.
+
+    Raises:
+        FileNotFoundError: the folder holds no checkpoint.
+    """
+    card = model_card(folder, license, dataset, repository)
+    card.save(folder / "README.md")
+    if dataset and (tests := read_tests(folder)):
+        entries = [
+            EvalResultEntry(dataset, f"{test['name']}:{metric}", round(score["score"], 2), notes=score["signature"])
+            for test in tests
+            for metric, score in test["scores"].items()
+        ]
+        (folder / ".eval_results").mkdir(exist_ok=True)
+        content = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False)
+        (folder / ".eval_results" / f"{dataset.replace('/', '-')}.yaml").write_text(content, encoding="utf-8")
+
+
+def model_card(
+    folder: Path, license: str | None = None, dataset: str | None = None, repository: str | None = None
+) -> ModelCard:
+    """The card as `huggingface_hub` has it. Arguments as of `write_model_card`."""
+    config = AutoConfig.from_pretrained(folder)
+    processor = read(folder / "processor_config.json")
+    arguments, state = read(folder / "arguments.json"), read(folder / "trainer_state.json")
+    tests, name = read_tests(folder), (repository or folder.resolve().name).rpartition("/")[2]
+    languages = {side: _language(processor.get(side)) for side in ("src_lang", "tgt_lang")}
+    base = arguments.get("model_name_or_path")
+    adapter = read(folder / "adapter_config.json")
+    on_hub = base if _is_on_hub(base) else None
+    data = ModelCardData(
+        language=[language for language in languages.values() if language],
+        license=license,
+        base_model=on_hub,
+        datasets=[dataset] if dataset else None,
+        library_name="transformers",
+        pipeline_tag="translation",
+        tags=TAGS,
+        model_name=name,
+        eval_results=_eval_results(tests, dataset) or None,
+    )
+    history = state.get("log_history", [])
+    return ModelCard.from_template(
+        data,
+        template_path=str(TEMPLATE),
+        name=name,
+        address=repository or f"your-name/{name}",
+        source=languages["src_lang"] or "any language",
+        target=languages["tgt_lang"] or "any language",
+        parameters=f"{_parameters(folder):,}" + (" of the adapter, beside its base" if adapter else ""),
+        layers=f"{config.encoder_layers} + {config.decoder_layers} of width {config.d_model}",
+        combined=_combined(config),
+        positions=config.max_position_embeddings if config.position_embedding_type == "learned" else "any number",
+        vocabulary=f"{config.vocab_size:,}",
+        base=on_hub or (f"`{Path(base).name}`" if base else "random weights"),
+        data=_data(arguments),
+        settings={
+            text: arguments[name] for name, text in SETTINGS.items() if arguments.get(name) not in (None, False)
+        },
+        progress=_progress(state),
+        has_curves=draw_curves(history, folder / "training.svg"),
+        tests=tests,
+        compared=any("p_value" in score for test in tests for score in test["scores"].values()),
+        validation=_validation(read(folder / "all_results.json")),
+        segment_tokens=arguments.get("segment_tokens") or 512,
+    )
+
+
+def read(file: Path) -> dict[str, Any]:
+    """A JSON file; empty if there is none."""
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def read_tests(folder: Path) -> list[dict[str, Any]]:
+    """The scores of every test set: `name`, `scores` and, if there is one, `baseline`."""
+    return [{"name": file.stem, **read(file)} for file in sorted((folder / "scores").glob("*.json"))]
+
+
+def draw_curves(history: list[dict[str, Any]], file: Path) -> bool:
+    """Draws the losses over the updates; `False` if there are none, or no matplotlib."""
+    curves = {
+        label: [(entry["step"], entry[name]) for entry in history if name in entry]
+        for name, label in (("loss", "training"), ("eval_loss", "validation"))
+    }
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
+    if not any(curves.values()):
+        return False
+    figure = Figure(figsize=(6, 3.5), layout="constrained")
+    axes = figure.add_subplot(xlabel="update", ylabel="loss per token, nats")
+    for label, points in curves.items():
+        if points:
+            axes.plot(*zip(*points, strict=True), label=label, marker="." if label == "validation" else None)
+    axes.legend()
+    figure.savefig(file, metadata={"Date": None})
+    return True
+
+
+def _language(code: str | None) -> str | None:
+    """`de` of `de_DE` or `[de]`; nothing of what is no code, such as `[target]`."""
+    match = re.search("(?<![a-z])[a-z]{2,3}(?![a-z])", code or "")
+    return match[0] if match else None
+
+
+def _is_on_hub(name: str | None) -> bool:
+    """Whether a model of that name can only be one on the Hub."""
+    is_name = re.fullmatch(r"[\w.-]+/[\w.-]+", name or "") is not None
+    return is_name and not Path(name or "").exists() and not (name or "").startswith(("outputs/", "./", "../"))
+
+
+def _parameters(folder: Path) -> int:
+    """As many as the weights have, without reading them."""
+    total = 0
+    for file in folder.glob("*.safetensors"):
+        with safe_open(file, framework="np") as weights:
+            for key in set(weights.keys()) - {"final_logits_bias"}:
+                total += math.prod(weights.get_slice(key).get_shape())
+    if not total:
+        raise FileNotFoundError(f"{folder} holds no weights (*.safetensors).")
+    return total
+
+
+def _combined(config: GTransformerConfig) -> str:
+    layers = {
+        stack: [str(number) for number, kind in enumerate(config.attention_types(stack), 1) if kind == "combined"]
+        for stack in ("encoder", "decoder", "cross")
+    }
+    return "; ".join(f"{stack}: layers {', '.join(numbers) or 'none'}" for stack, numbers in layers.items())
+
+
+def _data(arguments: dict[str, Any]) -> str:
+    if not arguments:
+        return "Its folder says nothing about its training."
+    named = arguments.get("dataset_name") or arguments.get("paper_corpus")
+    if named and Path(named).exists():
+        named = Path(named).name
+    files = [Path(file).name for file in arguments.get("train_files") or []]
+    source = f"the dataset `{named}`" if named else ", ".join(f"`{file}`" for file in files)
+    cut = f"instances of fewer than {arguments.get('segment_tokens')} tokens, cut at sentence borders"
+    if arguments.get("segment_sentences"):
+        cut += f" and after {arguments['segment_sentences']} sentences"
+    return f"Trained on {source}, in {cut}."
+
+
+def _progress(state: dict[str, Any]) -> str:
+    if not state:
+        return ""
+    text = f"{state['global_step']} updates, {state['epoch']:.2f} epochs"
+    end = next((entry for entry in reversed(state["log_history"]) if "train_runtime" in entry), None)
+    if end:
+        text += f"; since it was started or last continued, {end['train_runtime'] / 60:.1f} minutes"
+    return text + "."
+
+
+def _validation(results: dict[str, Any]) -> str:
+    names = {"eval_loss": "loss per token {:.3f}", "eval_s_bleu": "s-BLEU {:.2f}", "eval_d_bleu": "d-BLEU {:.2f}"}
+    return ", ".join(text.format(results[name]) for name, text in names.items() if name in results)
+
+
+def _eval_results(tests: list[dict[str, Any]], dataset: str | None) -> list[EvalResult]:
+    return [
+        EvalResult(
+            task_type="translation",
+            dataset_type=dataset or test["name"],
+            dataset_name=test["name"],
+            metric_type="chrf" if metric == "chrF" else "bleu",
+            metric_name=metric,
+            metric_value=round(score["score"], 2),
+            metric_args={"signature": score["signature"]},
+        )
+        for test in tests
+        for metric, score in test["scores"].items()
+    ]

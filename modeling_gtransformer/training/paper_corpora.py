@@ -1,0 +1,27 @@
+"""The paper's corpora, as its authors publish them on the Hub: https://huggingface.co/datasets/gshbao/DocNMT
+
+English and German text, one sentence per line, a line `<d>` between documents.
+"""
+
+from huggingface_hub import hf_hub_download
+
+
+REPOSITORY = "gshbao/DocNMT"
+CORPORA = {"ted": "iwslt17", "news": "nc2016", "europarl": "europarl7"}
+SPLITS = ("train", "dev", "test")
+LANGUAGES = ("en", "de")
+
+
+def paper_corpus(name: str, split: str) -> list[str]:
+    """
+    The English and the German file of a split, downloaded unless they are in the Hub's cache.
+
+    Args:
+        name: "ted", "news" or "europarl".
+        split: "train", "dev" or "test".
+    """
+    folder = CORPORA[name]
+    return [
+        hf_hub_download(REPOSITORY, f"{folder}/concatenated_en2de_{split}_{language}.txt", repo_type="dataset")
+        for language in LANGUAGES
+    ]

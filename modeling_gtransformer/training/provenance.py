@@ -1,0 +1,53 @@
+"""Where a figure comes from: command, commit, hardware, versions."""
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def provenance(command: list[str]) -> dict[str, Any]:
+    """What one needs to judge the figures that the command `python *command` prints, from the root of this code."""
+    script = Path(command[0]).resolve()
+    if script.is_relative_to(ROOT):
+        command = [str(script.relative_to(ROOT)), *command[1:]]
+    return {
+        "command": " ".join(["python", *command]),
+        "commit": _commit(),
+        "hardware": _hardware(),
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+        },
+    }
+
+
+def _commit() -> str:
+    """The commit of this code, with a mark if it was changed since; empty if there is no repository."""
+    try:
+        command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=7"]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except FileNotFoundError:
+        return ""
+
+
+def _hardware() -> str:
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    cpu = next(
+        (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.machine()
+    )
+    return f"{cpu}, {torch.get_num_threads()} threads of {os.cpu_count()} cores"
+
+
+def _cpuinfo() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []

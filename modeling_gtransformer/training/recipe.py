@@ -1,0 +1,132 @@
+"""A recipe: one YAML file of arguments, any of which the command line can override.
+
+A recipe that differs from another one in a few arguments names it under `extends`, and holds these.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from transformers import HfArgumentParser
+
+from ..configuration_gtransformer import GTransformerConfig
+from .paper_corpora import CORPORA
+from .trainer import GTransformerTrainingArguments
+
+
+@dataclass
+class ModelArguments:
+    """Which model to train: a pretrained one, or a fresh one of the given `config` for an own tokenizer."""
+
+    model_name_or_path: str | None = field(
+        default=None, metadata={"help": "A G-Transformer or mBART checkpoint: a folder or a Hub name."}
+    )
+    config: dict | str | None = field(
+        default=None,
+        metadata={"help": "Values of GTransformerConfig; JSON on the command line, which overrides single ones."},
+    )
+    tokenizer_name_or_path: str | None = field(
+        default=None, metadata={"help": "Tokenizer, or processor of an earlier training; default: the model's."}
+    )
+    source_language: str | None = field(default=None, metadata={"help": "Language code of the tokenizer, e.g. en_XX."})
+    target_language: str | None = field(default=None, metadata={"help": "Language code of the tokenizer, e.g. de_DE."})
+
+    lora: dict | str | None = field(
+        default=None,
+        metadata={"help": "Train an adapter only: values of peft's LoraConfig; JSON on the command line."},
+    )
+
+    @property
+    def config_values(self) -> dict:
+        return json.loads(self.config) if isinstance(self.config, str) else self.config or {}
+
+    @property
+    def lora_values(self) -> dict | None:
+        return json.loads(self.lora) if isinstance(self.lora, str) else self.lora
+
+    def __post_init__(self):
+        if self.lora and not self.model_name_or_path:
+            raise ValueError("lora needs model_name_or_path: an adapter belongs to a pretrained model.")
+        if not (self.model_name_or_path or self.tokenizer_name_or_path):
+            raise ValueError("Give model_name_or_path, or config and tokenizer_name_or_path for a fresh model.")
+
+
+@dataclass
+class DataArguments:
+    """Which documents to train on, and how they are cut into instances."""
+
+    train_files: list[str] = field(
+        default_factory=list, metadata={"help": "JSON lines, or two text files with <d> lines, source then target."}
+    )
+    validation_files: list[str] = field(default_factory=list, metadata={"help": "As train_files."})
+    dataset_name: str | None = field(
+        default=None, metadata={"help": "Instead of files, a `datasets` dataset with train and validation splits."}
+    )
+    dataset_config_name: str | None = field(default=None, metadata={"help": "Configuration of that dataset."})
+    paper_corpus: str | None = field(
+        default=None, metadata={"help": "Or one of the paper's corpora, from the Hub: ted, news or europarl."}
+    )
+    source_column: str = field(default="source", metadata={"help": "Column with the list of source sentences."})
+    target_column: str = field(default="target", metadata={"help": "Column with the list of target sentences."})
+    segment_tokens: int = field(default=512, metadata={"help": "Longest instance, cut at sentence borders."})
+    segment_sentences: int | None = field(
+        default=None, metadata={"help": "Most sentences in an instance; 1 trains on single sentences."}
+    )
+    min_document_tokens: int = field(default=0, metadata={"help": "Shorter documents are left out of training."})
+    train_instances: int | None = field(
+        default=None, metadata={"help": "Train on so many instances, drawn by the seed; default: on all."}
+    )
+
+    def __post_init__(self):
+        files = bool(self.train_files and self.validation_files)
+        if [files, bool(self.dataset_name), bool(self.paper_corpus)].count(True) != 1:
+            raise ValueError("Give either train_files and validation_files, or dataset_name, or paper_corpus.")
+        if self.paper_corpus and self.paper_corpus not in CORPORA:
+            raise ValueError(f"paper_corpus is one of {', '.join(CORPORA)}, not {self.paper_corpus}.")
+
+
+def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The arguments of a recipe: its own, and for the others those of the recipe that it extends.
+
+    Raises:
+        ValueError: the file is no mapping of arguments, or extends itself.
+    """
+    path = Path(path).resolve()
+    if path in extended_by:
+        raise ValueError(f"{path} extends itself.")
+    values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: a recipe is a mapping of arguments to values.")
+    if extended := values.pop("extends", None):
+        base = read_recipe(path.parent / extended, (*extended_by, path))
+        config = {**(base.get("config") or {}), **(values.get("config") or {})}
+        values = {**base, **values, "config": config}
+    return values
+
+
+def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTransformerTrainingArguments]:
+    """
+    Parses `recipe.yaml [--key value ...]`.
+
+    Raises:
+        ValueError, or huggingface_hub's StrictDataclassError: an unknown key or argument, or values that do not go
+            together.
+    """
+    arguments = (ModelArguments, DataArguments, GTransformerTrainingArguments)
+    parser = HfArgumentParser(arguments, allow_abbrev=False, usage="%(prog)s recipe.yaml [--key value ...]")
+    parser.add_argument("recipe", help="YAML file with any of the arguments below.")
+    recipe = parser.parse_known_args(argv)[0].recipe
+    values = read_recipe(recipe)
+    known = {action.dest for action in parser._actions}
+    if unknown := sorted(set(values) - known):
+        raise ValueError(f"{recipe}: unknown keys {', '.join(unknown)}.")
+    parser.set_defaults(**values)
+    model, data, training, _ = parser.parse_args_into_dataclasses(argv, look_for_args_file=False)
+    model.config = (values.get("config") or {}) | model.config_values
+    if unknown := sorted(set(model.config) - set(GTransformerConfig.__dataclass_fields__)):
+        raise ValueError(f"config: GTransformerConfig has no {', '.join(unknown)}.")
+    if not model.model_name_or_path:
+        GTransformerConfig(**model.config_values)  # values that do not go together show here
+    return model, data, training

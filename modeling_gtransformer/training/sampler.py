@@ -1,0 +1,71 @@
+"""Batches by number of tokens, the same for every number of processes."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from torch.utils.data import Sampler
+
+from ..segmentation import token_batches
+
+
+class TokenBatchSampler(Sampler[list[int]]):
+    """
+    Batches for one of several data-parallel processes.
+
+    The batches are packed once, from instances in seeded random order sorted by (source length, target length), and
+    come in another order each epoch. A global step takes the next `world_size * accumulation` of them, so training on
+    two processes sees the same global batches as training on one with twice the gradient accumulation. The largest
+    batches are halved until their number fits: no instance is dropped and none comes twice.
+
+    The index of instance `i` in epoch `e` is `e * len(lengths) + i`: whatever is random about an instance can be a
+    pure function of it.
+
+    Args:
+        lengths: `(source, target)` tokens of each instance.
+        max_tokens: tokens in a batch of one process, padding included.
+        rank, world_size: the process and the number of processes.
+        accumulation: batches of a process per update.
+
+    Raises:
+        ValueError: an instance is longer than `max_tokens`, or fewer instances than batches in a global step.
+    """
+
+    def __init__(
+        self,
+        lengths: Sequence[tuple[int, int]],
+        max_tokens: int,
+        seed: int,
+        rank: int = 0,
+        world_size: int = 1,
+        accumulation: int = 1,
+    ):
+        shuffled = np.random.default_rng(seed).permutation(len(lengths)).tolist()
+        order = sorted(shuffled, key=lambda index: lengths[index])
+        batches = token_batches([max(pair) for pair in lengths], order, max_tokens)
+        self.batches = _round_up(batches, world_size * accumulation)
+        self.instances, self.seed, self.rank, self.world_size, self.epoch = len(lengths), seed, rank, world_size, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Selects the epoch, counted from 0, that the next iteration goes through."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self.batches) // self.world_size
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self.batches))
+        for position in order[self.rank :: self.world_size]:
+            yield [self.epoch * self.instances + index for index in self.batches[position]]
+
+
+def _round_up(batches: list[list[int]], multiple: int) -> list[list[int]]:
+    """As many batches as the next multiple, by halving the largest."""
+    batches = list(batches)
+    while len(batches) % multiple:
+        largest = max(range(len(batches)), key=lambda position: len(batches[position]))
+        batch = batches[largest]
+        if len(batch) == 1:
+            raise ValueError(f"{len(batches)} instances are too few for the {multiple} batches of a global step.")
+        half = len(batch) // 2
+        batches[largest : largest + 1] = [batch[:half], batch[half:]]
+    return batches

@@ -1,0 +1,213 @@
+"""`Seq2SeqTrainer` as the paper trains: token batches, two learning rates, word dropout, losses per target token."""
+
+import copy
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch.utils.data import DataLoader
+from transformers import EarlyStoppingCallback, Seq2SeqTrainer, Seq2SeqTrainingArguments, TrainerCallback
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from ..hub import with_code
+from .attention_recording import attention_entropy, recorded_attention
+from .collator import DocumentCollator, WordDropout
+from .model_card import write_model_card
+from .sampler import TokenBatchSampler
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
+    """The arguments of `Seq2SeqTrainer`, of which `per_device_train_batch_size` has no effect, and the paper's own."""
+
+    max_tokens: int = field(default=4096, metadata={"help": "Tokens in a batch of one device, padding included."})
+    pretrained_lr_scale: float = field(
+        default=1.0, metadata={"help": "Factor on the learning rate of all but the fresh parameters."}
+    )
+    fresh_parameters: list[str] = field(
+        default_factory=lambda: ["_global.", "_gate."],
+        metadata={"help": "Parts of the names of parameters that the checkpoint did not have."},
+    )
+    word_dropout: float = field(
+        default=0.0, metadata={"help": "Probability that a source or target input word is replaced by <mask>."}
+    )
+    word_dropout_epochs: int | None = field(
+        default=None, metadata={"help": "Number of epochs, from the first, that have word dropout; default: all."}
+    )
+    restore_callback_states_from_checkpoint: bool = field(
+        default=True, metadata={"help": "Resume early stopping where it was, patience included."}
+    )
+    attention_entropy: bool = field(
+        default=False, metadata={"help": "Validate with one more forward pass, for the entropy of the attention."}
+    )
+    early_stopping_patience: int | None = field(
+        default=None, metadata={"help": "Stop after so many evaluations without a better metric_for_best_model."}
+    )
+
+
+class GTransformerTrainer(Seq2SeqTrainer):
+    """
+    Trains on instances as `make_instances` gives them. Beyond `Seq2SeqTrainer`:
+
+    * batches hold up to `args.max_tokens` tokens and do not depend on the number of processes (`TokenBatchSampler`);
+    * parameters that a pretrained checkpoint has get `args.pretrained_lr_scale` times the learning rate;
+    * word dropout on the training instances (`WordDropout`);
+    * label smoothing inside the model, in training and in validation;
+    * the validation loss is the mean over target tokens, whatever the batches;
+    * `args.attention_entropy` adds `eval_entropy_{encoder,decoder,cross}_{group,global}`, in bits.
+
+    `processing_class` must be the `GTransformerProcessor`; it is saved with every checkpoint.
+    """
+
+    def __init__(self, model, args: GTransformerTrainingArguments, **kwargs):
+        kwargs.setdefault("data_collator", DocumentCollator(kwargs["processing_class"]))
+        super().__init__(model, args, **kwargs)
+        self.label_smoother = None
+        self.add_callback(_KeepInStep())
+        if args.early_stopping_patience is not None:
+            self.add_callback(EarlyStoppingCallback(args.early_stopping_patience))
+
+    def get_train_dataloader(self) -> DataLoader:
+        args = self.args
+        batch_sampler = TokenBatchSampler(
+            [(len(instance["input_ids"]), len(instance["labels"])) for instance in self.train_dataset],
+            max_tokens=args.max_tokens,
+            seed=args.seed,
+            rank=args.process_index,
+            world_size=args.world_size,
+            accumulation=args.gradient_accumulation_steps,
+        )
+        logger.info(f"{len(self.train_dataset)} instances in {len(batch_sampler.batches)} batches.")
+        # Not prepared by Accelerate, which would divide among the processes what the sampler has divided already.
+        return DataLoader(
+            WordDropout(
+                self.train_dataset, self.processing_class, args.word_dropout, args.word_dropout_epochs, args.seed
+            ),
+            batch_sampler=batch_sampler,
+            collate_fn=self.data_collator,
+            num_workers=args.dataloader_num_workers,
+            pin_memory=args.dataloader_pin_memory,
+            persistent_workers=args.dataloader_persistent_workers,
+            prefetch_factor=args.dataloader_prefetch_factor,
+        )
+
+    def create_optimizer(self, model=None) -> torch.optim.Optimizer:
+        if self.optimizer is None:
+            optimizer = super().create_optimizer(model)
+            named = (self.model if model is None else model).named_parameters()
+            fresh = {id(p) for name, p in named if any(part in name for part in self.args.fresh_parameters)}
+            groups = optimizer.param_groups[:]
+            optimizer.param_groups.clear()
+            # The fresh ones first: the learning rate of the first group is the one that is logged.
+            for scale, is_fresh in ((1.0, True), (self.args.pretrained_lr_scale, False)):
+                for group in groups:
+                    params = [p for p in group["params"] if (id(p) in fresh) == is_fresh]
+                    if params:
+                        optimizer.add_param_group({**group, "params": params, "lr": scale * group["lr"]})
+        return self.optimizer
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        inputs = {**inputs, "label_smoothing": self.args.label_smoothing_factor}
+        return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+
+    def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None, **gen_kwargs):
+        inputs = self._prepare_inputs(inputs)
+        labels = inputs.pop("labels")
+        tokens = labels.ne(-100).sum()
+        with torch.no_grad(), self.compute_loss_context_manager():
+            smoothing = self.args.label_smoothing_factor
+            loss_sum = model(
+                **inputs, labels=labels, label_smoothing=smoothing, num_items_in_batch=1, skip_logits=True
+            ).loss
+        self._validated += torch.stack([loss_sum.float(), tokens.float()])
+        loss = loss_sum / tokens.clamp(min=1)
+        if self.args.attention_entropy:
+            self._add_entropies(inputs, labels)
+        if prediction_loss_only or not self.args.predict_with_generate:
+            return loss, None, None
+        # Seq2SeqTrainer leaves a maximum of 20 tokens behind in the generation config.
+        config = self.model.generation_config
+        self.model.generation_config = copy.deepcopy(config)
+        _, generated, _ = super().prediction_step(model, inputs, False, ignore_keys, **gen_kwargs)
+        self.model.generation_config = config
+        return loss, generated, labels
+
+    def _add_entropies(self, inputs: dict[str, torch.Tensor], labels: torch.Tensor) -> None:
+        model = self.accelerator.unwrap_model(self.model)
+        decoder_input_ids = model.prepare_decoder_input_ids_from_labels(labels)
+        with torch.no_grad(), self.compute_loss_context_manager(), recorded_attention(model) as sublayers:
+            model(**inputs, decoder_input_ids=decoder_input_ids, labels=labels, skip_logits=True)
+        # A row without labels only fills up the last batch.
+        source_mask = inputs["attention_mask"].bool() & labels.ne(-100).any(dim=1, keepdim=True)
+        target_mask = decoder_input_ids.ne(model.config.pad_token_id)
+        for kind, (bits, tokens) in attention_entropy(sublayers, source_mask, target_mask).items():
+            total = torch.stack([bits.double(), tokens.double()])
+            self._entropies[kind] = self._entropies.get(kind, 0) + total
+
+    def get_eval_dataloader(self, eval_dataset=None) -> DataLoader:
+        dataset = list(self.eval_dataset if eval_dataset is None else eval_dataset)
+        # Processes take equal shares; left to Accelerate, copies would fill the last ones up and count in the loss.
+        blank = {**dataset[0], "labels": torch.full_like(dataset[0]["labels"], -100)}
+        missing = -len(dataset) % (self.args.world_size * self.args.per_device_eval_batch_size)
+        return super().get_eval_dataloader(dataset + missing * [blank] if self.args.world_size > 1 else dataset)
+
+    def evaluation_loop(self, *args, metric_key_prefix: str = "eval", **kwargs):
+        self._validated = torch.zeros(2, device=self.args.device)
+        self._entropies: dict[str, torch.Tensor] = {}
+        output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
+        loss_sum, tokens = self.accelerator.reduce(self._validated, "sum").tolist()
+        output.metrics[f"{metric_key_prefix}_loss"] = loss_sum / max(tokens, 1)
+        for kind, total in self._entropies.items():
+            bits, tokens = self.accelerator.reduce(total, "sum").tolist()
+            output.metrics[f"{metric_key_prefix}_entropy_{kind}"] = bits / max(tokens, 1)
+        return output
+
+    def _load_from_checkpoint(self, resume_from_checkpoint, model=None):
+        if not self._load_adapter(resume_from_checkpoint):
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
+
+    def _load_best_model(self):
+        if not self._load_adapter(self.state.best_model_checkpoint):
+            super()._load_best_model()
+
+    def _load_adapter(self, checkpoint: str) -> bool:
+        """Loads the adapter of a checkpoint, if it has one: `Trainer` only does so for a model in peft's wrapper."""
+        file = Path(checkpoint) / "adapter_model.safetensors"
+        if not file.exists():
+            return False
+        self.accelerator.unwrap_model(self.model).set_adapter_weights(file)
+        return True
+
+    def push_to_hub(self, *args, **kwargs):
+        """Upload the checkpoint with its code and its card."""
+        with with_code(self.accelerator.unwrap_model(self.model), self.processing_class):
+            return super().push_to_hub(*args, **kwargs)
+
+    def create_model_card(self, license: str | None = None, dataset: str | None = None, **kwargs) -> None:
+        """Write the card of the trained checkpoint. `license` and `dataset` are the Hub's names of them."""
+        if self.is_world_process_zero():
+            self.save_state()
+            write_model_card(Path(self.args.output_dir), license, dataset, self.hub_model_id)
+
+
+class _KeepInStep(TrainerCallback):
+    """Undoes what Transformers assumes of other models, and tells the sampler the epoch, also after a resume."""
+
+    def on_train_begin(self, args, state, control, model=None, processing_class=None, **kwargs):
+        # Transformers has just made the tokenizer's </s>, which closes a sentence, an end of sequence.
+        processing_class.configure(model)
+
+    def on_epoch_begin(self, args, state, control, train_dataloader=None, **kwargs):
+        train_dataloader.batch_sampler.set_epoch(int(state.epoch or 0))
+
+
+def last_complete_checkpoint(output_dir: str) -> str | None:
+    """The newest checkpoint in the folder, to resume from; one whose saving was cut off does not count."""
+    states = Path(output_dir).glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")  # the state is written last
+    newest = max(states, key=lambda state: int(state.parent.name.rpartition("-")[2]), default=None)
+    return str(newest.parent) if newest else None

@@ -1,0 +1,58 @@
+"""Fixtures of a Hub that stands in for the real one, and of processes that talk to it."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import threading
+import venv
+
+import pytest
+from hub_stand_in import HubStandIn
+
+
+@pytest.fixture
+def hub():
+    server = HubStandIn()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+
+
+@pytest.fixture
+def run(hub, tmp_path):
+    """Runs Python code that talks to the stand-in, in a process of its own."""
+
+    def run(code, python=sys.executable, **environment):
+        # No uploads by chunks: the stand-in takes whole files.
+        own = {"HF_ENDPOINT": hub.address, "HF_TOKEN": "hf_token", "HF_HOME": str(tmp_path / "home")}
+        own |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "PYTHONPATH": ""}
+        process = subprocess.run(
+            [python, "-c", code],
+            env=os.environ | own | environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert process.returncode == 0, process.stderr
+        return process.stdout
+
+    return run
+
+
+@pytest.fixture
+def run_without_package(run, tmp_path):
+    """The same in a fresh environment that has all of this one but what is installed from a working copy."""
+    venv.create(tmp_path / "clean", with_pip=False)
+    python = tmp_path / "clean" / "bin" / "python"
+    # The path files of a folder, by which working copies are found, count only in the environment's own folder.
+    packages = sysconfig.get_path("purelib")
+
+    def run_without_package(code, *folders, **environment):
+        return run(code, str(python), PYTHONPATH=os.pathsep.join([packages, *folders]), **environment)
+
+    assert "no package" in run_without_package(
+        "import importlib.util as u; print('no package' if u.find_spec('modeling_gtransformer') is None else '')"
+    )
+    return run_without_package

@@ -1,0 +1,84 @@
+"""Borders between runs: between sentences they stay, inside of one they come to about the same words."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from modeling_gtransformer.files.runs import WORD, Run, text_of, translated_runs
+from modeling_gtransformer.plain_text import split_text
+
+
+def translate(runs, *translations, splitter=None):
+    block = [run if isinstance(run, Run) else Run(run) for run in runs]
+    return translated_runs(block, split_text(text_of(block), splitter), translations)
+
+
+@pytest.mark.parametrize(
+    "runs, translation, expected",
+    [
+        (["The ", "old", " cat"], "Die alte Katze", ["Die ", "alte", " Katze"]),
+        (["The old ", "cat", "."], "Die alte Katze.", ["Die alte ", "Katze", "."]),
+        (["Good ", "morning"], "Hallo", ["Hallo", ""]),
+        (["one two ", "three"], "eins", ["eins", ""]),
+        (["a ", "very very very very long", " b"], "x y z", ["x ", "y", " z"]),
+        (["He paid 300 euros to ", "Anna Berg", " and went away very quickly."],
+         "Schnell weg, 300 Euro an Anna Berg gezahlt.",
+         ["Schnell weg, 300 Euro an ", "Anna Berg", " gezahlt."]),
+        (["我喜欢", "猫", "。"], "猫が好きです。", ["猫が好き", "です", "。"]),
+        (["The ", "cat"], "", ["", ""]),
+    ],
+)  # fmt: skip
+def test_borders_inside_a_sentence(runs, translation, expected):
+    assert translate(runs, translation) == expected
+
+
+def test_borders_between_sentences_stay():
+    runs = ["One. ", " Two", ". ", "Three."]
+    sentences = ["Eins zwei.", "Drei vier.", "Fünf."]
+    # No translation of one sentence goes into the run of another.
+    assert translate(runs, *sentences, splitter=lambda line: ["One.", "Two.", "Three."]) == [
+        "Eins zwei. ", " Drei vier", ". ", "Fünf.",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "translation, expected",
+    [
+        ("Nutze foo() und bar() jetzt", ["Nutze ", "`foo()`", " und ", "`bar()`", " jetzt"]),
+        ("Nutze bar() und Foo() jetzt", ["Nutze ", "`bar()`", " und ", "`foo()`", " jetzt"]),
+        # Words that a translation lost come back.
+        ("Nutze foo() jetzt", ["Nutze ", "`foo()`", " ", "`bar()`", " jetzt"]),
+        ("Jetzt", ["", "`foo()`", " ", "`bar()`", " Jetzt"]),
+    ],
+)
+def test_what_is_kept(translation, expected):
+    runs = ["Use ", Run("foo()", "`foo()`"), " and ", Run("bar()", "`bar()`"), " now"]
+    assert translate(runs, translation) == expected
+
+
+def test_kept_runs_at_the_ends():
+    runs = [Run("a", "<a>"), " and ", Run("b", "<b>")]
+    assert translate(runs, "sowohl a als auch b dann") == ["<a>", "sowohl als auch dann", "<b>"]
+
+
+WORDS = st.text("ab1 .,猫", max_size=12)
+
+
+@given(st.lists(st.builds(Run, WORDS, st.none() | st.just("<>")), min_size=1, max_size=6), WORDS)
+@example([Run("1"), Run(". 1")], "")
+def test_nothing_is_lost(block, translation):
+    split = split_text(text_of(block))
+    assert translated_runs(block, split, split.sentences) == [
+        run.text if run.markup is None else run.markup for run in block
+    ]
+    if len(split.sentences) != 1:
+        return
+    runs = translated_runs(block, split, [translation])
+    if all(run.markup is None for run in block):
+        assert "".join(runs) == split.gaps[0] + translation + split.gaps[1]
+        busy = [i for i, run in enumerate(block) if WORD.search(run.text)]
+        if WORD.search(split.gaps[0]):  # the number of a list, which is no part of the sentence
+            return
+        assert sum(WORD.search(runs[i]) is not None for i in busy) == min(len(busy), len(WORD.findall(translation)))
+    elif any(WORD.search(run.text) for run in block if run.markup is None):
+        assert runs.count("<>") >= sum(run.markup is not None for run in block)

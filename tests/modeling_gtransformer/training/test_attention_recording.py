@@ -1,0 +1,114 @@
+"""What a model attends to: the authors' entropies, the same with padding, gates as they are; and the picture of it."""
+
+import json
+import math
+
+import pytest
+import torch
+from fairseq_reference import Reference
+from tiny import PAD
+
+from modeling_gtransformer.training.attention_recording import attention_entropy, recorded_attention
+from train.show_attention import main as show_attention
+from train.train import main as train
+
+
+AUTHORS_NAMES = {"encoder": "encoder_self", "decoder": "decoder_self", "cross": "decoder_cross"}
+
+
+def entropies(model, inputs):
+    with torch.no_grad(), recorded_attention(model) as sublayers:
+        model(**inputs)
+    source_mask, target_mask = (inputs[name].ne(PAD) for name in ("input_ids", "decoder_input_ids"))
+    totals = attention_entropy(sublayers, source_mask, target_mask)
+    return {kind: (bits / tokens).item() for kind, (bits, tokens) in totals.items()}
+
+
+@pytest.mark.parametrize("name", ["postnorm_sin_k2", "postnorm_sin_k0", "mbart_prenorm_learned_k2"])
+def test_without_padding_the_entropies_are_the_authors(name):
+    reference = Reference(name)
+    printed = reference.meta["batches"]["single_nopad"]["attn_entropy_nats_summed_over_batch"]
+    ours = entropies(reference.model, reference.batch("single_nopad"))
+    assert ours
+    for kind, bits in ours.items():
+        stack, kind = kind.split("_")
+        authors = printed[f"{AUTHORS_NAMES[stack]}_{kind.replace('group', 'local')}"]
+        assert bits * math.log(2) == pytest.approx(authors, rel=1e-4)
+
+
+def test_padding_does_not_count(tiny_model, documents):
+    model = tiny_model()
+    target = torch.tensor([[0, 5, 2, 0, 7, 6, 2, 0, 9, 2], [0, 8, 2, 1, 1, 1, 1, 1, 1, 1]])
+    alone = []
+    for row, (source_length, target_length) in enumerate(((12, 10), (4, 3))):
+        ids = documents["input_ids"][row : row + 1, :source_length]
+        inputs = {"input_ids": ids, "decoder_input_ids": target[row : row + 1, :target_length]}
+        with torch.no_grad(), recorded_attention(model) as sublayers:
+            model(**inputs)
+        alone.append(attention_entropy(sublayers, *(torch.ones_like(ids).bool() for ids in inputs.values())))
+    together = entropies(model, {**documents, "decoder_input_ids": target})
+    assert set(together) == {f"{stack}_{kind}" for stack in AUTHORS_NAMES for kind in ("group", "global")}
+    for kind, value in together.items():
+        bits, tokens = (sum(part[kind][i] for part in alone) for i in (0, 1))
+        assert value == pytest.approx((bits / tokens).item(), rel=1e-5)
+
+
+def test_attention_spread_evenly_has_the_logarithm_of_the_tokens(tiny_model):
+    model = tiny_model()
+    for name, parameter in model.named_parameters():
+        if "q_proj" in name:
+            parameter.data.zero_()
+    ids = torch.tensor([[0, 5, 6, 2, 0, 7, 8, 2]])
+    measured = entropies(model, {"input_ids": ids, "decoder_input_ids": ids})
+    assert measured["encoder_group"] == measured["cross_group"] == pytest.approx(2)
+    assert measured["encoder_global"] == measured["cross_global"] == pytest.approx(3)
+    # Causal: the mean over the logarithms of 1 to 8.
+    assert measured["decoder_global"] == pytest.approx(sum(map(math.log2, range(1, 9))) / 8)
+
+
+def test_recording_gives_gates_and_leaves_no_trace(tiny_model, documents):
+    model = tiny_model(encoder_global_layers=1, decoder_global_layers=1, cross_global_layers=1)
+    implementation = model.config._attn_implementation
+    inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
+    with torch.no_grad():
+        before = model(**inputs).logits
+        with recorded_attention(model) as sublayers:
+            model(**inputs)
+        assert torch.equal(model(**inputs).logits, before)
+    assert model.config._attn_implementation == implementation
+    by_place = {(sublayer.stack, sublayer.layer): sublayer for sublayer in sublayers}
+    assert len(by_place) == 6 and by_place["encoder", 0].gate is None
+    top = by_place["cross", 1]
+    assert set(top.weights) == {"group", "global"} and set(by_place["cross", 0].weights) == {"group"}
+    assert top.gate.shape == (2, 12) and ((top.gate > 0) & (top.gate < 1)).all()
+    # A gate that is shut lets nothing of the group through.
+    gate = model.model.decoder.layers[1].encoder_attn_gate
+    gate.bias.data.fill_(-100.0)
+    with torch.no_grad(), recorded_attention(model) as sublayers:
+        model(**inputs)
+    assert next(s for s in sublayers if (s.stack, s.layer) == ("cross", 1)).gate.max() < 1e-6
+
+
+def test_validation_logs_the_entropies(experiment):
+    # Batches of 3 of the 4 validation documents and of 1: the mean is over tokens, not over batches.
+    scores = train([experiment("entropy", attention_entropy=True, max_steps=1, per_device_eval_batch_size=3)])
+    alone = train([experiment("entropy-1", attention_entropy=True, max_steps=1, per_device_eval_batch_size=1)])
+    names = {f"eval_entropy_{stack}_{kind}" for stack in AUTHORS_NAMES for kind in ("group", "global")}
+    assert names == {name for name in scores if "entropy" in name}
+    for name in names:
+        assert scores[name] == pytest.approx(alone[name], rel=1e-4) and 0 < scores[name] < 7
+
+
+@pytest.mark.parametrize("stack", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("target", [[], ["--target_column", "target"]], ids=["translated", "given"])
+def test_picture(experiment, tmp_path, capsys, stack, target):
+    recipe = experiment("picture", max_steps=1, eval_strategy="no")
+    train([recipe])
+    documents = tmp_path / "documents.jsonl"
+    documents.write_text(json.dumps({"source": ["ba bu $x$ .", "ka ."], "target": ["y x .", "z ."]}))
+    picture = tmp_path / "attention.svg"
+    show_attention([recipe.removesuffix(".yaml"), str(documents), str(picture), "--stack", stack, *target])
+    assert "</svg>" in picture.read_text()
+    assert f"{stack}, layer 2: the gate leaves 0." in capsys.readouterr().out
+    with pytest.raises(ValueError, match="1 documents, none with number 2"):
+        show_attention([recipe.removesuffix(".yaml"), str(documents), str(picture), "--number", "2"])

@@ -1,0 +1,54 @@
+"""Word dropout hits words only and is a pure function of seed, epoch and instance."""
+
+from types import SimpleNamespace
+
+import torch
+
+from modeling_gtransformer.training.collator import WordDropout
+
+
+# <s> <pad> </s> <unk> are 0 to 3, words 4 to 99, [en] [de] <mask> 100 to 102.
+PROCESSOR = SimpleNamespace(
+    bos_token_id=0,
+    mask_token_id=102,
+    structural_token_ids=[0, 1, 2, 100, 101, 102],
+    tokenizer=SimpleNamespace(unk_token_id=3),
+)
+INSTANCES = [
+    {"input_ids": torch.tensor([0, 3, *range(4, 90), 2]), "labels": torch.tensor([3, *range(10, 60), 2, 101])},
+    {
+        "input_ids": torch.tensor([0, *range(4, 60), 2, 0, 5, 2]),
+        "labels": torch.tensor([9, 2, 0, *range(9, 70), 2, 101]),
+    },
+]
+
+
+def noisy(item, **kwargs):
+    return WordDropout(INSTANCES, PROCESSOR, **{"probability": 0.3, "seed": 7, **kwargs})[item]
+
+
+def test_only_words_of_both_inputs_are_masked_and_labels_stay_clean():
+    for epoch in range(20):
+        for index, clean in enumerate(INSTANCES):
+            item = noisy(len(INSTANCES) * epoch + index)
+            target_input = torch.cat([torch.tensor([0]), clean["labels"][:-1]])
+            assert item["labels"].equal(clean["labels"])
+            for noise, ids in ((item["input_ids"], clean["input_ids"]), (item["decoder_input_ids"], target_input)):
+                changed = noise != ids
+                assert (noise[changed] == 102).all() and ((ids[changed] > 3) & (ids[changed] < 100)).all()
+                assert 0 < changed.sum() < 0.7 * len(ids)
+
+
+def test_noise_is_a_function_of_seed_epoch_and_instance():
+    assert noisy(3)["input_ids"].equal(noisy(3)["input_ids"])
+    # Another epoch, another seed, the other side: other noise.
+    assert not noisy(3)["input_ids"].equal(noisy(5)["input_ids"])
+    assert not noisy(3)["input_ids"].equal(noisy(3, seed=8)["input_ids"])
+
+
+def test_noise_ends_after_its_epochs():
+    assert (noisy(3, epochs=2)["input_ids"] == 102).any()
+    assert "decoder_input_ids" not in noisy(4, epochs=2) and noisy(4, epochs=2)["input_ids"].equal(
+        INSTANCES[0]["input_ids"]
+    )
+    assert "decoder_input_ids" not in noisy(0, probability=0.0)

@@ -1,0 +1,94 @@
+"""Scores are sacrebleu's on the strings they name; the unit of the significance test is the document."""
+
+import itertools
+
+import evaluate
+import pytest
+import sacrebleu
+
+import modeling_gtransformer.training.metrics
+from modeling_gtransformer.training.metrics import compare_systems, score_documents
+
+
+REFERENCES = [
+    ["the cat sat on the mat .", "it was very warm there .", "then it slept ."],
+    ["a dog came in from the cold .", "the cat ran up the tree ."],
+]
+HYPOTHESES = [
+    ["the cat sat on a mat .", "it was warm there .", "then it slept ."],
+    ["a dog came in from the rain .", "the cat ran up a tree ."],
+]
+SEGMENTS = [[2, 1], [2]]
+
+
+def test_scores_are_those_of_sacrebleu():
+    scores = score_documents(HYPOTHESES, REFERENCES, SEGMENTS)
+    strings = {
+        "s-BLEU": lambda document: document,
+        "d-BLEU/segment": lambda document: [" ".join(document[:2]), " ".join(document[2:])][: 1 + (len(document) > 2)],
+        "d-BLEU/document": lambda document: [" ".join(document)],
+    }
+    for name, cut in strings.items():
+        hypotheses, references = (list(itertools.chain(*map(cut, d))) for d in (HYPOTHESES, REFERENCES))
+        assert scores[name]["score"] == sacrebleu.corpus_bleu(hypotheses, [references]).score
+        assert scores[name]["units"] == len(references)
+        assert "tok:13a" in scores[name]["signature"] and "version:" in scores[name]["signature"]
+    flat = (list(itertools.chain(*d)) for d in (HYPOTHESES, REFERENCES))
+    hypotheses, references = flat
+    assert scores["chrF"]["score"] == sacrebleu.corpus_chrf(hypotheses, [references]).score
+
+
+def test_a_system_does_not_differ_from_itself():
+    results = compare_systems(HYPOTHESES, HYPOTHESES, REFERENCES, trials=50)
+    assert all(r["difference"] == 0 and r["p_value"] == 1 and r["interval"] == [0, 0] for r in results.values())
+
+
+def test_a_clear_difference_is_significant_and_a_chance_one_is_not():
+    references = [document for _ in range(10) for document in REFERENCES]
+    worse = [[sentence.replace("the", "this") for sentence in document] for document in references]
+    clear = compare_systems(references, worse, references, trials=300)
+    differences = (
+        score_documents(references, references)["s-BLEU"]["score"]
+        - score_documents(worse, references)["s-BLEU"]["score"]
+    )
+    assert clear["s-BLEU"]["difference"] == pytest.approx(differences)
+    assert all(result["p_value"] < 0.01 and result["interval"][0] > 0 for result in clear.values())
+
+    # Each is better on half of the documents.
+    one, other = (
+        [w if i // 2 % 2 == parity else r for i, (r, w) in enumerate(zip(references, worse, strict=True))]
+        for parity in (0, 1)
+    )
+    chance = compare_systems(one, other, references, trials=300)
+    assert all(
+        result["p_value"] > 0.5 and result["interval"][0] < 0 < result["interval"][1] for result in chance.values()
+    )
+
+
+def test_documents_are_drawn_whole():
+    # One document has all the errors: sentence by sentence the difference would be certain, by document it is chance.
+    references = [REFERENCES[0] * 10, *[REFERENCES[1]] * 3]
+    baseline = [[s.replace("it", "he") for s in references[0]], *references[1:]]
+    assert all(
+        result["p_value"] > 0.9 for result in compare_systems(references, baseline, references, trials=200).values()
+    )
+
+
+@pytest.mark.parametrize(
+    "hypotheses, segments, message",
+    [
+        (HYPOTHESES[:1], None, "1 documents to score, but 2 reference"),
+        ([HYPOTHESES[0][:2], HYPOTHESES[1]], None, "Document 1 has 2 sentences, its reference 3"),
+        (HYPOTHESES, [[2, 1], [1]], "Document 2 has 2 sentences, its reference 2, its segments 1"),
+    ],
+)
+def test_documents_that_are_not_aligned_are_refused(hypotheses, segments, message):
+    with pytest.raises(ValueError, match=message):
+        score_documents(hypotheses, REFERENCES, segments)
+
+
+def test_evaluate_loads_the_metric_from_its_path(tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluate.config, "HF_MODULES_CACHE", str(tmp_path))
+    metric = evaluate.load(modeling_gtransformer.training.metrics.__file__, cache_dir=str(tmp_path))
+    scores = metric.compute(predictions=HYPOTHESES, references=REFERENCES)
+    assert scores["s-BLEU"] == score_documents(HYPOTHESES, REFERENCES)["s-BLEU"]

@@ -1,0 +1,64 @@
+"""Token batches: within the limit, complete, reproducible, and the same for every number of processes."""
+
+import random
+
+import pytest
+
+from modeling_gtransformer.segmentation import token_batches
+from modeling_gtransformer.training.sampler import TokenBatchSampler
+
+
+RNG = random.Random(5)
+LENGTHS = [(RNG.randint(5, 90), RNG.randint(5, 90)) for _ in range(203)]
+
+
+def sampler(**kwargs):
+    return TokenBatchSampler(LENGTHS, max_tokens=300, seed=3, **kwargs)
+
+
+@pytest.mark.parametrize("world_size, accumulation", [(1, 1), (3, 1), (4, 5)])
+def test_every_instance_once_and_no_batch_over_the_limit(world_size, accumulation):
+    ranks = [sampler(rank=r, world_size=world_size, accumulation=accumulation) for r in range(world_size)]
+    batches = [batch for rank in ranks for batch in rank]
+    assert sorted(i for batch in batches for i in batch) == list(range(len(LENGTHS)))
+    assert all(len(batch) * max(max(LENGTHS[i]) for i in batch) <= 300 for batch in batches)
+    assert len({len(list(rank)) for rank in ranks}) == 1
+    assert all(len(rank) == len(list(rank)) and len(rank) % accumulation == 0 for rank in ranks)
+
+
+def test_two_processes_see_the_global_batches_of_one_with_accumulation():
+    alone = list(sampler(accumulation=2))
+    first, second = (list(sampler(rank=r, world_size=2)) for r in (0, 1))
+    assert [batch for pair in zip(first, second, strict=True) for batch in pair] == alone
+
+
+def test_epochs_shuffle_the_order_reproducibly_and_count_items_on():
+    epochs = []
+    for epoch in (0, 1, 1):
+        batches = sampler()
+        batches.set_epoch(epoch)
+        epochs.append(list(batches))
+    assert epochs[1] == epochs[2]
+    first, second = ([[i % len(LENGTHS) for i in batch] for batch in epoch] for epoch in epochs[:2])
+    assert first != second and sorted(map(sorted, first)) == sorted(map(sorted, second))
+    assert all(i // len(LENGTHS) == 1 for batch in epochs[1] for i in batch)
+
+
+def test_leftovers_of_a_multiple_of_eight_keep_the_limit():
+    lengths = [10] * 15 + [600]
+    batches = token_batches(lengths, range(16), max_tokens=4096)
+    assert [len(batch) for batch in batches] == [8, 7, 1]
+
+
+def test_batches_are_of_similar_length_and_multiples_of_eight():
+    batches = token_batches([7] * 45, range(45), max_tokens=100)
+    assert [len(batch) for batch in batches] == [8, 8, 8, 8, 13]
+    padding = sum(len(b) * max(max(LENGTHS[i]) for i in b) for b in sampler()) / sum(max(p) for p in LENGTHS)
+    assert padding < 1.4
+
+
+def test_too_long_an_instance_and_too_few_instances_are_errors():
+    with pytest.raises(ValueError, match=r"1 instances do not fit .* max_tokens=8, the longest has 9"):
+        TokenBatchSampler([(3, 9), (2, 2)], max_tokens=8, seed=0)
+    with pytest.raises(ValueError, match="2 instances are too few for the 4 batches"):
+        TokenBatchSampler([(3, 3), (2, 2)], max_tokens=8, seed=0, world_size=2, accumulation=2)

@@ -1,0 +1,140 @@
+"""What the trainer adds: two learning rates, the loss per target token, and generation in validation."""
+
+import itertools
+
+import pytest
+import torch
+from transformers import set_seed
+
+from modeling_gtransformer.training.corpus import make_instances
+from modeling_gtransformer.training.experiment import load_documents, load_model, load_processor
+from modeling_gtransformer.training.recipe import parse_recipe
+from modeling_gtransformer.training.trainer import GTransformerTrainer
+from train.train import main
+
+
+# Eight updates by the authors' code: inverse square root, peak 1e-3, four updates of warm-up.
+AUTHORS_LEARNING_RATES = [
+    0.0,
+    0.00025,
+    0.0005,
+    0.00075,
+    0.001,
+    0.0008944271909999159,
+    0.0008164965809277261,
+    0.0007559289460184545,
+]
+
+
+@pytest.fixture
+def make_trainer(experiment):
+    def make(**changes):
+        model_args, data_args, training_args = parse_recipe([experiment("trainer", **changes)])
+        set_seed(training_args.seed)
+        processor = load_processor(model_args)
+        instances = [
+            make_instances(documents, processor, ("source", "target"), data_args.segment_tokens)
+            for documents in load_documents(data_args)
+        ]
+        return GTransformerTrainer(
+            load_model(model_args, processor),
+            training_args,
+            train_dataset=instances[0],
+            eval_dataset=instances[1],
+            processing_class=processor,
+        )
+
+    return make
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.2])
+def test_learning_rates_are_the_authors(make_trainer, scale):
+    trainer = make_trainer(learning_rate=1e-3, warmup_steps=4, pretrained_lr_scale=scale, weight_decay=0.01)
+    trainer.create_optimizer_and_scheduler(8)
+    names = {id(parameter): name for name, parameter in trainer.model.named_parameters()}
+    groups = trainer.optimizer.param_groups
+    assert sorted(names) == sorted(id(p) for group in groups for p in group["params"])
+    for expected in AUTHORS_LEARNING_RATES:
+        for group in groups:
+            for parameter in group["params"]:
+                fresh = any(part in names[id(parameter)] for part in ("_global.", "_gate."))
+                assert group["lr"] == pytest.approx(expected if fresh else scale * expected, rel=1e-12)
+        trainer.optimizer.step()
+        trainer.lr_scheduler.step()
+    decays = {(names[id(p)].endswith("bias"), g["weight_decay"]) for g in groups for p in g["params"]}
+    assert (True, 0.0) in decays and (False, 0.01) in decays and (True, 0.01) not in decays
+
+
+def test_other_parameters_can_be_the_fresh_ones(make_trainer):
+    trainer = make_trainer(pretrained_lr_scale=0.5, fresh_parameters=[".decoder."])
+    trainer.create_optimizer()
+    names = {id(parameter): name for name, parameter in trainer.model.named_parameters()}
+    for group in trainer.optimizer.param_groups:
+        assert len({".decoder." in names[id(parameter)] for parameter in group["params"]}) == 1
+        fresh = ".decoder." in names[id(group["params"][0])]
+        assert group["lr"] == pytest.approx(trainer.args.learning_rate * (1 if fresh else 0.5))
+
+
+def test_linear_decay_reaches_zero_with_both_learning_rates(make_trainer):
+    trainer = make_trainer(
+        lr_scheduler_type="polynomial", lr_scheduler_kwargs={"lr_end": 0.0, "power": 1.0}, warmup_steps=2, max_steps=6
+    )
+    trainer.create_optimizer_and_scheduler(6)
+    trace = []
+    for _ in range(7):
+        fresh, *_, pretrained = trainer.optimizer.param_groups
+        trace.append([fresh["lr"] / 1e-2, pretrained["lr"] / 1e-2])
+        trainer.optimizer.step()
+        trainer.lr_scheduler.step()
+    expected = [0, 0.5, 1, 0.75, 0.5, 0.25, 0]
+    torch.testing.assert_close(torch.tensor(trace), torch.tensor([[lr, 0.2 * lr] for lr in expected]))
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_validation_loss_is_the_smoothed_mean_over_target_tokens(make_trainer, batch_size):
+    trainer = make_trainer(per_device_eval_batch_size=batch_size)
+    loss_sum, tokens = 0.0, 0
+    with torch.no_grad():
+        for instance in trainer.eval_dataset:
+            labels = instance["labels"]
+            logits = trainer.model.eval()(input_ids=instance["input_ids"][None], labels=labels[None]).logits[0]
+            log_probabilities = logits.log_softmax(-1)
+            gold = log_probabilities.gather(1, labels[:, None]).sum()
+            loss_sum += float(-0.9 * gold - 0.1 * log_probabilities.mean(-1).sum())
+            tokens += len(labels)
+    assert trainer.evaluate()["eval_loss"] == pytest.approx(loss_sum / tokens, rel=1e-5)
+
+
+def test_every_epoch_has_its_own_noise_and_every_instance(make_trainer):
+    trainer = make_trainer(max_steps=-1, num_train_epochs=2, word_dropout=0.5)
+    seen = []
+    step = trainer.training_step
+    trainer.training_step = lambda model, inputs, *args: seen.append(inputs) or step(model, inputs, *args)
+    trainer.train()
+    rows = list(itertools.chain(*(batch["input_ids"].tolist() for batch in seen)))
+    assert len(rows) == 2 * len(trainer.train_dataset)
+    mask, pad = trainer.processing_class.mask_token_id, trainer.processing_class.pad_token_id
+    noisy = {tuple(i for i in row if i != pad) for row in rows if mask in row}
+    assert len(noisy) > 1.9 * len(trainer.train_dataset)
+
+
+def test_validation_by_translation(experiment):
+    scores = main([experiment("generate", predict_with_generate=True, max_steps=2)])
+    assert 0 <= scores["eval_s_bleu"] <= 100 and 0 <= scores["eval_d_bleu"] <= 100
+    # The loss is the same whether or not the trainer also translates.
+    plain = main([experiment("plain", max_steps=2)])
+    assert scores["eval_loss"] == pytest.approx(plain["eval_loss"], rel=1e-6)
+
+
+def test_training_stops_when_validation_does_not_improve(make_trainer):
+    trainer = make_trainer(
+        learning_rate=0.0,
+        eval_steps=1,
+        save_steps=1,
+        max_steps=50,
+        early_stopping_patience=3,
+        load_best_model_at_end=True,
+        metric_for_best_model="loss",
+    )
+    trainer.train()
+    assert trainer.state.global_step == 4

@@ -1,0 +1,85 @@
+"""The house: what travels with a checkpoint, which way imports point, and that every module has its tests."""
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+from transformers.dynamic_module_utils import get_relative_import_files
+
+import modeling_gtransformer
+
+
+PACKAGE = Path(modeling_gtransformer.__file__).parent
+ROOT = PACKAGE.parent
+
+
+def carried(module):
+    """Files that Transformers uploads for a class of the module."""
+    file = str(PACKAGE / f"{module}.py")
+    return {Path(name).name for name in (file, *get_relative_import_files(file))}
+
+
+@pytest.mark.parametrize(
+    "module, most",
+    [("configuration_gtransformer", 1), ("processing_gtransformer", 3), ("modeling_gtransformer", 16)],
+)
+def test_a_checkpoint_carries_only_what_it_needs(module, most):
+    files = carried(module)
+    assert len(files) <= most, sorted(files)
+    assert "pipeline_gtransformer.py" not in files
+
+
+def test_the_pipeline_brings_its_own_code():
+    files = carried("pipeline_gtransformer")
+    assert {"document_translation.py", "plain_text.py", "terminology.py"} <= files
+    # What is searched for in sub-folders would be a file that does not exist.
+    assert all((PACKAGE / name).is_file() for name in files)
+
+
+def modules():
+    """Every module of the package and every script, by its dotted name."""
+    folders = ("modeling_gtransformer", "train", "hub_cards", "benchmarks")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    return {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
+
+
+def imported(name, file, known):
+    """The known modules that a module imports, anywhere in it."""
+    package = name.split(".") if file.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        found = []
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            found = [f"{base}.{alias.name}" if f"{base}.{alias.name}" in known else base for alias in node.names]
+        for other in found:
+            sibling = ".".join([*package, other])  # scripts of a folder see each other
+            other = sibling if package[:1] == ["benchmarks"] and sibling in known else other
+            if other in known and other != name:
+                yield other
+
+
+def test_imports_have_no_circle():
+    known = modules()
+    graph = {name: set(imported(name, file, known)) for name, file in known.items()}
+    assert graph["modeling_gtransformer.layers_gtransformer"] >= {"modeling_gtransformer.group_attention"}
+    TopologicalSorter(graph).prepare()
+
+
+def test_imports_point_down():
+    known = modules()
+    for name, file in known.items():
+        others = set(imported(name, file, known))
+        place = name.split(".")
+        if place[0] == "modeling_gtransformer":
+            assert not any(other.startswith(("train", "hub_cards", "benchmarks")) for other in others), name
+            if place[1:2] != ["training"]:
+                assert not any(other.startswith("modeling_gtransformer.training") for other in others), name
+            if place[1:2] not in (["files"], ["cli"], ["pipeline_gtransformer"]):
+                assert not any(other.startswith("modeling_gtransformer.files") for other in others), name
+        elif place[0] in ("train", "hub_cards"):
+            # Commands share code through the package only.
+            assert all(other.startswith("modeling_gtransformer") for other in others), name
