@@ -3,7 +3,7 @@
     python benchmarks/padding.py train.jsonl --source_column en --target_column de [--max_tokens 4096 8192]
 
 The batches are those of `train/train.py`, of segments of 512 tokens and of single sentences, with a BPE vocabulary of
-30,000 that is trained on the corpus; against batches of the same instances in random order.
+30,000 that is trained on the corpus; against batches of the same segments in random order.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from measure import save
 
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.segmentation import token_batches
-from modeling_gtransformer.training.corpus import make_instances, read_documents
+from modeling_gtransformer.training.corpus import make_segments, read_documents
 from modeling_gtransformer.training.sampler import TokenBatchSampler
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
@@ -41,13 +41,13 @@ def main() -> None:
     processor = GTransformerProcessor(train_tokenizer(texts, LANGUAGES), *LANGUAGES)
     results = {}
     for kind, max_sentences in (("segments of 512 tokens", None), ("sentences", 1)):
-        instances = make_instances(documents, processor, columns, max_sentences=max_sentences)
-        lengths = [(len(instance["input_ids"]), len(instance["labels"])) for instance in instances]
+        segments = make_segments(documents, processor, columns, segment_sentences=max_sentences)
+        lengths = [(len(segment["input_ids"]), len(segment["labels"])) for segment in segments]
         shuffled = random.Random(0).sample(range(len(lengths)), len(lengths))
         for max_tokens in args.max_tokens:
             in_random_order = token_batches([max(pair) for pair in lengths], shuffled, max_tokens)
             row = results[f"{kind}, batches of {max_tokens}"] = {
-                "instances": len(lengths),
+                "segments": len(lengths),
                 "padding": padding(lengths, TokenBatchSampler(lengths, max_tokens, seed=0).batches),
                 "padding in random order": padding(lengths, in_random_order),
             }

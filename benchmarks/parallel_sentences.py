@@ -72,7 +72,7 @@ def train_models(folder: Path, files: dict[str, str], size: str) -> None:
                     *("--output_dir", str(folder / f"gtransformer-{layers}"), "--max_steps", str(steps)),
                     *("--train_files", files["train"], "--validation_files", files["valid"], "--max_tokens", "2048"),
                     *("--segment_tokens", "1000", "--learning_rate", str(learning_rate), "--warmup_steps", "10"),
-                    *("--source_language", LANGUAGES[0], "--target_language", LANGUAGES[1]),
+                    *("--src_lang", LANGUAGES[0], "--tgt_lang", LANGUAGES[1]),
                     *("--config", json.dumps({"dropout": 0.0, "decoder_global_layers": layers})),
                 ]
             )

@@ -5,16 +5,62 @@ size, D model size, L tokens of the longest target sentence that may come, N tok
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 
 from .group_tags import sentence_lengths
 
 
 # Room that a buffer over the document gains at least when it is full.
 GROWTH = 64
+
+
+class TargetCache(EncoderDecoderCache):
+    """The cache of Transformers, which also remembers the target ids: they say in which sentence a token is."""
+
+    def __init__(self, self_attention_cache: Cache, cross_attention_cache: Cache):
+        super().__init__(self_attention_cache, cross_attention_cache)
+        self.input_ids: Tensor | None = None
+
+    @classmethod
+    def around(cls, cache: EncoderDecoderCache) -> "TargetCache":
+        """One that shares all it holds with another cache."""
+        shared = cls(cache.self_attention_cache, cache.cross_attention_cache)
+        shared.is_updated = cache.is_updated
+        return shared
+
+    def remember(self, input_ids: Tensor) -> Tensor:
+        """
+        All ids, the new ones `(B, T)` included.
+
+        Raises:
+            ValueError: tokens are cached whose ids are not known.
+        """
+        length = self.get_seq_length()
+        if isinstance(length, int) and length != (0 if self.input_ids is None else self.input_ids.shape[1]):
+            raise ValueError(
+                "The sentences of the cached tokens are unknown: pass decoder_group_tags for these and the new tokens."
+            )
+        self.input_ids = input_ids if self.input_ids is None else torch.cat([self.input_ids, input_ids], dim=1)
+        return self.input_ids
+
+
+class Step(NamedTuple):
+    """
+    What a single new token of each of R rows sees.
+
+    Attributes:
+        target_mask: which of the L places hold tokens of the open sentence, `(R, L)`, bool.
+        source_mask: which of the N places hold tokens of its source sentence, `(R, N)`, bool.
+        source_index: positions of these tokens in the flattened sources, `(R, N)`.
+    """
+
+    target_mask: Tensor
+    source_mask: Tensor
+    source_index: Tensor
 
 
 class DocumentCache(EncoderDecoderCache):
@@ -33,6 +79,13 @@ class DocumentCache(EncoderDecoderCache):
     Args:
         longest_sentence: L, `<s>` and `</s>` included.
         documents: B. The rows of a document stand side by side, and begin alike.
+
+    Attributes:
+        beams: rows of a document.
+        places: where the new tokens go, `(R, T)`; L where a token is not kept.
+        step: what they see; `None` while a prefix is read, under masks over the whole document.
+        writers: which row wrote the keys and values of each token, `(R, T)`: rows differ where their writers do.
+        targets, sources: keys and values by layer and attention kind.
     """
 
     def __init__(self, longest_sentence: int, documents: int):
@@ -40,6 +93,11 @@ class DocumentCache(EncoderDecoderCache):
         self.longest_sentence = longest_sentence
         self.documents = documents
         self.length = 0
+        self.beams = 1
+        self.longest_source = 0
+        self.places = torch.empty(0)
+        self.step: Step | None = None
+        self.writers = torch.empty(0)
         self.targets: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
         self.sources: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
 
@@ -54,29 +112,31 @@ class DocumentCache(EncoderDecoderCache):
             group_tags: of all target tokens including the new ones, `(R, T)`.
             source_tags: `(R, S)`.
         """
-        self.is_prefix = self.length == 0
-        if not (self.is_prefix or new_tokens == 1):
+        if self.length and new_tokens != 1:
             raise ValueError("A DocumentCache takes one token at a time: use a DynamicCache, or start again.")
-        self.length += new_tokens
-        open_sentence = group_tags[:, -1:]
-        in_open = group_tags == open_sentence
+        in_open = group_tags == group_tags[:, -1:]
         # What no longer belongs to the open sentence goes to a place that nobody reads.
         places = torch.where(in_open, in_open.cumsum(dim=1) - 1, self.longest_sentence)
         self.places = places[:, -new_tokens:].clamp(max=self.longest_sentence)
-        row = torch.arange(len(source_tags), device=source_tags.device)[:, None]
-        if self.is_prefix:
-            self.longest_source = int(sentence_lengths(source_tags).max())
+        if self.length == 0:
             self.beams = len(source_tags) // self.documents
-            self.first_source = row // self.beams * source_tags.shape[1]
+            self.longest_source = int(sentence_lengths(source_tags).max())
             self.writers = torch.zeros_like(group_tags)
-            return
-        self.writers = torch.cat([self.writers, row], dim=1)
-        self.target_mask = torch.arange(self.longest_sentence, device=places.device) <= self.places
-        in_source = source_tags == open_sentence
-        offset = torch.arange(self.longest_source, device=places.device)
-        self.source_mask = offset < in_source.sum(dim=1, keepdim=True)
-        starts = in_source.int().argmax(dim=1, keepdim=True)
-        self.source_index = self.first_source + (starts + offset).clamp(max=source_tags.shape[1] - 1)
+        else:
+            row = torch.arange(len(group_tags), device=group_tags.device)[:, None]
+            self.writers = torch.cat([self.writers, row], dim=1)
+            target_mask = torch.arange(self.longest_sentence, device=places.device) <= self.places
+            self.step = Step(target_mask, *self._source_places(source_tags == group_tags[:, -1:]))
+        self.length += new_tokens
+
+    def _source_places(self, in_sentence: Tensor) -> tuple[Tensor, Tensor]:
+        """`source_mask` and `source_index` of a [`Step`], from which source tokens `(R, S)` belong to the sentence."""
+        length = in_sentence.shape[1]
+        offset = torch.arange(self.longest_source, device=in_sentence.device)
+        source_mask = offset < in_sentence.sum(dim=1, keepdim=True)
+        starts = in_sentence.int().argmax(dim=1, keepdim=True)
+        document = torch.arange(len(in_sentence), device=in_sentence.device)[:, None] // self.beams
+        return source_mask, document * length + (starts + offset).clamp(max=length - 1)
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Keep keys and values `(R, H, 1, K)` of the new token, or of a prefix, and return those that it may see."""
@@ -96,7 +156,7 @@ class DocumentCache(EncoderDecoderCache):
                 buffer[:, :, self.length - states.shape[2] : self.length] = states
             visible = slice(0, self.length)
         # A prefix attends to itself under the usual masks.
-        return (keys, values) if self.is_prefix else (stored[0][:, :, visible], stored[1][:, :, visible])
+        return (keys, values) if self.step is None else (stored[0][:, :, visible], stored[1][:, :, visible])
 
     def _grown(self, stored: tuple[Tensor, Tensor] | None, which: int, states: Tensor) -> Tensor:
         room = max(GROWTH, self.length // 2)
@@ -110,7 +170,7 @@ class DocumentCache(EncoderDecoderCache):
     ) -> tuple[Tensor, Tensor]:
         """Keys and values of the source, projected once from its states `(R, S, D)`: those of the sentence that is
         being translated, `(R, H, N, K)`, or of the document, `(B, H, S, K)`; for a prefix `(R, H, S, K)`."""
-        if self.is_prefix:
+        if self.step is None:
             stored = keys, values = project(states[:: self.beams])
             if kind == "group":
                 # A token's heads side by side, so that picking a sentence copies whole runs of memory.
@@ -119,9 +179,9 @@ class DocumentCache(EncoderDecoderCache):
             return keys.repeat_interleave(self.beams, 0), values.repeat_interleave(self.beams, 0)
         keys, values = self.sources[layer_idx, kind]
         if kind == "group":
-            index = self.source_index.to(keys.device).flatten()
+            source_index = self.step.source_index.to(keys.device)
             keys, values = (
-                states.index_select(0, index).unflatten(0, self.source_index.shape).transpose(1, 2)
+                states.index_select(0, source_index.flatten()).unflatten(0, source_index.shape).transpose(1, 2)
                 for states in (keys, values)
             )
         return keys, values

@@ -11,6 +11,12 @@ from torch import Tensor, nn
 CHUNK_LOGITS, CHUNK_TOKENS = 2**24, 256
 
 
+def logit_chunks(tokens: int, vocab_size: int) -> list[slice]:
+    """Slices of so many tokens, whose logits over the vocabulary are computed one chunk at a time."""
+    size = max(CHUNK_LOGITS // vocab_size, CHUNK_TOKENS)
+    return [slice(start, min(start + size, tokens)) for start in range(0, tokens, size)]
+
+
 def document_loss(
     logits: Tensor, labels: Tensor, label_smoothing: float = 0.0, num_items_in_batch: Tensor | int | None = None
 ) -> Tensor:
@@ -78,11 +84,11 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             grad_weight.zero_()
         # Averaged along the way; in float16 only where a loss scale has been applied, or small gradients would vanish.
         scale = 1.0 if weight.dtype == torch.float16 else 1 / items
-        size = min(max(CHUNK_LOGITS // len(weight), CHUNK_TOKENS), len(targets))
+        chunks = logit_chunks(len(targets), len(weight))
         # In float32 one piece of memory for all chunks: fresh one costs as much as reading it several times.
-        buffer = states.new_empty(size, len(weight))
-        for start in range(0, len(targets), max(size, 1)):
-            chunk, target = states[start : start + size], targets[start : start + size, None]
+        buffer = states.new_empty(chunks[0].stop if chunks else 0, len(weight))
+        for part in chunks:
+            chunk, target = states[part], targets[part, None]
             logits = torch.addmm(bias.to(matrix.dtype), chunk, matrix.T, out=buffer[: len(chunk)]).float()
             gold = logits.gather(1, target)
             if smoothing:
@@ -100,11 +106,11 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 difference -= smoothing / len(weight)
             difference.scatter_add_(1, target, torch.full_like(gold, smoothing - 1))
             difference = difference.to(matrix.dtype)
-            torch.mm(difference, matrix, out=grad_hidden[start : start + size])
+            torch.mm(difference, matrix, out=grad_hidden[part])
             if grad_weight is None:
                 continue
             if grad_weight.dtype == chunk.dtype:
-                grad_weight.addmm_(difference.T, chunk, alpha=scale, beta=int(start > 0))
+                grad_weight.addmm_(difference.T, chunk, alpha=scale, beta=int(part.start > 0))
             else:
                 # Summed in the precision of the weight: under autocast many chunks would round much away.
                 grad_weight.add_(difference.T @ chunk, alpha=scale)

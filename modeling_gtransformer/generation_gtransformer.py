@@ -4,6 +4,7 @@ Shape legend: B documents, R rows (documents times beams or samples), T tokens, 
 """
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from transformers.masking_utils import create_causal_mask
 from transformers.utils import logging
 
 from .cache_gtransformer import DocumentCache
+from .decoding_batch import FramedDecoder
 from .group_attention import group_mask
 from .group_tags import group_tags, in_one_piece, sentence_lengths
 from .parallel_generation import ParallelDecoder, ParallelDocumentsOutput, refuse_what_is_sequential
@@ -122,6 +124,71 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         return masked.scatter(1, forced, masked.gather(1, forced).masked_fill(is_forced, 0.0))
 
 
+@dataclass(frozen=True)
+class LengthPlan:
+    """
+    How long the target documents of a batch become, in tokens from the first `<s>` on.
+
+    Attributes:
+        word_limits: most words of each target sentence, `(B, G)`; 0 beyond the last one.
+        min_length: fewest words of a sentence.
+        sentences: of each document, `(B,)`.
+        opened: sentences that the prompt opens, `(B,)`; at least the first.
+        least: what the shortest translations take.
+        most: what the longest take.
+        positions: what the model can count; `None` if any number.
+        room: what there is: `most`, or less where the caller or the positions limit it.
+    """
+
+    word_limits: Tensor
+    min_length: int
+    sentences: Tensor
+    opened: Tensor
+    least: int
+    most: int
+    positions: int | None
+    room: int
+
+
+def plan_lengths(
+    config: GenerationConfig, source_tags: Tensor, prompt: Tensor | None, model_config: Any, limited: bool
+) -> LengthPlan:
+    """
+    Plan target documents for sources with tags `(B, S)`.
+
+    Args:
+        config: with the limits per sentence, and `max_length` or `max_new_tokens`.
+        prompt: `decoder_input_ids` `(B, P)`.
+        limited: whether the caller gave `max_length` or `max_new_tokens`.
+
+    Raises:
+        ValueError: the tags leave out a sentence.
+    """
+    lengths = sentence_lengths(source_tags)
+    present = lengths > 0
+    if (present[:, 1:] & ~present[:, :-1]).any():
+        raise ValueError("group_tags must number the sentences of a document 1, 2, 3, ... without gaps.")
+    sentences, min_length = present.sum(dim=1), max(config.min_length, 1)
+    words = (lengths - 2).clamp(min=0).double() * config.max_length_a + config.max_length_b
+    word_limits = words.long().clamp(min=min_length) * present
+
+    prompt_length, opened = 1, torch.ones_like(sentences)
+    if prompt is not None:
+        prompt_length = prompt.shape[1]
+        opened = (prompt == model_config.bos_token_id).sum(dim=1).clamp(min=1)
+    later = (sentences - opened).clamp(min=0)
+    least = prompt_length + int((later * (min_length + 2)).max()) + min_length + 2
+    most = prompt_length + int((word_limits + 2 * present).sum(dim=1).max())
+
+    room = most
+    if limited:
+        room = config.max_length if config.max_new_tokens is None else prompt_length + config.max_new_tokens
+    positions = model_config.max_position_embeddings if model_config.position_embedding_type == "learned" else None
+    if positions is not None:
+        room = min(room, positions)
+    return LengthPlan(word_limits, min_length, sentences, opened, least, most, positions, room)
+
+
 class GTransformerGenerationMixin(GenerationMixin):
     """`generate` for documents. Stands before Transformers' own mixin, which does all the searching."""
 
@@ -200,11 +267,11 @@ class GTransformerGenerationMixin(GenerationMixin):
                 logger.warning_once("The source marks no sentences with <s> and </s>: it is generated freely.")
             return super().generate(inputs, generation_config, logits_processor, **kwargs)
 
-        frame, expected = self._sentence_frame(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
+        frame, plan = self._frame(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
         if config.parallel_sentences:
             refuse_what_is_sequential(config, model_kwargs | {"logits_processor": logits_processor})
             outputs = self._generate_in_parallel(config, frame, inputs, source_tags, model_kwargs)
-            if config.max_length < expected:
+            if config.max_length < plan.most:
                 self._report_cut(outputs.sequences, config, len(source_tags))
             return outputs if config.return_dict_in_generate else outputs.sequences
         if self._can_use_document_cache(config, model_kwargs, source_tags):
@@ -214,7 +281,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         # Transformers applies given processors after its own bans and before temperature, top-k and top-p.
         processors = LogitsProcessorList([*(logits_processor or []), frame])
         outputs = super().generate(inputs, config, processors, **model_kwargs)
-        if config.max_length < expected:
+        if config.max_length < plan.most:
             self._report_cut(outputs if isinstance(outputs, Tensor) else outputs.sequences, config, len(source_tags))
         return outputs
 
@@ -244,7 +311,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         processors = LogitsProcessorList()
         if config.suppress_tokens:
             processors.append(SuppressTokensLogitsProcessor(config.suppress_tokens, device=source_tags.device))
-        decoder = ParallelDecoder(self, frame, processors, encoder_outputs[0], mask, source_tags)
+        framed = FramedDecoder(self, frame, processors, encoder_outputs[0], mask, source_tags)
+        decoder = ParallelDecoder(framed)
         documents, rounds = decoder.decode(prompt)
         if config.num_beams not in (None, 1):
             penalty, early = config.length_penalty, config.early_stopping
@@ -256,7 +324,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         return ParallelDocumentsOutput(
             sequences=sequences[:, : config.max_length].to(source_tags.device),
             rounds=torch.tensor(rounds),
-            steps=decoder.steps,
+            steps=framed.steps,
         )
 
     def _report_cut(self, sequences: Tensor, config: GenerationConfig, documents: int) -> None:
@@ -305,58 +373,52 @@ class GTransformerGenerationMixin(GenerationMixin):
             tags = group_tags(input_ids, self.config.bos_token_id, self.config.eos_token_id, mask)
         return tags if tags is None or mask is None or mask.shape != tags.shape else tags * mask.bool()
 
-    def _sentence_frame(
+    def _frame(
         self, config: GenerationConfig, source_tags: Tensor, prompt: Tensor | None, limited: bool
-    ) -> tuple[GroupTagLogitsProcessor, int]:
-        """Settle the length of the documents in `config`, check that every sentence has a place, and build the
-        processor that keeps it. Also returns how long documents may become where nothing limits them."""
+    ) -> tuple[GroupTagLogitsProcessor, LengthPlan]:
+        """The processor that keeps the sentences in their places, and the plan that it follows; the config is told how
+        long documents become, and what ends them."""
         self._refuse_contradictions(config)
-        lengths = sentence_lengths(source_tags)
-        present = lengths > 0
-        if (present[:, 1:] & ~present[:, :-1]).any():
-            raise ValueError("group_tags must number the sentences of a document 1, 2, 3, ... without gaps.")
-        sentences, min_length = present.sum(dim=1), max(config.min_length, 1)
-        words = (lengths - 2).clamp(min=0).double() * config.max_length_a + config.max_length_b
-        word_limits = words.long().clamp(min=min_length) * present
-
-        prompt_length, opened = 1, torch.ones_like(sentences)
-        if prompt is not None:
-            prompt_length, opened = prompt.shape[1], (prompt == self.config.bos_token_id).sum(dim=1).clamp(min=1)
-            if (opened > sentences.clamp(min=1)).any():
-                logger.warning("decoder_input_ids open more sentences than the source has: those find nothing there.")
-            closed = (prompt == self.config.eos_token_id).sum(dim=1)
-            if ((prompt[:, -1] == self.config.pad_token_id) & (closed < sentences)).any():
-                raise ValueError("decoder_input_ids end with padding: continue prefixes of equal length together.")
-        least = prompt_length + int(((sentences - opened).clamp(min=0) * (min_length + 2)).max()) + min_length + 2
-        expected = prompt_length + int((word_limits + 2 * present).sum(dim=1).max())
-
-        room = expected
-        if limited:
-            new = config.max_new_tokens
-            config.max_length = config.max_length if new is None else prompt_length + new
-            room = config.max_length
-        if self.config.position_embedding_type == "learned" and room > self.config.max_position_embeddings:
-            room = self.config.max_position_embeddings
-            if room < least:
-                raise ValueError(
-                    f"A document of {int(sentences.max())} sentences needs at least {least} tokens, the model has "
-                    f"only {room} positions: split the document at sentence borders."
-                )
-        config.max_length, config.max_new_tokens, config.min_length, config.min_new_tokens = room, None, None, None
-        if room < least:
-            logger.warning(
-                f"{room} tokens (max_length or max_new_tokens) are too few for {int(sentences.max())} sentences, "
-                f"which take at least {least}: the translation will be cut off."
-            )
-        return GroupTagLogitsProcessor(
-            word_limits,
-            min_length,
-            room if room >= least else expected,
+        plan = plan_lengths(config, source_tags, prompt, self.config, limited)
+        self._check(plan, prompt)
+        frame = GroupTagLogitsProcessor(
+            plan.word_limits,
+            plan.min_length,
+            plan.room if plan.room >= plan.least else plan.most,
             self.config.bos_token_id,
             self.config.eos_token_id,
             self.config.pad_token_id,
             self._end_of_document(config),
-        ), expected
+        )
+        config.max_length, config.min_length = plan.room, None
+        config.max_new_tokens = config.min_new_tokens = None
+        return frame, plan
+
+    def _check(self, plan: LengthPlan, prompt: Tensor | None) -> None:
+        """
+        Warn of a prompt or a limit that does not fit the sentences.
+
+        Raises:
+            ValueError: the model has too few positions for all sentences, or the prompt ends with padding.
+        """
+        if (plan.opened > plan.sentences.clamp(min=1)).any():
+            logger.warning("decoder_input_ids open more sentences than the source has: those find nothing there.")
+        if prompt is not None:
+            closed = (prompt == self.config.eos_token_id).sum(dim=1)
+            if ((prompt[:, -1] == self.config.pad_token_id) & (closed < plan.sentences)).any():
+                raise ValueError("decoder_input_ids end with padding: continue prefixes of equal length together.")
+        if plan.room >= plan.least:
+            return
+        sentences = int(plan.sentences.max())
+        if plan.room == plan.positions:
+            raise ValueError(
+                f"A document of {sentences} sentences needs at least {plan.least} tokens, the model has only "
+                f"{plan.room} positions: split the document at sentence borders."
+            )
+        logger.warning(
+            f"{plan.room} tokens (max_length or max_new_tokens) are too few for {sentences} sentences, which take at "
+            f"least {plan.least}: the translation will be cut off."
+        )
 
     def _refuse_contradictions(self, config: GenerationConfig) -> None:
         for name in ("forced_bos_token_id", "forced_eos_token_id"):

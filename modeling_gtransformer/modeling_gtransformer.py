@@ -21,11 +21,10 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
-from .attention_masks import attention_masks, real_tokens
-from .cache_gtransformer import DocumentCache
+from .attention_masks import Mask, Side, attention_masks
+from .cache_gtransformer import DocumentCache, Step, TargetCache
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
-from .dropout import dropout
 from .generation_gtransformer import GTransformerGenerationMixin
 from .group_attention import GTransformerAttention
 from .group_tags import group_tags as compute_group_tags
@@ -35,6 +34,7 @@ from .layers_gtransformer import (
     GTransformerDecoderLayer,
     GTransformerEncoderLayer,
     GTransformerScaledWordEmbedding,
+    dropout,
     is_plain_linear,
 )
 
@@ -173,24 +173,21 @@ class GTransformerEncoder(GTransformerStack):
         if group_tags is None:
             group_tags = self.read_group_tags(input_ids, inputs_embeds, attention_mask)
 
-        real = real_tokens(attention_mask, group_tags)
-        group_tags = group_tags * real
+        source = Side.of(group_tags, attention_mask)
         masks = attention_masks(
             self.config,
             "encoder",
+            attention_mask,
             lambda skip: create_bidirectional_mask(
                 self.config, inputs_embeds, attention_mask, allow_is_bidirectional_skip=skip
             ),
-            attention_mask,
-            group_tags,
-            group_tags,
-            real,
-            real,
+            queries=source,
+            keys=source,
         )
         hidden_states = self.embed(inputs_embeds, attention_mask, 0)
         for layer in self.layers:
             hidden_states = layer(hidden_states, masks, **kwargs)
-        return GTransformerEncoderOutput(last_hidden_state=self.finish(hidden_states), group_tags=group_tags)
+        return GTransformerEncoderOutput(last_hidden_state=self.finish(hidden_states), group_tags=source.tags)
 
 
 class GTransformerDecoder(GTransformerStack):
@@ -230,60 +227,34 @@ class GTransformerDecoder(GTransformerStack):
             raise ValueError("Give exactly one of decoder_input_ids and decoder_inputs_embeds.")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
-        past_key_values = self.prepare_cache(past_key_values, use_cache)
+        past_key_values = self.prepare_cache(past_key_values, use_cache, has_tags=group_tags is not None)
         past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
         if group_tags is None:
-            seen_ids = self.seen_input_ids(input_ids, past_key_values, past_length)
+            seen_ids = input_ids
+            if input_ids is not None and isinstance(past_key_values, TargetCache):
+                seen_ids = past_key_values.remember(input_ids)
             group_tags = self.read_group_tags(seen_ids, inputs_embeds, attention_mask)
-        real = real_tokens(attention_mask, group_tags)
-        group_tags = group_tags * real
-        if encoder_group_tags is not None:
-            encoder_group_tags = encoder_group_tags * real_tokens(encoder_attention_mask, encoder_group_tags)
+        target = Side.of(group_tags, attention_mask)
+        source = None if encoder_group_tags is None else Side.of(encoder_group_tags, encoder_attention_mask)
         if isinstance(past_key_values, DocumentCache):
-            past_key_values.start(group_tags, inputs_embeds.shape[1], encoder_group_tags)
-            if past_length:
+            past_key_values.start(target.tags, inputs_embeds.shape[1], None if source is None else source.tags)
+            if past_key_values.step is not None:
                 attention_mask, encoder_attention_mask = self.step_masks(
-                    past_key_values, inputs_embeds, encoder_hidden_states, encoder_attention_mask
-                )
-        query_tags = group_tags[:, -inputs_embeds.shape[1] :]
-        in_steps = past_key_values is not None and (past_key_values.is_compileable or past_length)
-        real_queries = None if in_steps else real
-
-        masks = attention_masks(
-            self.config,
-            "decoder",
-            lambda skip: create_causal_mask(
-                self.config,
-                inputs_embeds,
-                attention_mask,
-                past_key_values.self_attention_cache if past_key_values is not None else None,
-                allow_is_causal_skip=skip,
-            ),
-            attention_mask,
-            query_tags,
-            group_tags,
-            real_queries,
-            real,
-        )
-        cross_masks = None
-        if encoder_hidden_states is not None:
-            cross_tags, source_tags = self.cross_tags(query_tags, encoder_group_tags, encoder_hidden_states)
-            cross_masks = attention_masks(
-                self.config,
-                "cross",
-                lambda skip: create_bidirectional_mask(
-                    self.config,
+                    past_key_values.step,
+                    past_key_values.beams,
                     inputs_embeds,
-                    encoder_attention_mask,
                     encoder_hidden_states,
-                    allow_is_bidirectional_skip=skip,
-                ),
-                encoder_attention_mask,
-                cross_tags,
-                source_tags,
-                real_queries,
-                real_tokens(encoder_attention_mask, source_tags),
-            )
+                    encoder_attention_mask,
+                )
+        masks, cross_masks = self.masks(
+            inputs_embeds,
+            attention_mask,
+            target,
+            encoder_hidden_states,
+            encoder_attention_mask,
+            source,
+            past_key_values,
+        )
         hidden_states = self.embed(inputs_embeds, attention_mask, past_length, position_ids)
         for layer in self.layers:
             hidden_states = layer(hidden_states, masks, encoder_hidden_states, cross_masks, past_key_values, **kwargs)
@@ -291,46 +262,83 @@ class GTransformerDecoder(GTransformerStack):
             last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
         )
 
+    def masks(
+        self,
+        inputs_embeds: Tensor,
+        attention_mask: Tensor | dict[str, Tensor] | None,
+        target: Side,
+        encoder_hidden_states: Tensor | None,
+        encoder_attention_mask: Tensor | dict[str, Tensor] | None,
+        source: Side | None,
+        past_key_values: EncoderDecoderCache | None,
+    ) -> tuple[dict[str, Mask], dict[str, Mask] | None]:
+        """Masks of self-attention and, given encoder states, of cross-attention, from the last tokens of the target to
+        all of them and to the source."""
+        queries = target.last(inputs_embeds.shape[1])
+        step_by_step = past_key_values is not None and (
+            past_key_values.is_compileable or past_key_values.get_seq_length()
+        )
+        masks = attention_masks(
+            self.config,
+            "decoder",
+            attention_mask,
+            lambda skip: create_causal_mask(
+                self.config,
+                inputs_embeds,
+                attention_mask,
+                past_key_values.self_attention_cache if past_key_values is not None else None,
+                allow_is_causal_skip=skip,
+            ),
+            queries=queries,
+            keys=target,
+            by_sentence=not step_by_step,
+        )
+        if encoder_hidden_states is None:
+            return masks, None
+        if source is None:
+            no_tags = queries.tags.new_zeros(encoder_hidden_states.shape[:2])
+            source = Side.of(no_tags, encoder_attention_mask)
+        cross_masks = attention_masks(
+            self.config,
+            "cross",
+            encoder_attention_mask,
+            lambda skip: create_bidirectional_mask(
+                self.config,
+                inputs_embeds,
+                encoder_attention_mask,
+                encoder_hidden_states,
+                allow_is_bidirectional_skip=skip,
+            ),
+            queries=queries.open_to_all(source),
+            keys=source,
+            by_sentence=not step_by_step,
+        )
+        return masks, cross_masks
+
     def step_masks(
-        self, cache: DocumentCache, inputs_embeds: Tensor, encoder_hidden_states: Tensor, encoder_attention_mask
+        self, step: Step, beams: int, inputs_embeds: Tensor, encoder_hidden_states: Tensor, encoder_attention_mask
     ) -> tuple[dict[str, Tensor | None], dict[str, Tensor | None]]:
         """Masks of one new token for what the cache keeps: the open sentence, its source sentence, both documents."""
-        group, cross = cache.target_mask[:, None, None], cache.source_mask[:, None, None]
+        group, cross = step.target_mask[:, None, None], step.source_mask[:, None, None]
         if self.config._attn_implementation == "eager":
             least = torch.finfo(inputs_embeds.dtype).min
             group, cross = (mask.logical_not().to(inputs_embeds.dtype) * least for mask in (group, cross))
         document = create_bidirectional_mask(self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
-        document = document if document is None else document[:: cache.beams]
+        document = document if document is None else document[::beams]
         return {"group": group, "global": None}, {"group": cross, "global": document}
 
-    def prepare_cache(self, past_key_values: Cache | None, use_cache: bool | None) -> EncoderDecoderCache | None:
+    def prepare_cache(
+        self, past_key_values: Cache | None, use_cache: bool | None, has_tags: bool
+    ) -> EncoderDecoderCache | None:
+        """The cache to fill, if any. Without tags from the caller it is one that remembers the ids."""
         if past_key_values is None and not use_cache:
             return None
-        if isinstance(past_key_values, EncoderDecoderCache):
+        if isinstance(past_key_values, (TargetCache, DocumentCache)):
             return past_key_values
+        if isinstance(past_key_values, EncoderDecoderCache):
+            return past_key_values if has_tags else TargetCache.around(past_key_values)
         self_attention_cache = DynamicCache(config=self.config) if past_key_values is None else past_key_values
-        return EncoderDecoderCache(self_attention_cache, DynamicCache(config=self.config))
-
-    def seen_input_ids(self, input_ids: Tensor | None, past_key_values: Cache | None, past_length) -> Tensor | None:
-        """The ids of the cached tokens and the new ones, which together determine the tags; kept with the cache."""
-        if past_key_values is None or input_ids is None:
-            return input_ids
-        seen = getattr(past_key_values, "seen_input_ids", None)
-        if isinstance(past_length, int) and past_length != (0 if seen is None else seen.shape[1]):
-            raise ValueError(
-                "The sentences of the cached tokens are unknown: pass decoder_group_tags for these and the new tokens."
-            )
-        past_key_values.seen_input_ids = input_ids if seen is None else torch.cat([seen, input_ids], dim=1)
-        return past_key_values.seen_input_ids
-
-    @staticmethod
-    def cross_tags(
-        query_tags: Tensor, key_tags: Tensor | None, encoder_hidden_states: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Tags for cross-attention: a source in which no sentences are marked is open to every query."""
-        if key_tags is None:
-            key_tags = query_tags.new_zeros(encoder_hidden_states.shape[:2])
-        return query_tags * (key_tags.amax(dim=1, keepdim=True) > 0), key_tags
+        return TargetCache(self_attention_cache, DynamicCache(config=self.config))
 
 
 class GTransformerModel(GTransformerPreTrainedModel):
@@ -458,6 +466,10 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         self.register_buffer("final_logits_bias", nn.functional.pad(self.final_logits_bias, (0, added)))
         return embeddings
 
+    def output_logits(self, hidden_states: Tensor) -> Tensor:
+        """Logits `(..., V)` of decoder states `(..., D)`."""
+        return self.lm_head(hidden_states) + self.final_logits_bias
+
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
         """Decoder input of labels `(B, T)`: `<s>`, then the labels that another one follows, then padding."""
         decoder_input_ids = nn.functional.pad(labels, (1, -1), value=self.config.decoder_start_token_id)
@@ -549,7 +561,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
                 num_items_in_batch,
             )
         else:
-            logits = self.lm_head(outputs.last_hidden_state) + self.final_logits_bias
+            logits = self.output_logits(outputs.last_hidden_state)
             if labels is not None:
                 loss = document_loss(logits, labels, label_smoothing, num_items_in_batch)
         return Seq2SeqLMOutput(

@@ -10,22 +10,23 @@ sentence's.
 
 Positions count the tokens of the document. Where earlier sentences are not translated yet, their source stands in.
 
-Shape legend: B documents, T target tokens, R sentences decoded at a time, N beams, F tokens decoded in a round.
+Shape legend: B documents, P tokens of a prompt, T target tokens.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.utils import ModelOutput
 
-from .document_loss import CHUNK_LOGITS
+from .decoding_batch import DecodingBatch, FramedDecoder, OpenSentence
+from .document_loss import logit_chunks
 from .group_tags import sentence_lengths
+from .sentence_beam_search import SentenceBeamSearch
 
 
 # Arguments of generate() that parallel decoding takes, and settings that it knows in their neutral position only.
@@ -52,9 +53,6 @@ NEUTRAL = {
 
 # Logits of beams in memory at a time (64M are 256 MB in float32).
 BEAM_LOGITS = 2**26
-
-# The score of hypotheses that do not exist; finite, as in the beam search of Transformers.
-IMPOSSIBLE = -1.0e9
 
 
 @dataclass
@@ -84,43 +82,12 @@ def refuse_what_is_sequential(config: GenerationConfig, arguments: dict[str, Any
         raise ValueError(f"parallel_sentences cannot be combined with {', '.join(sorted(refused))}.")
 
 
-@dataclass
-class OpenSentence:
-    """
-    A sentence that is being decoded.
-
-    Attributes:
-        number: its group tag.
-        start: the position of its `<s>` in the document.
-        tokens: from `<s>` on. The last one is new, those before it stand in the document.
-        context: how many tokens of the document it sees, its own included.
-        old_rest: what stood behind the token that the new one replaces.
-    """
-
-    number: int
-    start: int
-    tokens: list[int]
-    context: int
-    old_rest: Sequence[int] = ()
-
-
 class ParallelDecoder:
-    """
-    Decodes documents with the model and the frame (a `GroupTagLogitsProcessor`) of `generate`.
+    """Decodes the documents of a batch, sentence beside sentence."""
 
-    Args:
-        processors: logits processors that look at the scores alone, applied before the frame.
-        source_states: of the encoder, `(B, S, D)`.
-        source_mask: 1 for source tokens, 0 for padding, `(B, S)`.
-        source_tags: `(B, S)`.
-    """
-
-    def __init__(self, model, frame, processors, source_states: Tensor, source_mask: Tensor, source_tags: Tensor):
-        self.model, self.frame, self.processors = model, frame, processors
-        self.source_states, self.source_mask, self.source_tags = source_states, source_mask, source_tags
-        self.source_lengths = [[n for n in row if n] for row in sentence_lengths(source_tags).tolist()]
-        self.device = source_states.device
-        self.steps = 0
+    def __init__(self, decoder: FramedDecoder):
+        self.decoder, self.frame = decoder, decoder.frame
+        self.source_lengths = [[n for n in row if n] for row in sentence_lengths(decoder.source_tags).tolist()]
 
     def decode(self, prompts: Tensor) -> tuple[list[list[int]], list[int]]:
         """The greedy documents that begin with prompts `(B, P)`, without the token that ends them, and the number of
@@ -188,51 +155,27 @@ class ParallelDecoder:
     ) -> tuple[EncoderDecoderCache, list[list[int]]]:
         """One pass over documents: their keys and values, and for every token that is not final, inside of a sentence,
         the token that the model would choose after it (elsewhere -1)."""
-        lengths = torch.tensor([len(document) for document in documents], device=self.device)[:, None]
-        ids = pad_sequence([torch.tensor(document) for document in documents], batch_first=True).to(self.device)
-        position = torch.arange(ids.shape[1], device=self.device).expand_as(ids)
+        device = self.decoder.device
+        lengths = torch.tensor([len(document) for document in documents], device=device)[:, None]
+        ids = pad_sequence([torch.tensor(document) for document in documents], batch_first=True).to(device)
+        position = torch.arange(ids.shape[1], device=device).expand_as(ids)
         cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
-        hidden_states = self.model.model(
-            decoder_input_ids=ids,
-            decoder_attention_mask=(position < lengths).long(),
-            decoder_position_ids=self.clamp_positions(position),
-            encoder_outputs=(self.source_states[rows], self.source_tags[rows]),
-            attention_mask=self.source_mask[rows],
-            past_key_values=cache,
-        ).last_hidden_state
+        hidden_states = self.decoder.states(
+            torch.tensor(rows, device=device), ids, (position < lengths).long(), position, cache
+        )
 
         opens = ids == self.frame.bos_token_id
         needed = (position < lengths) & (ids != self.frame.eos_token_id)
-        needed &= position + 1 >= torch.tensor(final, device=self.device)[:, None]
-        document = torch.tensor(rows, device=self.device)[:, None].expand_as(ids)
+        needed &= position + 1 >= torch.tensor(final, device=device)[:, None]
+        document = torch.tensor(rows, device=device)[:, None].expand_as(ids)
         words = position - (opens * position).cummax(dim=1).values
         places = needed.nonzero(as_tuple=True)
         before = [field[places] for field in (document, opens.cumsum(dim=1), words, position + 1, ids)]
-        size = max(CHUNK_LOGITS // self.model.config.vocab_size, 1)
-        chosen = [
-            self.scores(*parts).argmax(dim=-1)
-            for parts in zip(*(field.split(size) for field in (hidden_states[places], *before)), strict=True)
-        ]
-        return cache, torch.full_like(ids, -1).index_put_(places, torch.cat(chosen)).tolist()
-
-    def scores(self, hidden_states: Tensor, *before: Tensor, normalize: bool = False) -> Tensor:
-        """Scores `(R, V)` of the tokens after decoder states `(R, D)`, framed by what is before them."""
-        logits = (self.model.lm_head(hidden_states) + self.model.final_logits_bias).float()
-        return self.frame.mask(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
-
-    def clamp_positions(self, positions: Tensor) -> Tensor:
-        """Drafts may run past the last learned position: the final sentences do not."""
-        if self.model.config.position_embedding_type != "learned":
-            return positions
-        return positions.clamp(max=self.model.config.max_position_embeddings - 1)
-
-    def masks(self, group: Tensor, document: Tensor) -> dict[str, Tensor]:
-        """Masks `(B, 1, R, S)` of both attention kinds for the model, of booleans `(B, R, S)`."""
-        masks = {"group": group[:, None], "global": document[:, None]}
-        if self.model.config._attn_implementation == "sdpa":
-            return masks
-        least = torch.finfo(self.model.dtype).min
-        return {kind: mask.logical_not().to(self.model.dtype) * least for kind, mask in masks.items()}
+        asked = (hidden_states[places], *before)
+        chosen = ids.new_empty(len(places[0]))
+        for chunk in logit_chunks(len(chosen), self.decoder.model.config.vocab_size):
+            chosen[chunk] = self.decoder.scores(*(field[chunk] for field in asked)).argmax(dim=-1)
+        return cache, torch.full_like(ids, -1).index_put_(places, chosen).tolist()
 
     def extend(
         self, cache: EncoderDecoderCache, rows: list[int], sentences: list[list[OpenSentence]], drafting: bool
@@ -243,13 +186,13 @@ class ParallelDecoder:
         sentences = [[sentence for sentence in opened if sentence.tokens[-1] != eos] for opened in sentences]
         if not any(sentences):
             return
-        lanes = Lanes(self, cache, rows, sentences, drafting)
-        tokens, alive = lanes.tokens, lanes.tokens != pad
+        batch = DecodingBatch(self.decoder, cache, rows, sentences, drafting)
+        tokens, alive = batch.tokens, batch.tokens != pad
         decoded: list[Tensor] = []
         as_before = torch.zeros_like(alive)
         while bool((alive & ~as_before).any()):
-            tokens = lanes.step(tokens).argmax(dim=-1).masked_fill(~alive, pad)
-            as_before = (tokens[..., None] == lanes.old_rest[..., len(decoded) : len(decoded) + 1]).any(dim=-1)
+            tokens = batch.step(tokens).argmax(dim=-1).masked_fill(~alive, pad)
+            as_before = (tokens[..., None] == batch.old_rest[..., len(decoded) : len(decoded) + 1]).any(dim=-1)
             decoded.append(tokens)
             alive &= tokens != eos
         for opened, words in zip(sentences, torch.stack(decoded, dim=2).tolist(), strict=True):
@@ -274,11 +217,16 @@ class ParallelDecoder:
         rows = list(range(len(documents)))
         cache, _ = self.check(documents, rows, [len(document) for document in documents])
         sentences = [self.unfinished(document, prompts.shape[1]) for document in documents]
-        width = max(BEAM_LOGITS // (self.model.config.vocab_size * num_beams * len(rows)), 1)
+        width = max(BEAM_LOGITS // (self.decoder.model.config.vocab_size * num_beams * len(rows)), 1)
         length = cache.get_seq_length()
         for first in range(0, max(map(len, sentences)), width):
             part = [opened[first : first + width] for opened in sentences]
-            self.search_sentences(cache, rows, part, num_beams, length_penalty, early_stopping)
+            beams = [[sentence for sentence in opened for _ in range(num_beams)] for opened in part]
+            batch = DecodingBatch(self.decoder, cache, rows, beams)
+            best = SentenceBeamSearch(batch, num_beams, length_penalty, early_stopping).run()
+            for opened, hypotheses in zip(part, best, strict=True):
+                for sentence, words in zip(opened, hypotheses, strict=True):
+                    sentence.tokens += words
             for layer in cache.self_attention_cache.layers:
                 layer.keys, layer.values = layer.keys[:, :, :length], layer.values[:, :, :length]
         return [self.replaced(*pair) for pair in zip(documents, sentences, strict=True)]
@@ -292,124 +240,3 @@ class ParallelDecoder:
                 context = max(given - 1, start)
                 sentences.append(OpenSentence(number, start, document[start : context + 1], context))
         return sentences
-
-    def search_sentences(
-        self,
-        cache: EncoderDecoderCache,
-        rows: list[int],
-        sentences: list[list[OpenSentence]],
-        num_beams: int,
-        length_penalty: float,
-        early_stopping: bool,
-    ) -> None:
-        """Give every sentence the best hypothesis of a beam search of its own."""
-        eos = self.frame.eos_token_id
-        lanes = Lanes(self, cache, rows, [[s for s in opened for _ in range(num_beams)] for opened in sentences])
-        tokens = lanes.tokens.unflatten(1, (-1, num_beams))
-        real = tokens[..., 0] != self.frame.pad_token_id
-        first = torch.arange(num_beams, device=self.device) == 0
-        running = torch.where(first, 0.0, IMPOSSIBLE).expand(tokens.shape)
-        finished, is_finished = torch.full_like(running, IMPOSSIBLE), torch.zeros_like(tokens, dtype=torch.bool)
-        written = tokens.new_empty(*tokens.shape, 0)
-        best, improvable = written, real
-        # No sentence is longer; the bound matters where fewer hypotheses exist than beams.
-        for length in range(1, int(self.frame.word_limits.max()) + 3):
-            if not bool((improvable & real).any()):
-                break
-            scores = lanes.step(tokens.flatten(1), normalize=True).unflatten(1, tokens.shape[1:])
-            total = (running[..., None] + scores).flatten(2)
-            candidates, index = total.topk(2 * num_beams, dim=-1)
-            parent, chosen = index // scores.shape[-1], index % scores.shape[-1]
-            # What follows </s> stands for the end of the document, if this were the only sentence.
-            ends = tokens.gather(2, parent) == eos
-            grown = torch.cat([_pick(written, parent), chosen[..., None]], dim=-1)
-
-            running, kept = (candidates + ends * IMPOSSIBLE).topk(num_beams, dim=-1)
-            just_finished = ends & (torch.arange(2 * num_beams, device=self.device) < num_beams)
-            closed = ~improvable | (is_finished.all(dim=-1) & early_stopping)
-            hypotheses = candidates / length**length_penalty + (~just_finished | closed[..., None]) * IMPOSSIBLE
-            finished, places = torch.cat([finished, hypotheses], dim=-1).topk(num_beams, dim=-1)
-            is_finished = torch.cat([is_finished, just_finished], dim=-1).gather(2, places)
-            best = _pick(torch.cat([nn.functional.pad(best, (0, 1), value=eos), grown], dim=2), places)
-
-            lanes.follow(parent.gather(2, kept))
-            written, tokens = _pick(grown, kept), chosen.gather(2, kept)
-            worst = torch.where(is_finished, finished[..., -1:], IMPOSSIBLE)
-            improvable = improvable & (running[..., :1] / length**length_penalty > worst).any(dim=-1)
-            improvable &= ~(is_finished.all(dim=-1) & early_stopping)
-        for opened, words in zip(sentences, best[:, :, 0].tolist(), strict=True):
-            for sentence, rest in zip(opened, words, strict=False):
-                sentence.tokens += rest[: rest.index(eos) + 1]
-
-
-def _pick(table: Tensor, index: Tensor) -> Tensor:
-    """`(B, R, N, T)` at `(B, R, M)`: `(B, R, M, T)`."""
-    return table.gather(2, index[..., None].expand(*index.shape, table.shape[-1]))
-
-
-class Lanes:
-    """Sentences that are decoded side by side. Their keys and values go into the cache of their document, in the order
-    of decoding, and a mask tells which of them each may see: what stood there and what it has written itself; drafts
-    also what the sentences before them have written so far."""
-
-    def __init__(
-        self,
-        decoder: ParallelDecoder,
-        cache: EncoderDecoderCache,
-        rows: list[int],
-        sentences: list[list[OpenSentence]],
-        drafting: bool = False,
-    ):
-        self.decoder, self.cache, self.drafting = decoder, cache, drafting
-        empty = OpenSentence(1, 0, [decoder.frame.pad_token_id], 0)
-        width = max(map(len, sentences))
-        filled = [[*opened, *[empty] * (width - len(opened))] for opened in sentences]
-
-        def table(field) -> Tensor:
-            return torch.tensor([[field(sentence) for sentence in opened] for opened in filled], device=decoder.device)
-
-        self.tokens = table(lambda sentence: sentence.tokens[-1])
-        longest = max(len(sentence.old_rest) for opened in filled for sentence in opened)
-        self.old_rest = table(lambda sentence: [*sentence.old_rest, *[-1] * (longest - len(sentence.old_rest))])
-        self.number, self.start = table(lambda sentence: sentence.number), table(lambda sentence: sentence.start)
-        self.words = table(lambda sentence: len(sentence.tokens) - 1)
-        self.rows = torch.tensor(rows, device=decoder.device)
-        position = torch.arange(cache.get_seq_length(), device=decoder.device)
-        self.document = position < table(lambda sentence: sentence.context)[..., None]
-        self.sentence = self.document & (position >= self.start[..., None])
-        self.source = decoder.source_mask[self.rows, None].bool()
-        self.source_sentence = decoder.source_tags[self.rows, None] == self.number[..., None]
-        self.written = self.earlier = self.document[..., :0]
-
-    def step(self, tokens: Tensor, normalize: bool = False) -> Tensor:
-        """Read the next token `(B, R)` of every sentence: the framed scores `(B, R, V)` of the one after it."""
-        decoder = self.decoder
-        itself = torch.eye(tokens.shape[1], dtype=torch.bool, device=tokens.device).expand(len(tokens), -1, -1)
-        self.written = context = torch.cat([self.written, itself], dim=-1)
-        if self.drafting:
-            open_before = torch.ones_like(itself).tril() & (tokens != decoder.frame.pad_token_id)[:, None]
-            self.earlier = context = torch.cat([self.earlier, itself | open_before], dim=-1)
-        hidden_states = decoder.model.model(
-            decoder_input_ids=tokens,
-            decoder_attention_mask=decoder.masks(
-                torch.cat([self.sentence, self.written], dim=-1), torch.cat([self.document, context], dim=-1)
-            ),
-            decoder_position_ids=decoder.clamp_positions(self.start + self.words),
-            decoder_group_tags=self.number,
-            encoder_outputs=(decoder.source_states[self.rows], decoder.source_tags[self.rows]),
-            attention_mask=decoder.masks(self.source_sentence, self.source),
-            past_key_values=self.cache,
-        ).last_hidden_state
-        decoder.steps += 1
-        rows = self.rows[:, None].expand_as(tokens)
-        before = (rows, self.number, self.words, self.start + self.words + 1, tokens)
-        states = (states.flatten(0, 1) for states in (hidden_states, *before))
-        scores = decoder.scores(*states, normalize=normalize)
-        self.words = self.words + 1
-        return scores.view(*tokens.shape, -1)
-
-    def follow(self, parents: Tensor) -> None:
-        """Let beams go on from others, `(B, R, N)`: what these have written is what they see."""
-        first = torch.arange(parents.shape[1], device=parents.device)[:, None] * parents.shape[2]
-        index = (first + parents).flatten(1)[..., None]
-        self.written = self.written.gather(1, index.expand(-1, -1, self.written.shape[-1]))

@@ -1,4 +1,4 @@
-"""Cutting documents into instances that fit the model, at sentence borders (paper, section 2), and packing batches."""
+"""Cutting documents into segments that fit the model, at sentence borders (paper, section 2), and packing batches."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,22 +13,22 @@ def sentence_cost(words: int) -> int:
     return words + 2
 
 
-def segment(costs: list[int], max_tokens: int, max_sentences: int | None = None) -> list[slice]:
+def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None = None) -> list[slice]:
     """
-    Greedy instances of less than `max_tokens` tokens, as in the paper's experiments (512).
+    Greedy segments of less than `segment_tokens` tokens, as in the paper's experiments (512).
 
     Args:
         costs: tokens of every sentence, see [`sentence_cost`]; of a sentence pair, those of its longer side.
-        max_tokens: the sentences of an instance cost less than this in sum. A sentence that alone costs as much or
-            more becomes an instance of its own.
-        max_sentences: most sentences of an instance; 1 gives the sentence-level baseline.
+        segment_tokens: the sentences of a segment cost less than this in sum. A sentence that alone costs as much or
+            more becomes a segment of its own.
+        segment_sentences: most sentences of a segment; 1 gives the sentence-level baseline.
 
     Returns:
-        The instances as slices of the sentences: in order, none empty, none missing.
+        The segments as slices of the sentences: in order, none empty, none missing.
     """
     borders, cost_so_far = [0], 0
     for index, cost in enumerate(costs):
-        full = cost_so_far + cost >= max_tokens or index - borders[-1] == max_sentences
+        full = cost_so_far + cost >= segment_tokens or index - borders[-1] == segment_sentences
         if full and index > borders[-1]:
             borders.append(index)
             cost_so_far = 0
@@ -85,8 +85,8 @@ def token_batches(lengths: Sequence[int], order: Sequence[int], max_tokens: int)
     if longest > max_tokens:
         too_long = sum(lengths[i] > max_tokens for i in order)
         raise ValueError(
-            f"{too_long} instances do not fit into a batch of max_tokens={max_tokens}, the longest has {longest} "
-            "tokens: raise max_tokens or cut shorter instances."
+            f"{too_long} segments do not fit into a batch of max_tokens={max_tokens}, the longest has {longest} "
+            "tokens: raise max_tokens or cut shorter segments."
         )
     batches: list[list[int]] = []
     batch: list[int] = []

@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-
-# Positions whose logits are computed at once: 250,027 words times these are half a gigabyte.
-POSITIONS_AT_ONCE = 512
+from .document_loss import logit_chunks
 
 
 @torch.no_grad()
@@ -22,11 +20,9 @@ def label_log_probabilities(model, labels: Tensor, **inputs: Tensor) -> Tensor:
     mask = inputs["decoder_input_ids"].ne(model.config.pad_token_id)
     states = model.model(**inputs, decoder_attention_mask=mask).last_hidden_state
     asked = labels != -100
-    parts = [
-        (model.lm_head(part) + model.final_logits_bias).float().log_softmax(dim=-1).gather(1, wanted[:, None])[:, 0]
-        for part, wanted in zip(
-            states[asked].split(POSITIONS_AT_ONCE), labels[asked].split(POSITIONS_AT_ONCE), strict=True
-        )
-    ]
-    scores = torch.zeros(labels.shape, device=labels.device)
-    return scores.masked_scatter(asked, torch.cat(parts)) if parts else scores
+    states, wanted = states[asked], labels[asked]
+    scores = torch.zeros(len(wanted), device=labels.device)
+    for chunk in logit_chunks(len(wanted), model.config.vocab_size):
+        log_probabilities = model.output_logits(states[chunk]).float().log_softmax(dim=-1)
+        scores[chunk] = log_probabilities.gather(1, wanted[chunk, None])[:, 0]
+    return torch.zeros(labels.shape, device=labels.device).masked_scatter(asked, scores)

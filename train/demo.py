@@ -43,7 +43,7 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
         corpus = write_corpus(language_pair, args.output / "corpus", DOCUMENTS, args.seed)
         args.model, args.train, args.valid = str(args.output / "mbart"), [corpus["train"]], [corpus["valid"]]
         recipe, test = RECIPES / "demo.yaml", [corpus["test"]]
-        overrides = ["--source_language", LANGUAGES[0], "--target_language", LANGUAGES[1], *overrides]
+        overrides = ["--src_lang", LANGUAGES[0], "--tgt_lang", LANGUAGES[1], *overrides]
     else:
         recipe, test = RECIPES / "mbart25.yaml", args.valid
     gtransformer = str(args.output / "gtransformer")

@@ -18,14 +18,14 @@ def sentence_html(text: str, language: str, attributes: str, more: str = "") -> 
     return f'<p {attributes} tabindex="0" lang="{language}" dir="auto">{escape(text)}{more}</p>'
 
 
-def pairs_html(pairs: Sequence[dict[str, Any]], source_language: str, target_language: str) -> str:
+def pairs_html(pairs: Sequence[dict[str, Any]], src_lang: str, tgt_lang: str) -> str:
     """
     A list of sentence pairs. The background of a translation says how much the model doubts it, as its text does: by
     the mean log-probability of its tokens in nats, and by their geometric mean probability.
 
     Args:
         pairs: `source_text`, `translation_text` and `confidence` of every sentence.
-        source_language, target_language: codes such as "de".
+        src_lang, tgt_lang: codes such as "de".
     """
     items = []
     for pair in pairs:
@@ -36,13 +36,13 @@ def pairs_html(pairs: Sequence[dict[str, Any]], source_language: str, target_lan
         attributes = f'class="target" title="{tooltip}" style="--doubt: {1 - probability:.1%}"'
         items.append(
             '<li class="pair">'
-            + sentence_html(pair["source_text"], source_language, 'class="source"')
-            + sentence_html(pair["translation_text"], target_language, attributes, confidence)
+            + sentence_html(pair["source_text"], src_lang, 'class="source"')
+            + sentence_html(pair["translation_text"], tgt_lang, attributes, confidence)
             + "</li>"
         )
     count = f"{len(pairs)} sentence{'' if len(pairs) == 1 else 's'}"
     return (
-        f'<p role="status">{count}, from {source_language} to {target_language}. Behind a translation: the mean '
+        f'<p role="status">{count}, from {src_lang} to {tgt_lang}. Behind a translation: the mean '
         "log-probability of its tokens and their mean probability; the stronger the colour, the greater the doubt.</p>"
         f'<ol class="pairs">{"".join(items)}</ol>'
     )

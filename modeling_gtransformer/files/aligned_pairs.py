@@ -13,12 +13,12 @@ XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 Pairs = Sequence[dict[str, Any]]
 
 
-def to_jsonl(pairs: Pairs, source_language: str, target_language: str) -> str:
+def to_jsonl(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
     """A line per sentence: `source_text`, `translation_text` and, if it was asked for, `confidence`."""
     return "".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in pairs)
 
 
-def to_tsv(pairs: Pairs, source_language: str, target_language: str) -> str:
+def to_tsv(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
     """A header and a line per sentence; what holds a tab or a quotation mark is quoted."""
     buffer = io.StringIO()
     columns = ["source_text", "translation_text", *(["confidence"] if pairs and "confidence" in pairs[0] else [])]
@@ -28,11 +28,9 @@ def to_tsv(pairs: Pairs, source_language: str, target_language: str) -> str:
     return buffer.getvalue()
 
 
-def to_tmx(pairs: Pairs, source_language: str, target_language: str) -> str:
+def to_tmx(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
     """A translation memory (TMX 1.4b), a unit per sentence, with the confidence as a property."""
-    source_language, target_language = (
-        language.strip("[]").replace("_", "-") for language in (source_language, target_language)
-    )
+    src_lang, tgt_lang = (language.strip("[]").replace("_", "-") for language in (src_lang, tgt_lang))
     tmx = ElementTree.Element("tmx", version="1.4")
     ElementTree.SubElement(
         tmx,
@@ -43,7 +41,7 @@ def to_tmx(pairs: Pairs, source_language: str, target_language: str) -> str:
             "segtype": "sentence",
             "o-tmf": "none",
             "adminlang": "en",
-            "srclang": source_language,
+            "srclang": src_lang,
             "datatype": "plaintext",
         },
     )
@@ -52,7 +50,7 @@ def to_tmx(pairs: Pairs, source_language: str, target_language: str) -> str:
         unit = ElementTree.SubElement(body, "tu")
         if pair.get("confidence") is not None:
             ElementTree.SubElement(unit, "prop", type="x-confidence").text = f"{pair['confidence']:.4f}"
-        for language, name in ((source_language, "source_text"), (target_language, "translation_text")):
+        for language, name in ((src_lang, "source_text"), (tgt_lang, "translation_text")):
             variant = ElementTree.SubElement(unit, "tuv", {XML_LANG: language})
             ElementTree.SubElement(variant, "seg").text = _xml_text(pair[name])
     ElementTree.indent(tmx)

@@ -1,4 +1,4 @@
-"""From instances to a batch: word dropout and padding."""
+"""From segments to a batch: word dropout and padding."""
 
 from collections.abc import Sequence
 
@@ -10,34 +10,34 @@ from torch.utils.data import Dataset
 
 class WordDropout(Dataset):
     """
-    Instances whose words are replaced by `<mask>` with some probability, in the source and, independently, in the
+    Segments whose words are replaced by `<mask>` with some probability, in the source and, independently, in the
     target that the decoder reads; the labels stay clean (paper, appendix on training).
 
-    Item `e * len(instances) + i` is instance `i` in epoch `e` (see `TokenBatchSampler`). Its noise is a pure function
+    Item `e * len(segments) + i` is segment `i` in epoch `e` (see `TokenBatchSampler`). Its noise is a pure function
     of `(seed, e, i)`: the same with any number of workers and processes, in any order, and after a resume.
 
     Args:
-        instances: dicts of `input_ids` and `labels`, 1-D tensors.
+        segments: dicts of `input_ids` and `labels`, 1-D tensors.
         processor: tells words from structural tokens, which are never replaced; nor is `<unk>`.
         probability: of every word.
         epochs: the first epochs, which have noise; all of them if `None`.
     """
 
     def __init__(
-        self, instances: Sequence[dict], processor, probability: float, epochs: int | None = None, seed: int = 0
+        self, segments: Sequence[dict], processor, probability: float, epochs: int | None = None, seed: int = 0
     ):
-        self.instances, self.probability, self.epochs, self.seed = instances, probability, epochs, seed
+        self.segments, self.probability, self.epochs, self.seed = segments, probability, epochs, seed
         if probability:
             self.bos_token_id, self.mask_token_id = processor.bos_token_id, processor.mask_token_id
             untouched = {*processor.structural_token_ids, processor.tokenizer.unk_token_id} - {None}
             self.untouched = torch.tensor(sorted(untouched))
 
     def __len__(self) -> int:
-        return len(self.instances)
+        return len(self.segments)
 
     def __getitem__(self, item: int) -> dict[str, Tensor]:
-        epoch, index = divmod(item, len(self.instances))
-        source, labels = self.instances[index]["input_ids"], self.instances[index]["labels"]
+        epoch, index = divmod(item, len(self.segments))
+        source, labels = self.segments[index]["input_ids"], self.segments[index]["labels"]
         if not self.probability or (self.epochs is not None and epoch >= self.epochs):
             return {"input_ids": source, "labels": labels}
         rng = np.random.default_rng([self.seed, epoch, index])
@@ -54,15 +54,15 @@ class WordDropout(Dataset):
 
 
 class DocumentCollator:
-    """Pads instances to a batch, as the processor does."""
+    """Pads segments to a batch, as the processor does."""
 
     def __init__(self, processor):
         self.processor = processor
 
-    def __call__(self, instances: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    def __call__(self, segments: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
         names = ("input_ids", "labels", "decoder_input_ids")
         data: dict[str, list[list[int]]] = {
-            name: [instance[name].tolist() for instance in instances] for name in names if name in instances[0]
+            name: [segment[name].tolist() for segment in segments] for name in names if name in segments[0]
         }
         data["attention_mask"] = [[1] * len(ids) for ids in data["input_ids"]]
         return self.processor.pad(data)

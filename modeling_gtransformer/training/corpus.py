@@ -1,4 +1,4 @@
-"""Documents of aligned sentences: reading, checking, and cutting into the instances that a model is trained on.
+"""Documents of aligned sentences: reading, checking, and cutting into the segments that a model is trained on.
 
 A corpus is one of
 
@@ -84,22 +84,22 @@ def documents_of(dataset: Iterable[dict], columns: Sequence[str], name: str = "d
     return list(_checked(documents, columns, False, [], name))
 
 
-def make_instances(
+def make_segments(
     documents: Sequence[Document],
     processor,
     columns: tuple[str, str],
-    max_tokens: int = 512,
-    max_sentences: int | None = None,
+    segment_tokens: int = 512,
+    segment_sentences: int | None = None,
     min_document_tokens: int = 0,
 ) -> list[dict[str, Any]]:
     """
-    Cuts documents at sentence borders into training instances of fewer than `max_tokens` tokens, as the authors do; a
-    longer sentence is an instance of its own.
+    Cuts documents at sentence borders into training segments of fewer than `segment_tokens` tokens, as the authors do;
+    a longer sentence is a segment of its own.
 
     Args:
         columns: the source and the target column.
-        max_sentences: at most so many sentences in an instance. 1 trains a sentence-level model.
-        min_document_tokens: shorter documents are left out, which is announced (the paper: 768, so that long instances
+        segment_sentences: at most so many sentences in a segment. 1 trains a sentence-level model.
+        min_document_tokens: shorter documents are left out, which is announced (the paper: 768, so that long segments
             come from the same documents as short ones).
 
     Returns:
@@ -108,7 +108,7 @@ def make_instances(
     Raises:
         ValueError: lists the sentences of which the tokenizer leaves nothing.
     """
-    instances: list[dict[str, Any]] = []
+    segments: list[dict[str, Any]] = []
     problems: list[str] = []
     too_short = 0
     for index, document in enumerate(tqdm(documents, desc="Tokenizing", unit=" documents")):
@@ -117,8 +117,8 @@ def make_instances(
         if sum(costs) < min_document_tokens:
             too_short += 1
             continue
-        for sentences in segment(costs, max_tokens, max_sentences):
-            instances.append(
+        for sentences in segment(costs, segment_tokens, segment_sentences):
+            segments.append(
                 {
                     "input_ids": torch.tensor(processor.build_source(source[sentences])),
                     "labels": torch.tensor(processor.build_labels(target[sentences])),
@@ -131,20 +131,20 @@ def make_instances(
         logger.warning(
             f"{too_short} of {len(documents)} documents have fewer than {min_document_tokens} tokens: not trained on."
         )
-    return instances
+    return segments
 
 
 def fit_positions(
-    instances: list[dict], documents: Sequence[Document], column: str, positions: int, drop: bool
+    segments: list[dict], documents: Sequence[Document], column: str, positions: int, drop: bool
 ) -> list:
-    """The instances that a model of so many `positions` can read. The others are announced and dropped, or raised as a
+    """The segments that a model of so many `positions` can read. The others are announced and dropped, or raised as a
     `ValueError`; the authors, too, drop them in training and refuse them in validation."""
-    fitting = [i for i in instances if max(len(i["input_ids"]), len(i["labels"])) <= positions]
-    if len(fitting) < len(instances):
-        lost = next(i for i in instances if max(len(i["input_ids"]), len(i["labels"])) > positions)
+    fitting = [i for i in segments if max(len(i["input_ids"]), len(i["labels"])) <= positions]
+    if len(fitting) < len(segments):
+        lost = next(i for i in segments if max(len(i["input_ids"]), len(i["labels"])) > positions)
         place = documents[lost["document"]].where(column, lost["sentences"].start)
         message = (
-            f"{len(instances) - len(fitting)} of {len(instances)} instances are longer than the {positions} positions "
+            f"{len(segments) - len(fitting)} of {len(segments)} segments are longer than the {positions} positions "
             f"of the model, the first at {place}"
         )
         if not drop:

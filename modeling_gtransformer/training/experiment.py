@@ -17,7 +17,7 @@ from transformers.utils.logging import disable_progress_bar
 from ..configuration_gtransformer import GTransformerConfig
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
-from .corpus import Document, documents_of, fit_positions, make_instances, read_documents
+from .corpus import Document, documents_of, fit_positions, make_segments, read_documents
 from .metrics import score_documents
 from .paper_corpora import paper_corpus
 from .recipe import DataArguments, ModelArguments
@@ -70,21 +70,21 @@ def train(
     columns = (data_args.source_column, data_args.target_column)
     positions = model.config.max_position_embeddings
 
-    def instances_of(documents: list[Document], drop: bool, min_document_tokens: int = 0) -> list[dict]:
+    def segments_of(documents: list[Document], drop: bool, min_document_tokens: int = 0) -> list[dict]:
         cut = (data_args.segment_tokens, data_args.segment_sentences, min_document_tokens)
-        instances = make_instances(documents, processor, columns, *cut)
-        return fit_positions(instances, documents, columns[0], positions, drop)
+        segments = make_segments(documents, processor, columns, *cut)
+        return fit_positions(segments, documents, columns[0], positions, drop)
 
-    train_instances = instances_of(train_documents, True, data_args.min_document_tokens)
-    train_instances = sample(train_instances, data_args.train_instances, training_args.seed)
-    validation_instances = instances_of(validation_documents, drop=False)
-    references = [validation_documents[i["document"]][columns[1]][i["sentences"]] for i in validation_instances]
+    train_segments = segments_of(train_documents, True, data_args.min_document_tokens)
+    train_segments = sample(train_segments, data_args.train_segments, training_args.seed)
+    validation_segments = segments_of(validation_documents, drop=False)
+    references = [validation_documents[i["document"]][columns[1]][i["sentences"]] for i in validation_segments]
 
     trainer = GTransformerTrainer(
         model,
         training_args,
-        train_dataset=train_instances,
-        eval_dataset=validation_instances,
+        train_dataset=train_segments,
+        eval_dataset=validation_segments,
         processing_class=processor,
         compute_metrics=generation_scores(processor, references) if training_args.predict_with_generate else None,
     )
@@ -142,22 +142,22 @@ def load_documents(args: DataArguments) -> tuple[list[Document], list[Document]]
     return train, validation
 
 
-def sample(instances: list[dict], size: int | None, seed: int) -> list[dict]:
-    """So many of the instances, drawn without replacement (the paper's data scales).
+def sample(segments: list[dict], size: int | None, seed: int) -> list[dict]:
+    """So many of the segments, drawn without replacement (the paper's data scales).
 
     Raises:
         ValueError: there are not as many.
     """
     if size is None:
-        return instances
-    if size > len(instances):
-        raise ValueError(f"train_instances={size}, but the corpus has {len(instances)} instances.")
-    return random.Random(seed).sample(instances, size)
+        return segments
+    if size > len(segments):
+        raise ValueError(f"train_segments={size}, but the corpus has {len(segments)} segments.")
+    return random.Random(seed).sample(segments, size)
 
 
 def load_processor(args: ModelArguments) -> GTransformerProcessor:
     """The processor of an earlier training, or a new one around a tokenizer."""
-    given = {"src_lang": args.source_language, "tgt_lang": args.target_language}
+    given = {"src_lang": args.src_lang, "tgt_lang": args.tgt_lang}
     return GTransformerProcessor.from_pretrained(
         args.tokenizer_name_or_path or args.model_name_or_path,
         **{name: language for name, language in given.items() if language is not None},
@@ -187,7 +187,7 @@ def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTrans
 def generation_scores(
     processor: GTransformerProcessor, references: list[list[str]]
 ) -> Callable[[EvalPrediction], dict[str, float]]:
-    """Validation by translation: s-BLEU, d-BLEU (an instance is a segment of a document) and chrF."""
+    """Validation by translation: s-BLEU, d-BLEU (of a segment, which stands for a document) and chrF."""
 
     def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
         ids = prediction.predictions[: len(references)]  # processes may have filled up the last batch

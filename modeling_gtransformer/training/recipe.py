@@ -30,8 +30,8 @@ class ModelArguments:
     tokenizer_name_or_path: str | None = field(
         default=None, metadata={"help": "Tokenizer, or processor of an earlier training; default: the model's."}
     )
-    source_language: str | None = field(default=None, metadata={"help": "Language code of the tokenizer, e.g. en_XX."})
-    target_language: str | None = field(default=None, metadata={"help": "Language code of the tokenizer, e.g. de_DE."})
+    src_lang: str | None = field(default=None, metadata={"help": "Language code of the tokenizer, e.g. en_XX."})
+    tgt_lang: str | None = field(default=None, metadata={"help": "Language code of the tokenizer, e.g. de_DE."})
 
     lora: dict | str | None = field(
         default=None,
@@ -55,7 +55,7 @@ class ModelArguments:
 
 @dataclass
 class DataArguments:
-    """Which documents to train on, and how they are cut into instances."""
+    """Which documents to train on, and how they are cut into segments."""
 
     train_files: list[str] = field(
         default_factory=list, metadata={"help": "JSON lines, or two text files with <d> lines, source then target."}
@@ -70,13 +70,13 @@ class DataArguments:
     )
     source_column: str = field(default="source", metadata={"help": "Column with the list of source sentences."})
     target_column: str = field(default="target", metadata={"help": "Column with the list of target sentences."})
-    segment_tokens: int = field(default=512, metadata={"help": "Longest instance, cut at sentence borders."})
+    segment_tokens: int = field(default=512, metadata={"help": "Longest segment, cut at sentence borders."})
     segment_sentences: int | None = field(
-        default=None, metadata={"help": "Most sentences in an instance; 1 trains on single sentences."}
+        default=None, metadata={"help": "Most sentences in a segment; 1 trains on single sentences."}
     )
     min_document_tokens: int = field(default=0, metadata={"help": "Shorter documents are left out of training."})
-    train_instances: int | None = field(
-        default=None, metadata={"help": "Train on so many instances, drawn by the seed; default: on all."}
+    train_segments: int | None = field(
+        default=None, metadata={"help": "Train on so many segments, drawn by the seed; default: on all."}
     )
 
     def __post_init__(self):

@@ -12,22 +12,22 @@ class TokenBatchSampler(Sampler[list[int]]):
     """
     Batches for one of several data-parallel processes.
 
-    The batches are packed once, from instances in seeded random order sorted by (source length, target length), and
+    The batches are packed once, from segments in seeded random order sorted by (source length, target length), and
     come in another order each epoch. A global step takes the next `world_size * accumulation` of them, so training on
     two processes sees the same global batches as training on one with twice the gradient accumulation. The largest
-    batches are halved until their number fits: no instance is dropped and none comes twice.
+    batches are halved until their number fits: no segment is dropped and none comes twice.
 
-    The index of instance `i` in epoch `e` is `e * len(lengths) + i`: whatever is random about an instance can be a
+    The index of segment `i` in epoch `e` is `e * len(lengths) + i`: whatever is random about a segment can be a
     pure function of it.
 
     Args:
-        lengths: `(source, target)` tokens of each instance.
+        lengths: `(source, target)` tokens of each segment.
         max_tokens: tokens in a batch of one process, padding included.
         rank, world_size: the process and the number of processes.
         accumulation: batches of a process per update.
 
     Raises:
-        ValueError: an instance is longer than `max_tokens`, or fewer instances than batches in a global step.
+        ValueError: a segment is longer than `max_tokens`, or fewer segments than batches in a global step.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class TokenBatchSampler(Sampler[list[int]]):
         order = sorted(shuffled, key=lambda index: lengths[index])
         batches = token_batches([max(pair) for pair in lengths], order, max_tokens)
         self.batches = _round_up(batches, world_size * accumulation)
-        self.instances, self.seed, self.rank, self.world_size, self.epoch = len(lengths), seed, rank, world_size, 0
+        self.segments, self.seed, self.rank, self.world_size, self.epoch = len(lengths), seed, rank, world_size, 0
 
     def set_epoch(self, epoch: int) -> None:
         """Selects the epoch, counted from 0, that the next iteration goes through."""
@@ -55,7 +55,7 @@ class TokenBatchSampler(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self.batches))
         for position in order[self.rank :: self.world_size]:
-            yield [self.epoch * self.instances + index for index in self.batches[position]]
+            yield [self.epoch * self.segments + index for index in self.batches[position]]
 
 
 def _round_up(batches: list[list[int]], multiple: int) -> list[list[int]]:
@@ -65,7 +65,7 @@ def _round_up(batches: list[list[int]], multiple: int) -> list[list[int]]:
         largest = max(range(len(batches)), key=lambda position: len(batches[position]))
         batch = batches[largest]
         if len(batch) == 1:
-            raise ValueError(f"{len(batches)} instances are too few for the {multiple} batches of a global step.")
+            raise ValueError(f"{len(batches)} segments are too few for the {multiple} batches of a global step.")
         half = len(batch) // 2
         batches[largest : largest + 1] = [batch[:half], batch[half:]]
     return batches

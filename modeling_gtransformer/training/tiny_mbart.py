@@ -8,7 +8,7 @@ from transformers import MBartConfig, MBartForConditionalGeneration, Trainer, Tr
 
 from ..processing_gtransformer import GTransformerProcessor
 from .collator import DocumentCollator
-from .corpus import Document, make_instances
+from .corpus import Document, make_segments
 from .tokenizer import train_tokenizer
 
 
@@ -51,8 +51,8 @@ def pretrain_tiny_mbart(
     model = MBartForConditionalGeneration(config)
     pad = DocumentCollator(processor)
 
-    def collate(instances: list[dict]) -> dict[str, torch.Tensor]:
-        batch = pad(instances)
+    def collate(segments: list[dict]) -> dict[str, torch.Tensor]:
+        batch = pad(segments)
         # Left to itself, mBART would start the decoder with the language code, which ends the documents here.
         shifted = batch["labels"].masked_fill(batch["labels"] == -100, processor.pad_token_id).roll(1, dims=1)
         shifted[:, 0] = processor.bos_token_id
@@ -72,7 +72,7 @@ def pretrain_tiny_mbart(
         remove_unused_columns=False,
         seed=seed,
     )
-    instances = make_instances(documents, processor, columns, max_sentences=1)
-    Trainer(model, training_args, train_dataset=instances, data_collator=collate).train()
+    segments = make_segments(documents, processor, columns, segment_sentences=1)
+    Trainer(model, training_args, train_dataset=segments, data_collator=collate).train()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

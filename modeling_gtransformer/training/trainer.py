@@ -52,11 +52,11 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
 
 class GTransformerTrainer(Seq2SeqTrainer):
     """
-    Trains on instances as `make_instances` gives them. Beyond `Seq2SeqTrainer`:
+    Trains on segments as `make_segments` gives them. Beyond `Seq2SeqTrainer`:
 
     * batches hold up to `args.max_tokens` tokens and do not depend on the number of processes (`TokenBatchSampler`);
     * parameters that a pretrained checkpoint has get `args.pretrained_lr_scale` times the learning rate;
-    * word dropout on the training instances (`WordDropout`);
+    * word dropout on the training segments (`WordDropout`);
     * label smoothing inside the model, in training and in validation;
     * the validation loss is the mean over target tokens, whatever the batches;
     * `args.attention_entropy` adds `eval_entropy_{encoder,decoder,cross}_{group,global}`, in bits.
@@ -75,14 +75,14 @@ class GTransformerTrainer(Seq2SeqTrainer):
     def get_train_dataloader(self) -> DataLoader:
         args = self.args
         batch_sampler = TokenBatchSampler(
-            [(len(instance["input_ids"]), len(instance["labels"])) for instance in self.train_dataset],
+            [(len(segment["input_ids"]), len(segment["labels"])) for segment in self.train_dataset],
             max_tokens=args.max_tokens,
             seed=args.seed,
             rank=args.process_index,
             world_size=args.world_size,
             accumulation=args.gradient_accumulation_steps,
         )
-        logger.info(f"{len(self.train_dataset)} instances in {len(batch_sampler.batches)} batches.")
+        logger.info(f"{len(self.train_dataset)} segments in {len(batch_sampler.batches)} batches.")
         # Not prepared by Accelerate, which would divide among the processes what the sampler has divided already.
         return DataLoader(
             WordDropout(

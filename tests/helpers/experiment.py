@@ -50,8 +50,8 @@ def experiment(tmp_path_factory):
     recipe = {
         "config": TINY_CONFIG,
         "tokenizer_name_or_path": tokenizer,
-        "source_language": "[en]",
-        "target_language": "[de]",
+        "src_lang": "[en]",
+        "tgt_lang": "[de]",
         "train_files": [train_file],
         "validation_files": [validation_file],
         "segment_tokens": 64,

@@ -88,7 +88,7 @@ def test_group_layers_keep_a_sentence_and_global_layers_the_document(tiny_model,
     assert cache.targets.keys() == {(0, "group"), (1, "group"), (1, "global")}
     for (_, kind), (keys, _) in cache.targets.items():
         assert keys.shape[2] == int(3 * 1.2 + 2) + 2 + 1 if kind == "group" else keys.shape[2] >= length - 1
-    assert cache.source_index.shape == (1, 5)
+    assert cache.step.source_index.shape == (1, 5)
 
 
 class Copies(TorchDispatchMode):

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling_gtransformer.dropout import dropout
+from modeling_gtransformer.layers_gtransformer import dropout
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.999])

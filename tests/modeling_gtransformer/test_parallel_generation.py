@@ -13,7 +13,8 @@ from modeling_gtransformer import (
     GTransformerForConditionalGeneration,
     ParallelDocumentsOutput,
 )
-from modeling_gtransformer.parallel_generation import OpenSentence, ParallelDecoder
+from modeling_gtransformer.decoding_batch import OpenSentence
+from modeling_gtransformer.parallel_generation import ParallelDecoder
 
 
 def make_model(kind, init_std):
@@ -135,12 +136,13 @@ def test_a_sentence_that_goes_on_as_before_keeps_the_rest(tiny_model, monkeypatc
 
     def decode_and_mend(decoder, prompts):
         documents, rounds = decode(decoder, prompts)
+        framed = decoder.decoder
         cache, _ = decoder.check(documents, [0], [len(documents[0])])
         sentence = documents[0][: documents[0].index(decoder.frame.eos_token_id) + 1]
         for old_rest in (sentence[2:], [END_OF_DOCUMENT, *sentence[3:]], [END_OF_DOCUMENT] * len(sentence[2:])):
-            before, opened = decoder.steps, OpenSentence(1, 0, sentence[:2], 1, old_rest)
+            before, opened = framed.steps, OpenSentence(1, 0, sentence[:2], 1, old_rest)
             decoder.extend(cache, [0], [[opened]], drafting=False)
-            steps.append(decoder.steps - before)
+            steps.append(framed.steps - before)
             assert opened.tokens == sentence
         assert steps == [1, 2, len(sentence) - 2]
         return documents, rounds

@@ -63,7 +63,7 @@ def test_what_stands_between_the_sentences_stays(translate, splitter):
 def test_many_documents_and_long_ones(translate):
     outputs = translate([SENTENCES[:1], SENTENCES * 9], segment_tokens=12, max_length_b=1)
     assert [len(output["sentences"]) for output in outputs] == [1, 27]
-    # Instances are translated separately: the same three sentences give the same translation.
+    # Segments are translated separately: the same three sentences give the same translation.
     texts = [pair["translation_text"] for pair in outputs[1]["sentences"]]
     alone = translate(SENTENCES[:2], max_length_b=1)
     assert [pair["translation_text"] for pair in alone["sentences"]] == texts[:2]
@@ -93,5 +93,5 @@ def test_segments_follow_the_paper():
     assert segment([5, 5, 5], 11) == [slice(0, 2), slice(2, 3)]
     assert segment([5, 5, 5], 10) == [slice(0, 1), slice(1, 2), slice(2, 3)]  # strictly less than the maximum
     assert segment([5, 600, 5], 512) == [slice(0, 1), slice(1, 2), slice(2, 3)]
-    assert segment([5, 5, 5], 512, max_sentences=2) == [slice(0, 2), slice(2, 3)]
+    assert segment([5, 5, 5], 512, segment_sentences=2) == [slice(0, 2), slice(2, 3)]
     assert segment([], 512) == []

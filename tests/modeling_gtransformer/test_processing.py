@@ -106,7 +106,7 @@ def test_saved_with_the_checkpoint(any_processor, tiny_model, tmp_path):
     assert loaded(["the cat"])["input_ids"] == any_processor(["the cat"])["input_ids"]
 
 
-def test_configured_model_ends_documents_with_the_target_language(any_processor, tiny_model):
+def test_configured_model_ends_documents_with_the_tgt_lang(any_processor, tiny_model):
     model = tiny_model(vocab_size=len(any_processor.tokenizer))
     any_processor.configure(model)
     inputs = any_processor([["the cat", "it is"], ["old"]], return_tensors="pt")

@@ -37,7 +37,7 @@ def test_pretrained_checkpoint_is_a_plain_mbart(run):
 def test_same_with_a_model_and_documents_of_ones_own(run, capsys):
     folder, _ = run
     files = {part: str(folder / "corpus" / f"{part}.jsonl") for part in ("train", "valid")}
-    languages = ["--source_language", "[sou]", "--target_language", "[tar]"]
+    languages = ["--src_lang", "[sou]", "--tgt_lang", "[tar]"]
     arguments = ["--model", str(folder / "mbart"), "--train", files["train"], "--valid", files["valid"]]
     scores = demo.main([*arguments, "--output", str(folder / "own"), *languages, *QUICK])
     assert all(list(row) == ["s-BLEU", "d-BLEU"] for row in scores.values())

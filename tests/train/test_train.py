@@ -93,12 +93,12 @@ def test_started_again(experiment, caplog):
 
 def test_a_sample_of_the_instances(experiment):
     """Drawn by the seed, without replacement; more than there are is an error."""
-    settings = {"max_steps": 2, "train_instances": 8, "eval_strategy": "no", "max_tokens": 512}
+    settings = {"max_steps": 2, "train_segments": 8, "eval_strategy": "no", "max_tokens": 512}
     scores = [main([experiment(f"sample{i}", **settings, seed=seed)]) for i, seed in enumerate((1, 1, 2))]
     assert scores[0]["eval_loss"] == scores[1]["eval_loss"] != scores[2]["eval_loss"]
     assert len({id(i) for i in sample([{}, {}, {}], 3, seed=0)}) == 3
-    with pytest.raises(ValueError, match="train_instances=999, but the corpus has"):
-        main([experiment("sample-999", train_instances=999)])
+    with pytest.raises(ValueError, match="train_segments=999, but the corpus has"):
+        main([experiment("sample-999", train_segments=999)])
 
 
 def test_every_recipe_trains(experiment, tmp_path, tiny_config):
@@ -110,8 +110,8 @@ def test_every_recipe_trains(experiment, tmp_path, tiny_config):
     keep = (
         "train_files",
         "validation_files",
-        "source_language",
-        "target_language",
+        "src_lang",
+        "tgt_lang",
         "max_tokens",
         "use_cpu",
         "report_to",

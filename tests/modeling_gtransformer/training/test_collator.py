@@ -1,4 +1,4 @@
-"""Word dropout hits words only and is a pure function of seed, epoch and instance."""
+"""Word dropout hits words only and is a pure function of seed, epoch and segment."""
 
 from types import SimpleNamespace
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import set_seed
 
-from modeling_gtransformer.training.corpus import make_instances
+from modeling_gtransformer.training.corpus import make_segments
 from modeling_gtransformer.training.experiment import load_documents, load_model, load_processor
 from modeling_gtransformer.training.recipe import parse_recipe
 from modeling_gtransformer.training.trainer import GTransformerTrainer
@@ -32,15 +32,15 @@ def make_trainer(experiment):
         model_args, data_args, training_args = parse_recipe([experiment("trainer", **changes)])
         set_seed(training_args.seed)
         processor = load_processor(model_args)
-        instances = [
-            make_instances(documents, processor, ("source", "target"), data_args.segment_tokens)
+        segments = [
+            make_segments(documents, processor, ("source", "target"), data_args.segment_tokens)
             for documents in load_documents(data_args)
         ]
         return GTransformerTrainer(
             load_model(model_args, processor),
             training_args,
-            train_dataset=instances[0],
-            eval_dataset=instances[1],
+            train_dataset=segments[0],
+            eval_dataset=segments[1],
             processing_class=processor,
         )
 
@@ -95,9 +95,9 @@ def test_validation_loss_is_the_smoothed_mean_over_target_tokens(make_trainer, b
     trainer = make_trainer(per_device_eval_batch_size=batch_size)
     loss_sum, tokens = 0.0, 0
     with torch.no_grad():
-        for instance in trainer.eval_dataset:
-            labels = instance["labels"]
-            logits = trainer.model.eval()(input_ids=instance["input_ids"][None], labels=labels[None]).logits[0]
+        for segment in trainer.eval_dataset:
+            labels = segment["labels"]
+            logits = trainer.model.eval()(input_ids=segment["input_ids"][None], labels=labels[None]).logits[0]
             log_probabilities = logits.log_softmax(-1)
             gold = log_probabilities.gather(1, labels[:, None]).sum()
             loss_sum += float(-0.9 * gold - 0.1 * log_probabilities.mean(-1).sum())

@@ -1,8 +1,8 @@
-"""Documents become instances at sentence borders; what cannot be one is announced, never lost in silence."""
+"""Documents become segments at sentence borders; what cannot be one is announced, never lost in silence."""
 
 import pytest
 
-from modeling_gtransformer.training.corpus import documents_of, fit_positions, make_instances
+from modeling_gtransformer.training.corpus import documents_of, fit_positions, make_segments
 
 
 class Words:
@@ -28,33 +28,33 @@ def record_of(*lengths):
 
 def test_short_documents_are_left_out_and_announced(caplog):
     documents = documents_of([record_of(3, 4), record_of(9, 9), record_of(2)], ["en", "de"])
-    instances = make_instances(documents, Words(), ("en", "de"), min_document_tokens=14)
-    assert [instance["document"] for instance in instances] == [1]
+    segments = make_segments(documents, Words(), ("en", "de"), min_document_tokens=14)
+    assert [segment["document"] for segment in segments] == [1]
     assert "2 of 3 documents have fewer than 14 tokens: not trained on" in caplog.text
 
 
 def test_instances_are_cut_at_sentence_borders():
     documents = documents_of([record_of(3, 4, 5, 20, 2), record_of(2)], ["en", "de"])
-    instances = make_instances(documents, Words(), ("en", "de"), max_tokens=15)
-    cuts = [(i["document"], i["sentences"].start, i["sentences"].stop) for i in instances]
+    segments = make_segments(documents, Words(), ("en", "de"), segment_tokens=15)
+    cuts = [(i["document"], i["sentences"].start, i["sentences"].stop) for i in segments]
     assert cuts == [(0, 0, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5), (1, 0, 1)]
-    assert [(len(i["input_ids"]), len(i["labels"])) for i in instances][:2] == [(11, 9), (7, 6)]
-    single = make_instances(documents, Words(), ("en", "de"), max_tokens=15, max_sentences=1)
+    assert [(len(i["input_ids"]), len(i["labels"])) for i in segments][:2] == [(11, 9), (7, 6)]
+    single = make_segments(documents, Words(), ("en", "de"), segment_tokens=15, segment_sentences=1)
     assert len(single) == 6
 
 
 def test_instances_beyond_the_positions_are_announced_or_refused(caplog):
     documents = documents_of([record_of(3, 20)], ["en", "de"], "corpus")
-    instances = make_instances(documents, Words(), ("en", "de"), max_tokens=15)
-    message = "1 of 2 instances are longer than the 16 positions of the model, the first at corpus[0] (en, sentence 2)"
-    assert len(fit_positions(instances, documents, "en", 16, drop=True)) == 1
+    segments = make_segments(documents, Words(), ("en", "de"), segment_tokens=15)
+    message = "1 of 2 segments are longer than the 16 positions of the model, the first at corpus[0] (en, sentence 2)"
+    assert len(fit_positions(segments, documents, "en", 16, drop=True)) == 1
     assert message in caplog.text
     with pytest.raises(ValueError) as error:
-        fit_positions(instances, documents, "en", 16, drop=False)
+        fit_positions(segments, documents, "en", 16, drop=False)
     assert message in str(error.value)
 
 
 def test_sentences_without_tokens_are_named():
     documents = documents_of([{"en": ["a", "..."], "de": ["b", "c"]}], ["en", "de"], "corpus")
     with pytest.raises(ValueError, match=r"corpus\[0\] \(en, sentence 2\): nothing to translate"):
-        make_instances(documents, Words(), ("en", "de"))
+        make_segments(documents, Words(), ("en", "de"))

@@ -1,0 +1,177 @@
+"""Sentences that are decoded side by side, each in the context of its document as it stands.
+
+Shape legend: B documents, T target tokens, S source tokens, R sentences decoded at a time, N beams, D model size, V
+vocabulary.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import EncoderDecoderCache
+from transformers.generation import LogitsProcessorList
+
+
+@dataclass
+class OpenSentence:
+    """
+    A sentence that is being decoded.
+
+    Attributes:
+        number: its group tag.
+        start: the position of its `<s>` in the document.
+        tokens: from `<s>` on. The last one is new, those before it stand in the document.
+        context: how many tokens of the document it sees, its own included.
+        old_rest: what stood behind the token that the new one replaces.
+    """
+
+    number: int
+    start: int
+    tokens: list[int]
+    context: int
+    old_rest: Sequence[int] = ()
+
+
+class FramedDecoder:
+    """
+    The decoder of a model over the sources of a batch, whose scores keep to a frame.
+
+    Args:
+        model: a `GTransformerForConditionalGeneration`.
+        frame: the `GroupTagLogitsProcessor` of the batch.
+        processors: logits processors that look at the scores alone, applied before the frame.
+        source_states: encoder states, `(B, S, D)`.
+        source_mask: 1 for source tokens, 0 for padding, `(B, S)`.
+        source_tags: group tags, `(B, S)`.
+
+    Attributes:
+        steps: how often single tokens were read.
+    """
+
+    def __init__(
+        self,
+        model,
+        frame,
+        processors: LogitsProcessorList,
+        source_states: Tensor,
+        source_mask: Tensor,
+        source_tags: Tensor,
+    ):
+        self.model, self.frame, self.processors = model, frame, processors
+        self.source_states, self.source_mask, self.source_tags = source_states, source_mask, source_tags
+        self.device = source_states.device
+        self.steps = 0
+
+    def states(
+        self,
+        rows: Tensor,
+        ids: Tensor,
+        mask: Tensor | dict[str, Tensor],
+        positions: Tensor,
+        cache: EncoderDecoderCache,
+        source_mask: Tensor | dict[str, Tensor] | None = None,
+        **arguments: Tensor,
+    ) -> Tensor:
+        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, in the documents `rows` of the batch."""
+        if self.model.config.position_embedding_type == "learned":
+            # Drafts may run past the last learned position: the final sentences do not.
+            positions = positions.clamp(max=self.model.config.max_position_embeddings - 1)
+        return self.model.model(
+            decoder_input_ids=ids,
+            decoder_attention_mask=mask,
+            decoder_position_ids=positions,
+            encoder_outputs=(self.source_states[rows], self.source_tags[rows]),
+            attention_mask=self.source_mask[rows] if source_mask is None else source_mask,
+            past_key_values=cache,
+            **arguments,
+        ).last_hidden_state
+
+    def scores(self, hidden_states: Tensor, *before: Tensor, normalize: bool = False) -> Tensor:
+        """Scores `(R, V)` of the tokens after decoder states `(R, D)`, framed by what is before them."""
+        logits = self.model.output_logits(hidden_states).float()
+        return self.frame.mask(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
+
+    def masks(self, group: Tensor, document: Tensor) -> dict[str, Tensor]:
+        """Masks `(B, 1, R, S)` of both attention kinds for the model, of booleans `(B, R, S)`."""
+        masks = {"group": group[:, None], "global": document[:, None]}
+        if self.model.config._attn_implementation == "sdpa":
+            return masks
+        least = torch.finfo(self.model.dtype).min
+        return {kind: mask.logical_not().to(self.model.dtype) * least for kind, mask in masks.items()}
+
+
+class DecodingBatch:
+    """
+    Sentences that are decoded side by side. Their keys and values go into the cache of their document, in the order of
+    decoding, and a mask tells which of them each may see: what stood there and what it has written itself; drafts also
+    what the sentences before them have written so far.
+
+    Args:
+        cache: keys and values of the documents.
+        rows: which documents of the decoder's batch these are.
+        sentences: for each document its sentences; the batch has as many columns as the longest list.
+        drafting: whether sentences see what those before them write.
+    """
+
+    def __init__(
+        self,
+        decoder: FramedDecoder,
+        cache: EncoderDecoderCache,
+        rows: list[int],
+        sentences: list[list[OpenSentence]],
+        drafting: bool = False,
+    ):
+        self.decoder, self.cache, self.drafting = decoder, cache, drafting
+        empty = OpenSentence(1, 0, [decoder.frame.pad_token_id], 0)
+        width = max(map(len, sentences))
+        filled = [[*opened, *[empty] * (width - len(opened))] for opened in sentences]
+
+        def table(field) -> Tensor:
+            return torch.tensor([[field(sentence) for sentence in opened] for opened in filled], device=decoder.device)
+
+        self.tokens = table(lambda sentence: sentence.tokens[-1])
+        longest = max(len(sentence.old_rest) for opened in filled for sentence in opened)
+        self.old_rest = table(lambda sentence: [*sentence.old_rest, *[-1] * (longest - len(sentence.old_rest))])
+        self.number, self.start = table(lambda sentence: sentence.number), table(lambda sentence: sentence.start)
+        self.words = table(lambda sentence: len(sentence.tokens) - 1)
+        self.rows = torch.tensor(rows, device=decoder.device)
+        position = torch.arange(cache.get_seq_length(), device=decoder.device)
+        self.document = position < table(lambda sentence: sentence.context)[..., None]
+        self.sentence = self.document & (position >= self.start[..., None])
+        self.source = decoder.source_mask[self.rows, None].bool()
+        self.source_sentence = decoder.source_tags[self.rows, None] == self.number[..., None]
+        self.written = self.earlier = self.document[..., :0]
+
+    def step(self, tokens: Tensor, normalize: bool = False) -> Tensor:
+        """Read the next token `(B, R)` of every sentence: the framed scores `(B, R, V)` of the one after it."""
+        decoder = self.decoder
+        itself = torch.eye(tokens.shape[1], dtype=torch.bool, device=tokens.device).expand(len(tokens), -1, -1)
+        self.written = context = torch.cat([self.written, itself], dim=-1)
+        if self.drafting:
+            open_before = torch.ones_like(itself).tril() & (tokens != decoder.frame.pad_token_id)[:, None]
+            self.earlier = context = torch.cat([self.earlier, itself | open_before], dim=-1)
+        hidden_states = decoder.states(
+            self.rows,
+            tokens,
+            decoder.masks(
+                torch.cat([self.sentence, self.written], dim=-1), torch.cat([self.document, context], dim=-1)
+            ),
+            self.start + self.words,
+            self.cache,
+            source_mask=decoder.masks(self.source_sentence, self.source),
+            decoder_group_tags=self.number,
+        )
+        decoder.steps += 1
+        rows = self.rows[:, None].expand_as(tokens)
+        before = (rows, self.number, self.words, self.start + self.words + 1, tokens)
+        states = (states.flatten(0, 1) for states in (hidden_states, *before))
+        scores = decoder.scores(*states, normalize=normalize)
+        self.words = self.words + 1
+        return scores.view(*tokens.shape, -1)
+
+    def follow(self, parents: Tensor) -> None:
+        """Let beams go on from others, `(B, R, N)`: what these have written is what they see."""
+        first = torch.arange(parents.shape[1], device=parents.device)[:, None] * parents.shape[2]
+        index = (first + parents).flatten(1)[..., None]
+        self.written = self.written.gather(1, index.expand(-1, -1, self.written.shape[-1]))
