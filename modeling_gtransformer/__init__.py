@@ -5,6 +5,7 @@ from transformers.pipelines import PIPELINE_REGISTRY
 
 from .configuration_gtransformer import GTransformerConfig
 from .generation_gtransformer import GroupTagLogitsProcessor
+from .hub import __version__
 from .modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerModel
 from .parallel_generation import ParallelDocumentsOutput
 from .pipeline_gtransformer import DocumentTranslationPipeline
@@ -29,4 +30,5 @@ __all__ = [
     "GroupTagLogitsProcessor",
     "ParallelDocumentsOutput",
     "SentenceStreamer",
+    "__version__",
 ]

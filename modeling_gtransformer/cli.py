@@ -4,7 +4,7 @@ examples:
   gtransformer-translate report.txt --model outputs/mbart25 --splitter sentencex > bericht.txt
   gtransformer-translate docs/*.md film.srt letter.docx --model outputs/mbart25 --output german/ --num_beams 5
   gtransformer-translate talk.html --model outputs/mbart25 --output_format tmx --output german/ --confidence
-  man ls | col -bx | gtransformer-translate --model outputs/mbart25 --format wrapped --to de_DE
+  man ls | col -bx | gtransformer-translate --model outputs/mbart25 --format wrapped --tgt_lang de_DE
 
 The format follows from the ending of a file (.txt .md .html .srt .vtt .po .docx .jsonl) or is given; standard input is
 text. The text is translated, everything else stays as it was. Of JSON lines (.jsonl) the column `--source_column`, a
@@ -23,6 +23,7 @@ from transformers import pipeline
 from transformers.utils.logging import disable_progress_bar
 
 from .files import ALIGNED_FORMATS, FILE_FORMATS, format_of
+from .hub import __version__
 from .pipeline_gtransformer import DocumentTranslationPipeline
 from .processing_gtransformer import GTransformerProcessor
 from .terminology import read_glossary
@@ -46,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def load(args: argparse.Namespace) -> DocumentTranslationPipeline:
     """The pipeline, with all the options of the command line."""
-    languages = {"src_lang": args.source, "tgt_lang": args.to}
+    languages = {"src_lang": args.src_lang, "tgt_lang": args.tgt_lang}
     processor = GTransformerProcessor.from_pretrained(
         args.model, **{name: language for name, language in languages.items() if language}
     )
@@ -159,8 +160,8 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
         "files", nargs="*", metavar="FILE", help="documents, texts in UTF-8; - or none: standard input"
     )
     parser.add_argument("--model", required=True, help="folder or Hub name of a trained G-Transformer")
-    parser.add_argument("--source", metavar="CODE", help="source language; default: that of the model's processor")
-    parser.add_argument("--to", metavar="CODE", help="target language, e.g. de_DE; default: likewise")
+    parser.add_argument("--src_lang", metavar="CODE", help="source language; default: that of the model's processor")
+    parser.add_argument("--tgt_lang", metavar="CODE", help="target language, e.g. de_DE; default: likewise")
     parser.add_argument("--output", type=Path, metavar="DIR", help="folder for the results; default: standard output")
     parser.add_argument(
         "--output_format", choices=("same", *ALIGNED_FORMATS), default="same", help="or the sentence pairs, aligned"
@@ -180,6 +181,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--num_beams", type=int, help="default: as the model's generation config says")
     parser.add_argument("--parallel_sentences", action="store_true", help="decode the sentences of a segment at once")
     parser.add_argument("--confidence", action="store_true", help="mean log-probability of every sentence, in nats")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     args = parser.parse_args(argv)
     if len(args.files) > 1 and args.output is None:
         parser.error("several files need --output")

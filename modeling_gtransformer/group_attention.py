@@ -117,9 +117,13 @@ class GTransformerGate(nn.Linear):
         self.xavier_gain = 1.0
 
     def forward(self, group_output: Tensor, global_output: Tensor) -> Tensor:
-        """g = sigmoid([H_L; H_G] W + b), then H = g * H_L + (1 - g) * H_G; all `(B, T, D)`."""
-        # The two halves of W apart, and one interpolation: what autograd keeps is H_L, H_G and g alone.
+        """H = g * H_L + (1 - g) * H_G with g = sigmoid([H_L; H_G] W + b); all `(B, T, D)`."""
+        # One interpolation: what autograd keeps is H_L, H_G and g alone.
+        return torch.lerp(global_output, group_output, self.gate(group_output, global_output).to(global_output.dtype))
+
+    def gate(self, group_output: Tensor, global_output: Tensor) -> Tensor:
+        """g, the share of the group attention in every feature, `(B, T, D)`."""
+        # The two halves of W apart, so that the outputs need not be copied into one tensor.
         group_weight, global_weight = self.weight.chunk(2, dim=1)
         logits = nn.functional.linear(group_output, group_weight, self.bias)
-        gate = (logits + nn.functional.linear(global_output, global_weight)).sigmoid()
-        return torch.lerp(global_output, group_output, gate.to(global_output.dtype))
+        return (logits + nn.functional.linear(global_output, global_weight)).sigmoid()

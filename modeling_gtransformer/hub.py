@@ -4,12 +4,19 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import CommitInfo, ModelCard
 from transformers.dynamic_module_utils import custom_object_save
+from transformers.utils import logging
 
+
+# The version of the package, and of the code that a checkpoint brings.
+__version__ = "0.2.0"
+
+logger = logging.get_logger(__name__)
 
 TAGS = ["gtransformer", "document-translation", "translation"]
 
@@ -19,6 +26,24 @@ CARD_FILES = ("training.svg", ".eval_results")
 
 # Pipelines that a model brings along, by task. They enter themselves: what a model imports belongs to its own files.
 PIPELINES: dict[str, type] = {}
+
+
+def warn_of_other_version() -> None:
+    """Warn where this is the code of a checkpoint, and a package of another version is installed."""
+    if not __name__.startswith("transformers_modules."):
+        return
+    try:
+        installed = metadata.version("gtransformer-hf")
+    except metadata.PackageNotFoundError:
+        return
+    if installed != __version__:
+        logger.warning(
+            f"The code of this checkpoint is that of gtransformer-hf {__version__}, installed is {installed}: without "
+            "trust_remote_code the installed one is used."
+        )
+
+
+warn_of_other_version()
 
 
 def brought_along(task: str) -> Callable[[type], type]:

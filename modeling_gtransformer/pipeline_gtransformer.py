@@ -12,7 +12,7 @@ from transformers import Pipeline
 
 from .document_translation import translate_documents
 from .hub import PublishMixin, brought_along, with_code
-from .plain_text import Splitter, sentencex_splitter, split_text
+from .plain_text import Splitter, language_code, sentencex_splitter, split_text
 from .terminology import Terminology
 
 
@@ -78,6 +78,11 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         with with_code(*self._parts()):
             for part in self._parts():
                 part.save_pretrained(save_directory, **kwargs)
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """Codes of the source and the target language, such as "en" and "de"; `None` where the processor has none."""
+        return language_code(self.processor.src_lang), language_code(self.processor.tgt_lang)
 
     def _parts(self) -> list[Any]:
         return [self.model, self.processor]

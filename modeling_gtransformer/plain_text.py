@@ -113,10 +113,16 @@ def sentencex_splitter(language: str | None) -> Splitter:
         from sentencex import segment
     except ImportError as error:
         raise ImportError("Splitting text into sentences needs sentencex: pip install sentencex") from error
-    match = re.search("[a-z]{2,3}", language or "")
-    if match is None:
+    code = language_code(language)
+    if code is None:
         raise ValueError(f"The language {language!r} has no code by which sentencex knows it: give a splitter.")
-    return lambda line: segment(match[0], line)
+    return lambda line: segment(code, line)
+
+
+def language_code(language: str | None) -> str | None:
+    """`de` of `de_DE` or `[de]`; `None` of what holds no code of two or three letters, such as `[target]`."""
+    code = re.search("(?<![a-z])[a-z]{2,3}(?![a-z])", language or "")
+    return code[0] if code else None
 
 
 def _lines(text: str) -> Iterable[tuple[int, str]]:

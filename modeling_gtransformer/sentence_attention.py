@@ -40,17 +40,17 @@ class Bucket(NamedTuple):
 
 class Packing(NamedTuple):
     """
-    Sentences behind each other, without filling, in the order of the batch; of the queries or of the keys.
+    Queries or keys of sentences behind each other, without filling, in the order of the batch.
 
     Attributes:
         index: positions of the tokens in the flattened batch.
-        edges: `(N + 1,)`, int32, where each sentence starts, and the end of the last one.
-        longest: tokens of the longest sentence.
+        cu_seqlens: `(N + 1,)`, int32, where each sentence starts, and the end of the last one.
+        max_seqlen: tokens of the longest sentence.
     """
 
     index: Tensor
-    edges: Tensor
-    longest: int
+    cu_seqlens: Tensor
+    max_seqlen: int
 
 
 class Gathering(NamedTuple):
@@ -101,7 +101,7 @@ class SentencePlan:
         return [(slice(*edge[:2]), slice(*edge[2:])) for edge in edges]
 
     def packings(self, device: torch.device) -> tuple[Packing, Packing]:
-        """Of the queries and of the keys."""
+        """Packings of queries and keys."""
         return self._once(self._make_packings, device)
 
     def gathering(self, device: torch.device) -> Gathering:
@@ -192,10 +192,10 @@ def _fill(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _pack(starts: Tensor, lengths: Tensor, device: torch.device) -> Packing:
-    edges = nn.functional.pad(lengths.cumsum(dim=0), (1, 0))
-    index = torch.repeat_interleave(starts - edges[:-1], lengths)
+    cu_seqlens = nn.functional.pad(lengths.cumsum(dim=0), (1, 0))
+    index = torch.repeat_interleave(starts - cu_seqlens[:-1], lengths)
     index += torch.arange(len(index), device=starts.device)
-    return Packing(_sent(index, device), _sent(edges.int(), device), int(lengths.max()))
+    return Packing(_sent(index, device), _sent(cu_seqlens.int(), device), int(lengths.max()))
 
 
 def _sent(places: Tensor, device: torch.device) -> Tensor:
@@ -241,13 +241,13 @@ class _SentenceAttention(torch.autograd.Function):
         output = _blank(query, plan.query_lengths)
         # Of all sentences together: many small tensors that live long would break up the memory that others free.
         precision = torch.promote_types(query.dtype, torch.float32)  # of the kernel's sums
-        normalizer = query.new_empty(1, query.shape[1], query.shape[0], dtype=precision)
+        logsumexp = query.new_empty(1, query.shape[1], query.shape[0], dtype=precision)
         queries, keys, values, outputs = _heads_first(query, key, value, output)
         for asked, seen in plan.spans:
-            outputs[:, :, asked], normalizer[:, :, asked] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            outputs[:, :, asked], logsumexp[:, :, asked] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
                 queries[:, :, asked], keys[:, :, seen], values[:, :, seen], is_causal=plan.is_causal, scale=scaling
             )
-        return output, normalizer
+        return output, logsumexp
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -258,7 +258,7 @@ class _SentenceAttention(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad_output, _):
-        *tokens, normalizer = ctx.saved_tensors
+        *tokens, logsumexp = ctx.saved_tensors
         lengths = (ctx.plan.query_lengths, ctx.plan.key_lengths, ctx.plan.key_lengths)
         gradients = [_blank(states, covered) for states, covered in zip(tokens[:3], lengths, strict=True)]
         queries, keys, values, outputs, grad_outputs = _heads_first(*tokens, grad_output)
@@ -267,7 +267,7 @@ class _SentenceAttention(torch.autograd.Function):
             grad_queries[:, :, asked], grad_keys[:, :, seen], grad_values[:, :, seen] = (
                 torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
                     *(grad_outputs[:, :, asked], queries[:, :, asked], keys[:, :, seen], values[:, :, seen]),
-                    *(outputs[:, :, asked], normalizer[:, :, asked], 0.0, ctx.plan.is_causal),
+                    *(outputs[:, :, asked], logsumexp[:, :, asked], 0.0, ctx.plan.is_causal),
                     scale=ctx.scaling,
                 )
             )
@@ -309,8 +309,8 @@ def packed_attention(query: Tensor, key: Tensor, value: Tensor, plan: SentencePl
     )
     output = varlen_attn(
         *states,
-        *(packing.edges for packing in packings),
-        *(packing.longest for packing in packings),
+        *(packing.cu_seqlens for packing in packings),
+        *(packing.max_seqlen for packing in packings),
         scale=scaling,
         window_size=(-1, 0 if plan.is_causal else -1),
     )

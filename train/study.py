@@ -59,7 +59,7 @@ SIGNIFICANT = 0.01
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """One system with one seed."""
 
     system: str
@@ -67,7 +67,7 @@ class Run:
     value: Any  # of the argument that the study varies
     folder: Path
     plain: Callable[[str], str]  # makes text of a translated sentence
-    start: "Run | None" = None
+    start: "TrainingRun | None" = None
     failure: str | None = None
     done: threading.Event = field(default_factory=threading.Event)
 
@@ -158,10 +158,10 @@ def read_study(path: str) -> dict[str, Any]:
     return study
 
 
-def plan_runs(study: dict[str, Any], folder: Path, output: Path, plain: Callable[[str], str]) -> list[Run]:
+def plan_runs(study: dict[str, Any], folder: Path, output: Path, plain: Callable[[str], str]) -> list[TrainingRun]:
     """All the runs, each after the one that it starts from, with their recipes in their folders."""
     [(varied, values)] = (study["vary"] or {None: [None]}).items()
-    runs: dict[tuple, Run] = {}
+    runs: dict[tuple, TrainingRun] = {}
     for seed, value, (name, system) in itertools.product(study["seeds"], values, study["systems"].items()):
         run_folder = output / (f"{name}.{value}" if varied else name) / f"seed{seed}"
         start = runs[seed, value, system["start"]] if "start" in system else None
@@ -170,7 +170,7 @@ def plan_runs(study: dict[str, Any], folder: Path, output: Path, plain: Callable
         arguments |= {varied: value} if varied else {}
         arguments |= {"model_name_or_path": str(start.folder)} if start else {}
         arguments |= {"output_dir": str(run_folder), "seed": seed}
-        run = runs[seed, value, name] = Run(name, seed, value, run_folder, plain, start)
+        run = runs[seed, value, name] = TrainingRun(name, seed, value, run_folder, plain, start)
         run_folder.mkdir(parents=True, exist_ok=True)
         arguments["extends"] = str((folder / system["recipe"]).resolve())
         run.recipe.write_text(yaml.safe_dump(arguments), encoding="utf-8")
@@ -182,7 +182,7 @@ def columns_of(study: dict[str, Any]) -> tuple[str, str]:
     return study["arguments"].get("source_column", "source"), study["arguments"].get("target_column", "target")
 
 
-def translation_arguments(run: Run, test: str, study: dict[str, Any]) -> list[str]:
+def translation_arguments(run: TrainingRun, test: str, study: dict[str, Any]) -> list[str]:
     """The command line by which translate.py translates a test set with the model of a run."""
     data = parse_recipe([str(run.recipe)])[1]
     settings = {"source_column": data.source_column, "segment_tokens": data.segment_tokens}
@@ -197,7 +197,7 @@ def translation_arguments(run: Run, test: str, study: dict[str, Any]) -> list[st
     return arguments
 
 
-def execute(run: Run, study: dict[str, Any], processes: "Processes") -> None:
+def execute(run: TrainingRun, study: dict[str, Any], processes: "Processes") -> None:
     """Trains and translates, unless that is done already; a failure is noted in the run."""
     try:
         if run.start:
@@ -221,7 +221,7 @@ def execute(run: Run, study: dict[str, Any], processes: "Processes") -> None:
         run.done.set()
 
 
-def fingerprint(run: Run, test: dict[str, Any]) -> list[Any]:
+def fingerprint(run: TrainingRun, test: dict[str, Any]) -> list[Any]:
     """What tells a model and a test set from others in their place."""
     weights = (run.folder / "model.safetensors").stat()
     return [weights.st_size, weights.st_mtime_ns, hashlib.sha256(Path(test["files"][0]).read_bytes()).hexdigest()]
@@ -242,7 +242,7 @@ class Processes:
         self.running: set[subprocess.Popen] = set()
         self.stopped = False
 
-    def call(self, run: Run, script: str, arguments: list[str]) -> None:
+    def call(self, run: TrainingRun, script: str, arguments: list[str]) -> None:
         """
         One script, which logs to the run's folder.
 
@@ -270,9 +270,9 @@ class Processes:
             process.terminate()
 
 
-def collect(study: dict[str, Any], runs: list[Run], references: dict[str, list[list[str]]]) -> dict[str, Any]:
+def collect(study: dict[str, Any], runs: list[TrainingRun], references: dict[str, list[list[str]]]) -> dict[str, Any]:
     """Scores and curves of all the runs that have not failed."""
-    groups: dict[tuple, list[Run]] = {}
+    groups: dict[tuple, list[TrainingRun]] = {}
     for run in runs:
         groups.setdefault((run.system, run.value), []).append(run)
     rows = []
@@ -297,7 +297,9 @@ def collect(study: dict[str, Any], runs: list[Run], references: dict[str, list[l
     return {"baseline": study["baseline"], "varied": varied, "rows": rows}
 
 
-def test_scores(name: str, runs: list[Run], baseline: list[Run], references: list[list[str]]) -> dict[str, Any]:
+def test_scores(
+    name: str, runs: list[TrainingRun], baseline: list[TrainingRun], references: list[list[str]]
+) -> dict[str, Any]:
     """Scores of a system on a test set: of every seed, their mean and spread, and whether it differs from the baseline
     (over the seeds that both have, with the documents as unit)."""
     scores: dict[str, Any] = {score: {"seeds": []} for score in SCORES}
@@ -329,7 +331,7 @@ def joined(documents_of_seeds: list[list[list[Any]]]) -> list[list[Any]]:
     return [list(itertools.chain(*parts)) for parts in zip(*documents_of_seeds, strict=True)]
 
 
-def curves_of(run: Run) -> dict[str, list[tuple[int, float]]]:
+def curves_of(run: TrainingRun) -> dict[str, list[tuple[int, float]]]:
     """What the training logged, by name: `(step, value)`."""
     state = json.loads((run.folder / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
     curves: dict[str, list[tuple[int, float]]] = {}

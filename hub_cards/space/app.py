@@ -21,9 +21,9 @@ from typing import Any
 
 import gradio as gr
 import torch
-from attention_view import attention_html, sentence_attention
+from attention_view import attended_sentences, attention_html
 from gradio.processing_utils import save_bytes_to_cache
-from pairs_view import language_code, pairs_html
+from pairs_view import pairs_html
 from transformers import pipeline
 
 
@@ -33,6 +33,8 @@ except ModuleNotFoundError:
     files = None  # type: ignore[assignment]  # the code of the checkpoint is run, which reads plain text
 ENDINGS = {".txt": "text"} if files is None else files.ENDINGS
 
+# The code of a language that is not known.
+UNDETERMINED = "und"
 MAX_BYTES = 5_000_000  # of a file
 MAX_CHARACTERS = 50_000  # of the sentences of a document
 SPLITTERS = {"sentencex": "find the sentences", "line": "every line or paragraph is one sentence"}
@@ -132,7 +134,7 @@ def downloads(translate: Any, translation: Translation) -> dict[str, tuple[str, 
     contents = {path.suffix: translation.document}
     if files is not None:
         contents |= {f".{format}": translate.export_pairs(translation.pairs, format) for format in ("tmx", "jsonl")}
-    stem = f"{path.stem}.{language_code(translate.processor.tgt_lang)}"
+    stem = f"{path.stem}.{translate.languages[1] or UNDETERMINED}"
     return {
         f"Download {ending.lstrip('.').upper()}": (
             stem + ending,
@@ -162,7 +164,7 @@ class WarningsInPage(logging.Handler):
 
 def build(translate: Any) -> gr.Blocks:
     """The page around a pipeline."""
-    source, target = map(language_code, (translate.processor.src_lang, translate.processor.tgt_lang))
+    source, target = (code or UNDETERMINED for code in translate.languages)
     known_splitters = splitters(translate)
 
     def on_translate(text: str, file: str | None, splitter: str, num_beams: int) -> list[Any]:
@@ -190,7 +192,7 @@ def build(translate: Any) -> gr.Blocks:
                 raise ValueError("This translation is no longer kept: translate the document again.")
             segment = translation.segment(sentence)
             pairs, inside = translation.pairs[segment], sentence - segment.start
-            attention = sentence_attention(translate.model, translate.processor, pairs, inside)
+            attention = attended_sentences(translate.model, translate.processor, pairs, inside)
             sources = [pair["source_text"] for pair in pairs]
             return attention_html(attention, sources, source, segment.start + 1, inside)
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 
 # Part of the model and name of the attention; captions of what its global attention and its gate say.
-STACKS = {
+CAPTIONS = {
     "cross": ("decoder", "encoder_attn", "Where its translation looked in the source (global cross-attention)"),
     "encoder": ("encoder", "self_attn", "Where the sentence itself looked (global attention of the encoder)"),
     "decoder": ("decoder", "self_attn", ""),
@@ -20,7 +20,7 @@ GATES = {"cross": "cross-attention", "encoder": "encoder", "decoder": "decoder"}
 
 
 @dataclass(frozen=True)
-class SentenceAttention:
+class AttendedSentences:
     """
     Of one sentence, averaged over its tokens, over heads and over layers.
 
@@ -32,9 +32,9 @@ class SentenceAttention:
     gates: dict[str, float]
 
 
-def sentence_attention(
+def attended_sentences(
     model: Any, processor: Any, pairs: Sequence[dict[str, Any]], sentence: int
-) -> SentenceAttention:
+) -> AttendedSentences:
     """
     Attention of a sentence and of its translation, in a forward pass over its segment.
 
@@ -55,18 +55,17 @@ def sentence_attention(
         stack: (ids[0] == processor.bos_token_id).cumsum(0) - 1 == sentence
         for stack, ids in (("encoder", source), ("decoder", target), ("cross", target))
     }
-    weights: dict[str, list[Tensor]] = {stack: [] for stack in STACKS}
-    gates: dict[str, list[Tensor]] = {stack: [] for stack in STACKS}
+    weights: dict[str, list[Tensor]] = {stack: [] for stack in CAPTIONS}
+    gates: dict[str, list[Tensor]] = {stack: [] for stack in CAPTIONS}
 
     def record_weights(stack: str, module: nn.Module, args: tuple, output: tuple) -> None:
         weights[stack].append(output[1][0].float().mean(dim=0)[own[stack]].mean(dim=0))
 
-    def record_gate(stack: str, module: nn.Linear, args: tuple, output: Tensor) -> None:
-        gate = nn.functional.linear(torch.cat(args, dim=-1), module.weight, module.bias).sigmoid()
-        gates[stack].append(gate[0, own[stack]].float().mean())
+    def record_gate(stack: str, module: nn.Module, args: tuple, output: Tensor) -> None:
+        gates[stack].append(module.gate(*args)[0, own[stack]].float().mean())
 
     handles = []
-    for stack, (part, name, _) in STACKS.items():
+    for stack, (part, name, _) in CAPTIONS.items():
         for layer in getattr(model.model, part).layers:
             if layer.attention_types[name] == "combined":
                 handles.append(getattr(layer, f"{name}_gate").register_forward_hook(partial(record_gate, stack)))
@@ -88,7 +87,7 @@ def sentence_attention(
         model.set_attn_implementation(implementation)
         for handle in handles:
             handle.remove()
-    return SentenceAttention(
+    return AttendedSentences(
         {
             stack: torch.zeros(len(pairs)).index_add(0, sentences, torch.stack(weights[stack]).mean(0).cpu()).tolist()
             for stack in ("cross", "encoder")
@@ -105,7 +104,7 @@ def _ids(processor: Any, sentences: Sequence[str]) -> Tensor:
 
 
 def attention_html(
-    attention: SentenceAttention, sources: Sequence[str], language: str, first: int, sentence: int
+    attention: AttendedSentences, sources: Sequence[str], language: str, first: int, sentence: int
 ) -> str:
     """
     Horizontal bars, one per source sentence of the segment and one per gate.
@@ -121,7 +120,7 @@ def attention_html(
             _bar(f"{first + index}. {text}", share, f'lang="{language}" dir="auto"', index == sentence)
             for index, (text, share) in enumerate(zip(sources, shares, strict=True))
         ]
-        figures.append(_figure(STACKS[stack][2], items))
+        figures.append(_figure(CAPTIONS[stack][2], items))
     if not figures:
         figures.append("<p>This model has no global attention to the source: a sentence sees itself only.</p>")
     if attention.gates:

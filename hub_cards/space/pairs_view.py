@@ -1,16 +1,9 @@
 """Source and translation side by side, a pair per sentence, as HTML."""
 
 import math
-import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
-
-
-def language_code(language: str | None) -> str:
-    """A code such as "de" for "de_DE" or "[de]", or "und" (undetermined)."""
-    code = re.search("[a-z]{2,3}", language or "")
-    return code[0] if code else "und"
 
 
 def sentence_html(text: str, language: str, attributes: str, more: str = "") -> str:

@@ -7,6 +7,8 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..hub import __version__
+
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
@@ -37,7 +39,7 @@ def to_tmx(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
         "header",
         {
             "creationtool": "gtransformer-translate",
-            "creationtoolversion": "0.1.0",
+            "creationtoolversion": __version__,
             "segtype": "sentence",
             "o-tmf": "none",
             "adminlang": "en",

@@ -9,17 +9,17 @@ from typing import Any
 from .runs import Block, Run
 
 
-WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-TEXT = f"{WORD}t"
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+TEXT = f"{W}t"
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 # The parts of a document that have paragraphs.
 PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes)\.xml")
 # What ends a sentence, and what has paragraphs of its own.
-BREAKS = frozenset({f"{WORD}br", f"{WORD}cr", f"{WORD}tab"})
-NESTED = frozenset({f"{WORD}p", f"{WORD}txbxContent"})
+BREAKS = frozenset({f"{W}br", f"{W}cr", f"{W}tab"})
+NESTED = frozenset({f"{W}p", f"{W}txbxContent"})
 # What was moved away or deleted.
-GONE = frozenset({f"{WORD}moveFrom", f"{WORD}del"})
-HYPHEN = f"{WORD}noBreakHyphen"
+GONE = frozenset({f"{W}moveFrom", f"{W}del"})
+HYPHEN = f"{W}noBreakHyphen"
 FORMULA = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 # Characters that XML cannot hold.
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -53,7 +53,7 @@ class WordDocument:
             raise ValueError(f"no Word document (.docx): {error}") from error
         if "word/document.xml" not in self._roots:
             raise ValueError("no Word document (.docx): it has no word/document.xml")
-        paragraphs = [paragraph for root in self._roots.values() for paragraph in root.iter(f"{WORD}p")]
+        paragraphs = [paragraph for root in self._roots.values() for paragraph in root.iter(f"{W}p")]
         self._texts = [texts for paragraph in paragraphs for texts in _blocks(paragraph)]
         self.blocks: list[Block] = [[_run(element) for element in texts] for texts in self._texts]
 

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..group_attention import GTransformerAttention, GTransformerGate
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 
 
-STACKS = {"encoder.self_attn": "encoder", "decoder.self_attn": "decoder", "decoder.encoder_attn": "cross"}
+STACK_OF_SUBLAYER = {"encoder.self_attn": "encoder", "decoder.self_attn": "decoder", "decoder.encoder_attn": "cross"}
 MODULE = re.compile(r"model\.(encoder|decoder)\.layers\.(\d+)\.(self_attn|encoder_attn)(_global|_gate)?$")
 
 
@@ -46,15 +46,14 @@ def recorded_attention(model: GTransformerForConditionalGeneration) -> Iterator[
 
     def record_gate(sublayer: LayerAttention):
         def hook(module, args, output):
-            gate = nn.functional.linear(torch.cat(args, dim=-1), module.weight, module.bias).sigmoid()
-            sublayer.gate = gate.float().mean(dim=-1)
+            sublayer.gate = module.gate(*args).float().mean(dim=-1)
 
         return hook
 
     for name, module in model.named_modules():
         if not (match := MODULE.search(name)):
             continue
-        stack, layer = STACKS[f"{match[1]}.{match[3]}"], int(match[2])
+        stack, layer = STACK_OF_SUBLAYER[f"{match[1]}.{match[3]}"], int(match[2])
         sublayer = sublayers.setdefault((stack, layer), LayerAttention(stack, layer))
         if isinstance(module, GTransformerAttention):
             combined = {None: "group", "_global": "global"}

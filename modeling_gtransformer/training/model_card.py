@@ -13,6 +13,7 @@ from transformers import AutoConfig
 
 from ..configuration_gtransformer import GTransformerConfig
 from ..hub import TAGS
+from ..plain_text import language_code
 
 
 TEMPLATE = Path(__file__).with_suffix(".md")
@@ -71,7 +72,7 @@ def model_card(
     processor = read(folder / "processor_config.json")
     arguments, state = read(folder / "arguments.json"), read(folder / "trainer_state.json")
     tests, name = read_tests(folder), (repository or folder.resolve().name).rpartition("/")[2]
-    languages = {side: _language(processor.get(side)) for side in ("src_lang", "tgt_lang")}
+    languages = {side: language_code(processor.get(side)) for side in ("src_lang", "tgt_lang")}
     base = arguments.get("model_name_or_path")
     adapter = read(folder / "adapter_config.json")
     on_hub = base if _is_on_hub(base) else None
@@ -143,12 +144,6 @@ def draw_curves(history: list[dict[str, Any]], file: Path) -> bool:
     axes.legend()
     figure.savefig(file, metadata={"Date": None})
     return True
-
-
-def _language(code: str | None) -> str | None:
-    """`de` of `de_DE` or `[de]`; nothing of what is no code, such as `[target]`."""
-    match = re.search("(?<![a-z])[a-z]{2,3}(?![a-z])", code or "")
-    return match[0] if match else None
 
 
 def _is_on_hub(name: str | None) -> bool:

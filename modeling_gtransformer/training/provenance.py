@@ -9,7 +9,10 @@ from typing import Any
 import torch
 import transformers
 
+from ..hub import __version__
 
+
+# The folder of the code: a checkout, or where the package is installed.
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -31,12 +34,14 @@ def provenance(command: list[str]) -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """The commit of this code, with a mark if it was changed since; empty if there is no repository."""
+    """The commit of this code, with a mark if it was changed since; the version if this is no repository."""
+    if not (ROOT / ".git").exists():
+        return f"version {__version__}"
     try:
         command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=7"]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    except FileNotFoundError:
-        return ""
+    except FileNotFoundError:  # without git
+        return f"version {__version__}"
 
 
 def _hardware() -> str:

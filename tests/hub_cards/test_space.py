@@ -86,12 +86,6 @@ def test_pairs(space):
     assert {(e.get("lang"), e.get("tabindex")) for e in sources + targets} == {("en", "0"), ("de", "0")}
 
 
-@pytest.mark.parametrize("code", ["de_DE", "[de]", "de"])
-def test_language(space, code):
-    view = space("pairs_view")
-    assert view.language_code(code) == "de" and view.language_code(None) == "und"
-
-
 def test_text_and_downloads(app, checkpoint):
     translate = app.load(checkpoint())
     translation = app.translate_document(translate, TEXT, None, "line", 2)
@@ -193,7 +187,7 @@ def test_attention_of_a_sentence(app, space, checkpoint, processor, types):
     pairs = app.translate_document(translate, "the cat\nit is old\nsie", None, "line", 1).pairs
     pairs[0]["translation_text"] = ""  # a translation without words
     implementation = translate.model.config._attn_implementation
-    shown = space("attention_view").sentence_attention(translate.model, translate.processor, pairs, 1)
+    shown = space("attention_view").attended_sentences(translate.model, translate.processor, pairs, 1)
     assert translate.model.config._attn_implementation == implementation
 
     words = [processor.encode_sentences([pair["translation_text"]])[0] for pair in pairs[1:]]
@@ -230,7 +224,7 @@ def test_a_model_without_global_attention(app, space, checkpoint):
     translate = app.load(checkpoint(**none))
     pairs = app.translate_document(translate, "the cat\nit is", None, "line", 1).pairs
     view = space("attention_view")
-    shown = view.sentence_attention(translate.model, translate.processor, pairs, 0)
+    shown = view.attended_sentences(translate.model, translate.processor, pairs, 0)
     assert not shown.shares and not shown.gates
     assert "no global attention" in view.attention_html(shown, ["the cat", "it is"], "en", 1, 0)
 
@@ -243,10 +237,10 @@ def test_a_sentence_is_shown_in_its_segment(app, space, checkpoint):
     assert translation.segment(0) == translation.segment(first - 1) == slice(0, first)
     assert translation.segment(first) == slice(first, first + second)
     view = space("attention_view")
-    shown = view.sentence_attention(translate.model, translate.processor, translation.pairs[:first], first - 1)
+    shown = view.attended_sentences(translate.model, translate.processor, translation.pairs[:first], first - 1)
     assert len(shown.shares["cross"]) == first
     with pytest.raises(ValueError, match="too long for one pass"):
-        view.sentence_attention(translate.model, translate.processor, translation.pairs, 0)
+        view.attended_sentences(translate.model, translate.processor, translation.pairs, 0)
 
 
 def test_with_the_code_of_a_checkpoint(checkpoint, run_without_package, tmp_path):
@@ -257,7 +251,7 @@ import json
 import app, attention_view
 translate = app.load({str(tmp_path / "with_code")!r})
 translation = app.translate_document(translate, "the cat\\nit is", None, "line", 1)
-shown = attention_view.sentence_attention(translate.model, translate.processor, translation.pairs, 1)
+shown = attention_view.attended_sentences(translate.model, translate.processor, translation.pairs, 1)
 app.build(translate)
 print(json.dumps([len(translation.pairs), len(shown.shares["cross"]), list(app.downloads(translate, translation))]))
 """,

@@ -45,7 +45,7 @@ def test_a_text_on_standard_output(model, expected, tmp_path, capfdbinary):
 
 def test_in_a_pipe(model, expected, monkeypatch, capfdbinary):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
-    assert run("--model", model, "--splitter", "sentencex", "--to", "de_DE") == 0
+    assert run("--model", model, "--splitter", "sentencex", "--tgt_lang", "de_DE") == 0
     assert capfdbinary.readouterr().out == expected["translation_text"].encode()
 
 
@@ -171,5 +171,5 @@ def test_help_has_examples_and_the_names_of_the_pipeline(capsys):
     options = set(vars(parse_arguments(["--model", "m"])))
     known = {*inspect.signature(translate_documents).parameters, *SENTENCE_LIMITS, "num_beams", "splitter"}
     known |= {"format", "glossary"}
-    own = {"files", "model", "source", "to", "output", "output_format", "source_column"}
+    own = {"files", "model", "src_lang", "tgt_lang", "output", "output_format", "source_column"}
     assert options - own <= known

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from modeling_gtransformer.plain_text import is_translatable, sentencex_splitter, split_text
+from modeling_gtransformer.plain_text import is_translatable, language_code, sentencex_splitter, split_text
 
 
 PIECES = [
@@ -95,3 +95,10 @@ def test_without_sentencex(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentencex", None)
     with pytest.raises(ImportError, match="pip install sentencex"):
         sentencex_splitter("en")
+
+
+@pytest.mark.parametrize(
+    "language, code", [("de_DE", "de"), ("[de]", "de"), ("de", "de"), ("[target]", None), ("", None), (None, None)]
+)
+def test_codes_of_languages(language, code):
+    assert language_code(language) == code

@@ -122,7 +122,7 @@ def test_what_has_changed_is_translated_again(make_study):
 
 
 def test_a_line_separator_ends_no_record(tmp_path):
-    run = study.Run("base", 1, None, tmp_path, str)
+    run = study.TrainingRun("base", 1, None, tmp_path, str)
     run.translations("test").write_text('{"translation": ["a\u2028b", "c\x85"]}\n', encoding="utf-8")
     assert run.hypotheses("test") == [["a\u2028b", "c\x85"]]
 

@@ -1,0 +1,145 @@
+"""Which segments of documents the model translates next, planned so that nothing is cut short."""
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from transformers import PreTrainedModel
+from transformers.utils import logging
+
+from .processing_gtransformer import GTransformerProcessor
+from .segmentation import segment, sentence_cost, split_long_sentence
+
+
+logger = logging.get_logger(__name__)
+
+
+@dataclass
+class PendingDocument:
+    """
+    A document on its way: its sentences, or parts of long ones, and what has been translated so far.
+
+    Attributes:
+        number: its place in the corpus, from 1.
+        parts: word ids of each part.
+        glue: what stands before a part in its sentence; `None` for the first part of a sentence.
+        required: strings that the translation of each part must contain.
+        segments: how many parts were new in each segment.
+        translations: word ids of the parts that are translated.
+        scores: of each of these the sum of log-probabilities, and the number of tokens.
+    """
+
+    number: int
+    parts: list[list[int]] = field(default_factory=list)
+    glue: list[str | None] = field(default_factory=list)
+    required: list[list[str]] = field(default_factory=list)
+    segments: list[int] = field(default_factory=list)
+    translations: list[list[int]] = field(default_factory=list)
+    scores: list[tuple[float, int]] = field(default_factory=list)
+
+    def sentence_of(self, part: int) -> int:
+        """The number of the sentence that a part belongs to, from 1."""
+        return self.glue[: part + 1].count(None)
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """
+    Parts `start` to `stop` of a document that go through the model at once. Those before `new` are carried over: their
+    translations are there already.
+    """
+
+    document: PendingDocument
+    start: int
+    new: int
+    stop: int
+    source: list[int]
+
+    @property
+    def carried(self) -> int:
+        """How many parts are carried over."""
+        return self.new - self.start
+
+    @property
+    def prefix(self) -> list[list[int]]:
+        """The translations of these."""
+        return self.document.translations[self.start : self.new]
+
+
+class SegmentLimits:
+    """How much a segment takes: at most `sentences` new sentences, fewer than `tokens` tokens of the source, and no
+    more tokens of the target than the model has positions, however long the translations become."""
+
+    def __init__(self, model: PreTrainedModel, tokens: int, sentences: int | None, generate_arguments: dict):
+        settings = {**vars(model.generation_config), **generate_arguments}
+        self.factor, self.constant = (settings.get(name) or 0 for name in ("max_length_a", "max_length_b"))
+        self.positions = sys.maxsize
+        if getattr(model.config, "position_embedding_type", "learned") == "learned":
+            self.positions = model.config.max_position_embeddings
+        self.tokens, self.sentences = min(tokens, self.positions), sentences
+
+    def longest(self, words: int) -> int:
+        """Positions that a sentence may need: its own, or those of its translation and the end of the document."""
+        return max(sentence_cost(words), sentence_cost(self.word_limit(words)) + 1)
+
+    def word_limit(self, words: int) -> int:
+        """Most words of the translation of a sentence of so many words."""
+        return int(self.factor * words + self.constant)
+
+    def cost(self, words: int) -> int:
+        """Tokens of a sentence; more of them if it is rather the positions that its translation may fill up."""
+        share = self.tokens / self.positions
+        return max(sentence_cost(words), math.ceil(self.longest(words) * share))
+
+
+def take_apart(
+    sentences: list[str],
+    number: int,
+    processor: GTransformerProcessor,
+    limits: SegmentLimits,
+    required: Sequence[list[str]],
+) -> PendingDocument:
+    """The word ids of a document's sentences; too long ones in parts. What is required of such a sentence is required
+    of the part that has it or, a term of a glossary, of its last part."""
+
+    def fits(text: str) -> bool:
+        return limits.longest(len(processor.encode_sentences([text])[0])) <= limits.positions
+
+    document = PendingDocument(number)
+    for position, words in enumerate(processor.encode_sentences(sentences), 1):
+        if limits.longest(len(words)) <= limits.positions:
+            document.parts.append(words)
+            document.glue.append(None)
+            document.required.append(required[position - 1])
+            continue
+        gaps, parts = zip(*split_long_sentence(sentences[position - 1].strip(), fits), strict=True)
+        logger.warning(
+            f"Document {number}, sentence {position} has {len(words)} tokens, and its translation may have more than "
+            f"fit the {limits.positions} positions of the model: it is translated in {len(parts)} parts."
+        )
+        document.parts += processor.encode_sentences(parts)
+        document.glue += [None, *gaps[1:]]
+        of_parts: list[list[str]] = [[] for _ in parts]
+        for needed in required[position - 1]:
+            of_parts[next((index for index, part in enumerate(parts) if needed in part), -1)].append(needed)
+        document.required += of_parts
+    return document
+
+
+def next_segments(
+    documents: list[PendingDocument], processor: GTransformerProcessor, limits: SegmentLimits, carried_sentences: int
+) -> Iterator[Segment]:
+    """What can be translated now: all segments of all documents, or the next one of each if it continues another."""
+    for document in documents:
+        done = len(document.translations)
+        costs = [limits.cost(len(words)) for words in document.parts]
+        carried = min(carried_sentences, done)
+        # What is carried over takes at most half of a segment.
+        while carried and sum(costs[done - carried : done]) > limits.tokens / 2:
+            carried -= 1
+        cuts = segment(costs[done:], limits.tokens - sum(costs[done - carried : done]), limits.sentences)
+        for cut in cuts[:1] if carried_sentences else cuts:
+            new, stop = done + cut.start, done + cut.stop
+            source = processor.build_source(document.parts[new - carried : stop])
+            yield Segment(document, new - carried, new, stop, source)

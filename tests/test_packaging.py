@@ -1,0 +1,130 @@
+"""What is built and installed: every file is there, and without an extra the commands say which one they need."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import modeling_gtransformer
+from modeling_gtransformer import __version__
+
+
+ROOT = Path(modeling_gtransformer.__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder of the wheel and the source distribution."""
+    source, output = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    shutil.copytree(
+        ROOT / "modeling_gtransformer", source / "modeling_gtransformer", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(output), str(source)]
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return output
+
+
+def closure(requirements):
+    """The distributions that these requirements install, by name, of those that are installed here."""
+    found, todo = {}, [(Requirement(text), {""}) for text in requirements]
+    while todo:
+        requirement, extras = todo.pop()
+        if requirement.marker and not any(requirement.marker.evaluate({"extra": extra}) for extra in extras):
+            continue
+        distribution = metadata.distribution(requirement.name)
+        new = not found.get(distribution.name) or not requirement.extras <= found[distribution.name][1]
+        if new:
+            found[distribution.name] = distribution, set(requirement.extras)
+            todo += [(Requirement(text), {"", *requirement.extras}) for text in distribution.requires or []]
+    return [distribution for distribution, _ in found.values()]
+
+
+@pytest.fixture
+def install(built, tmp_path):
+    """Makes an environment with the wheel and what an extra of it needs, and gives what runs a command in it."""
+
+    def make(extra=""):
+        folder, packages = tmp_path / "environment", tmp_path / "packages"
+        venv.create(folder, with_pip=False)
+        [wheel] = built.glob("*.whl")
+        pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet"]
+        subprocess.run([*pip, "--no-index", "--no-deps", str(wheel)], check=True)
+        packages.mkdir()
+        own = [Requirement(text) for text in metadata.requires("gtransformer-hf")]
+        wanted = [str(r) for r in own if not r.marker or r.marker.evaluate({"extra": extra})]
+        for distribution in closure([text.partition(";")[0] for text in wanted]):
+            for top in {file.parts[0] for file in distribution.files if file.parts[0] not in ("..", "__pycache__")}:
+                if not (packages / top).exists():
+                    (packages / top).symlink_to(distribution.locate_file(top))
+
+        def run(*words):
+            environment = {**os.environ, "PYTHONPATH": str(packages)}
+            command = [str(folder / "bin" / words[0]), *words[1:]]
+            return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+
+        return run
+
+    return make
+
+
+@pytest.fixture
+def model(processor, tiny_model, tmp_path):
+    model = tiny_model(vocab_size=len(processor.tokenizer))
+    processor.configure(model)
+    model.save_pretrained(tmp_path / "model")
+    processor.save_pretrained(tmp_path / "model")
+    return str(tmp_path / "model")
+
+
+def test_every_file_is_built(built):
+    [wheel], [sdist] = built.glob("*.whl"), built.glob("*.tar.gz")
+    assert wheel.name.startswith(f"gtransformer_hf-{__version__}-")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    package = ROOT / "modeling_gtransformer"
+    expected = {str(file.relative_to(ROOT)) for file in package.rglob("*.py")}
+    expected |= {"modeling_gtransformer/py.typed", "modeling_gtransformer/training/model_card.md"}
+    assert expected <= names
+    assert {name.split("/")[0] for name in names} == {
+        "modeling_gtransformer",
+        f"gtransformer_hf-{__version__}.dist-info",
+    }
+    with tarfile.open(sdist) as archive:
+        assert {"/".join(name.split("/")[1:]) for name in archive.getnames()} >= expected
+
+
+def test_without_extras(install, model, tmp_path):
+    run = install()
+    assert run("gtransformer-translate", "--version").stdout == f"gtransformer-translate {__version__}\n"
+    assert "--glossary" in run("gtransformer-translate", "--help").stdout
+    (tmp_path / "a.txt").write_text("the cat\nit is\n")
+    (tmp_path / "a.md").write_text("the *cat*\n")
+    text = run("gtransformer-translate", "a.txt", "--model", model)
+    assert text.returncode == 0 and text.stdout.count("\n") == 2, text.stderr
+    markdown = run("gtransformer-translate", "a.md", "--model", model, "--splitter", "line")
+    assert markdown.returncode == 1 and "pip install" in markdown.stderr and "Traceback" not in markdown.stderr
+    training = run("python", "-c", "import modeling_gtransformer.training")
+    assert "pip install 'gtransformer-hf[train]'" in training.stderr.splitlines()[-1]
+
+
+def test_with_files(install, model, tmp_path):
+    (tmp_path / "a.md").write_text("the *cat*. it is.\n")
+    result = install("files")("gtransformer-translate", "a.md", "--model", model)
+    assert result.returncode == 0 and result.stdout.count("*") == 2, result.stderr
+
+
+def test_with_training(install):
+    result = install("train")(
+        "python", "-c", "from modeling_gtransformer.training import GTransformerTrainer as T; print(T)"
+    )
+    assert "trainer.GTransformerTrainer" in result.stdout, result.stderr
