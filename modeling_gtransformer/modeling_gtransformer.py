@@ -351,18 +351,26 @@ class GTransformerModel(GTransformerPreTrainedModel):
 
     def __init__(self, config: GTransformerConfig):
         super().__init__(config)
-        self.shared = GTransformerScaledWordEmbedding(config)
+        # Untied, encoder and decoder have embeddings of their own, and nothing would use shared ones.
+        if config.tie_word_embeddings:
+            self.shared = GTransformerScaledWordEmbedding(config)
         self.encoder = GTransformerEncoder(config)
         self.decoder = GTransformerDecoder(config)
         self.post_init()
 
     def get_input_embeddings(self):
-        return self.shared
+        """The word embeddings of encoder and decoder or, if these are untied, of the encoder."""
+        return self.encoder.embed_tokens
 
     def set_input_embeddings(self, value):
-        self.shared = value
         self.encoder.embed_tokens = value
-        self.decoder.embed_tokens = value
+        if self.config.tie_word_embeddings:
+            self.shared = self.decoder.embed_tokens = value
+
+    def resize_token_embeddings(self, new_num_tokens=None, pad_to_multiple_of=None, mean_resizing=True):
+        embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        self.decoder.resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        return embeddings
 
     @can_return_tuple
     def forward(
@@ -462,6 +470,8 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
 
     def resize_token_embeddings(self, new_num_tokens=None, pad_to_multiple_of=None, mean_resizing=True):
         embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        # Of embeddings that are untied, Transformers resizes only those of the encoder.
+        self.model.decoder.resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
         added = embeddings.num_embeddings - self.final_logits_bias.shape[-1]
         self.register_buffer("final_logits_bias", nn.functional.pad(self.final_logits_bias, (0, added)))
         return embeddings

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from safetensors.torch import load_file
 
-from modeling_gtransformer import GTransformerForConditionalGeneration
-from modeling_gtransformer.training.fairseq import config_from_fairseq, rename, state_dict_from_fairseq
+from modeling_gtransformer.training.fairseq import model_from_fairseq, rename
 
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "fairseq"
@@ -19,10 +18,8 @@ class Reference:
     def __init__(self, name):
         self.meta = json.loads((FIXTURES / name / "meta.json").read_text())
         self.tensors = load_file(FIXTURES / name / "tensors.safetensors")
-        config = config_from_fairseq(self.meta["args"], self.meta["tgt_vocab"])
-        self.model = GTransformerForConditionalGeneration(config).eval()
-        weights = load_file(FIXTURES / name / "model.safetensors")
-        self.model.load_state_dict(state_dict_from_fairseq(weights, config))
+        self.weights = load_file(FIXTURES / name / "model.safetensors")
+        self.model = model_from_fairseq(self.meta["args"], self.weights)
         self.model.generation_config.eos_token_id = END_OF_DOCUMENT
 
     def batch(self, name):
