@@ -59,9 +59,7 @@ def main(argv: list[str]) -> None:
         f"{model.num_parameters():,} parameters, {len(source):,} source and {len(target):,} target tokens, in {output}"
     )
     if len(sides) > 1:
-        print(
-            f"No pipeline: the dictionaries differ, so {output}/source reads documents and {output}/target writes them."
-        )
+        print(f"No pipeline: the dictionaries differ; {output}/source reads documents, {output}/target writes them.")
 
 
 def check_sizes(weights: dict[str, Any], source: Dictionary, target: Dictionary) -> None:
