@@ -3,11 +3,11 @@
     python train/convert_fairseq.py checkpoint_best.pt outputs/authors --dict dict.en.txt --bpe_codes code
     python train/convert_fairseq.py model.pt outputs/authors_mbart --dict dict.txt --sentencepiece sentence.bpe.model
 
-The file is loaded without running any code in it. Its weights and arguments become model and configuration, dictionary
-and codes a processor, so that the result translates. Models with BPE read and write text in the form in which they saw
-it: tokenized and truecased by Moses (`train/moses.py` is the way there and back).
+The checkpoint is loaded without running any code in it. It becomes a model, dictionary and codes a processor, so that
+the result translates. A model with BPE reads and writes text as it was trained on: tokenized and truecased by Moses
+(`train/moses.py` is the way there and back).
 
-Two dictionaries that differ become two processors, as the pipeline reads and writes with one:
+Two dictionaries that differ become two processors. The pipeline, which has a single one, cannot use them:
 
     source = GTransformerProcessor.from_pretrained("outputs/authors/source")
     target = GTransformerProcessor.from_pretrained("outputs/authors/target")
@@ -93,7 +93,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--dict", required=True, help="dict.txt of the source, or of both sides")
     parser.add_argument("--target_dict", help="dict.txt of the target, where it is another one")
     pieces = parser.add_mutually_exclusive_group(required=True)
-    pieces.add_argument("--bpe_codes", help="codes that subword-nmt learned, from both languages if they share them")
+    pieces.add_argument("--bpe_codes", help="codes that subword-nmt learned from both languages")
     pieces.add_argument("--sentencepiece", help="SentencePiece model, such as mBART's sentence.bpe.model")
     args = parser.parse_args(argv)
     files = [args.checkpoint, args.dict, args.target_dict, args.bpe_codes, args.sentencepiece]

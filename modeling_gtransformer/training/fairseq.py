@@ -211,11 +211,10 @@ def config_from_fairseq(args: dict[str, Any], vocab_size: int) -> GTransformerCo
 
 def with_current_names(weights: dict[str, Tensor], share_output_layer: bool) -> dict[str, Tensor]:
     """
-    The weights under the names that the authors' code saves. It reads older ones, too: there an attention has one
-    `in_proj_*` for queries, keys and values, and the output layer is called `embed_out` or, if shared, left out.
+    The weights under the names that the authors' code saves, which reads older ones, too.
 
     Raises:
-        ValueError: a matrix of embeddings is missing, or fairseq leaves out the last layer norm of the checkpoint.
+        ValueError: a weight has two names, embeddings are missing, or fairseq would leave out the last layer norm.
     """
     current: dict[str, Tensor] = {}
     for name, tensor in weights.items():
@@ -223,16 +222,24 @@ def with_current_names(weights: dict[str, Tensor], share_output_layer: bool) -> 
             raise ValueError(f"{name} is {tensor.item():g}, for which fairseq leaves out the last layer norm.")
         if DROPPED.search(name):
             continue
-        if match := re.fullmatch(r"(.+\.)in_proj_(weight|bias)", name):
-            for projection, part in zip("qkv", tensor.chunk(3), strict=True):
-                current[f"{match[1]}{projection}_proj.{match[2]}"] = part
-        else:
-            current[OUTPUT_LAYER if name == "decoder.embed_out" else name] = tensor
+        named = with_current_name(name, tensor)
+        if twice := current.keys() & named.keys():
+            raise ValueError(f"The checkpoint has {sorted(twice)} under names of different age, one of them {name}.")
+        current |= named
     if share_output_layer and DECODER_EMBEDDINGS in current:
         current.setdefault(OUTPUT_LAYER, current[DECODER_EMBEDDINGS])
     if absent := [name for name in EMBEDDINGS if name not in current]:
         raise ValueError(f"The checkpoint lacks {absent}.")
     return current
+
+
+def with_current_name(name: str, tensor: Tensor) -> dict[str, Tensor]:
+    """A weight under its current name; older ones join those of queries, keys and values as `in_proj_*`."""
+    name = re.sub(r"\.(self|encoder)_attn\.", r".\1_attn_local.", name)
+    if match := re.fullmatch(r"(.+\.)in_proj_(weight|bias)", name):
+        parts = zip("qkv", tensor.chunk(3), strict=True)
+        return {f"{match[1]}{projection}_proj.{match[2]}": part for projection, part in parts}
+    return {OUTPUT_LAYER if name == "decoder.embed_out" else name: tensor}
 
 
 def check_sharing(args: dict[str, Any], weights: dict[str, Tensor]) -> None:
@@ -255,9 +262,6 @@ def state_dict_from_fairseq(weights: dict[str, Tensor], config: GTransformerConf
     The weights of a fairseq checkpoint, of current names, under those of [`GTransformerForConditionalGeneration`].
 
     Position tables and embeddings that are shorter than the configuration's are filled up with zeros.
-
-    Raises:
-        ValueError: the checkpoint has a weight twice, under names of different age.
     """
     lengths = {"embed_positions.weight": config.max_position_embeddings + POSITION_OFFSET}
     lengths |= dict.fromkeys(EMBEDDINGS, config.vocab_size)
@@ -266,8 +270,6 @@ def state_dict_from_fairseq(weights: dict[str, Tensor], config: GTransformerConf
         for ending, length in lengths.items():
             if name.endswith(ending) and len(tensor) < length:
                 tensor = nn.functional.pad(tensor, (0, 0, 0, length - len(tensor)))
-        if rename(name) in state:
-            raise ValueError(f"The checkpoint has {name} twice, under this name and an older or newer one.")
         state[rename(name)] = tensor
     if config.tie_word_embeddings:
         state["model.shared.weight"] = weights[ENCODER_EMBEDDINGS]
