@@ -169,7 +169,12 @@ class DecodingBatch:
         decoder.steps += 1
         rows = self.rows[:, None].expand_as(tokens)
         words = self.read + 1 - decoder.frame.head - len(decoder.frame.prefix)
-        before = (rows, self.number, words, self.start + self.read + 1, tokens)
+        number = self.number
+        if not decoder.frame.closer_opens:
+            # Behind the last word comes what opens the next sentence.
+            closed = tokens == decoder.frame.closer
+            number, words = number + closed, words.masked_fill(closed, -len(decoder.frame.prefix))
+        before = (rows, number, words, self.start + self.read + 1, tokens)
         states = (states.flatten(0, 1) for states in (hidden_states, *before))
         scores = decoder.scores(*states, normalize=normalize)
         self.read = self.read + 1

@@ -377,7 +377,9 @@ class GTransformerModel(GTransformerPreTrainedModel):
 
     def __init__(self, config: GTransformerConfig):
         super().__init__(config)
-        if config.share_encoder_decoder_embeddings:
+        # Untied, encoder and decoder have embeddings of their own, and nothing would use shared ones.
+        self.shares_embeddings = config.tie_word_embeddings and config.share_encoder_decoder_embeddings
+        if self.shares_embeddings:
             self.shared = GTransformerScaledWordEmbedding(config, config.vocab_size)
         else:
             self._tied_weights_keys = {}
@@ -386,15 +388,18 @@ class GTransformerModel(GTransformerPreTrainedModel):
         self.post_init()
 
     def get_input_embeddings(self):
-        return self.shared if self.config.share_encoder_decoder_embeddings else self.encoder.embed_tokens
+        """The word embeddings of encoder and decoder or, if these are untied, of the encoder."""
+        return self.encoder.embed_tokens
 
     def set_input_embeddings(self, value):
-        if not self.config.share_encoder_decoder_embeddings:
-            self.encoder.embed_tokens = value
-            return
-        self.shared = value
         self.encoder.embed_tokens = value
-        self.decoder.embed_tokens = value
+        if self.shares_embeddings:
+            self.shared = self.decoder.embed_tokens = value
+
+    def resize_token_embeddings(self, new_num_tokens=None, pad_to_multiple_of=None, mean_resizing=True):
+        embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        self.decoder.resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        return embeddings
 
     @can_return_tuple
     def forward(
@@ -476,8 +481,9 @@ class GTransformerModel(GTransformerPreTrainedModel):
 class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransformerGenerationMixin, GenerationMixin):
     """G-Transformer with an output layer, for translating documents.
 
-    `from_pretrained` of a plain mBART (or BART) checkpoint works without conversion: the pretrained attention becomes
-    the group attention, and only the global attention and the gates are fresh.
+    `from_pretrained` of a plain checkpoint (mBART, mBART-50, M2M100, NLLB, Opus-MT, BART, PLBart) works without
+    conversion: the pretrained attention becomes the group attention, and only the global attention and the gates are
+    fresh.
     """
 
     auto_class = "AutoModelForSeq2SeqLM"
@@ -495,7 +501,17 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         self.post_init()
 
     def resize_token_embeddings(self, new_num_tokens=None, pad_to_multiple_of=None, mean_resizing=True):
+        """Resizes as Transformers does, the decoder's embeddings included if they are untied.
+
+        Raises:
+            ValueError: the model has two vocabularies.
+        """
+        if not self.config.share_encoder_decoder_embeddings:
+            raise ValueError("A model with two vocabularies cannot be resized: one number does not fit both.")
         embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        # Transformers resizes only the embeddings of the encoder if they are untied.
+        self.model.decoder.resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        self.config.decoder_vocab_size = embeddings.num_embeddings
         added = embeddings.num_embeddings - self.final_logits_bias.shape[-1]
         self.register_buffer("final_logits_bias", nn.functional.pad(self.final_logits_bias, (0, added)))
         return embeddings

@@ -374,7 +374,14 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def decode_sentences(self, sentences: list[list[int]]) -> list[str]:
         """The text of sentences given as word ids."""
-        return [text.strip() for text in self.tokenizer.batch_decode(sentences)] if sentences else []
+        if not sentences:
+            return []
+        return [text.strip().removesuffix(self._joiner) for text in self.tokenizer.batch_decode(sentences)]
+
+    @cached_property
+    def _joiner(self) -> str:
+        """What subword-nmt writes where a word goes on, if decoding joins by it: a sentence may be cut off there."""
+        return "@@" if self.tokenizer.convert_tokens_to_string(["a@@", "b"]) == "ab" else ""
 
     def _split(self, ids: list[int]) -> list[list[int]]:
         structural = set(self.structural_token_ids)

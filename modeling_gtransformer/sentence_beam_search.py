@@ -47,7 +47,8 @@ class SentenceBeamSearch:
     def run(self) -> list[list[list[int]]]:
         """The best hypothesis of every sentence of every document, from the first new token to `</s>`."""
         # No sentence is longer; the bound matters where fewer hypotheses exist than beams.
-        for length in range(1, int(self.batch.decoder.word_limits.max()) + self.frame.tokens + 2):
+        around = self.frame.head * len(self.frame.prefix) + 1 + (self.frame.end is not None)
+        for length in range(1, int(self.batch.decoder.word_limits.max()) + around + 1):
             if not bool((self.improvable & self.real).any()):
                 break
             self.step(length)

@@ -169,7 +169,7 @@ def check_tokenization(
 def trim_model(model, new_ids: dict[int, int]) -> None:
     """Leaves the rows of embeddings and output layer that have a new id, in a model that is yet to be saved."""
     rows, stacks = torch.tensor([*new_ids]), model.model
-    tables = (stacks.shared, stacks.encoder.embed_tokens, stacks.decoder.embed_tokens, model.lm_head)
+    tables = (stacks.encoder.embed_tokens, stacks.decoder.embed_tokens, model.lm_head)
     for weight in {table.weight for table in tables}:  # a single one unless the configuration unties them
         weight.data = weight.data[rows]
     model.final_logits_bias = model.final_logits_bias[:, rows]

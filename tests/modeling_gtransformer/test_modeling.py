@@ -75,6 +75,26 @@ def test_checkpoint_round_trip(tiny_model, documents, tmp_path):
     assert loaded.lm_head.weight is loaded.model.shared.weight is loaded.model.encoder.embed_tokens.weight
 
 
+def test_untied_embeddings_stay_apart(tiny_model, documents, tmp_path):
+    """When they are resized, saved and loaded; no parameter is there that nothing uses."""
+    model = tiny_model(tie_word_embeddings=False)
+    inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
+    with torch.no_grad():
+        expected = model(**inputs).logits
+    model.resize_token_embeddings(60)
+    torch.testing.assert_close(model(**inputs).logits[..., :50], expected)
+    tables = (model.model.encoder.embed_tokens, model.model.decoder.embed_tokens, model.lm_head)
+    assert {len(table.weight) for table in tables} == {model.config.vocab_size} == {60}
+    model.save_pretrained(tmp_path)
+    loaded = GTransformerForConditionalGeneration.from_pretrained(tmp_path)
+    torch.testing.assert_close(loaded(**inputs).logits, model(**inputs).logits)
+    base = GTransformerModel.from_pretrained(tmp_path)
+    base.resize_token_embeddings(50)
+    torch.testing.assert_close(base(**inputs)[0], model.model(**inputs)[0])
+    model(**inputs, labels=documents["input_ids"]).loss.backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
 def test_paper_initialisation_of_the_base_model():
     """Xavier as in the authors' base architecture (init_std=None), not mBART's normal distribution."""
     config = GTransformerConfig(**(TINY | {"d_model": 64, "init_std": None, "normalize_before": False}))
