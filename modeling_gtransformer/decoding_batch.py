@@ -70,13 +70,14 @@ class FramedDecoder:
         rows: Tensor,
         ids: Tensor,
         mask: Tensor | dict[str, Tensor],
-        positions: Tensor,
+        positions: Tensor | None,
         cache: EncoderDecoderCache,
         source_mask: Tensor | dict[str, Tensor] | None = None,
         **arguments: Tensor,
     ) -> Tensor:
-        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, in the documents `rows` of the batch."""
-        if self.model.config.position_embedding_type == "learned":
+        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, which are counted unless given, in the documents
+        `rows` of the batch."""
+        if positions is not None and self.model.config.position_embedding_type == "learned":
             # Drafts may run past the last learned position: the final sentences do not.
             positions = positions.clamp(max=self.model.config.max_position_embeddings - 1)
         return self.model.model(

@@ -71,7 +71,8 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         self.min_length = min_length
         self.max_length = max_length
         self.frame = frame
-        self.forced = torch.tensor([frame.pad if frame.end is None else frame.end, *frame.prefix])
+        end = frame.pad if frame.end is None else frame.end
+        self.forced = torch.tensor([end, *frame.prefix], device=word_limits.device)
         banned = {frame.start, *frame.prefix, frame.pad, frame.end} - {frame.closer, None}
         self.banned = sorted(token for token in banned if token is not None)
 
@@ -337,6 +338,18 @@ class GTransformerGenerationMixin(GenerationMixin):
             self._report_cut(outputs if isinstance(outputs, Tensor) else outputs.sequences, config, len(source_tags))
         return outputs
 
+    def _prepare_generation_config(self, generation_config: GenerationConfig | None, **kwargs: Any):
+        """As Transformers prepares it. Another target language than that of the model is no longer suppressed, but that
+        of the model is."""
+        setting = self.config.frame.language_setting
+        given = kwargs.get(setting) or getattr(generation_config, setting or "", None)
+        own = getattr(self.generation_config, setting or "", None)
+        if "suppress_tokens" not in kwargs and isinstance(given, int) and given != own:
+            suppressed = (generation_config or self.generation_config).suppress_tokens
+            if suppressed:
+                kwargs["suppress_tokens"] = sorted({*suppressed, own} - {given, None})
+        return super()._prepare_generation_config(generation_config, **kwargs)
+
     def _get_stopping_criteria(self, *args: Any, **kwargs: Any) -> StoppingCriteriaList:
         """Those of Transformers; a `</s>` in the middle of a document is no end."""
         criteria = super()._get_stopping_criteria(*args, **kwargs)
@@ -449,7 +462,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         longest = plan.room if plan.room >= plan.least else plan.most
         config.max_length, config.min_length = plan.room, None
         config.max_new_tokens = config.min_new_tokens = None
-        config.decoder_start_token_id, config.forced_bos_token_id = target.start, None
+        config.decoder_start_token_id = target.start
         return GroupTagLogitsProcessor(plan.word_limits, plan.min_length, longest, target), plan
 
     def _target_frame(self, config: GenerationConfig) -> TargetFrame:

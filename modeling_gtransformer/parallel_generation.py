@@ -167,8 +167,10 @@ class ParallelDecoder:
         ids = pad_sequence([torch.tensor(document) for document in documents], batch_first=True).to(device)
         position = torch.arange(ids.shape[1], device=device).expand_as(ids)
         cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        # Positions in sentences follow from the ids; those in documents may have to be clamped.
+        counted = position if self.decoder.model.config.position_scope == "document" else None
         hidden_states = self.decoder.states(
-            torch.tensor(rows, device=device), ids, (position < lengths).long(), position, cache
+            torch.tensor(rows, device=device), ids, (position < lengths).long(), counted, cache
         )
 
         number, words = self.places(ids, position)

@@ -71,9 +71,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         for name in sorted(f"{role}_token_id" for role in needed):
             if getattr(tokenizer, name) is None:
                 raise ValueError(f"The tokenizer has no {name}, which the sentences of a document need.")
-        for language in (self.src_lang, self.tgt_lang) if self._tells_languages else ():
-            if language is not None:
-                self._language_token_id(language)
+        self._check_languages()
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path, **kwargs):
@@ -101,9 +99,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         for cached in ("target_frame", "_structural_tokens", "structural_token_ids"):
             other.__dict__.pop(cached, None)
         other.src_lang, other.tgt_lang = src_lang or self.src_lang, tgt_lang or self.tgt_lang
-        for language in (src_lang, tgt_lang):
-            if language is not None and other._tells_languages:
-                other._language_token_id(language)
+        other._check_languages()
         return other
 
     def _loaded_from(self) -> str:
@@ -164,13 +160,14 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         source = len(frame.source_prefix) + len(frame.source_suffix) + bool(self._source_code)
         return 1 + max(source, len(frame.target_prefix))
 
-    @property
-    def _tells_languages(self) -> bool:
-        """Whether languages are tokens of the frame."""
+    def _check_languages(self) -> None:
+        """Refuse languages that the tokenizer does not know, where they are tokens."""
         roles = {role for part in self.frame[:3] for role in part} | {self.frame.end, self.frame.label_end}
-        return bool({"src_lang", "tgt_lang"} & roles) or bool(
-            getattr(self.tokenizer, "supported_language_codes", None)
-        )
+        languages = [self.src_lang, self.tgt_lang] if {"src_lang", "tgt_lang"} & roles else []
+        languages += [self.tgt_lang] if getattr(self.tokenizer, "supported_language_codes", None) else []
+        for language in languages:
+            if language is not None:
+                self._language_token_id(language)
 
     @property
     def _source_code(self) -> list[int]:
@@ -415,7 +412,8 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
                 f"The tokenizer has {vocabulary} tokens, the model {rows}: call "
                 "model.resize_token_embeddings(len(processor.tokenizer))."
             )
-        framed = {self.bos_token_id, self.eos_token_id, self.pad_token_id, self.target_frame.end, None}
+        frame = self.target_frame
+        framed = {self.bos_token_id, self.eos_token_id, self.pad_token_id, *frame.prefix, frame.end, None}
         # Rows of the output layer without a token are no words either.
         unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *range(vocabulary, rows)} - framed
         for name, value in self.generation_settings.items():
