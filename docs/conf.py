@@ -1,4 +1,4 @@
-"""Sphinx builds the documentation from the root of the repository, so that a link works here and on the Hub alike.
+"""Sphinx builds the documentation from the root of the repository, so that a link works in both.
 
     sphinx-build -c docs . site
 
@@ -24,10 +24,9 @@ version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "markdown_docstrings", "argument_tables"]
 root_doc = "docs/index"
-# Pages beside the code that they are about: they are read on their own, too.
+# Pages stand beside the code that they are about, and are read there, too.
 PAGES = {"docs", "train", "benchmarks", "CONTRIBUTING.md", "CHANGELOG.md"}
 exclude_patterns = [path.name for path in ROOT.iterdir() if path.name not in PAGES]
-suppress_warnings = ["config.cache"]
 
 nitpicky = True
 # Types of other libraries, in signatures.
@@ -36,14 +35,12 @@ nitpick_ignore_regex = [
 ]
 
 myst_heading_anchors = 3
-myst_enable_extensions = ["attrs_inline"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_inherit_docstrings = False
 autodoc_preserve_defaults = True
 maximum_signature_line_length = 130
-python_display_short_literal_types = True
 toc_object_entries_show_parents = "hide"
 highlight_language = "none"
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 
-# Group tag of padding, where it must be told from a token outside of all sentences.
+#: Group tag of padding, where it must be told from a token outside of all sentences.
 PADDING = -1
 
 

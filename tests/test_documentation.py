@@ -260,4 +260,6 @@ def test_tables_have_every_argument(monkeypatch):
     assert options["--model"].endswith("(required)")
     assert "``markdown``" in options["--format"] and options["--output_format"].endswith("default: ``same``")
     data = dict(tables.of_dataclass(DataArguments))
-    assert data["segment_tokens"].endswith("default: ``512``") and data.keys() == DataArguments.__annotations__.keys()
+    assert data["segment_tokens"].endswith("default: ``512``")
+    assert data["min_document_tokens"].endswith("default: ``0``") and "default" not in data["train_files"]
+    assert data.keys() == DataArguments.__annotations__.keys()

@@ -31,8 +31,8 @@ class Arguments(SphinxDirective):
             "   * - Argument",
             "     - Meaning",
         ]
-        for argument, meaning in rows:
-            lines += [f"   * - ``{argument}``", f"     - {meaning}"]
+        for argument, text in rows:
+            lines += [f"   * - ``{argument}``", f"     - {text}"]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
@@ -63,7 +63,7 @@ def meaning(help_text: str, default: Any, choices: Any = None, required: bool = 
         text += " (required)"
     if choices:
         text += f" ({', '.join(f'``{choice}``' for choice in choices)})"
-    if default not in (None, False, [], argparse.SUPPRESS):
+    if default != [] and not any(default is nothing for nothing in (None, False, argparse.SUPPRESS)):
         text = f"{text.removesuffix('.')}; default: ``{default}``"
     return text
 

@@ -97,8 +97,10 @@ def convert(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
 def shorten_signature(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
-    """Configurations and pipelines have none: their own arguments would be lost among those that they inherit."""
-    if isinstance(obj, type) and issubclass(obj, (PreTrainedConfig, Pipeline)):
+    """Configurations and pipelines have none, as their own arguments would be lost among those that they inherit;
+    protocols are not called."""
+    inherits = isinstance(obj, type) and issubclass(obj, (PreTrainedConfig, Pipeline))
+    if inherits or getattr(obj, "_is_protocol", False):
         return "", None
     return signature and signature.replace("<factory>", "..."), returned
 
