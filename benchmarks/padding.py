@@ -1,4 +1,4 @@
-"""How much of the training batches is padding, which the model computes and nobody needs.
+"""Share of padding in training batches, which the model computes and nobody needs.
 
     python benchmarks/padding.py train.jsonl --source_column en --target_column de [--max_tokens 4096 8192]
 
@@ -30,7 +30,7 @@ def padding(lengths: list[tuple[int, int]], batches: list[list[int]]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", nargs="+", help="documents, as train.py reads them")
+    parser.add_argument("corpus", nargs="+", help="Documents in a format that train.py reads.")
     parser.add_argument("--source_column", default="source")
     parser.add_argument("--target_column", default="target")
     parser.add_argument("--max_tokens", type=int, nargs="+", default=[4096, 8192])

@@ -141,8 +141,8 @@ class GTransformerConfig(PreTrainedConfig):
 
     @classmethod
     def from_dict(cls, config_dict, **kwargs):
-        """As in Transformers, but a plain mBART or BART configuration is understood, and layers and attention kinds
-        among the overrides count before the lists are filled."""
+        """Reads a configuration as Transformers does. A plain mBART or BART configuration is understood, and layers
+        and attention kinds among the overrides take effect before the lists are filled."""
         model_type = config_dict.get("model_type", cls.model_type)
         if model_type != cls.model_type:
             config_dict = cls._defaults_of(model_type) | config_dict
@@ -156,7 +156,7 @@ class GTransformerConfig(PreTrainedConfig):
 
     @classmethod
     def _defaults_of(cls, model_type: str) -> dict:
-        """What a configuration of another model means where it says nothing."""
+        """Values that a plain configuration of this type leaves unsaid."""
         if model_type not in PLAIN_MODELS:
             raise ValueError(
                 f"No G-Transformer can be made of a {model_type!r} checkpoint: only of {[*PLAIN_MODELS]}."
@@ -165,7 +165,8 @@ class GTransformerConfig(PreTrainedConfig):
         return {name: theirs[name] for name in cls.__dataclass_fields__ if name in theirs} | PLAIN_MODELS[model_type]
 
     def to_dict(self):
-        """As in Transformers, without the lists that a `*_global_layers` fills: that number can still be changed."""
+        """Returns the fields as Transformers does, without the lists that a `*_global_layers` fills, so that the
+        number can still be changed."""
         output = super().to_dict()
         for stack, layers in self._stacks().items():
             types, number = output.get(f"{stack}_attention_types"), output.get(f"{stack}_global_layers")

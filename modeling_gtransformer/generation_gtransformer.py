@@ -127,7 +127,7 @@ class GroupTagLogitsProcessor(LogitsProcessor):
 @dataclass(frozen=True)
 class LengthPlan:
     """
-    How long the target documents of a batch become, in tokens from the first `<s>` on.
+    Lengths of the target documents of a batch, in tokens from the first `<s>` on.
 
     Attributes:
         word_limits: most words of each target sentence, `(B, G)`; 0 beyond the last one.
@@ -338,8 +338,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             )
 
     def _can_use_document_cache(self, config: GenerationConfig, model_kwargs: dict, source_tags: Tensor) -> bool:
-        """Whether nothing asks for another cache, for going back in it, or for weights over the whole document, and
-        every source sentence is in one piece."""
+        """Tells whether a [`DocumentCache`] serves: no argument asks for another cache, for going back in it, or for
+        weights over the whole document, and every source sentence is in one piece."""
         asked = ("past_key_values", "assistant_model", "decoder_attention_mask", "custom_generate")
         other = (config.cache_implementation, config.prompt_lookup_num_tokens, config.return_dict_in_generate)
         return (

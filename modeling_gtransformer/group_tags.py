@@ -43,15 +43,15 @@ def group_tags(
 
 
 def tags_on_cpu(tags: Tensor, real: Tensor) -> Tensor:
-    """Tags `(B, T)` on the CPU, [`PADDING`] where `real` `(B, T)` is false: a GPU is waited for here, so that all that
-    follows from where the sentences are is computed without it."""
+    """Tags `(B, T)` on the CPU, [`PADDING`] where `real` `(B, T)` is false. Synchronises with the device, so that
+    everything that follows from the positions of the sentences is computed without further synchronisation."""
     return tags.long().masked_fill(~real, PADDING).cpu()
 
 
 def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
     """
-    Which keys a query may see under group attention (M of the paper's equation 7, as a boolean): those of its own
-    sentence. A query with tag 0 stands outside all sentences and sees every key.
+    Mask of group attention (M of the paper's equation 7, as a boolean): a query sees the keys of its own sentence. A
+    query with tag 0 stands outside all sentences and sees every key.
 
     Args:
         query_tags: `(B, T)`.
@@ -65,7 +65,7 @@ def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
 
 
 def in_one_piece(tags: Tensor) -> bool:
-    """Whether the tokens of every sentence of documents with tags `(B, T)` stand together."""
+    """Tells whether the tokens of every sentence stand together in documents with tags `(B, T)`."""
     starts = (tags != torch.nn.functional.pad(tags, (1, -1))) & (tags > 0)
     return bool(starts.sum() == (sentence_lengths(tags) > 0).sum())
 

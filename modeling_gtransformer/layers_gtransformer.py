@@ -95,7 +95,7 @@ class _Dropout(torch.autograd.Function):
 
 
 def is_plain_linear(module: nn.Module) -> bool:
-    """Whether calling the module does nothing but multiply by its weight: no adapter, quantisation or hook."""
+    """Tells whether the module does nothing but a linear map of its input: no adapter, quantisation or hook."""
     hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
     return type(module) is nn.Linear and not any(hooks) and "forward" not in vars(module)
 
@@ -126,7 +126,7 @@ class _ActivatedLinear(torch.autograd.Function):
 
 
 class GTransformerLayer(GradientCheckpointingLayer):
-    """What encoder and decoder layers share: residual connections (pre- or post-norm) and attention of every kind."""
+    """Base of encoder and decoder layers: residual connections (pre- or post-norm) and attention of every kind."""
 
     def __init__(self, config: GTransformerConfig, num_heads: int, ffn_dim: int, layer_idx: int):
         super().__init__()

@@ -92,7 +92,7 @@ class GTransformerPreTrainedModel(AdapterMixin, PublishMixin, PreTrainedModel):
 
 
 class GTransformerStack(GTransformerPreTrainedModel):
-    """What encoder and decoder share: the embeddings and the masks of the attention kinds their layers use."""
+    """Base of encoder and decoder: embeddings, positions and the final layer norm."""
 
     def __init__(self, config: GTransformerConfig):
         super().__init__(config)

@@ -58,7 +58,7 @@ BEAM_LOGITS = 2**26
 @dataclass
 class ParallelDocumentsOutput(ModelOutput):
     """
-    What `generate(parallel_sentences=True, return_dict_in_generate=True)` returns.
+    Output of `generate(parallel_sentences=True, return_dict_in_generate=True)`.
 
     Args:
         sequences: documents `(B, T)`.

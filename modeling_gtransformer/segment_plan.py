@@ -1,4 +1,4 @@
-"""Which segments of documents the model translates next, planned so that nothing is cut short."""
+"""Segments of documents that the model translates next, planned so that nothing is cut short."""
 
 import math
 import sys
@@ -58,17 +58,17 @@ class Segment:
 
     @property
     def carried(self) -> int:
-        """How many parts are carried over."""
+        """Number of parts that are carried over."""
         return self.new - self.start
 
     @property
     def prefix(self) -> list[list[int]]:
-        """The translations of these."""
+        """Translations of the parts that are carried over."""
         return self.document.translations[self.start : self.new]
 
 
 class SegmentLimits:
-    """How much a segment takes: at most `sentences` new sentences, fewer than `tokens` tokens of the source, and no
+    """Limits of a segment: at most `sentences` new sentences, fewer than `tokens` tokens of the source, and no
     more tokens of the target than the model has positions, however long the translations become."""
 
     def __init__(self, model: PreTrainedModel, tokens: int, sentences: int | None, generate_arguments: dict):
@@ -130,7 +130,8 @@ def take_apart(
 def next_segments(
     documents: list[PendingDocument], processor: GTransformerProcessor, limits: SegmentLimits, carried_sentences: int
 ) -> Iterator[Segment]:
-    """What can be translated now: all segments of all documents, or the next one of each if it continues another."""
+    """Segments that can be translated now: all of all documents or, where they continue each other, the next one of
+    each."""
     for document in documents:
         done = len(document.translations)
         costs = [limits.cost(len(words)) for words in document.parts]

@@ -60,8 +60,8 @@ class SegmentTranslator:
     def stream(
         self, segment: Segment, on_part: Callable[[int, list[int]], None]
     ) -> tuple[list[list[int]], list[Score]]:
-        """The same for a single segment, at once under the constraint. `on_part` is told of each part of the document
-        as soon as it is certain, by its number and word ids; of some only at the end, and of others again."""
+        """Translates a single segment, at once under the constraint. `on_part` is called with the number and the word
+        ids of each part of the document as soon as it is certain; at the end again with all of them."""
         observers = [self.required_words([segment])]
         if not self.generate_arguments.get("parallel_sentences"):
             observers.append(
@@ -81,7 +81,7 @@ class SegmentTranslator:
         return translations, scores
 
     def required_words(self, segments: list[Segment]) -> LogitsProcessor | None:
-        """What brings the required words into the translations; `None` if nothing is required."""
+        """Logits processor that brings the required words into the translations; `None` if nothing is required."""
         required = [segment.document.required[segment.start : segment.stop] for segment in segments]
         if not any(words for sentences in required for words in sentences):
             return None
@@ -110,7 +110,7 @@ class SegmentTranslator:
         return BatchFeature(padded).to(self.model.device)
 
     def prompt(self, segments: list[Segment]) -> dict[str, Tensor]:
-        """What is carried over, as arguments of `generate`; prefixes of unequal lengths are padded on the left."""
+        """Arguments of `generate` for what is carried over; prefixes of unequal lengths are padded on the left."""
         prefixes = [self.processor.build_source(segment.prefix) for segment in segments]
         longest = max(map(len, prefixes))
         if not longest:

@@ -1,4 +1,4 @@
-"""What a translation must contain: placeholders and addresses of its source, and the terms of a glossary."""
+"""Strings that a translation must contain: placeholders and addresses of its source, and terms of a glossary."""
 
 import csv
 import re
@@ -28,7 +28,7 @@ TRAILING = ".,;:!?)\"'»”"
 
 class Terminology:
     """
-    Says of a sentence what its translation must contain.
+    Finds the strings that the translation of a sentence must contain.
 
     Args:
         glossary: terms of the source language and how they are translated. A term is found as whole words, in upper or
@@ -49,7 +49,7 @@ class Terminology:
 
 
 def missing(required: Sequence[str], translation: str) -> list[str]:
-    """What of it the translation does not contain, or not often enough; terms may be in upper or lower case."""
+    """Required strings that the translation lacks, or has too rarely; terms may be in upper or lower case."""
     result = []
     for words, times in Counter(required).items():
         exact = PLACEHOLDER.fullmatch(words) is not None
@@ -120,7 +120,7 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
 
 
 def _begun(words: list[int], term: list[int]) -> int:
-    """How many tokens of a term the words end with."""
+    """Number of tokens of a term with which the words end."""
     lengths = range(min(len(words), len(term) - 1), 0, -1)
     return next((length for length in lengths if words[-length:] == term[:length]), 0)
 

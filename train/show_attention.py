@@ -119,14 +119,16 @@ def name_tokens(panel: Axes, ids: torch.Tensor, processor: GTransformerProcessor
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="folder or Hub name of a trained G-Transformer")
-    parser.add_argument("documents", help="documents: .jsonl[.gz|.xz], or text with <d> lines")
-    parser.add_argument("output", help="picture to write: .svg, .png or .pdf")
-    parser.add_argument("--number", type=int, default=1, help="which of the documents, from 1")
-    parser.add_argument("--source_column", default="source", help="column with the list of source sentences")
-    parser.add_argument("--target_column", help="column with its translation; default: the model translates")
-    parser.add_argument("--stack", choices=("encoder", "decoder", "cross"), default="cross")
-    parser.add_argument("--all_layers", action="store_true", help="also those that have group attention only")
+    parser.add_argument("model", help="Folder or Hub name of a trained G-Transformer.")
+    parser.add_argument("documents", help="Documents: .jsonl[.gz|.xz], or text with <d> lines.")
+    parser.add_argument("output", help="Picture to write: .svg, .png or .pdf.")
+    parser.add_argument("--number", type=int, default=1, help="Number of the document to show, counted from 1.")
+    parser.add_argument("--source_column", default="source", help="Column that holds the list of source sentences.")
+    parser.add_argument("--target_column", help="Column that holds the translation; default: the model translates.")
+    parser.add_argument(
+        "--stack", choices=("encoder", "decoder", "cross"), default="cross", help="Attention stack to show."
+    )
+    parser.add_argument("--all_layers", action="store_true", help="Show layers with group attention only as well.")
     return parser.parse_args(argv)
 
 

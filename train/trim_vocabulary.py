@@ -87,7 +87,7 @@ def tokens_to_keep(model, processor: GTransformerProcessor, texts: Sequence[list
 
 
 def tokenizer_json(tokenizer) -> dict[str, Any]:
-    """What the tokenizer's `tokenizer.json` holds."""
+    """Content of the tokenizer's `tokenizer.json`."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     content = json.loads(backend.to_str()) if backend else {"model": {"type": type(tokenizer).__name__}}
     if (kind := content["model"]["type"]) not in ("Unigram", "BPE"):
@@ -191,7 +191,7 @@ def ids_in(value: Any) -> set[int]:
 
 
 def renumber(value: Any, new_ids: dict[int, int]) -> Any:
-    """The same nested lists with the new ids; what is no id of a token stays."""
+    """Nested lists of ids with the new ids; a number that is no id of a token stays."""
     if isinstance(value, list):
         return [renumber(item, new_ids) for item in value]
     return new_ids.get(value, value) if isinstance(value, int) else value
@@ -199,11 +199,16 @@ def renumber(value: Any, new_ids: dict[int, int]) -> Any:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", help="folder or Hub name of a G-Transformer or a plain mBART")
-    parser.add_argument("output", help="new folder for the trimmed checkpoint")
-    parser.add_argument("--text", nargs="+", required=True, help=".jsonl[.gz|.xz], or text of one sentence per line")
-    parser.add_argument("--source_column", default="source", help="of JSON lines, as for train.py")
-    parser.add_argument("--target_column", default="target", help="of JSON lines, as for train.py")
+    parser.add_argument("checkpoint", help="Folder or Hub name of a G-Transformer or a plain mBART.")
+    parser.add_argument("output", help="New folder for the trimmed checkpoint.")
+    parser.add_argument(
+        "--text",
+        nargs="+",
+        required=True,
+        help="Text whose words are kept: .jsonl[.gz|.xz], or one sentence per line.",
+    )
+    parser.add_argument("--source_column", default="source", help="Column that holds the source sentences.")
+    parser.add_argument("--target_column", default="target", help="Column that holds the target sentences.")
     return parser.parse_args(argv)
 
 

@@ -1,4 +1,4 @@
-"""What a sentence looked at: global attention over the sentences of its segment, and what the gates chose."""
+"""Attention of one sentence as HTML: global attention over the sentences of its segment, and the gates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +22,12 @@ GATES = {"cross": "cross-attention", "encoder": "encoder", "decoder": "decoder"}
 @dataclass(frozen=True)
 class AttendedSentences:
     """
-    Of one sentence, averaged over its tokens, over heads and over layers.
+    Global attention of one sentence, averaged over its tokens, over heads and over layers.
 
-    `shares` has, for "cross" and "encoder" as far as they have global attention, the share of each source sentence of
-    the segment: together 1. `gates` has for each stack with combined layers the share of the group attention.
+    Attributes:
+        shares: for "cross" and "encoder", as far as they have global attention, the share of each source sentence of
+            the segment; the shares add up to 1.
+        gates: for each stack with combined layers, the share of the group attention.
     """
 
     shares: dict[str, list[float]]

@@ -143,7 +143,7 @@ def load_documents(args: DataArguments) -> tuple[list[Document], list[Document]]
 
 
 def sample(segments: list[dict], size: int | None, seed: int) -> list[dict]:
-    """So many of the segments, drawn without replacement (the paper's data scales).
+    """Draws so many of the segments without replacement (the paper's data scales).
 
     Raises:
         ValueError: there are not as many.

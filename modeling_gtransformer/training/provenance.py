@@ -1,4 +1,4 @@
-"""Where a figure comes from: command, commit, hardware, versions."""
+"""Provenance of a figure: command, commit, hardware, versions."""
 
 import os
 import platform
@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def provenance(command: list[str]) -> dict[str, Any]:
-    """What one needs to judge the figures that the command `python *command` prints, from the root of this code."""
+    """Command, commit, hardware and versions behind the figures of `python *command`, as seen from the root of the
+    code."""
     script = Path(command[0]).resolve()
     if script.is_relative_to(ROOT):
         command = [str(script.relative_to(ROOT)), *command[1:]]

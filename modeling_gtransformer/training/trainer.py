@@ -25,28 +25,32 @@ logger = logging.getLogger(__name__)
 class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     """The arguments of `Seq2SeqTrainer`, of which `per_device_train_batch_size` has no effect, and the paper's own."""
 
-    max_tokens: int = field(default=4096, metadata={"help": "Tokens in a batch of one device, padding included."})
+    max_tokens: int = field(
+        default=4096, metadata={"help": "Upper bound on the tokens of a batch of one device, padding included."}
+    )
     pretrained_lr_scale: float = field(
-        default=1.0, metadata={"help": "Factor on the learning rate of all but the fresh parameters."}
+        default=1.0, metadata={"help": "Factor on the learning rate of all parameters but the fresh ones."}
     )
     fresh_parameters: list[str] = field(
         default_factory=lambda: ["_global.", "_gate."],
-        metadata={"help": "Parts of the names of parameters that the checkpoint did not have."},
+        metadata={"help": "Substrings that name the fresh parameters, which the checkpoint does not have."},
     )
     word_dropout: float = field(
         default=0.0, metadata={"help": "Probability that a source or target input word is replaced by <mask>."}
     )
     word_dropout_epochs: int | None = field(
-        default=None, metadata={"help": "Number of epochs, from the first, that have word dropout; default: all."}
+        default=None, metadata={"help": "Number of epochs with word dropout, counted from the first; default: all."}
     )
     restore_callback_states_from_checkpoint: bool = field(
-        default=True, metadata={"help": "Resume early stopping where it was, patience included."}
+        default=True, metadata={"help": "Resume early stopping with the patience that is left."}
     )
     attention_entropy: bool = field(
-        default=False, metadata={"help": "Validate with one more forward pass, for the entropy of the attention."}
+        default=False,
+        metadata={"help": "Measure the entropy of the attention in validation, with one more forward pass."},
     )
     early_stopping_patience: int | None = field(
-        default=None, metadata={"help": "Stop after so many evaluations without a better metric_for_best_model."}
+        default=None,
+        metadata={"help": "Number of evaluations without a better metric_for_best_model after which training stops."},
     )
 
 
