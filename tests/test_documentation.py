@@ -257,9 +257,9 @@ def test_tables_have_every_argument(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
     tables = importlib.import_module("argument_tables")
     options = dict(tables.of_parser(argument_parser()))
-    assert options["--model"].endswith("(required)")
-    assert "``markdown``" in options["--format"] and options["--output_format"].endswith("default: ``same``")
+    assert options["--model"].endswith(". Required.")
+    assert "``markdown``" in options["--format"] and "; default: ``same``. One of" in options["--output_format"]
     data = dict(tables.of_dataclass(DataArguments))
-    assert data["segment_tokens"].endswith("default: ``512``")
-    assert data["min_document_tokens"].endswith("default: ``0``") and "default" not in data["train_files"]
+    assert data["segment_tokens"].endswith("; default: ``512``.")
+    assert data["min_document_tokens"].endswith("; default: ``0``.") and "default" not in data["train_files"]
     assert data.keys() == DataArguments.__annotations__.keys()

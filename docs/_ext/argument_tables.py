@@ -58,14 +58,12 @@ def of_dataclass(arguments: type) -> Iterator[tuple[str, str]]:
 
 def meaning(help_text: str, default: Any, choices: Any = None, required: bool = False) -> str:
     """The help text, with what else one has to know."""
-    text = re.sub("`([^`]+)`", r"``\1``", help_text)
-    if required:
-        text += " (required)"
-    if choices:
-        text += f" ({', '.join(f'``{choice}``' for choice in choices)})"
+    text = re.sub("`([^`]+)`", r"``\1``", help_text).removesuffix(".")
     if default != [] and not any(default is nothing for nothing in (None, False, argparse.SUPPRESS)):
-        text = f"{text.removesuffix('.')}; default: ``{default}``"
-    return text
+        text += f"; default: ``{default}``"
+    if choices:
+        text += f". One of {', '.join(f'``{choice}``' for choice in choices)}"
+    return f"{text}. Required." if required else f"{text}."
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
