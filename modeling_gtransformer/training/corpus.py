@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, cast
 import torch
 from transformers.utils.logging import tqdm
 
-from ..segmentation import segment, sentence_cost
+from ..segmentation import segment
 
 
 logger = logging.getLogger(__name__)
@@ -112,8 +112,11 @@ def make_segments(
     problems: list[str] = []
     too_short = 0
     for index, document in enumerate(tqdm(documents, desc="Tokenizing", unit=" documents")):
-        source, target = (_encode(document, column, processor, problems) for column in columns)
-        costs = [sentence_cost(max(len(s), len(t))) for s, t in zip(source, target, strict=True)]
+        source, target = (
+            _encode(document, column, processor, problems, is_target=column == columns[1]) for column in columns
+        )
+        frame = processor.sentence_tokens
+        costs = [max(len(s), len(t)) + frame for s, t in zip(source, target, strict=True)]
         if sum(costs) < min_document_tokens:
             too_short += 1
             continue
@@ -153,13 +156,13 @@ def fit_positions(
     return fitting
 
 
-def _encode(document: Document, column: str, processor, problems: list[str]) -> list[list[int]]:
+def _encode(document: Document, column: str, processor, problems: list[str], is_target: bool) -> list[list[int]]:
     try:
-        return processor.encode_sentences(document[column])
+        return processor.encode_sentences(document[column], is_target)
     except ValueError:
         for position, sentence in enumerate(document[column]):
             try:
-                processor.encode_sentences([sentence])
+                processor.encode_sentences([sentence], is_target)
             except ValueError as error:
                 problems.append(f"{document.where(column, position)}: {error}")
         return [[] for _ in document[column]]

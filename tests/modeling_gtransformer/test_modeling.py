@@ -6,9 +6,9 @@ from transformers import (
     AutoModelForSeq2SeqLM,
     BartConfig,
     BartForConditionalGeneration,
-    MarianConfig,
     MBartConfig,
     MBartForConditionalGeneration,
+    T5Config,
 )
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerModel
@@ -28,7 +28,9 @@ def mbart(tmp_path):
 
 
 def test_mbart_checkpoint_is_used_whole(mbart, tmp_path):
-    model, info = GTransformerForConditionalGeneration.from_pretrained(tmp_path, output_loading_info=True)
+    model, info = GTransformerForConditionalGeneration.from_pretrained(
+        tmp_path, sentence_frame="paper", output_loading_info=True
+    )
     ours, theirs = model.state_dict(), mbart.state_dict()
     assert set(info["missing_keys"]) == {name for name in ours if any(part in name for part in FRESH)}
     assert not info["unexpected_keys"] and not info["mismatched_keys"]
@@ -42,8 +44,8 @@ def test_mbart_checkpoint_is_used_whole(mbart, tmp_path):
 
 
 def test_other_checkpoints_are_refused(tmp_path):
-    MarianConfig().save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="'marian' checkpoint"):
+    T5Config().save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"'t5' checkpoint: only of .*'marian'"):
         GTransformerForConditionalGeneration.from_pretrained(tmp_path)
 
 
@@ -53,7 +55,8 @@ def test_one_sentence_equals_the_plain_model(tmp_path, plain):
     theirs = plain(config).eval()
     theirs.save_pretrained(tmp_path)
     ours = GTransformerForConditionalGeneration.from_pretrained(tmp_path, **ONLY_GROUP)
-    inputs = {"input_ids": torch.tensor([[0, 5, 6, 7, 2]]), "decoder_input_ids": torch.tensor([[0, 8, 9, 2]])}
+    target = [0, 8, 9, 2] if plain is MBartForConditionalGeneration else [2, 0, 8, 9]
+    inputs = {"input_ids": torch.tensor([[0, 5, 6, 7, 2]]), "decoder_input_ids": torch.tensor([target])}
     torch.testing.assert_close(ours(**inputs).logits, theirs(**inputs).logits)
 
 

@@ -8,7 +8,9 @@ from modeling_gtransformer.training.corpus import documents_of, fit_positions, m
 class Words:
     """A processor whose tokens are words; a sentence of dots has none."""
 
-    def encode_sentences(self, sentences):
+    sentence_tokens = 2
+
+    def encode_sentences(self, sentences, is_target=False):
         encoded = [[hash(word) for word in sentence.replace(".", "").split()] for sentence in sentences]
         if not all(encoded):
             raise ValueError("nothing to translate")
