@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 import torch
 
 from modeling_gtransformer import GroupTagLogitsProcessor
+from modeling_gtransformer.configuration_gtransformer import SENTENCE_FRAMES
 from modeling_gtransformer.group_tags import group_tags, same_group, sentence_lengths
 
 
@@ -18,7 +19,7 @@ SOURCE = ["<s>", "The", "cat", "sleeps", ".", "</s>", "<s>", "It", "is", "old", 
 TARGET = ["<s>", "Die", "Katze", "schläft", ".", "</s>", "<s>", "Sie", "ist", "alt", ".", "</s>"]
 END = "de_DE"
 VOCABULARY = list(dict.fromkeys(["<s>", "<pad>", "</s>", END, *SOURCE, *TARGET]))
-BOS, PAD, EOS = 0, 1, 2
+BOS, EOS = VOCABULARY.index("<s>"), VOCABULARY.index("</s>")
 BEFORE_SIE = TARGET.index("Sie") - 1  # the decoder chooses a word at the token before it
 
 WIDTH = 400  # of every drawing: that of a phone
@@ -165,14 +166,16 @@ def draw_frame() -> str:
     """What may come at every place of the target, by the processor that keeps `generate` to it."""
     drawing = Drawing("What may come at every position of the target document")
     limits = torch.tensor([[int(1.2 * (length - 2) + 10) for length in sentence_lengths(tags_of(SOURCE))[0].tolist()]])
-    frame = GroupTagLogitsProcessor(limits, 1, 64, BOS, EOS, PAD, VOCABULARY.index(END))
+    role = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "tgt_lang": END}
+    frame = SENTENCE_FRAMES["paper"].in_ids(lambda name: VOCABULARY.index(role[name]))
+    processor = GroupTagLogitsProcessor(limits, 1, 64, frame)
     y = 28
     place = 0
     for row in sentences_of([*TARGET, END]):
         for column, (token, tag) in enumerate(row):
             prefix = ids([*TARGET, END][:place])
             if place:
-                scores = frame(prefix, torch.zeros(1, len(VOCABULARY)))[0]
+                scores = processor(prefix, torch.zeros(1, len(VOCABULARY)))[0]
                 possible = [VOCABULARY[index] for index in scores.isfinite().nonzero()[:, 0].tolist()]
             else:
                 possible = ["<s>"]  # the decoder starts with it
