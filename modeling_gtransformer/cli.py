@@ -148,7 +148,8 @@ def target(file: str, args: argparse.Namespace) -> Path:
     return path if args.output_format == "same" else path.with_suffix(f".{args.output_format}")
 
 
-def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+def argument_parser() -> argparse.ArgumentParser:
+    """The parser of the command line, from which the documentation is made as well."""
     summary, _, examples = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         "gtransformer-translate",
@@ -209,6 +210,15 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
         "--confidence", action="store_true", help="Add the mean log-probability of every sentence, in nats."
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    return parser
+
+
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    """The arguments, checked for what the parser cannot know.
+
+    Exits with an error if results would have no place, or share one.
+    """
+    parser = argument_parser()
     args = parser.parse_args(argv)
     if len(args.files) > 1 and args.output is None:
         parser.error("several files need --output")

@@ -344,6 +344,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         setting = self.config.frame.language_setting
         given = kwargs.get(setting) or getattr(generation_config, setting or "", None)
         own = getattr(self.generation_config, setting or "", None)
+        own = own if isinstance(own, int) else None
         if "suppress_tokens" not in kwargs and isinstance(given, int) and given != own:
             suppressed = (generation_config or self.generation_config).suppress_tokens
             if suppressed:

@@ -13,7 +13,7 @@ from torch import Tensor
 from .configuration_gtransformer import TargetFrame
 
 
-# Group tag of padding, where it must be told from a token outside of all sentences.
+#: Group tag of padding, where it must be told from a token outside of all sentences.
 PADDING = -1
 
 
