@@ -107,6 +107,7 @@ class SentenceFrame(NamedTuple):
         source_code: token that stands before the words of a source sentence for models of several target languages.
         language_setting: field of the generation config that holds the target language, if the decoder is told it.
         position_scope: what positions count from by default, the start of the "document" or of the "sentence".
+        translates: whether plain checkpoints with this frame have learnt to translate.
     """
 
     source_prefix: tuple[str, ...] = ()
@@ -119,6 +120,7 @@ class SentenceFrame(NamedTuple):
     source_code: str | None = None
     language_setting: str | None = None
     position_scope: str = "sentence"
+    translates: bool = True
 
     @property
     def closer_opens(self) -> bool:
@@ -147,6 +149,7 @@ SENTENCE_FRAMES = {
         label_end="tgt_lang",
         language_setting="eos_token_id",
         position_scope="document",
+        translates=False,
     ),
     # mBART-25 that was fine-tuned to translate, PLBart.
     "mbart": SentenceFrame(
@@ -162,7 +165,7 @@ SENTENCE_FRAMES = {
         start="eos",
         language_setting="forced_bos_token_id",
     ),
-    "bart": SentenceFrame(source_prefix=("bos",), target_prefix=("bos",), start="eos"),
+    "bart": SentenceFrame(source_prefix=("bos",), target_prefix=("bos",), start="eos", translates=False),
     # Opus-MT.
     "marian": SentenceFrame(start="pad", reads_closer_as_start=True, source_code="tgt_lang"),
 }

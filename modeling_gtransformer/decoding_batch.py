@@ -75,8 +75,8 @@ class FramedDecoder:
         source_mask: Tensor | dict[str, Tensor] | None = None,
         **arguments: Tensor,
     ) -> Tensor:
-        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, which are counted unless given, in the documents
-        `rows` of the batch."""
+        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, which are counted unless given, in the
+        documents `rows` of the batch."""
         if positions is not None and self.model.config.position_embedding_type == "learned":
             # Drafts may run past the last learned position: the final sentences do not.
             positions = positions.clamp(max=self.model.config.max_position_embeddings - 1)

@@ -339,8 +339,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         return outputs
 
     def _prepare_generation_config(self, generation_config: GenerationConfig | None, **kwargs: Any):
-        """As Transformers prepares it. Another target language than that of the model is no longer suppressed, but that
-        of the model is."""
+        """As Transformers prepares it. Another target language than that of the model is no longer suppressed, but
+        that of the model is."""
         setting = self.config.frame.language_setting
         given = kwargs.get(setting) or getattr(generation_config, setting or "", None)
         own = getattr(self.generation_config, setting or "", None)

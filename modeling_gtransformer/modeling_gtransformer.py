@@ -39,6 +39,10 @@ from .layers_gtransformer import (
 )
 
 
+# Arguments of a configuration without any global attention.
+ONLY_GROUP = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0}
+
+
 @dataclass
 class GTransformerEncoderOutput(BaseModelOutput):
     """Encoder states together with the group tags `(B, S)` of their tokens, which cross-attention needs."""
@@ -499,6 +503,30 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
             self._tied_weights_keys = {"lm_head.weight": "model.decoder.embed_tokens.weight"}
         self.generation_config = self.document_generation_config(self.generation_config)
         self.post_init()
+
+    @classmethod
+    def from_plain(cls, model: PreTrainedModel) -> "GTransformerForConditionalGeneration":
+        """
+        The sentence translator `model` as a G-Transformer with group attention only, which shares its weights.
+
+        Raises:
+            ValueError: it is of another family, or has a weight that a G-Transformer has no place for.
+        """
+        config = cls.config_class.from_dict(model.config.to_dict(), **ONLY_GROUP)
+        config._attn_implementation = "sdpa"
+        weights = model.state_dict()
+        if config.position_embedding_type != "learned":
+            weights = {name: weight for name, weight in weights.items() if "embed_positions" not in name}
+        with torch.device("meta"):
+            converted = cls(config)
+        weights.setdefault("final_logits_bias", torch.zeros(1, config.decoder_vocab_size, device=model.device))
+        missing, unexpected = converted.load_state_dict(weights, strict=False, assign=True)
+        if lost := sorted({*missing, *unexpected}):
+            raise ValueError(f"The weights of {model.name_or_path} do not fit a G-Transformer: {', '.join(lost)}.")
+        converted.tie_weights()
+        converted.name_or_path = model.name_or_path
+        converted.generation_config = converted.document_generation_config(model.generation_config)
+        return converted.train(model.training)
 
     def resize_token_embeddings(self, new_num_tokens=None, pad_to_multiple_of=None, mean_resizing=True):
         """Resizes as Transformers does, the decoder's embeddings included if they are untied.

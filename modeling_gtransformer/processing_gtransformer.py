@@ -71,6 +71,9 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         for name in sorted(f"{role}_token_id" for role in needed):
             if getattr(tokenizer, name) is None:
                 raise ValueError(f"The tokenizer has no {name}, which the sentences of a document need.")
+        if not tgt_lang and not self._is_known(self.tgt_lang):
+            # Tokenizers of several target languages name their group, such as "roa", which is no target.
+            self.tgt_lang = None
         self._check_languages()
 
     @classmethod
@@ -168,6 +171,11 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         for language in languages:
             if language is not None:
                 self._language_token_id(language)
+
+    def _is_known(self, language: str | None) -> bool:
+        """Whether a language can be a target, which a tokenizer of two languages does not say."""
+        has_codes = getattr(self.tokenizer, "supported_language_codes", None)
+        return not has_codes or any(form.format(language) in self._structural_tokens for form in LANGUAGE_TOKENS)
 
     @property
     def _source_code(self) -> list[int]:
@@ -389,7 +397,17 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         Set the model's generation config: the target language, and no structural tokens or `<unk>` among the words.
 
         Raises:
-            ValueError: the tokenizer does not belong to the model.
+            ValueError: the tokenizer does not belong to the model, or there is no target language.
+        """
+        for name, value in self.generation_settings(model).items():
+            setattr(model.generation_config, name, value)
+
+    def generation_settings(self, model) -> dict[str, Any]:
+        """
+        Arguments of `model.generate` for the languages of this processor.
+
+        Raises:
+            ValueError: the tokenizer does not belong to the model, or there is no target language.
         """
         if model.config.sentence_frame != self.sentence_frame:
             raise ValueError(
@@ -416,19 +434,13 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         framed = {self.bos_token_id, self.eos_token_id, self.pad_token_id, *frame.prefix, frame.end, None}
         # Rows of the output layer without a token are no words either.
         unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *range(vocabulary, rows)} - framed
-        for name, value in self.generation_settings.items():
-            setattr(model.generation_config, name, value)
-        model.generation_config.suppress_tokens = sorted(unwanted) or None
+        setting = self.frame.language_setting
+        language = {setting: self._id_of("tgt_lang")} if setting else {}
+        return {**language, "suppress_tokens": sorted(unwanted) or None}
 
     @property
     def _target_vocabulary(self) -> Any:
         return getattr(self.tokenizer, "target_encoder", None) or self.tokenizer
-
-    @property
-    def generation_settings(self) -> dict[str, int]:
-        """Arguments of `generate` that say the target language, where the decoder is told it."""
-        setting = self.frame.language_setting
-        return {setting: self._id_of("tgt_lang")} if setting else {}
 
     @property
     def model_input_names(self) -> list[str]:

@@ -1,4 +1,5 @@
-"""Tiny plain translators of every family, made by Transformers' own models and tokenizers: checkpoints as users have."""
+"""Tiny plain translators of every family, made by Transformers' own models and tokenizers: checkpoints as users
+have."""
 
 import json
 from dataclasses import dataclass, field

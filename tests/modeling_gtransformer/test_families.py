@@ -3,7 +3,8 @@
 import pytest
 import torch
 from plain_translators import FAMILIES, PAIRS, encode
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, pipeline
+from transformers.utils import logging
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.group_tags import read_group_tags
@@ -47,9 +48,7 @@ def alone(family, plain, tokenizer, processor, model, sentences, language=None, 
     """Translations of single sentences by the plain model, which must not write what ours does not."""
     language = language or family.languages[1]
     batch = encode(tokenizer, sentences, family.languages[0], language)
-    settings = processor.for_languages(tgt_lang=language).generation_settings
-    suppressed = [t for t in model.generation_config.suppress_tokens if t not in settings.values()]
-    settings |= {"suppress_tokens": suppressed, "max_new_tokens": 60}
+    settings = processor.for_languages(tgt_lang=language).generation_settings(model) | {"max_new_tokens": 60}
     translations = []
     for row, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True):
         ids = row[mask.bool()][None]
@@ -124,3 +123,37 @@ def test_one_sentence_has_the_beam_of_the_plain_model(family):
     expected = alone(family, plain, tokenizer, processor, model, SENTENCES, num_beams=4)
     outputs = model.generate(**processor([[s] for s in SENTENCES], return_tensors="pt"), num_beams=4)
     assert processor.split_sentences(outputs) == [[words] for words in expected]
+
+
+def test_pipeline_of_a_plain_checkpoint(family, caplog):
+    """One call on what Transformers saved: languages at call time, and said once that no context is used."""
+    family, folder, *_ = family
+    if family.name == "bart":
+        with pytest.raises(ValueError, match="is pretrained, but no translator"):
+            pipeline("document-translation", model=folder)
+        return
+    with caplog.at_level("WARNING"):
+        logging.get_logger("transformers").addHandler(caplog.handler)
+        translate = pipeline("document-translation", model=folder, tgt_lang=family.languages[1])
+    assert "no sentence of a document sees the others" in caplog.text
+    expected = [PAIRS[sentence] for sentence in SENTENCES[:3]]
+    assert [pair["translation_text"] for pair in translate(SENTENCES[:3])["sentences"]] == expected
+    assert translate("\n\n".join(SENTENCES[:3]))["translation_text"] == "\n\n".join(expected)
+    for language in family.languages[1:]:
+        assert [p["translation_text"] for p in translate(SENTENCES[:3], tgt_lang=language)["sentences"]] == expected
+
+
+def test_save_and_load(family, tmp_path):
+    family, folder, *_ = family
+    processor, model = load(folder, family)
+    model.save_pretrained(tmp_path)
+    processor.save_pretrained(tmp_path)
+    again = GTransformerForConditionalGeneration.from_pretrained(tmp_path).eval()
+    loaded = GTransformerProcessor.from_pretrained(tmp_path)
+    assert loaded.sentence_frame == processor.sentence_frame == again.config.sentence_frame
+    batch = processor(DOCUMENTS, return_tensors="pt")
+    outputs = [each.generate(**batch, num_beams=2) for each in (model, again)]
+    assert outputs[0].equal(outputs[1]) and loaded.split_sentences(outputs[1]) == processor.split_sentences(outputs[0])
+    assert {name: t.shape for name, t in model.state_dict().items()} == {
+        name: t.shape for name, t in again.state_dict().items()
+    }
