@@ -1,10 +1,13 @@
 """Everything runs offline, on one thread, from fixed seeds, on models small enough for milliseconds."""
 
 import os
+import tempfile
 
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+cache = tempfile.TemporaryDirectory()  # lasts as long as the tests
+os.environ["HF_DATASETS_CACHE"] = cache.name
 
 import pytest
 import torch
