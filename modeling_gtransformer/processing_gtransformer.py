@@ -94,26 +94,15 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return self._language_token_id(self.tgt_lang)
 
     def _language_token_id(self, language: str) -> int:
-        # Not `get_vocab`, which copies the whole vocabulary.
-        index = self.tokenizer.convert_tokens_to_ids(language)
+        index = self.tokenizer.convert_tokens_to_ids(language)  # get_vocab would copy the whole vocabulary
         if index is None or (index == self.tokenizer.unk_token_id and language != self.tokenizer.unk_token):
             known = [token for token in self._structural_tokens if len(token) > 3]
             raise ValueError(f"The tokenizer does not know the language {language!r}; its special tokens are {known}.")
         return index
 
-    @property
+    @cached_property
     def _structural_tokens(self) -> dict[str, int]:
         """Every token that is no word, with its id; `<unk>` stands for words."""
-        size = len(self.tokenizer)
-        if size not in self._structural_tokens_by_size:  # at first, and when the tokenizer has grown
-            self._structural_tokens_by_size[size] = self._list_structural_tokens()
-        return self._structural_tokens_by_size[size]
-
-    @cached_property
-    def _structural_tokens_by_size(self) -> dict[int, dict[str, int]]:
-        return {}
-
-    def _list_structural_tokens(self) -> dict[str, int]:
         tokens = {
             token.content: index for index, token in self.tokenizer.added_tokens_decoder.items() if token.special
         }

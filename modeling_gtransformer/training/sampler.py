@@ -68,7 +68,10 @@ def _round_up(batches: list[NDArray], multiple: int) -> list[NDArray]:
         largest = max(range(len(batches)), key=lambda position: len(batches[position]))
         batch = batches[largest]
         if len(batch) == 1:
-            raise ValueError(f"{len(batches)} segments are too few for the {multiple} batches of a global step.")
+            raise ValueError(
+                f"{len(batches)} segments are too few for the {multiple} batches of a global step: lower "
+                "tokens_per_update or gradient_accumulation_steps."
+            )
         half = len(batch) // 2
         batches[largest : largest + 1] = [batch[:half], batch[half:]]
     return batches

@@ -150,8 +150,8 @@ def _segments_of(
     min_document_tokens: int,
 ) -> dict[str, list]:
     rows: list[tuple] = []
-    for index, *texts in zip(indices, *(documents[column] for column in columns), strict=True):
-        source, target = (processor.encode_sentences(text) for text in texts)
+    for index, *sides in zip(indices, *(documents[column] for column in columns), strict=True):
+        source, target = map(processor.encode_sentences, sides)
         costs = [sentence_cost(max(len(s), len(t))) for s, t in zip(source, target, strict=True)]
         if sum(costs) < min_document_tokens:
             continue

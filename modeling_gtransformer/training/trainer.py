@@ -41,6 +41,9 @@ class GTransformerTrainer(Seq2SeqTrainer):
         kwargs.setdefault("data_collator", DocumentCollator(kwargs["processing_class"]))
         super().__init__(model, args, **kwargs)
         self.label_smoother = None
+        if args.save_on_each_node:
+            # Transformers would save the weights on the first machine only (seen in 5.17 and 5.23).
+            self.model.should_save_on_this_rank = bool
         self.add_callback(_KeepInStep(args.batches_per_update))
         if args.early_stopping_patience is not None:
             self.add_callback(EarlyStoppingCallback(args.early_stopping_patience))

@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 from hypothesis import given
@@ -116,6 +118,17 @@ def test_configured_model_ends_documents_with_the_tgt_lang(any_processor, tiny_m
     others = set(any_processor.structural_token_ids) - framed - {any_processor.end_of_document_token_id}
     assert not others & set(outputs.flatten().tolist())
     assert [len(document) for document in any_processor.batch_decode_sentences(outputs)] == [2, 1]
+
+
+def test_a_language_is_looked_up_without_copying_the_vocabulary(bpe_tokenizer, monkeypatch):
+    processor = GTransformerProcessor(copy.deepcopy(bpe_tokenizer), src_lang="[en]", tgt_lang="[de]")
+    processor.tokenizer.add_tokens(["[fr]"], special_tokens=True)
+    monkeypatch.setattr(type(processor.tokenizer), "get_vocab", None)
+    processor.tgt_lang = "[fr]"
+    assert processor.end_of_document_token_id == len(processor.tokenizer) - 1
+    processor.tgt_lang = "[xx]"
+    with pytest.raises(ValueError, match="does not know the language"):
+        processor.build_labels([[5]])
 
 
 def test_bad_input_is_refused(processor, tiny_model):
