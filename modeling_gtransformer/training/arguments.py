@@ -98,7 +98,10 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
 
     def __post_init__(self):
         self._set_precision()
+        self._refuse_without_effect()
         self._set_save_strategy()
+        if self.early_stopping_patience:
+            self.metric_for_best_model = self.metric_for_best_model or "loss"
         super().__post_init__()
         if self.n_gpu > 1:
             logger.warning(f"{self.n_gpu} GPUs, of which one process uses one: start one for each, accelerate launch.")
@@ -123,16 +126,16 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
             self.fp16, self.bf16 = precision == "fp16", precision == "bf16"
         self.fp16, self.bf16 = bool(self.fp16), bool(self.bf16)
 
-    def _set_save_strategy(self) -> None:
+    def _refuse_without_effect(self) -> None:
         for name, steps in (("eval", self.eval_steps), ("save", self.save_steps)):
             if steps is not None and getattr(self, f"{name}_strategy") == "epoch":
                 raise ValueError(f"{name}_steps has no effect with {name}_strategy=epoch: set that to steps.")
         for name in ("load_best_model_at_end", "early_stopping_patience"):
             if getattr(self, name) and self.eval_strategy == "no":
                 raise ValueError(f"{name} needs evaluations: set eval_strategy to epoch or steps.")
-        if self.early_stopping_patience:
-            self.metric_for_best_model = self.metric_for_best_model or "loss"
-        # The best model must have been saved: where it evaluates, it saves.
+
+    def _set_save_strategy(self) -> None:
+        """Saves where it evaluates, if the best model is to be loaded, which must have been saved."""
         together = self.load_best_model_at_end and self.save_strategy is None
         if self.save_strategy is None:
             self.save_strategy = self.eval_strategy if together else "steps"
@@ -146,7 +149,7 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
             raise ValueError(
                 f"tokens_per_update={self.tokens_per_update} on {self.world_size} processes with batches of up to "
                 f"max_tokens={self.max_tokens} means gradient_accumulation_steps={accumulation}, not "
-                f"{self.gradient_accumulation_steps}: leave one of them out."
+                f"{self.gradient_accumulation_steps}: give tokens_per_update alone, from which it follows."
             )
         self.gradient_accumulation_steps = accumulation
         self.max_tokens = math.ceil(self.tokens_per_update / self.batches_per_update)
