@@ -9,7 +9,7 @@ from transformers import BatchFeature, PreTrainedModel
 from transformers.generation import LogitsProcessor, LogitsProcessorList
 from transformers.utils import logging
 
-from .group_tags import group_tags
+from .group_tags import read_group_tags
 from .processing_gtransformer import GTransformerProcessor
 from .segment_plan import Segment, SegmentLimits
 from .sentence_streamer import SentenceStreamer
@@ -68,8 +68,7 @@ class SegmentTranslator:
                 SentenceStreamer(
                     lambda number, words: on_part(segment.start + number, words),
                     segment.stop - segment.start,
-                    self.processor.bos_token_id,
-                    self.processor.eos_token_id,
+                    self.processor.target_frame,
                     start=segment.carried,
                 )
             )
@@ -111,16 +110,17 @@ class SegmentTranslator:
 
     def prompt(self, segments: list[Segment]) -> dict[str, Tensor]:
         """Arguments of `generate` for what is carried over; prefixes of unequal lengths are padded on the left."""
-        prefixes = [self.processor.build_source(segment.prefix) for segment in segments]
-        longest = max(map(len, prefixes))
-        if not longest:
+        if not any(segment.carried for segment in segments):
             return {}
         # One that is empty starts as generation does.
-        prefixes = [prefix or [self.processor.bos_token_id] for prefix in prefixes]
+        start = [self.processor.target_frame.start]
+        prefixes = [self.processor.build_target(segment.prefix) or start for segment in segments]
+        longest = max(map(len, prefixes))
         ids = [[self.processor.pad_token_id] * (longest - len(prefix)) + prefix for prefix in prefixes]
         prompt = {"decoder_input_ids": torch.tensor(ids, device=self.model.device)}
         if min(map(len, prefixes)) < longest:
-            prompt["decoder_attention_mask"] = prompt["decoder_input_ids"].ne(self.processor.pad_token_id).long()
+            mask = [[0] * (longest - len(prefix)) + [1] * len(prefix) for prefix in prefixes]
+            prompt["decoder_attention_mask"] = torch.tensor(mask, device=self.model.device)
         return prompt
 
     def new_sentences(self, segments: list[Segment], rows: list[list[int]]) -> list[list[list[int]]]:
@@ -163,15 +163,19 @@ class SegmentTranslator:
     def scores(self, segments: list[Segment], rows: list[list[int]]) -> list[list[Score]]:
         """For every sentence of every row the log-probability of its words and `</s>` together, and their number."""
         output = self.processor.pad({"decoder_input_ids": rows})["decoder_input_ids"].to(self.model.device)
-        tags = group_tags(output, self.processor.bos_token_id, self.processor.eos_token_id)
-        asked = (tags > 0) & (output != self.processor.bos_token_id)
-        labels = output.masked_fill(~asked, -100)[:, 1:]
+        read, labels = output[:, :-1], output[:, 1:]
+        # Every token belongs to the sentence of the token that it is predicted from; those of the frame are given.
+        tags = read_group_tags(read, self.model.config, is_target=True)
+        frame = self.processor.target_frame
+        framing = [token for token in (*frame.prefix, frame.pad, frame.end) if token is not None]
+        asked = (tags > 0) & ~torch.isin(labels, torch.tensor(framing, device=labels.device))
         inputs = self.inputs(segments)
-        scores = label_log_probabilities(self.model, labels, decoder_input_ids=output[:, :-1], **inputs)
-        tags = tags[:, 1:] * asked[:, 1:]
+        labels = labels.masked_fill(~asked, -100)
+        scores = label_log_probabilities(self.model, labels, decoder_input_ids=read, **inputs)
+        tags = tags * asked
         sentences = scores.new_zeros(len(output), int(tags.max()) + 1)
         sums = sentences.scatter_add(1, tags, scores)[:, 1:]
-        counts = sentences.scatter_add(1, tags, asked[:, 1:].to(scores))[:, 1:].long()
+        counts = sentences.scatter_add(1, tags, asked.to(scores))[:, 1:].long()
         return [
             [(total, number) for total, number in zip(*pair, strict=True) if number]
             for pair in zip(sums.tolist(), counts.tolist(), strict=True)

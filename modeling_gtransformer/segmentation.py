@@ -8,17 +8,12 @@ from collections.abc import Callable, Sequence
 DOCUMENTS_MULTIPLE = 8
 
 
-def sentence_cost(words: int) -> int:
-    """Tokens that a sentence of `words` tokens takes: `<s>` and `</s>` besides its own."""
-    return words + 2
-
-
 def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None = None) -> list[slice]:
     """
     Greedy segments of less than `segment_tokens` tokens, as in the paper's experiments (512).
 
     Args:
-        costs: tokens of every sentence, see [`sentence_cost`]; of a sentence pair, those of its longer side.
+        costs: tokens of every sentence, those of its frame included; of a sentence pair, those of its longer side.
         segment_tokens: the sentences of a segment cost less than this in sum. A sentence that alone costs as much or
             more becomes a segment of its own.
         segment_sentences: most sentences of a segment; 1 gives the sentence-level baseline.

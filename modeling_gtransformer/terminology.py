@@ -88,11 +88,11 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
         scores = scores.clone()
         for row, ids in enumerate(input_ids.tolist()):
             document = row * len(self.required) // len(input_ids)
-            sentence = ids.count(self.processor.bos_token_id) - 1
-            if ids[-1] == self.processor.eos_token_id or not 0 <= sentence < len(self.required[document]):
+            place = self.processor.target_frame.open_sentence(ids)
+            if place is None or place[0] >= len(self.required[document]):
                 continue
+            sentence, words = place
             required = self.required[document][sentence]
-            words = ids[len(ids) - ids[::-1].index(self.processor.bos_token_id) :]
             absent = missing(required, self.processor.decode_sentences([words])[0]) if required else []
             tokens = self._spelled(absent)
             if not tokens:
@@ -114,7 +114,7 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
 
     def _spelled(self, words: list[str]) -> list[list[int]]:
         """The tokens of those words that the vocabulary can spell: what would come out otherwise is something else."""
-        tokens = self.processor.encode_sentences(words)
+        tokens = self.processor.encode_sentences(words, is_target=True)
         texts = self.processor.decode_sentences(tokens)
         return [ids for ids, text, own in zip(tokens, texts, words, strict=True) if text == own]
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import docx
 import pytest
 import torch
+from fairseq_reference import Reference, write_run
 from tokenizers import ByteLevelBPETokenizer
 from transformers import (
     BartConfig,
@@ -125,6 +126,8 @@ def workplace(tmp_path, monkeypatch, mbart_tokenizer):
     letter = docx.Document()
     letter.add_paragraph("the cat sleeps.")
     letter.save("letter.docx")
+    authors = Reference("postnorm_sin_k2")
+    write_run(tmp_path, authors.meta["args"], authors.weights)
     Path("ContraPro").mkdir()
     Path("ContraPro/en.txt").write_text("a cat . <SEP> it sleeps .\n" * 2)
     Path("ContraPro/de.txt").write_text("die katze . <SEP> sie ist .\ndie katze . <SEP> es ist .\n")

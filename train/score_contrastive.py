@@ -93,12 +93,13 @@ def encode(items: list[ContrastiveItem], processor: GTransformerProcessor, confi
     rows = []
     for item in items:
         source = processor.build_source(processor.encode_sentences(item.source))
-        context = processor.build_source(processor.encode_sentences(item.context)) if item.context else []
+        context = processor.encode_sentences(item.context, is_target=True) if item.context else []
+        given = len(processor.build_target([*context, []])) - 1
         candidates = []
-        for words in processor.encode_sentences(item.candidates):
-            target = [*context, *processor.build_source([words])]
-            # <s> is given, the words and </s> are the model's.
-            labels = [-100] * len(context) + target[len(context) + 1 :]
+        for words in processor.encode_sentences(item.candidates, is_target=True):
+            target = processor.build_target([*context, words])
+            # The frame is given, the words and </s> are the model's.
+            labels = [-100] * (given - 1) + target[given:]
             candidates.append({"input_ids": source, "decoder_input_ids": target[:-1], "labels": labels})
         longest = max(len(ids) for row in candidates for ids in row.values())
         if config.position_embedding_type == "learned" and longest > config.max_position_embeddings:

@@ -82,7 +82,8 @@ def tokens_to_keep(model, processor: GTransformerProcessor, texts: Sequence[list
     vocabulary = tokenizer_json(tokenizer)["model"]
     kept = {token for text in texts for words in processor.encode_sentences(text) for token in words}
     kept |= {*processor.structural_token_ids, *tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
-    kept |= {token for _, _, value in id_fields(model) for token in ids_in(value) if token in range(size)}
+    known = {*tokenizer.get_vocab().values()}  # the model may have rows without a token
+    kept |= {token for _, _, value in id_fields(model) for token in ids_in(value) if token in known}
     return sorted({"Unigram": with_characters, "BPE": with_merged}[vocabulary["type"]](vocabulary, kept))
 
 
@@ -168,10 +169,13 @@ def check_tokenization(
 def trim_model(model, new_ids: dict[int, int]) -> None:
     """Leaves the rows of embeddings and output layer that have a new id, in a model that is yet to be saved."""
     rows, stacks = torch.tensor([*new_ids]), model.model
-    tables = (stacks.shared, stacks.encoder.embed_tokens, stacks.decoder.embed_tokens, model.lm_head)
+    tables = (stacks.encoder.embed_tokens, stacks.decoder.embed_tokens, model.lm_head)
     for weight in {table.weight for table in tables}:  # a single one unless the configuration unties them
         weight.data = weight.data[rows]
     model.final_logits_bias = model.final_logits_bias[:, rows]
+    if model.generation_config.suppress_tokens:
+        kept = [token for token in model.generation_config.suppress_tokens if token in new_ids]
+        model.generation_config.suppress_tokens = kept or None
     for config, name, value in id_fields(model):
         setattr(config, name, renumber(value, new_ids))
     model.config.vocab_size = len(new_ids)

@@ -10,9 +10,9 @@ from torch.utils.data import Dataset
 
 
 class WordDropout(Dataset):
-    """
-    Segments whose words are replaced by `<mask>` with some probability, in the source and, independently, in the
-    target that the decoder reads; the labels stay clean (paper, appendix on training).
+    """Segments whose words are replaced by `<mask>`, or `<unk>` where there is none, with some probability, in the
+    source and, independently, in the target that the decoder reads; the labels stay clean (paper, appendix on
+    training).
 
     Item `e * len(segments) + i` is segment `i` in epoch `e` (see `TokenBatchSampler`). Its noise is a pure function
     of `(seed, e, i)`: the same with any number of workers and processes, in any order, and after a resume.
@@ -29,7 +29,7 @@ class WordDropout(Dataset):
     ):
         self.segments, self.probability, self.epochs, self.seed = segments, probability, epochs, seed
         if probability:
-            self.bos_token_id, self.mask_token_id = processor.bos_token_id, processor.mask_token_id
+            self.start, self.mask_token_id = processor.target_frame.start, processor.mask_token_id
             untouched = {*processor.structural_token_ids, processor.tokenizer.unk_token_id} - {None}
             self.untouched = torch.tensor(sorted(untouched))
 
@@ -50,7 +50,7 @@ class WordDropout(Dataset):
         if not self.probability or (self.epochs is not None and epoch >= self.epochs):
             return {"input_ids": source, "labels": labels}
         rng = np.random.default_rng([self.seed, epoch, index])
-        target_input = torch.cat([labels.new_tensor([self.bos_token_id]), labels[:-1]])
+        target_input = torch.cat([labels.new_tensor([self.start]), labels[:-1]])
         return {
             "input_ids": self._noisy(source, rng),
             "labels": labels,

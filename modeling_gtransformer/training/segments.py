@@ -16,8 +16,9 @@ import tokenizers
 from datasets import Dataset, Features, List, Value
 from datasets.fingerprint import Hasher
 
+from ..configuration_gtransformer import GTransformerConfig
 from ..processing_gtransformer import GTransformerProcessor
-from ..segmentation import segment, sentence_cost
+from ..segmentation import segment
 from .corpus import raise_if_any
 from .stored_corpus import StoredCorpus, code_hash, file_hash
 
@@ -150,9 +151,9 @@ def _segments_of(
     min_document_tokens: int,
 ) -> dict[str, list]:
     rows: list[tuple] = []
-    for index, *sides in zip(indices, *(documents[column] for column in columns), strict=True):
-        source, target = map(processor.encode_sentences, sides)
-        costs = [sentence_cost(max(len(s), len(t))) for s, t in zip(source, target, strict=True)]
+    for index, *texts in zip(indices, *(documents[column] for column in columns), strict=True):
+        source, target = (processor.encode_sentences(text, bool(is_target)) for is_target, text in enumerate(texts))
+        costs = [max(len(s), len(t)) + processor.sentence_tokens for s, t in zip(source, target, strict=True)]
         if sum(costs) < min_document_tokens:
             continue
         for part in segment(costs, segment_tokens, segment_sentences):
@@ -164,10 +165,10 @@ def _segments_of(
 
 def _untokenizable(corpus: StoredCorpus, processor) -> Iterator[str]:
     for document in corpus.read():
-        for column in corpus.columns:
+        for is_target, column in enumerate(corpus.columns):
             for position, sentence in enumerate(document[column]):
                 try:
-                    processor.encode_sentences([sentence])
+                    processor.encode_sentences([sentence], bool(is_target))
                 except ValueError as error:
                     yield f"{document.where(column, position)}: {error}"
 
@@ -185,7 +186,7 @@ def _processes(text_bytes: int) -> int | None:
 
 def _processor_hash(processor) -> str:
     """Hash of the files of a processor (vocabulary, languages, normalization), and of the code that they depend on."""
-    code = code_hash(GTransformerProcessor, segment, make_segments)
+    code = code_hash(GTransformerProcessor, GTransformerConfig, segment, make_segments)
     with tempfile.TemporaryDirectory() as folder:
         processor.save_pretrained(folder)
         files = [(file.name, file_hash(str(file))) for file in sorted(Path(folder).iterdir())]

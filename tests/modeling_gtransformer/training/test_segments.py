@@ -21,11 +21,12 @@ class Words:
     """A processor whose tokens are words; a sentence of dots has none."""
 
     language = "de"
+    sentence_tokens = 2
 
     def __init__(self):
         self.encoded = 0
 
-    def encode_sentences(self, sentences):
+    def encode_sentences(self, sentences, is_target=False):
         self.encoded += len(sentences)
         encoded = [[len(word) for word in sentence.replace(".", "").split()] for sentence in sentences]
         if not all(encoded):
