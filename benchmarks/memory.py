@@ -5,9 +5,9 @@
 Parameters, gradients and AdamW's two states take 16 bytes for each trained parameter, 20 on several GPUs, where the
 gradients have a copy to be summed in; frozen ones take 4. What is kept for the gradient is counted in forward passes over
 one and over two documents of 512 tokens, in float32 and under autocast to bfloat16: a part for each token, and a part
-for all (the weights in bfloat16). With checkpointing, the tokens of one layer are added, which is computed again. To that
-come the second gradient of the embeddings, before it is added to the first, and a chunk of logits with its gradient. A
-card is taken to have 90 % of its memory for all this, after 1 GB for CUDA itself. Nothing was measured on a GPU.
+for all (a second gradient of the embeddings, the weights in bfloat16). With checkpointing, one layer is added, which is
+computed again. To that comes a chunk of logits with its gradient. A card is taken to have 90 % of its memory for all
+this, after 1 GB for CUDA itself. Nothing was measured on a GPU.
 """
 
 import argparse
@@ -64,13 +64,12 @@ def estimate(size: str, bfloat16: bool) -> dict[str, Any]:
     model = make_trained(size)
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     frozen = sum(parameter.numel() for parameter in model.parameters()) - trained
-    embeddings = model.get_input_embeddings().weight
-    logits = max(CHUNK_LOGITS, CHUNK_TOKENS * len(embeddings))
+    logits = max(CHUNK_LOGITS, CHUNK_TOKENS * model.config.vocab_size)
     per_token, for_all = per_token_and_for_all(model, bfloat16)
     model.gradient_checkpointing_enable({"use_reentrant": False})
     checkpoints, _ = per_token_and_for_all(model, bfloat16)
     layers = model.config.encoder_layers + model.config.decoder_layers
-    fixed = 16 * trained + 4 * frozen + for_all + 4 * embeddings.numel() * embeddings.requires_grad + 8 * logits
+    fixed = 16 * trained + 4 * frozen + for_all + 8 * logits
     return {
         "trained_parameters": trained,
         "frozen_parameters": frozen,
