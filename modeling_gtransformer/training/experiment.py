@@ -40,7 +40,7 @@ def train(
     """
     logging.basicConfig(format="%(asctime)s %(message)s")
     logger.setLevel(logging.INFO if training_args.should_log else logging.WARNING)
-    if not training_args.should_log:
+    if training_args.disable_tqdm or not training_args.should_log:
         disable_progress_bar()
         datasets.disable_progress_bars()
     set_seed(training_args.seed)
@@ -110,8 +110,8 @@ def log_plan(args: GTransformerTrainingArguments) -> None:
     """Logs what was derived for this machine."""
     precision = {"no": "float32"}.get(args.mixed_precision, args.mixed_precision)
     logger.info(
-        f"Training in {precision} on {args.world_size} process(es): an update takes {args.batches_per_update} batches "
-        f"of up to {args.max_tokens} tokens, {args.gradient_accumulation_steps} of each process."
+        f"Precision: {precision}. Processes: {args.world_size}. Batches per update: {args.batches_per_update}, of up to "
+        f"{args.max_tokens} tokens, {args.gradient_accumulation_steps} from each process."
     )
 
 
