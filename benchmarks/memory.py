@@ -2,12 +2,12 @@
 
     python benchmarks/memory.py [--sizes base mbart25 mbart25-lora] [--cards 11 16 24 40 80]
 
-Parameters, gradients and AdamW's two states take 16 bytes for each trained parameter, 20 on several GPUs, where the
-gradients have a copy to be summed in; frozen ones take 4. What is kept for the gradient is counted in forward passes over
-one and over two documents of 512 tokens, in float32 and under autocast to bfloat16: a part for each token, and a part
-for all (a second gradient of the embeddings, the weights in bfloat16). With checkpointing, one layer is added, which is
-computed again. To that comes a chunk of logits with its gradient. A card is taken to have 90 % of its memory for all
-this, after 1 GB for CUDA itself. Nothing was measured on a GPU.
+Parameters, gradients and AdamW's two states take 16 bytes for each trained parameter, 20 on several GPUs, where
+the gradients have a copy to be summed in; frozen ones take 4. What is kept for the gradient is counted in forward
+passes over one and over two documents of 512 tokens, in float32 and under autocast to bfloat16: a part for each
+token, and a part for all (a second gradient of the embeddings, the weights in bfloat16). With checkpointing, one
+layer is added, which is computed again. To that comes a chunk of logits with its gradient. A card is taken to have
+90 % of its memory for all this, after 1 GB for CUDA itself. Nothing was measured on a GPU.
 """
 
 import argparse

@@ -2,10 +2,10 @@
 
     python benchmarks/startup.py [--sentences 10000 100000] [--segment_sentences 1] [--peer CHECKOUT] [--name startup]
 
-A corpus of random words is made, of documents of 20 sentences, and a tokenizer with the 250,027 tokens of mBART25. Then
-`train/train.py` is started twice: the second start finds the segments of the first one on the disk. The peer is another
-checkout of this repository, e.g. `git worktree add CHECKOUT COMMIT`, started once. Every start is a process of its own;
-its memory is the largest that is its own (RssAnon, Linux), not what it maps from files.
+A corpus of random words is made, of documents of 20 sentences, and a tokenizer with the 250,027 tokens of mBART25.
+Then `train/train.py` is started twice: the second start finds the segments of the first one on the disk. The peer
+is another checkout of this repository, e.g. `git worktree add CHECKOUT COMMIT`, started once. Every start is a
+process of its own; its memory is the largest that is its own (RssAnon, Linux), not what it maps from files.
 """
 
 import argparse

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 
 # A full batch has a multiple of so many documents, as in the authors' code; tensor cores like it.
@@ -62,13 +63,14 @@ def split_long_sentence(text: str, fits: Callable[[str], bool]) -> list[tuple[st
     return [*split_long_sentence(text[:start], fits), (text[start:stop], first), *others]
 
 
-def token_batches(lengths: Sequence[int], order: Sequence[int], max_tokens: int) -> list[Sequence[int]]:
+def token_batches(lengths: Sequence[int], order: Any, max_tokens: int) -> list[Any]:
     """
     Packs items into batches of at most `max_tokens` tokens, padding included: documents times the longest of them.
 
     Args:
         lengths: tokens of each item.
-        order: indices of the items in the order of packing; sorted by length they make batches with little padding.
+        order: indices of the items in the order of packing, as a list or an array; sorted by length they make batches
+            with little padding.
 
     Returns:
         Batches of indices, each a slice of `order`. From eight documents on, their number is a multiple of eight.

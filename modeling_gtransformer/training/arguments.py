@@ -57,8 +57,8 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     save_steps: float | None = field(
         default=None,
         metadata={
-            "help": "Number of updates between checkpoints, or as a fraction their share of the training; default: that "
-            "of evaluations with load_best_model_at_end, else 500."
+            "help": "Number of updates between checkpoints, or as a fraction their share of the training; default: "
+            "that of evaluations with load_best_model_at_end, else 500."
         },
     )
     decay_steps: int | None = field(
@@ -101,13 +101,13 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
         self._refuse_without_effect()
         self._set_save_strategy()
         if self.early_stopping_patience:
-            self.metric_for_best_model = self.metric_for_best_model or "loss"
+            self.metric_for_best_model: str = self.metric_for_best_model or "loss"
         super().__post_init__()
         if self.n_gpu > 1:
             logger.warning(f"{self.n_gpu} GPUs, of which one process uses one: start one for each, accelerate launch.")
             self._n_gpu = 1
         if self.tokens_per_update is not None:
-            self._divide_update()
+            self._divide_update(self.tokens_per_update)
         if self.decay_steps is not None and self.decay_steps < self.max_steps:
             raise ValueError(
                 f"The learning rate ends after decay_steps={self.decay_steps}, before max_steps={self.max_steps}."
@@ -142,17 +142,17 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
         if self.save_steps is None and self.save_strategy == "steps":
             self.save_steps = (self.eval_steps or self.logging_steps) if together else 500
 
-    def _divide_update(self) -> None:
-        """Divides `tokens_per_update` into batches of the same size, as few as `max_tokens` allows."""
-        accumulation = math.ceil(self.tokens_per_update / (self.world_size * self.max_tokens))
+    def _divide_update(self, tokens: int) -> None:
+        """Divides the tokens of an update into batches of the same size, as few as `max_tokens` allows."""
+        accumulation = math.ceil(tokens / (self.world_size * self.max_tokens))
         if self.gradient_accumulation_steps not in (1, accumulation):
             raise ValueError(
-                f"tokens_per_update={self.tokens_per_update} on {self.world_size} processes with batches of up to "
+                f"tokens_per_update={tokens} on {self.world_size} processes with batches of up to "
                 f"max_tokens={self.max_tokens} means gradient_accumulation_steps={accumulation}, not "
                 f"{self.gradient_accumulation_steps}: give tokens_per_update alone, from which it follows."
             )
-        self.gradient_accumulation_steps = accumulation
-        self.max_tokens = math.ceil(self.tokens_per_update / self.batches_per_update)
+        self.gradient_accumulation_steps: int = accumulation
+        self.max_tokens = math.ceil(tokens / self.batches_per_update)
 
 
 def _best_precision(on_cpu: bool) -> str:

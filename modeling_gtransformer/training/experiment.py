@@ -110,8 +110,8 @@ def log_plan(args: GTransformerTrainingArguments) -> None:
     """Logs what was derived for this machine."""
     precision = {"no": "float32"}.get(args.mixed_precision, args.mixed_precision)
     logger.info(
-        f"Precision: {precision}. Processes: {args.world_size}. Batches per update: {args.batches_per_update}, of up to "
-        f"{args.max_tokens} tokens, {args.gradient_accumulation_steps} from each process."
+        f"Precision: {precision}. Processes: {args.world_size}. Batches per update: {args.batches_per_update}, of up "
+        f"to {args.max_tokens} tokens, {args.gradient_accumulation_steps} from each process."
     )
 
 

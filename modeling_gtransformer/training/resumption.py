@@ -99,6 +99,6 @@ def _refuse_unless_seen(file: Path) -> None:
     blind = [index for index, seen in enumerate(gather_object([file.exists()])) if not seen]
     if blind:
         raise ValueError(
-            f"Processes {blind} do not see {file}: put output_dir on a disk that all machines share or, where each has "
-            "its own, train with --save_on_each_node true and copy to each what is to be continued."
+            f"Processes {blind} do not see {file}: put output_dir on a disk that all machines share or, where each "
+            "has its own, train with --save_on_each_node true and copy to each what is to be continued."
         )

@@ -90,7 +90,7 @@ def make_segments(
     # Every document that is not left out has one segment that begins with its first sentence.
     too_short = len(documents) - int(np.count_nonzero(_column(segments, "first_sentence") == 0))
     if too_short == len(documents):
-        raise ValueError(f"No document has min_document_tokens={min_document_tokens} tokens: nothing is left to train on.")
+        raise ValueError(f"No document has min_document_tokens={min_document_tokens} tokens: lower that.")
     if too_short:
         logger.warning(
             f"{too_short} of {len(documents)} documents have fewer than {min_document_tokens} tokens: not trained on."
@@ -136,9 +136,11 @@ def sample(segments: Dataset, size: int | None, seed: int) -> Dataset:
 
 def target_sentences(segments: Dataset, corpus: StoredCorpus) -> list[list[str]]:
     """The target text of each segment, as a list of sentences."""
-    rows = zip(*(_column(segments, name).tolist() for name in ("document", "first_sentence", "sentences")), strict=True)
+    places = [_column(segments, name).tolist() for name in ("document", "first_sentence", "sentences")]
     target = corpus.columns[1]
-    return [corpus.documents[document][target][first : first + size] for document, first, size in rows]
+    return [
+        corpus.documents[document][target][first : first + size] for document, first, size in zip(*places, strict=True)
+    ]
 
 
 def _segments_of(

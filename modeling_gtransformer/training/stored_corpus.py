@@ -55,9 +55,7 @@ class StoredCorpus:
         return cls._stored(partial(iterate_dataset, dataset, columns, name), columns, dataset._fingerprint)
 
     @classmethod
-    def _stored(
-        cls, read: Callable[[], Iterator[Document]], columns: tuple[str, str], content: Any
-    ) -> "StoredCorpus":
+    def _stored(cls, read: Callable[[], Iterator[Document]], columns: tuple[str, str], content: Any) -> "StoredCorpus":
         fingerprint = Hasher.hash([content, columns, code_hash(iterate_documents, StoredCorpus)])
         try:
             documents = Dataset.from_generator(
@@ -70,7 +68,7 @@ class StoredCorpus:
         return cls(documents, columns, fingerprint, read)
 
     def where(self, document: int, sentence: int) -> str:
-        """Place of a source sentence, e.g. `train.en:57`; found by reading up to it again, as only messages need it."""
+        """Place of a source sentence, e.g. `train.en:57`. Reads up to it again, as only messages need it."""
         places = (found.where for index, found in enumerate(self.read()) if index == document)
         return next(places)(self.columns[0], sentence)
 

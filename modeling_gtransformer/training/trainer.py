@@ -193,9 +193,9 @@ class _KeepInStep(TrainerCallback, ExportableState):
         if self.batches_per_update != args.batches_per_update and not args.ignore_data_skip:
             raise ValueError(
                 f"The checkpoint has {self.batches_per_update} batches per update, this training "
-                f"{args.batches_per_update} ({args.world_size} processes, {args.gradient_accumulation_steps} each): it "
-                "would repeat some segments and miss others. Set gradient_accumulation_steps so that the product is "
-                "the same, or accept that with --ignore_data_skip true."
+                f"{args.batches_per_update} ({args.world_size} processes, {args.gradient_accumulation_steps} each): "
+                "it would repeat some segments and miss others. Set tokens_per_update or gradient_accumulation_steps "
+                "so that the number is the same, or accept that with --ignore_data_skip true."
             )
         self.batches_per_update = args.batches_per_update
         state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # of checkpoints that did not have it

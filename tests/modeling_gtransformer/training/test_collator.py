@@ -25,7 +25,8 @@ INSTANCES = [
 
 
 def noisy(item, **kwargs):
-    return WordDropout(Dataset.from_list(INSTANCES).with_format("torch"), PROCESSOR, **{"probability": 0.3, "seed": 7, **kwargs})[item]
+    segments = Dataset.from_list(INSTANCES).with_format("torch")
+    return WordDropout(segments, PROCESSOR, **{"probability": 0.3, "seed": 7, **kwargs})[item]
 
 
 def test_only_words_of_both_inputs_are_masked_and_labels_stay_clean():

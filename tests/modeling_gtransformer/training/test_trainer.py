@@ -32,9 +32,7 @@ def make_trainer(experiment):
         model_args, data_args, training_args = parse_recipe([experiment("trainer", **changes)])
         set_seed(training_args.seed)
         processor = load_processor(model_args)
-        segments = [
-            make_segments(corpus, processor, data_args.segment_tokens) for corpus in load_corpora(data_args)
-        ]
+        segments = [make_segments(corpus, processor, data_args.segment_tokens) for corpus in load_corpora(data_args)]
         return GTransformerTrainer(
             load_model(model_args, processor),
             training_args,
