@@ -3,9 +3,9 @@
     python benchmarks/startup.py [--sentences 10000 100000] [--segment_sentences 1] [--peer CHECKOUT] [--name startup]
 
 A corpus of random words is made, of documents of 20 sentences, and a tokenizer with the 250,027 tokens of mBART25.
-Then `train/train.py` is started twice: the second start finds the segments of the first one on the disk. The peer
-is another checkout of this repository, e.g. `git worktree add CHECKOUT COMMIT`, started once. Every start is a
-process of its own; its memory is the largest that is its own (RssAnon, Linux), not what it maps from files.
+Then `train/train.py` is started twice: the second start finds the segments of the first one on the disk. The peer is
+another checkout of this repository, e.g. `git worktree add CHECKOUT COMMIT`, started once. Every start is a process of
+its own; its memory is what no file backs (RssAnon, Linux), at the first batch and at its peak.
 """
 
 import argparse
@@ -80,7 +80,8 @@ def start_here(recipe: str) -> None:
             time.sleep(0.01)
 
     def end(*args: Any) -> None:
-        print("\n" + json.dumps({"seconds": time.perf_counter() - begun, "memory_mb": peak[0] / 1e6}), flush=True)
+        seconds, memory = time.perf_counter() - begun, own_memory()
+        print("\n" + json.dumps({"seconds": seconds, "memory_mb": memory / 1e6, "peak_mb": peak[0] / 1e6}), flush=True)
         os._exit(0)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -120,6 +120,15 @@ def test_max_steps_does_not_shorten_the_decay(experiment):
     assert len(rates[1]) == 3 and rates[1] == rates[0][:3]
 
 
+def test_a_metric_that_no_evaluation_has_is_refused_at_once(experiment):
+    """Transformers would miss it at the first evaluation, which may be hours later."""
+    recipe = experiment("metric", load_best_model_at_end=True, metric_for_best_model="s_bleu", train_files=["absent"])
+    with pytest.raises(ValueError, match="metric_for_best_model is one of loss, not s_bleu"):
+        main([recipe])
+    with pytest.raises(FileNotFoundError, match="absent"):
+        main([recipe, "--predict_with_generate", "true"])
+
+
 def test_early_stopping_is_resumed_with_its_patience(experiment):
     """A learning rate at which nothing gets better: the second evaluation without a gain ends it, resumed or not."""
     settings = {"learning_rate": 1e-9, "max_steps": 9, "eval_steps": 1, "save_steps": 1, "early_stopping_patience": 3}
