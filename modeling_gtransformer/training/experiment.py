@@ -51,7 +51,25 @@ def train(
         logger.warning(f"{training_args.output_dir} holds a training that is finished: nothing is left to do.")
         return progress.scores
     log_plan(training_args)
+    trainer = make_trainer(model_args, data_args, training_args)
+    if progress.checkpoint:
+        logger.warning(f"Continuing from {progress.checkpoint}.")
+    trainer.train(resume_from_checkpoint=progress.checkpoint)
 
+    trainer.save_model()
+    trainer.save_state()
+    scores = trainer.evaluate()
+    trainer.log_metrics("eval", scores)
+    trainer.save_metrics("eval", scores)
+    if training_args.push_to_hub:
+        trainer.push_to_hub()
+    return scores
+
+
+def make_trainer(
+    model_args: ModelArguments, data_args: DataArguments, training_args: GTransformerTrainingArguments
+) -> GTransformerTrainer:
+    """The trainer with its data, processor and model."""
     # Data first: what is wrong with it should show before a model is loaded. One process of each machine prepares it.
     with training_args.main_process_first(local=False), training_args.main_process_first(local=True):
         train_corpus, validation_corpus = load_corpora(data_args)
@@ -69,7 +87,7 @@ def train(
     if training_args.predict_with_generate:
         metrics = generation_scores(processor, target_sentences(validation_segments, validation_corpus))
 
-    trainer = GTransformerTrainer(
+    return GTransformerTrainer(
         model,
         training_args,
         train_dataset=train_segments,
@@ -77,19 +95,6 @@ def train(
         processing_class=processor,
         compute_metrics=metrics,
     )
-
-    if progress.checkpoint:
-        logger.warning(f"Continuing from {progress.checkpoint}.")
-    trainer.train(resume_from_checkpoint=progress.checkpoint)
-
-    trainer.save_model()
-    trainer.save_state()
-    scores = trainer.evaluate()
-    trainer.log_metrics("eval", scores)
-    trainer.save_metrics("eval", scores)
-    if training_args.push_to_hub:
-        trainer.push_to_hub()
-    return scores
 
 
 def refuse_unknown_metric(args: GTransformerTrainingArguments) -> None:
