@@ -99,7 +99,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         if not (src_lang or tgt_lang):
             return self
         other = copy.copy(self)
-        for cached in ("target_frame", "_structural_tokens", "structural_token_ids"):
+        for cached in ("target_frame", "_structural_tokens_by_size"):
             other.__dict__.pop(cached, None)
         other.src_lang, other.tgt_lang = src_lang or self.src_lang, tgt_lang or self.tgt_lang
         other._check_languages()
@@ -195,9 +195,19 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             + (f"near it are {', '.join(near)}." if near else f"it knows {', '.join(sorted(known))}.")
         )
 
-    @cached_property
+    @property
     def _structural_tokens(self) -> dict[str, int]:
         """Every token that is no word, with its id; `<unk>` stands for words."""
+        size = len(self.tokenizer)
+        if size not in self._structural_tokens_by_size:  # at first, and when the tokenizer has grown
+            self._structural_tokens_by_size[size] = self._list_structural_tokens()
+        return self._structural_tokens_by_size[size]
+
+    @cached_property
+    def _structural_tokens_by_size(self) -> dict[int, dict[str, int]]:
+        return {}
+
+    def _list_structural_tokens(self) -> dict[str, int]:
         tokenizer = self.tokenizer
         tokens = {token.content: index for index, token in tokenizer.added_tokens_decoder.items() if token.special}
         tokens |= dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
@@ -215,7 +225,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         tokens.pop(tokenizer.unk_token, None)
         return tokens
 
-    @cached_property
+    @property
     def structural_token_ids(self) -> list[int]:
         """Ids of `<s>`, `</s>`, padding, `<mask>` and the language codes: everything that is no word."""
         return sorted(set(self._structural_tokens.values()))

@@ -45,8 +45,8 @@ SIZE = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 16, "encoder_ffn_di
 SIZE |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 256}
 SENTENCES = ["the cat sleeps.", "it is old.", "the old cat is it."]
 # What a reader has a GPU and a night for.
-SHORT = ["--max_steps", "2", "--use_cpu", "--fp16", "false", "--disable_tqdm", "true", "--report_to", "none"]
-SHORT += ["--max_tokens", "512", "--gradient_accumulation_steps", "1", "--num_train_epochs", "1"]
+SHORT = ["--max_steps", "2", "--use_cpu", "--disable_tqdm", "true", "--report_to", "none"]
+SHORT += ["--max_tokens", "512", "--tokens_per_update", "512", "--num_train_epochs", "1"]
 
 
 def blocks(page):

@@ -26,6 +26,7 @@ from modeling_gtransformer.training.experiment import train
 from modeling_gtransformer.training.invented_language import LANGUAGES, InventedLanguagePair, write_corpus
 from modeling_gtransformer.training.metrics import score_documents
 from modeling_gtransformer.training.recipe import parse_recipe
+from modeling_gtransformer.training.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.tiny_mbart import pretrain_tiny_mbart
 
 
@@ -55,7 +56,7 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
 
     if language_pair:
         step("Pretraining a tiny MBartForConditionalGeneration on single sentences")
-        pretrain_tiny_mbart(args.model, read_documents(args.train, columns), columns, LANGUAGES, args.seed)
+        pretrain_tiny_mbart(args.model, StoredCorpus.from_files(args.train, columns), LANGUAGES, args.seed)
 
         shutil.rmtree(gtransformer, ignore_errors=True)  # of an earlier demo, which is not to be continued
 

@@ -29,7 +29,7 @@ SETTINGS = {
     "weight_decay": "weight decay",
     "label_smoothing_factor": "label smoothing",
     "max_tokens": "tokens per batch and device",
-    "gradient_accumulation_steps": "batches per update and device",
+    "batches_per_update": "batches per update, over all devices",
     "word_dropout": "word dropout",
     "fp16": "fp16",
     "bf16": "bf16",

@@ -24,7 +24,7 @@ def provenance(command: list[str]) -> dict[str, Any]:
         command = [str(script.relative_to(ROOT)), *command[1:]]
     return {
         "command": " ".join(["python", *command]),
-        "commit": _commit(),
+        "commit": commit_of(ROOT),
         "hardware": _hardware(),
         "versions": {
             "python": platform.python_version(),
@@ -34,12 +34,12 @@ def provenance(command: list[str]) -> dict[str, Any]:
     }
 
 
-def _commit() -> str:
-    """The commit of this code, with a mark if it was changed since; the version if this is no repository."""
-    if not (ROOT / ".git").exists():
+def commit_of(checkout: Path) -> str:
+    """The commit of a checkout, with a mark if it was changed since; the version if it is no repository."""
+    if not (checkout / ".git").exists():
         return f"version {__version__}"
     try:
-        command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=7"]
+        command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=7"]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     except FileNotFoundError:  # without git
         return f"version {__version__}"

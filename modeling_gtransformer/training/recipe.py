@@ -12,8 +12,8 @@ import yaml
 from transformers import HfArgumentParser
 
 from ..configuration_gtransformer import GTransformerConfig
+from .arguments import GTransformerTrainingArguments
 from .paper_corpora import CORPORA
-from .trainer import GTransformerTrainingArguments
 
 
 @dataclass

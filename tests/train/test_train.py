@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ import yaml
 from safetensors.torch import load_file
 
 import train.train
-from modeling_gtransformer.training.experiment import load_documents, sample
+from modeling_gtransformer.training.experiment import load_corpora
 from modeling_gtransformer.training.recipe import DataArguments, read_recipe
 from train.paper_corpora import main as paper_corpora
 from train.train import main
@@ -35,20 +36,50 @@ def weights(recipe):
     return load_file(output(recipe) / "model.safetensors")
 
 
-def test_two_processes_train_as_one_with_twice_the_accumulation(experiment):
-    """As `accelerate launch` starts them, on the CPU."""
-    one = experiment("one", gradient_accumulation_steps=2)
-    two = experiment("two")
+def test_two_processes_train_as_one(experiment):
+    """As `accelerate launch` starts them, on the CPU; and one process continues what two began."""
+    settings = {"tokens_per_update": 512, "save_steps": 5}
+    one, two, continued = (experiment(name, **settings) for name in ("one", "two", "continued"))
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
     command = [*launch, train.train.__file__, two]
     process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
     assert process.returncode == 0, process.stderr[-3000:]
     main([one])
-    assert history(two) == pytest.approx(history(one), rel=1e-5)
+    for name in ("checkpoint-5", "arguments.json"):
+        copy = shutil.copytree if name.startswith("checkpoint") else shutil.copy
+        output(continued).mkdir(exist_ok=True)
+        copy(output(two) / name, output(continued) / name)
+    main([continued])
     assert {name for _, name in history(one)} == {"loss", "eval_loss", "learning_rate", "grad_norm"}
-    for name, value in weights(one).items():
-        torch.testing.assert_close(weights(two)[name], value, rtol=1e-4, atol=1e-5)
+    for other in (two, continued):
+        assert history(other) == pytest.approx(history(one), rel=1e-5)
+        for name, value in weights(one).items():
+            torch.testing.assert_close(weights(other)[name], value, rtol=1e-4, atol=1e-5)
+
+
+def test_machines_with_disks_of_their_own(experiment, tmp_path):
+    """Each prepares the corpus, and keeps what it needs to continue."""
+    recipe = experiment("machines", output_dir="output", max_steps=2, save_steps=1, save_on_each_node=True)
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        rendezvous = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
+    machines = []
+    for rank in (0, 1):
+        disk = tmp_path / str(rank)
+        disk.mkdir()
+        environment = {**os.environ, **rendezvous, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+        environment |= {"RANK": str(rank), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+        environment |= {"HF_DATASETS_CACHE": str(disk / "cache"), "PYTHONPATH": str(Path(train.__file__).parents[1])}
+        command = [sys.executable, train.train.__file__, recipe]
+        machines.append(subprocess.Popen(command, env=environment, cwd=disk, stderr=subprocess.PIPE, text=True))
+    for machine in machines:
+        _, errors = machine.communicate(timeout=240)
+        assert machine.returncode == 0, errors[-3000:]
+    for disk in (tmp_path / "0", tmp_path / "1"):
+        assert [*disk.glob("cache/**/cache-*.arrow")]
+        for name in ("arguments.json", "checkpoint-2/trainer_state.json", "checkpoint-2/model.safetensors"):
+            assert (disk / "output" / name).exists(), name
 
 
 def test_resumed_training_equals_the_uninterrupted(experiment, tiny_config):
@@ -65,6 +96,37 @@ def test_resumed_training_equals_the_uninterrupted(experiment, tiny_config):
         main([resumed])
         assert all(value.equal(weights(resumed)[name]) for name, value in weights(straight).items())
         assert history(resumed) == history(straight)
+
+
+def test_other_updates_are_not_continued(experiment):
+    """A checkpoint counts updates: with others it would lie elsewhere in the corpus."""
+    settings = {"max_steps": 2, "save_steps": 1, "eval_strategy": "no"}
+    begun = experiment("begun", **settings, gradient_accumulation_steps=2)
+    main([begun])
+    checkpoint = ["--resume_from_checkpoint", str(output(begun) / "checkpoint-1")]
+    other = [experiment("other", **settings, gradient_accumulation_steps=3), *checkpoint]
+    with pytest.raises(ValueError, match=r"has 2 batches per update, this training 3 \(1 processes, 3 each\)"):
+        main(other)
+    main([*other, "--ignore_data_skip", "true"])
+
+
+def test_max_steps_does_not_shorten_the_decay(experiment):
+    decay = {"lr_scheduler_type": "linear", "warmup_steps": 0, "max_steps": 8, "eval_strategy": "no"}
+    rates = []
+    for name, settings in {"whole": {}, "short": {"max_steps": 3, "decay_steps": 8}}.items():
+        recipe = experiment(f"decay-{name}", **{**decay, **settings})
+        main([recipe])
+        rates.append([rate for (_, name), rate in sorted(history(recipe).items()) if name == "learning_rate"])
+    assert len(rates[1]) == 3 and rates[1] == rates[0][:3]
+
+
+def test_a_metric_that_no_evaluation_has_is_refused_at_once(experiment):
+    """Transformers would miss it at the first evaluation, which may be hours later."""
+    recipe = experiment("metric", load_best_model_at_end=True, metric_for_best_model="s_bleu", train_files=["absent"])
+    with pytest.raises(ValueError, match="metric_for_best_model is one of loss, not s_bleu"):
+        main([recipe])
+    with pytest.raises(FileNotFoundError, match="absent"):
+        main([recipe, "--predict_with_generate", "true"])
 
 
 def test_early_stopping_is_resumed_with_its_patience(experiment):
@@ -96,7 +158,6 @@ def test_a_sample_of_the_instances(experiment):
     settings = {"max_steps": 2, "train_segments": 8, "eval_strategy": "no", "max_tokens": 512}
     scores = [main([experiment(f"sample{i}", **settings, seed=seed)]) for i, seed in enumerate((1, 1, 2))]
     assert scores[0]["eval_loss"] == scores[1]["eval_loss"] != scores[2]["eval_loss"]
-    assert len({id(i) for i in sample([{}, {}, {}], 3, seed=0)}) == 3
     with pytest.raises(ValueError, match="train_segments=999, but the corpus has"):
         main([experiment("sample-999", train_segments=999)])
 
@@ -116,7 +177,7 @@ def test_every_recipe_trains(experiment, tmp_path, tiny_config):
         "use_cpu",
         "report_to",
     )
-    shared = {name: base[name] for name in keep} | {"max_steps": 1, "fp16": False, "segment_tokens": 64}
+    shared = {name: base[name] for name in keep} | {"max_steps": 1, "tokens_per_update": 256, "segment_tokens": 64}
     shared |= {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "disable_tqdm": True}
     shared |= {"early_stopping_patience": None}
     names = sorted(path.stem for path in recipes.glob("*.yaml"))
@@ -155,9 +216,9 @@ def test_the_papers_corpora_come_from_the_hub(tmp_path, monkeypatch, capsys):
             text = f"<d>\n{split} {language} one .\ntwo .\n<d>\nthree .\n"
             (files / f"concatenated_en2de_{split}_{language}.txt").write_text(text)
     arguments = DataArguments(paper_corpus="news", source_column="en", target_column="de")
-    documents, validation = load_documents(arguments)
-    assert [document["de"] for document in documents] == [["train de one .", "two ."], ["three ."]]
-    assert validation[0]["en"] == ["dev en one .", "two ."]
+    corpus, validation = load_corpora(arguments)
+    assert [document["de"] for document in corpus.documents] == [["train de one .", "two ."], ["three ."]]
+    assert validation.documents[0]["en"] == ["dev en one .", "two ."]
     paper_corpora(["news"])
     assert str(files / "concatenated_en2de_test_de.txt") in capsys.readouterr().out
 
@@ -168,5 +229,6 @@ def test_documents_of_a_dataset(tmp_path, monkeypatch):
     for split, size in (("train", 2), ("validation", 1)):
         line = json.dumps({"source": ["a", "b"], "target": ["c", "d"]}) + "\n"
         (tmp_path / "data" / f"{split}.jsonl").write_text(line * size)
-    splits = load_documents(DataArguments(dataset_name=str(tmp_path / "data")))
-    assert [len(split) for split in splits] == [2, 1] and splits[1][0]["target"] == ["c", "d"]
+    corpora = load_corpora(DataArguments(dataset_name=str(tmp_path / "data")))
+    assert [len(corpus.documents) for corpus in corpora] == [2, 1]
+    assert corpora[1].documents[0]["target"] == ["c", "d"]

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import torch
+from datasets import Dataset
 
 from modeling_gtransformer.training.collator import WordDropout
 
@@ -24,7 +25,8 @@ INSTANCES = [
 
 
 def noisy(item, **kwargs):
-    return WordDropout(INSTANCES, PROCESSOR, **{"probability": 0.3, "seed": 7, **kwargs})[item]
+    segments = Dataset.from_list(INSTANCES).with_format("torch")
+    return WordDropout(segments, PROCESSOR, **{"probability": 0.3, "seed": 7, **kwargs})[item]
 
 
 def test_only_words_of_both_inputs_are_masked_and_labels_stay_clean():

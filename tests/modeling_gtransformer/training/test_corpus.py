@@ -7,7 +7,7 @@ import lzma
 import datasets
 import pytest
 
-from modeling_gtransformer.training.corpus import documents_of, read_documents
+from modeling_gtransformer.training.corpus import iterate_dataset, read_documents
 
 
 RECORDS = [
@@ -47,9 +47,9 @@ def test_text_with_document_lines(tmp_path, marks):
 
 
 def test_datasets():
-    assert sentences(documents_of(datasets.Dataset.from_list(RECORDS), ["en", "de"])) == EXPECTED
+    assert sentences(iterate_dataset(datasets.Dataset.from_list(RECORDS), ["en", "de"])) == EXPECTED
     with pytest.raises(ValueError, match=r"wmt\[0\] \(fr, sentence 1\): no list of sentences in column 'fr'"):
-        documents_of(datasets.Dataset.from_list(RECORDS), ["en", "fr"], "wmt")
+        list(iterate_dataset(datasets.Dataset.from_list(RECORDS), ["en", "fr"], "wmt"))
 
 
 BAD_LINES = [

@@ -6,9 +6,9 @@ import pytest
 import torch
 from transformers import set_seed
 
-from modeling_gtransformer.training.corpus import make_segments
-from modeling_gtransformer.training.experiment import load_documents, load_model, load_processor
+from modeling_gtransformer.training.experiment import load_corpora, load_model, load_processor
 from modeling_gtransformer.training.recipe import parse_recipe
+from modeling_gtransformer.training.segments import make_segments
 from modeling_gtransformer.training.trainer import GTransformerTrainer
 from train.train import main
 
@@ -32,10 +32,7 @@ def make_trainer(experiment):
         model_args, data_args, training_args = parse_recipe([experiment("trainer", **changes)])
         set_seed(training_args.seed)
         processor = load_processor(model_args)
-        segments = [
-            make_segments(documents, processor, ("source", "target"), data_args.segment_tokens)
-            for documents in load_documents(data_args)
-        ]
+        segments = [make_segments(corpus, processor, data_args.segment_tokens) for corpus in load_corpora(data_args)]
         return GTransformerTrainer(
             load_model(model_args, processor),
             training_args,
