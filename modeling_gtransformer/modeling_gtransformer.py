@@ -25,7 +25,7 @@ from .cache_gtransformer import DocumentCache, TargetCache
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
-from .group_attention import GTransformerAttention
+from .group_attention import GTransformerAttention, GTransformerGate
 from .group_tags import read_group_tags, sentence_positions
 from .hub import PublishMixin
 from .layers_gtransformer import (
@@ -33,8 +33,10 @@ from .layers_gtransformer import (
     GTransformerDecoderLayer,
     GTransformerEncoderLayer,
     GTransformerScaledWordEmbedding,
+    GTransformerSinusoidalPositionalEmbedding,
     dropout,
     is_plain_linear,
+    states_by_kind,
 )
 
 
@@ -67,6 +69,8 @@ class GTransformerPreTrainedModel(AdapterMixin, PublishMixin, PreTrainedModel):
             self._init_linear_as_base(module)
         else:
             super()._init_weights(module)
+        if isinstance(module, GTransformerGate):
+            init.constant_(module.bias, module.initial_bias)
         if isinstance(module, GTransformerForConditionalGeneration):
             init.zeros_(module.final_logits_bias)
 
@@ -101,6 +105,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
         vocab_size = config.decoder_vocab_size if self.is_target else config.vocab_size
         self.embed_tokens = GTransformerScaledWordEmbedding(config, vocab_size)
         self.embed_positions = POSITION_EMBEDDINGS[config.position_embedding_type](config)
+        self.embed_global_positions = GTransformerSinusoidalPositionalEmbedding(config)
         if config.layernorm_embedding:
             self.layernorm_embedding = nn.LayerNorm(config.d_model)
         if config.normalize_before:
@@ -143,6 +148,13 @@ class GTransformerStack(GTransformerPreTrainedModel):
         if self.config.layernorm_embedding:
             hidden_states = self.layernorm_embedding(hidden_states)
         return dropout(hidden_states, self.config.dropout, self.training)
+
+    def global_positions(self, tokens: Side) -> Tensor | None:
+        """What the global attention adds to the states of tokens `(B, T)`: `(B, T, D)`, or nothing."""
+        if self.config.global_positions == "none":
+            return None
+        is_sentence = self.config.global_positions == "sentence"
+        return self.embed_global_positions(tokens.tags if is_sentence else tokens.real.long().cumsum(dim=1))
 
     def check_length(self, length: int):
         if self.config.position_embedding_type == "learned" and length > self.config.max_position_embeddings:
@@ -193,8 +205,9 @@ class GTransformerEncoder(GTransformerStack):
         source = Side.of(group_tags, attention_mask)
         masks = encoder_masks(self.config, inputs_embeds, attention_mask, source)
         hidden_states = self.embed(inputs_embeds, attention_mask, source, 0)
+        positions = self.global_positions(source)
         for layer in self.layers:
-            hidden_states = layer(hidden_states, masks, **kwargs)
+            hidden_states = layer(hidden_states, masks, positions, **kwargs)
         return GTransformerEncoderOutput(last_hidden_state=self.finish(hidden_states), group_tags=source.tags)
 
 
@@ -268,8 +281,18 @@ class GTransformerDecoder(GTransformerStack):
             past_key_values,
         )
         hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
+        positions, source_states = self.global_positions(target), None
+        if positions is not None:
+            positions = positions[:, -inputs_embeds.shape[1] :]
+        if encoder_hidden_states is not None:
+            # A DocumentCache has projected the source at its first step.
+            is_projected = source is None or getattr(past_key_values, "step", None) is not None
+            source_positions = None if is_projected else self.global_positions(source)  # type: ignore[arg-type]
+            source_states = states_by_kind(encoder_hidden_states, source_positions)
         for layer in self.layers:
-            hidden_states = layer(hidden_states, masks, encoder_hidden_states, cross_masks, past_key_values, **kwargs)
+            hidden_states = layer(
+                hidden_states, masks, positions, source_states, cross_masks, past_key_values, **kwargs
+            )
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
         )

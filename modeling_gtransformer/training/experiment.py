@@ -1,7 +1,7 @@
 """One training after a recipe: data, model, trainer, checkpoint, validation scores."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 
 import datasets
@@ -149,9 +149,11 @@ def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTrans
     """The pretrained model, or a fresh one of the recipe's configuration, set up for the processor's languages."""
     if args.model_name_or_path:
         # In full precision: a checkpoint may be stored in half, in which Adam's small steps get lost.
-        model = GTransformerForConditionalGeneration.from_pretrained(
-            args.model_name_or_path, dtype=torch.float32, **args.config_values
+        model, info = GTransformerForConditionalGeneration.from_pretrained(
+            args.model_name_or_path, dtype=torch.float32, output_loading_info=True, **args.config_values
         )
+        if args.copy_group_attention:
+            copy_group_attention(model, info["missing_keys"])
     else:
         config = GTransformerConfig(vocab_size=len(processor.tokenizer), **args.config_values)
         model = GTransformerForConditionalGeneration(config)
@@ -163,6 +165,14 @@ def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTrans
         trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
         logger.info(f"An adapter of {trained:,} parameters, for a model of {model.num_parameters() - trained:,}.")
     return model
+
+
+def copy_group_attention(model: GTransformerForConditionalGeneration, fresh: Iterable[str]) -> None:
+    """Gives the `fresh` weights of global attention those of the group attention beside it."""
+    weights = model.state_dict()
+    for name in fresh:
+        if "_global." in name:
+            weights[name].copy_(weights[name.replace("_global.", ".")])
 
 
 def set_beams(model: GTransformerForConditionalGeneration, num_beams: int | None) -> None:

@@ -36,6 +36,10 @@ class ModelArguments:
     src_lang: str | None = field(default=None, metadata={"help": "Code of the source language, e.g. en_XX."})
     tgt_lang: str | None = field(default=None, metadata={"help": "Code of the target language, e.g. de_DE."})
 
+    copy_group_attention: bool = field(
+        default=False,
+        metadata={"help": "Start fresh global attention as a copy of the pretrained group attention of its layer."},
+    )
     lora: dict | str | None = field(
         default=None,
         metadata={"help": "Fields of peft's LoraConfig, to train an adapter only; on the command line JSON."},
