@@ -79,10 +79,9 @@ def make_trainer(
         validation_segments = make_segments(validation_corpus, processor, *cut)
     model = load_model(model_args, processor)
     set_beams(model, training_args.generation_num_beams)
-    positions = model.config.max_position_embeddings
-    train_segments = fit_positions(train_segments, train_corpus, positions, drop=True)
+    train_segments = fit_positions(train_segments, train_corpus, model.config, drop=True)
     train_segments = sample(train_segments, data_args.train_segments, training_args.seed)
-    validation_segments = fit_positions(validation_segments, validation_corpus, positions, drop=False)
+    validation_segments = fit_positions(validation_segments, validation_corpus, model.config, drop=False)
     metrics = None
     if training_args.predict_with_generate:
         metrics = generation_scores(processor, target_sentences(validation_segments, validation_corpus))
