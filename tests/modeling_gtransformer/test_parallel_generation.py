@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_cache import KINDS, batch_of
+from test_cache_gtransformer import KINDS, batch_of
 from tiny import END_OF_DOCUMENT, TINY
 from transformers import LogitsProcessorList, SuppressTokensLogitsProcessor
 

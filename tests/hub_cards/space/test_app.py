@@ -18,7 +18,7 @@ from modeling_gtransformer.training.attention_recording import recorded_attentio
 
 gr = pytest.importorskip("gradio")
 
-SPACE = Path(__file__).resolve().parents[2] / "hub_cards" / "space"
+SPACE = Path(__file__).resolve().parents[3] / "hub_cards" / "space"
 TEXT = "the cat sleeps\nit is <b>old</b> & ${1+1} {{value}}\n" + "z" * 150
 FILES = {
     "talk.txt": ("the cat\n\n- it is old\n", "- "),
