@@ -17,6 +17,8 @@ from pathlib import Path
 import docx
 import pytest
 import torch
+from repository import ROOT
+from tiny import SIZE
 from tokenizers import ByteLevelBPETokenizer
 from transformers import (
     BartConfig,
@@ -29,16 +31,13 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-import modeling_gtransformer
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.cli import main as gtransformer_translate
 from modeling_gtransformer.training.recipe import read_recipe
 
 
-ROOT = Path(modeling_gtransformer.__file__).parents[1]
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
-SIZE = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 16, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24}
-SIZE |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 256}
+LONGER = {**SIZE, "max_position_embeddings": 256}
 SENTENCES = ["the cat sleeps.", "it is old.", "the old cat is it."]
 # What a reader has a GPU and a night for.
 SHORT = ["--max_steps", "2", "--use_cpu", "--fp16", "false", "--disable_tqdm", "true", "--report_to", "none"]
@@ -74,10 +73,10 @@ def workplace(tmp_path, monkeypatch, mbart_tokenizer):
 
     ids = {"vocab_size": len(mbart_tokenizer), "forced_eos_token_id": 2}
     mbart = tmp_path / "facebook" / "mbart-large-cc25"
-    MBartForConditionalGeneration(MBartConfig(**SIZE, **ids)).save_pretrained(mbart)
+    MBartForConditionalGeneration(MBartConfig(**LONGER, **ids)).save_pretrained(mbart)
     mbart_tokenizer.save_pretrained(mbart)
     for name in ("outputs/mbart25", "outputs/model"):
-        model = GTransformerForConditionalGeneration(GTransformerConfig(**SIZE, vocab_size=len(mbart_tokenizer)))
+        model = GTransformerForConditionalGeneration(GTransformerConfig(**LONGER, vocab_size=len(mbart_tokenizer)))
         processor = GTransformerProcessor(mbart_tokenizer)
         processor.configure(model)
         model.save_pretrained(name)
@@ -92,7 +91,7 @@ def workplace(tmp_path, monkeypatch, mbart_tokenizer):
     }
     bart = PreTrainedTokenizerFast(tokenizer_object=bpe._tokenizer, **special)
     bart.save_pretrained("facebook/bart-base")
-    BartForConditionalGeneration(BartConfig(**SIZE, vocab_size=len(bart))).save_pretrained("facebook/bart-base")
+    BartForConditionalGeneration(BartConfig(**LONGER, vocab_size=len(bart))).save_pretrained("facebook/bart-base")
     words = [
         "[PAD]",
         "[UNK]",
@@ -168,7 +167,7 @@ def run_command(words):
             recipe = read_recipe(ROOT / arguments[0])
             if not recipe.get("model_name_or_path"):
                 types = {name: kinds[:2] for name, kinds in recipe["config"].items() if name.endswith("_types")}
-                arguments += ["--config", json.dumps(SIZE | types)]
+                arguments += ["--config", json.dumps(LONGER | types)]
     with open(out, "wb") as raw, io.TextIOWrapper(raw, encoding="utf-8") as stream, contextlib.redirect_stdout(stream):
         status = call(arguments)
     assert not isinstance(status, int) or status == 0, words

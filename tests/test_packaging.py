@@ -8,16 +8,12 @@ import tarfile
 import venv
 import zipfile
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from repository import ROOT
 
-import modeling_gtransformer
 from modeling_gtransformer import __version__
-
-
-ROOT = Path(modeling_gtransformer.__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +74,6 @@ def install(built, tmp_path):
     return make
 
 
-@pytest.fixture
-def model(processor, tiny_model, tmp_path):
-    model = tiny_model(vocab_size=len(processor.tokenizer))
-    processor.configure(model)
-    model.save_pretrained(tmp_path / "model")
-    processor.save_pretrained(tmp_path / "model")
-    return str(tmp_path / "model")
-
-
 def test_every_file_is_built(built):
     [wheel], [sdist] = built.glob("*.whl"), built.glob("*.tar.gz")
     assert wheel.name.startswith(f"gtransformer_hf-{__version__}-")
@@ -103,23 +90,23 @@ def test_every_file_is_built(built):
         assert {"/".join(name.split("/")[1:]) for name in archive.getnames()} >= expected
 
 
-def test_without_extras(install, model, tmp_path):
+def test_without_extras(install, checkpoint, tmp_path):
     run = install()
     assert run("gtransformer-translate", "--version").stdout == f"gtransformer-translate {__version__}\n"
     assert "--glossary" in run("gtransformer-translate", "--help").stdout
     (tmp_path / "a.txt").write_text("the cat\nit is\n")
     (tmp_path / "a.md").write_text("the *cat*\n")
-    text = run("gtransformer-translate", "a.txt", "--model", model)
+    text = run("gtransformer-translate", "a.txt", "--model", checkpoint)
     assert text.returncode == 0 and text.stdout.count("\n") == 2, text.stderr
-    markdown = run("gtransformer-translate", "a.md", "--model", model, "--splitter", "line")
+    markdown = run("gtransformer-translate", "a.md", "--model", checkpoint, "--splitter", "line")
     assert markdown.returncode == 1 and "pip install" in markdown.stderr and "Traceback" not in markdown.stderr
     training = run("python", "-c", "import modeling_gtransformer.training")
     assert "pip install 'gtransformer-hf[train]'" in training.stderr.splitlines()[-1]
 
 
-def test_with_files(install, model, tmp_path):
+def test_with_files(install, checkpoint, tmp_path):
     (tmp_path / "a.md").write_text("the *cat*. it is.\n")
-    result = install("files")("gtransformer-translate", "a.md", "--model", model)
+    result = install("files")("gtransformer-translate", "a.md", "--model", checkpoint)
     assert result.returncode == 0 and result.stdout.count("*") == 2, result.stderr
 
 

@@ -1,127 +1,96 @@
-"""An adapter is trained alone, resumed, small, and loads on top of its base; quantised bases work, too."""
+"""An adapter brings the configuration of its global attention, and loads on top of its base by itself."""
 
-import json
-import shutil
-from pathlib import Path
+import sys
 
 import pytest
 import torch
-import yaml
-from safetensors.torch import load_file
-from transformers import AutoModelForSeq2SeqLM, BitsAndBytesConfig
+from peft import LoraConfig
+from repository import ROOT
+from tiny import GROUP_BELOW_COMBINED, ONLY_GROUP, STACKS
+from transformers import AutoModelForSeq2SeqLM
 
-from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.document_translation import translate_documents
-from modeling_gtransformer.group_attention import GTransformerGate
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 from modeling_gtransformer.hub import with_code
-from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
-from train.train import main
-from train.translate import main as translate
+from modeling_gtransformer.training.recipe import read_recipe
 
 
-LORA = read_recipe(Path(__file__).parents[2] / "train" / "recipes" / "mbart25_lora.yaml")["lora"]
+LORA = read_recipe(ROOT / "train" / "recipes" / "mbart25_lora.yaml")["lora"]
+COMBINED_ON_TOP = {stack: ["group", "combined"] for stack in STACKS}
 
 
-@pytest.fixture(scope="module")
-def adapter(experiment, tiny_config):
-    """The folders of a base model without global attention, and of an adapter that was interrupted once."""
-    base = experiment("base", config=tiny_config | {f"{s}_global_layers": 0 for s in ("encoder", "decoder", "cross")})
-    main([base])
-    base_folder = yaml.safe_load(Path(base).read_text())["output_dir"]
-    settings = {"model_name_or_path": base_folder, "lora": LORA, "config": tiny_config}
-    settings |= {"save_strategy": "steps", "save_steps": 4, "load_best_model_at_end": True}
-    settings |= {"metric_for_best_model": "loss"}
-    straight, stopped = experiment("lora_straight", **settings), experiment("lora", **settings)
-    main([straight])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("transformers.Trainer._maybe_log_save_evaluate", stop_after(5))
-        with pytest.raises(KeyboardInterrupt):
-            main([stopped])
-    main([stopped])
-    folders = [Path(yaml.safe_load(Path(recipe).read_text())["output_dir"]) for recipe in (straight, stopped)]
-    return base_folder, *folders
+@pytest.fixture
+def base(save_checkpoint):
+    """The folder of a model without global attention."""
+    return save_checkpoint(**ONLY_GROUP)
 
 
-def stop_after(step):
-    from transformers import Trainer
-
-    original = Trainer._maybe_log_save_evaluate
-
-    def maybe_stop(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        if self.state.global_step == step:
-            raise KeyboardInterrupt
-
-    return maybe_stop
-
-
-def test_only_the_adapter_is_trained_and_saved(adapter):
-    _, straight, resumed = adapter
-    assert not (resumed / "model.safetensors").exists()
-    weights, expected = (load_file(folder / "adapter_model.safetensors") for folder in (resumed, straight))
-    assert weights.keys() == expected.keys()
-    for name, value in expected.items():
-        torch.testing.assert_close(weights[name], value)
-    # LoRA in the group attention, global attention and gates as a whole, nothing else.
-    assert {"lora_A" in name or "_global." in name or "_gate." in name or "lora_B" in name for name in weights} == {
-        True
-    }
-    assert any("self_attn.q_proj.lora_A" in name for name in weights)
-    assert any("encoder_attn_global.q_proj.weight" in name for name in weights)
-    assert not any("_global" in name and "lora" in name for name in weights)
+@pytest.fixture
+def adapter(base, tmp_path):
+    """The folder of an adapter for it, with global attention in its upper layer and weights that matter."""
+    model = GTransformerForConditionalGeneration.from_pretrained(base, **GROUP_BELOW_COMBINED)
+    model.add_adapter(LoraConfig(**LORA))
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            parameter.data.add_(torch.randn_like(parameter) * 0.2)
+    model.save_pretrained(tmp_path / "adapter")
+    return tmp_path / "adapter"
 
 
-def test_the_adapter_on_top_of_its_base(adapter, experiment, tmp_path):
-    base, _, folder = adapter
-    config = json.loads((Path(base) / "config.json").read_text())
-    layers = {f"{stack}_global_layers": 1 for stack in ("encoder", "decoder", "cross")}
-    types = {f"{stack}_attention_types": None for stack in ("encoder", "decoder", "cross")}
-    assert config["encoder_global_layers"] == 0
-    by_hand = GTransformerForConditionalGeneration.from_pretrained(base, **layers, **types)
-    by_hand.load_adapter(str(folder))
-    processor = GTransformerProcessor.from_pretrained(folder)
-    recipe = yaml.safe_load(Path(experiment("any")).read_text())
-    processor.configure(by_hand)
-    document = json.loads(Path(recipe["validation_files"][0]).read_text().splitlines()[0])["source"]
-    [expected] = translate_documents(by_hand, processor, [document])
+def attention_types(config):
+    return {stack: config.attention_types(stack) for stack in STACKS}
+
+
+def test_an_adapter_is_loaded_on_top_of_its_base(base, adapter, documents):
+    model = GTransformerForConditionalGeneration.from_pretrained(adapter).eval()
+    assert attention_types(model.config) == COMBINED_ON_TOP
+    assert (model.adapter_base, model.adapter_folder) == (base, str(adapter))
+
+    by_hand = GTransformerForConditionalGeneration.from_pretrained(base, **GROUP_BELOW_COMBINED)
+    by_hand.load_adapter(str(adapter))
     plain = GTransformerForConditionalGeneration.from_pretrained(base)
-    processor.configure(plain)
-    inputs = processor(document, targets=document, return_tensors="pt")
-    assert (plain(**inputs).logits - by_hand(**inputs).logits).abs().max() > 1e-2
-    # The folder of the adapter is enough.
-    output = tmp_path / "translated.jsonl"
-    translate([str(folder), recipe["validation_files"][0], str(output)])
-    translation = json.loads(output.read_text().splitlines()[0])["translation"]
-    assert translation == expected.sentences
-    through_auto = AutoModelForSeq2SeqLM.from_pretrained(folder)
-    assert through_auto(**inputs).loss == by_hand(**inputs).loss
+    assert attention_types(plain.config) == {stack: ["group", "group"] for stack in STACKS}
+    inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
+    auto = AutoModelForSeq2SeqLM.from_pretrained(adapter)
+    expected = by_hand.eval()(**inputs).logits
+    for loaded in (model, auto):
+        torch.testing.assert_close(loaded(**inputs).logits, expected)
+    assert (plain.eval()(**inputs).logits - expected).abs().max() > 1e-2
 
 
-def test_an_adapter_needs_a_base(experiment):
-    with pytest.raises(ValueError, match="lora needs model_name_or_path"):
-        parse_recipe([experiment("baseless", lora=LORA)])
-
-
-@pytest.mark.parametrize("bits", [8, 4])
-def test_quantised_linear_layers(tiny_model, documents, tmp_path, bits):
-    bitsandbytes = pytest.importorskip("bitsandbytes")
-    model = tiny_model(d_model=64, encoder_ffn_dim=64, decoder_ffn_dim=64)
-    model.save_pretrained(tmp_path)
-    settings = {8: {"load_in_8bit": True}, 4: {"load_in_4bit": True, "bnb_4bit_compute_dtype": torch.float32}}
-    quantised = GTransformerForConditionalGeneration.from_pretrained(
-        tmp_path, quantization_config=BitsAndBytesConfig(**settings[bits]), device_map="cpu"
+def test_which_configuration_counts(adapter):
+    """The adapter's; fields that are given change it, and a whole one that is given takes its place."""
+    changed = GTransformerForConditionalGeneration.from_pretrained(adapter, dropout=0.44)
+    assert changed.config.dropout == 0.44 and attention_types(changed.config) == COMBINED_ON_TOP
+    config = GTransformerConfig.from_pretrained(adapter)
+    config.activation_dropout = 0.33
+    given, report = GTransformerForConditionalGeneration.from_pretrained(
+        adapter, config=config, output_loading_info=True
     )
-    layer = quantised.model.decoder.layers[1]
-    assert isinstance(layer.self_attn_global.q_proj, (bitsandbytes.nn.Linear8bitLt, bitsandbytes.nn.Linear4bit))
-    assert type(layer.self_attn_gate) is GTransformerGate
-    labels = documents["input_ids"].masked_fill(documents["input_ids"] == 1, -100)
-    losses = [m(**documents, labels=labels).loss.item() for m in (model, quantised)]
-    assert losses[1] == pytest.approx(losses[0], rel=0.2) and losses[1] != losses[0]
+    assert given.config.activation_dropout == 0.33 and given.adapter_folder == str(adapter)
+    # The base has none of the global attention, which the adapter brings.
+    assert all("_global." in name or "_gate." in name for name in report["missing_keys"])
+
+
+def test_saved_again_it_still_is_an_adapter(adapter, tmp_path):
+    model = GTransformerForConditionalGeneration.from_pretrained(adapter)
+    with with_code(model):
+        model.save_pretrained(tmp_path / "again")
+    assert not (tmp_path / "again" / "model.safetensors").exists()
+    again = GTransformerForConditionalGeneration.from_pretrained(tmp_path / "again")
+    assert attention_types(again.config) == COMBINED_ON_TOP
+    own = [name for name in model.state_dict() if "lora" in name or "modules_to_save" in name]
+    assert own and all(model.state_dict()[name].equal(again.state_dict()[name]) for name in own)
+
+
+def test_without_peft(base, adapter, monkeypatch):
+    model = GTransformerForConditionalGeneration.from_pretrained(base)
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(ImportError, match="pip install peft"):
+        model.set_adapter_weights(adapter / "adapter_model.safetensors")
 
 
 PUSH = """
 import json
-import shutil
 from pathlib import Path
 from modeling_gtransformer import GTransformerForConditionalGeneration
 model = GTransformerForConditionalGeneration.from_pretrained({adapter!r})
@@ -144,20 +113,11 @@ for name, value in model.state_dict().items():
 """
 
 
-def test_an_adapter_on_the_hub(adapter, hub, run, tmp_path):
+def test_an_adapter_on_the_hub(base, adapter, hub, run):
     """Its base must be there, too; what is global comes along."""
-    base, _, folder = adapter
-    copy = shutil.copytree(folder, tmp_path / "adapter")
-    run(PUSH.format(base=base, adapter=str(copy)), PYTHONPATH=str(Path(__file__).parents[2]))
+    run(PUSH.format(base=base, adapter=str(adapter)), PYTHONPATH=str(ROOT))
     files = hub.repositories["someone/adapter"].files
     assert {"adapter_model.safetensors", "adapter_config.json", "config.json", "modeling_gtransformer.py"} <= set(
         files
     )
     assert "model.safetensors" not in files
-    # With its code in it the folder still is an adapter's.
-    model = GTransformerForConditionalGeneration.from_pretrained(folder)
-    with with_code(model):
-        model.save_pretrained(tmp_path / "again")
-    again = GTransformerForConditionalGeneration.from_pretrained(tmp_path / "again", dropout=0.44)
-    assert again.config.encoder_attention_types == model.config.encoder_attention_types
-    assert again.config.dropout == 0.44

@@ -1,20 +1,21 @@
 import pytest
 import torch
-from tiny import PAD, TINY
+from tiny import ONLY_GROUP, PAD, TINY
 from transformers import (
     AutoModel,
     AutoModelForSeq2SeqLM,
     BartConfig,
     BartForConditionalGeneration,
+    BitsAndBytesConfig,
     MarianConfig,
     MBartConfig,
     MBartForConditionalGeneration,
 )
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerModel
+from modeling_gtransformer.group_attention import GTransformerGate
 
 
-ONLY_GROUP = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0}
 FRESH = ("_global.", "_gate.")
 
 
@@ -211,3 +212,20 @@ def test_adapter_on_the_output_layer_takes_part_in_training(tiny_model, document
     outputs = model(**documents, labels=labels)
     torch.manual_seed(0)
     assert outputs.loss == model(**documents, labels=labels, skip_logits=False).loss
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+def test_quantised_linear_layers(tiny_model, documents, tmp_path, bits):
+    bitsandbytes = pytest.importorskip("bitsandbytes")
+    model = tiny_model(d_model=64, encoder_ffn_dim=64, decoder_ffn_dim=64)
+    model.save_pretrained(tmp_path)
+    settings = {8: {"load_in_8bit": True}, 4: {"load_in_4bit": True, "bnb_4bit_compute_dtype": torch.float32}}
+    quantised = GTransformerForConditionalGeneration.from_pretrained(
+        tmp_path, quantization_config=BitsAndBytesConfig(**settings[bits]), device_map="cpu"
+    )
+    layer = quantised.model.decoder.layers[1]
+    assert isinstance(layer.self_attn_global.q_proj, (bitsandbytes.nn.Linear8bitLt, bitsandbytes.nn.Linear4bit))
+    assert type(layer.self_attn_gate) is GTransformerGate
+    labels = documents["input_ids"].masked_fill(documents["input_ids"] == 1, -100)
+    losses = [m(**documents, labels=labels).loss.item() for m in (model, quantised)]
+    assert losses[1] == pytest.approx(losses[0], rel=0.2) and losses[1] != losses[0]

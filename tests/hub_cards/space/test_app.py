@@ -43,18 +43,6 @@ def app(space):
     return space("app")
 
 
-@pytest.fixture
-def checkpoint(processor, tiny_model, tmp_path):
-    def make(**config):
-        model = tiny_model(vocab_size=len(processor.tokenizer), **config)
-        processor.configure(model)
-        model.save_pretrained(tmp_path / "model")
-        processor.save_pretrained(tmp_path / "model")
-        return str(tmp_path / "model")
-
-    return make
-
-
 def elements(html, name):
     """Those of a class, of HTML that is well-formed."""
     return [e for e in ElementTree.fromstring(f"<div>{html}</div>").iter() if e.get("class") == name]

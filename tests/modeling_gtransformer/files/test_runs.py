@@ -4,6 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from modeling_gtransformer.files import runs
+from modeling_gtransformer.files.formats import SplitFile
 from modeling_gtransformer.files.runs import WORD, Run, text_of, translated_runs
 from modeling_gtransformer.plain_text import split_text
 
@@ -82,3 +84,23 @@ def test_nothing_is_lost(block, translation):
         assert sum(WORD.search(runs[i]) is not None for i in busy) == min(len(busy), len(WORD.findall(translation)))
     elif any(WORD.search(run.text) for run in block if run.markup is None):
         assert runs.count("<>") >= sum(run.markup is not None for run in block)
+
+
+def test_a_sentence_through_a_thousand_cues(monkeypatch):
+    """Counted, not clocked: its words are looked up for every border, not searched in all of it again."""
+    times = [f"00:{second // 60:02}:{second % 60:02}" for second in range(1000)]
+    cues = "".join(f"1\n{time},000 --> {time},900\nsome more words\n\n" for time in times)
+    file = SplitFile(cues, "subtitles", None)
+    assert len(file.sentences) == 1
+    searched = []
+
+    class Counted:
+        search = runs.WORD.search
+
+        def finditer(self, text, *start, word=runs.WORD):
+            searched.append(start)
+            return word.finditer(text, *start)
+
+    monkeypatch.setattr(runs, "WORD", Counted())
+    assert file.rejoin([file.sentences[0].upper() + " AND MORE"]).count("-->") == 1000
+    assert searched.count(()) < 10

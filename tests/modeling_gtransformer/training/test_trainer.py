@@ -4,13 +4,20 @@ import itertools
 
 import pytest
 import torch
-from transformers import set_seed
+from experiment_fixtures import RECIPE_CONFIG
+from json_lines import read_json_lines
+from repository import ROOT
+from safetensors.torch import load_file
+from tiny import ONLY_GROUP, STACKS
+from training_runs import output, validation_files
+from transformers import Trainer, set_seed
 
 from modeling_gtransformer.training.corpus import make_segments
 from modeling_gtransformer.training.experiment import load_documents, load_model, load_processor
-from modeling_gtransformer.training.recipe import parse_recipe
+from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
 from modeling_gtransformer.training.trainer import GTransformerTrainer
 from train.train import main
+from train.translate import main as translate
 
 
 # Eight updates by the authors' code: inverse square root, peak 1e-3, four updates of warm-up.
@@ -126,6 +133,16 @@ def test_validation_by_translation(experiment):
     assert scores["eval_loss"] == pytest.approx(plain["eval_loss"], rel=1e-6)
 
 
+def test_validation_logs_the_entropies(experiment):
+    # Batches of 3 of the 4 validation documents and of 1: the mean is over tokens, not over batches.
+    scores = main([experiment("entropy", attention_entropy=True, max_steps=1, per_device_eval_batch_size=3)])
+    alone = main([experiment("entropy-1", attention_entropy=True, max_steps=1, per_device_eval_batch_size=1)])
+    names = {f"eval_entropy_{stack}_{kind}" for stack in STACKS for kind in ("group", "global")}
+    assert names == {name for name in scores if "entropy" in name}
+    for name in names:
+        assert scores[name] == pytest.approx(alone[name], rel=1e-4) and 0 < scores[name] < 7
+
+
 def test_training_stops_when_validation_does_not_improve(make_trainer):
     trainer = make_trainer(
         learning_rate=0.0,
@@ -138,3 +155,45 @@ def test_training_stops_when_validation_does_not_improve(make_trainer):
     )
     trainer.train()
     assert trainer.state.global_step == 4
+
+
+def stop_after(step):
+    """What `Trainer` does after every step, until it is interrupted behind this one."""
+    original = Trainer._maybe_log_save_evaluate
+
+    def maybe_stop(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        if self.state.global_step == step:
+            raise KeyboardInterrupt
+
+    return maybe_stop
+
+
+def test_only_the_adapter_is_trained_saved_and_resumed(experiment, tmp_path):
+    """LoRA in the group attention, global attention and gates as a whole, nothing else; interrupted or not."""
+    base = experiment("base", config=RECIPE_CONFIG | ONLY_GROUP, max_steps=1, eval_strategy="no")
+    main([base])
+    lora = read_recipe(ROOT / "train" / "recipes" / "mbart25_lora.yaml")["lora"]
+    settings = {"model_name_or_path": str(output(base)), "lora": lora, "config": RECIPE_CONFIG}
+    settings |= {"save_strategy": "steps", "save_steps": 4, "load_best_model_at_end": True}
+    settings |= {"metric_for_best_model": "loss"}
+    straight, stopped = experiment("lora_straight", **settings), experiment("lora", **settings)
+    main([straight])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_maybe_log_save_evaluate", stop_after(5))
+        with pytest.raises(KeyboardInterrupt):
+            main([stopped])
+    main([stopped])
+
+    assert not (output(stopped) / "model.safetensors").exists()
+    resumed, expected = (load_file(output(recipe) / "adapter_model.safetensors") for recipe in (stopped, straight))
+    torch.testing.assert_close(resumed, expected)
+    assert all(any(part in name for part in ("lora_A", "lora_B", "_global.", "_gate.")) for name in resumed)
+    assert any("self_attn.q_proj.lora_A" in name for name in resumed)
+    assert any("encoder_attn_global.q_proj.weight" in name for name in resumed)
+    assert not any("_global" in name and "lora" in name for name in resumed)
+    # What has been trained is a model for the commands, without its base being named.
+    translate([str(output(stopped)), *validation_files(stopped), str(tmp_path / "out.jsonl")])
+    assert [len(row["translation"]) for row in read_json_lines(tmp_path / "out.jsonl")] == [
+        len(row["source"]) for row in read_json_lines(*validation_files(stopped))
+    ]
