@@ -64,7 +64,7 @@ def experiment(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def trained_model(experiment):
-    """The folder of a model after an update, with its processor and what its training left behind."""
-    recipe = experiment("trained", max_steps=1, eval_strategy="no")
+    """The folder of a model after two updates, with its processor and what its training left behind."""
+    recipe = experiment("trained", max_steps=2, eval_steps=1)
     train([recipe])
     return Path(recipe).with_suffix("")

@@ -1,6 +1,7 @@
 """What the trainer adds: two learning rates, the loss per target token, and generation in validation."""
 
 import itertools
+import json
 
 import pytest
 import torch
@@ -197,3 +198,20 @@ def test_only_the_adapter_is_trained_saved_and_resumed(experiment, tmp_path):
     assert [len(row["translation"]) for row in read_json_lines(tmp_path / "out.jsonl")] == [
         len(row["source"]) for row in read_json_lines(*validation_files(stopped))
     ]
+
+
+def test_the_trainer_publishes(experiment, hub, run):
+    recipe = experiment("pushed", max_steps=2, push_to_hub=True, hub_model_id="someone/trained")
+    run(f"from train.train import main; main([{recipe!r}])", PYTHONPATH=str(ROOT))
+    files = hub.repositories["someone/trained"].files
+    assert {"model.safetensors", "generation_config.json", "processor_config.json", "tokenizer.json"} <= set(files)
+    assert {
+        "modeling_gtransformer.py",
+        "pipeline_gtransformer.py",
+        "terminology.py",
+        "README.md",
+        "training.svg",
+    } <= set(files)
+    assert "AutoModelForSeq2SeqLM" in json.loads(files["config.json"])["auto_map"]
+    card = files["README.md"].decode()
+    assert "2 updates" in card and "loss per token" in card and "someone/trained" in card
