@@ -32,7 +32,7 @@ FILES = [file for file in sorted((ROOT / "modeling_gtransformer").rglob("*.py"))
 MODULES = [importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts)) for file in FILES]
 
 
-@pytest.mark.parametrize("module", filter(has_examples_to_run, MODULES), ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [*filter(has_examples_to_run, MODULES)], ids=lambda module: module.__name__)
 def test_examples(module):
     runner = doctest.DocTestRunner()
     for docstring in docstrings(module):

@@ -13,7 +13,8 @@ from tiny import ONLY_GROUP, STACKS
 from training_runs import output, validation_files
 from transformers import Trainer, set_seed
 
-from modeling_gtransformer.training.corpus import make_segments
+from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.training.corpus import documents_of, make_segments
 from modeling_gtransformer.training.experiment import load_documents, load_model, load_processor
 from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
 from modeling_gtransformer.training.trainer import GTransformerTrainer
@@ -126,9 +127,25 @@ def test_every_epoch_has_its_own_noise_and_every_instance(make_trainer):
     assert len(noisy) > 1.9 * len(trainer.train_dataset)
 
 
-def test_validation_by_translation(experiment):
-    scores = main([experiment("generate", predict_with_generate=True, max_steps=2)])
-    assert 0 <= scores["eval_s_bleu"] <= 100 and 0 <= scores["eval_d_bleu"] <= 100
+def test_validation_by_translation(experiment, monkeypatch):
+    validated = []
+    # A model after two updates would score nothing.
+    fixed = {"s-BLEU": {"score": 12.5}, "d-BLEU/document": {"score": 34.5}}
+    score = "modeling_gtransformer.training.experiment.score_documents"
+    monkeypatch.setattr(score, lambda *documents: validated.append(documents) or fixed)
+    recipe = experiment("generate", predict_with_generate=True, max_steps=2)
+    scores = main([recipe])
+    # The translations are those of the model that was saved, segment by segment.
+    documents = read_json_lines(*validation_files(recipe))
+    model = GTransformerForConditionalGeneration.from_pretrained(output(recipe)).eval()
+    processor = GTransformerProcessor.from_pretrained(output(recipe))
+    hypotheses, references = [], []
+    for segment in make_segments(documents_of(documents, ("source", "target")), processor, ("source", "target"), 64):
+        generated = model.generate(input_ids=segment["input_ids"][None])
+        hypotheses += processor.batch_decode_sentences(generated)
+        references.append(documents[segment["document"]]["target"][segment["sentences"]])
+    assert validated[-1] == (hypotheses, references)
+    assert (scores["eval_s_bleu"], scores["eval_d_bleu"]) == (12.5, 34.5)
     # The loss is the same whether or not the trainer also translates.
     plain = main([experiment("plain", max_steps=2)])
     assert scores["eval_loss"] == pytest.approx(plain["eval_loss"], rel=1e-6)
