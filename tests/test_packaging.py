@@ -115,3 +115,30 @@ def test_with_training(install):
         "python", "-c", "from modeling_gtransformer.training import GTransformerTrainer as T; print(T)"
     )
     assert "trainer.GTransformerTrainer" in result.stdout, result.stderr
+
+
+def test_versions_are_one():
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.mark.parametrize(
+    "tag, heading, expected",
+    [
+        (f"v{__version__}", f"## [{__version__}] - 2026-01-31", "### Added\n\n- This.\n"),
+        ("v99.0", "## [99.0]", f"The tag is v99.0, the package's version {__version__}"),
+        (f"v{__version__}", "## [Unreleased]", f"no section [{__version__}]"),
+        (f"v{__version__}", f"## [{__version__}]\n\n## [0.0.1]", f"no section [{__version__}]"),
+    ],
+    ids=["released", "another version", "unnamed", "empty"],
+)
+def test_notes_of_a_release(tmp_path, tag, heading, expected):
+    (tmp_path / "modeling_gtransformer").mkdir()
+    shutil.copy(ROOT / "modeling_gtransformer" / "hub.py", tmp_path / "modeling_gtransformer")
+    changelog = f"# Changelog\n\n{heading}\n\n### Added\n\n- This.\n\n## [0.0.0]\n\n- Old.\n"
+    (tmp_path / "CHANGELOG.md").write_text(changelog)
+    command = [sys.executable, str(ROOT / ".ci" / "release_notes.py"), tag]
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    if heading.endswith("31"):
+        assert process.stdout == expected, process.stderr
+    else:
+        assert process.returncode == 1 and expected in process.stderr and not process.stdout

@@ -84,7 +84,7 @@ def test_imports_point_down():
             assert all(other.startswith("modeling_gtransformer") for other in others), name
 
 
-def tests_of(file):
+def place_of_tests(file):
     """Where the tests of a module are; a command may be called like its library module."""
     name = file.stem
     if file.relative_to(ROOT).parts[0] != "modeling_gtransformer" and (PACKAGE / "training" / file.name).exists():
@@ -94,7 +94,7 @@ def tests_of(file):
 
 def test_every_module_has_its_test_file():
     modules = [file for name in TESTED for file in (ROOT / name).rglob("*.py") if file.name != "__init__.py"]
-    expected = {tests_of(file).relative_to(ROOT) for file in modules}
+    expected = {place_of_tests(file).relative_to(ROOT) for file in modules}
     found = {file.relative_to(ROOT) for name in TESTED for file in (ROOT / "tests" / name).rglob("test_*.py")}
     assert sorted(expected - found) == [], "modules without tests"
     assert sorted(found - expected) == [], "tests without a module: those of the whole stand in tests/"

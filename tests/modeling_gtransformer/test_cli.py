@@ -7,6 +7,7 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from json_lines import read_json_lines, write_json_lines
 from transformers import pipeline
 
 from modeling_gtransformer.cli import main, parse_arguments
@@ -100,10 +101,10 @@ def test_the_format_is_known_or_given(checkpoint, tmp_path, capfd):
 
 def test_json_lines(checkpoint, tmp_path):
     records = [{"id": 1, "en": ["the cat", "", "it is"]}, {"id": 2, "en": "the cat\n\nit is\n"}]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)) + "\n")
+    write_json_lines(tmp_path / "a.jsonl", records)
     arguments = ["--source_column", "en", "--output", tmp_path / "out", "--confidence"]
     assert run(tmp_path / "a.jsonl", "--model", checkpoint, *arguments) == 0
-    by_list, by_text = map(json.loads, (tmp_path / "out" / "a.jsonl").read_text().splitlines())
+    by_list, by_text = read_json_lines(tmp_path / "out" / "a.jsonl")
     assert by_list["id"] == 1 and by_list["en"] == records[0]["en"]
     first, blank, last = by_list["translation"]
     assert blank == "" and by_text["translation"] == f"{first}\n\n{last}\n"

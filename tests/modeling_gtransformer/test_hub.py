@@ -10,7 +10,7 @@ from repository import ROOT
 from transformers import AutoConfig, AutoProcessor, pipeline
 from transformers.dynamic_module_utils import get_imports
 
-from modeling_gtransformer import GTransformerForConditionalGeneration
+from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.cli import main as command
 
 
@@ -89,10 +89,13 @@ def test_a_folder_with_code(checkpoint, run_without_package, tmp_path):
     (tmp_path / "a.txt").write_text("the cat")
     arguments = ["--model", str(tmp_path / "with_code"), "--output", str(tmp_path / "out")]
     assert command([str(tmp_path / "a.txt"), *arguments]) == 0
+    translated = pipeline("document-translation", model=checkpoint)("the cat")["translation_text"]
+    assert (tmp_path / "out" / "a.txt").read_text() == translated
     # With the package its own classes are used, without trust in what lies in the folder.
     model = GTransformerForConditionalGeneration.from_pretrained(tmp_path / "with_code")
     assert type(AutoConfig.from_pretrained(tmp_path / "with_code", trust_remote_code=False)) is type(model.config)
-    assert AutoProcessor.from_pretrained(tmp_path / "with_code", trust_remote_code=False) is not None
+    processor = AutoProcessor.from_pretrained(tmp_path / "with_code", trust_remote_code=False)
+    assert type(processor) is GTransformerProcessor
 
 
 def test_a_card_of_another_model_stays_at_home(checkpoint, hub, run):

@@ -1,9 +1,7 @@
 """The paper's preprocessing there and back; sentences and further fields stay where they are."""
 
-import json
-
 import pytest
-from json_lines import read_json_lines
+from json_lines import read_json_lines, write_json_lines
 
 from train.moses import main as moses
 
@@ -21,8 +19,7 @@ TEST = [{"id": 2, "en": ['The dog & The "cat".'], "de": ["Die „Katze“ (alt) 
 @pytest.fixture
 def files(tmp_path):
     for name, documents in (("train", TRAIN), ("test", TEST)):
-        lines = [json.dumps(document, ensure_ascii=False) + "\n" for document in documents]
-        (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+        write_json_lines(tmp_path / f"{name}.jsonl", documents)
     moses(
         ["tokenize", str(tmp_path / "moses"), "--files", str(tmp_path / "train.jsonl"), str(tmp_path / "test.jsonl")]
     )

@@ -1,4 +1,4 @@
-"""Arguments, names and weights of the authors' fairseq code under ours; what their models compute is in the top folder."""
+"""Arguments, names and weights of the authors' fairseq code under ours."""
 
 import pytest
 import torch
