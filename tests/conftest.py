@@ -9,6 +9,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import pytest
 import torch
 from contrapro import contrapro  # noqa: F401
+from evaluate_fixtures import evaluate_cache  # noqa: F401
 from experiment_fixtures import experiment, trained_model  # noqa: F401
 from hub_fixtures import hub, news_corpus, run, run_without_package  # noqa: F401
 from hypothesis import settings

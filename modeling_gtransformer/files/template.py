@@ -49,14 +49,6 @@ class TextFile:
             text = text[:-1] if text.endswith(HYPHENS) else f"{text} "
         self._add_run(Run(text), raw, tail)
 
-    def add_to_line_end(self, markup: str) -> None:
-        """What stands at the beginning of the next line of the paragraph, where the last text ends with its line."""
-        last = self._parts[-1]
-        if isinstance(last, tuple) and last[3]:
-            self._parts[-1] = (*last[:3], last[3] + markup)
-        else:
-            self.add(markup)
-
     def keep(self, raw: str, text: str) -> None:
         """What belongs to a sentence, but stays as it is: code, an image. `text` is what the model reads of it."""
         self._add_run(Run(text, raw), raw, "")

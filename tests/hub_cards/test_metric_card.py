@@ -7,7 +7,7 @@ from cards import snippets
 from hub_cards import metric_card
 
 
-def test_metric_card(tmp_path, monkeypatch):
+def test_metric_card(tmp_path, monkeypatch, evaluate_cache):
     metric_card.main([str(tmp_path / "document_bleu")])
     [code] = snippets(tmp_path / "document_bleu" / "README.md")
     names = {}

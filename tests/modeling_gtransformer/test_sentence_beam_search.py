@@ -3,7 +3,7 @@
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import ATTENTION_KINDS, random_documents, seeded_model
+from tiny import ATTENTION_KINDS, EOS, PAD, random_documents, seeded_model
 
 from modeling_gtransformer import ParallelDocumentsOutput
 
@@ -16,11 +16,13 @@ from modeling_gtransformer import ParallelDocumentsOutput
     length_penalty=st.sampled_from([0.0, 1.0, 2.0]),
     early_stopping=st.booleans(),
     prefix_length=st.integers(1, 3),
+    end_bias=st.sampled_from([0.0, 3.0]),
 )
 def test_beams_of_one_sentence_are_those_of_the_document(
-    words, kind, num_beams, length_penalty, early_stopping, prefix_length
+    words, kind, num_beams, length_penalty, early_stopping, prefix_length, end_bias
 ):
     model = seeded_model(**kind, init_std=0.25)
+    model.final_logits_bias[0, EOS] = end_bias  # without it hardly a hypothesis ends before its limit
     arguments = {"num_beams": num_beams, "length_penalty": length_penalty, "early_stopping": early_stopping}
     arguments |= random_documents([[length] for length in words])
     arguments |= {"max_length_b": 4, "decoder_input_ids": torch.tensor([[0, 5, 6][:prefix_length]] * len(words))}
@@ -34,3 +36,17 @@ def test_fewer_hypotheses_than_beams(tiny_model):
     arguments |= {**random_documents([[2]]), "decoder_input_ids": torch.tensor([[0, 5]])}
     model = tiny_model()
     assert model.generate(**arguments, parallel_sentences=True).equal(model.generate(**arguments))
+
+
+def test_length_penalty_decides_between_short_and_long():
+    model = seeded_model(init_std=0.25)
+    model.final_logits_bias[0, EOS] = 3.0
+    torch.manual_seed(0)
+    arguments = {**random_documents([[3], [5], [2]]), "num_beams": 3, "max_length_b": 4}
+    arguments["decoder_input_ids"] = torch.tensor([[0, 5]] * 3)
+    lengths = []
+    for length_penalty in (0.0, 1.0, 3.0):
+        outputs = model.generate(**arguments, length_penalty=length_penalty, parallel_sentences=True)
+        assert outputs.equal(model.generate(**arguments, length_penalty=length_penalty))
+        lengths.append(outputs.ne(PAD).sum().item())
+    assert lengths[0] < lengths[1] < lengths[2]

@@ -52,16 +52,13 @@ def test_a_hyphen_of_the_text_stays_in_it():
     assert texts(file) == [["well- "]]
 
 
-def test_what_opens_the_next_line_goes_with_the_line_end():
+def test_markup_between_the_lines_of_a_paragraph():
     file = TextFile()
     file.add("> ")
     file.add_text("one\n")
-    file.add_to_line_end("> ")
+    file.add("> ")
     file.add_text("two")
     assert texts(file) == [["one ", "two"]] and file.fill([["eins ", "zwei"]]) == "> eins\n> zwei"
-    # Behind anything else it is markup like any other.
-    file.add_to_line_end("!")
-    assert file.fill([["eins ", "zwei"]]) == "> eins\n> zwei!"
 
 
 def test_kept_runs_are_read_by_the_model_and_filled_with_markup():
