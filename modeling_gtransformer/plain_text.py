@@ -94,7 +94,7 @@ def _check_gap(gap: str) -> None:
 
 
 def is_translatable(words: str) -> bool:
-    """Whether there is anything to translate: a letter or a digit, outside of an address."""
+    """Tells whether there is anything to translate: a letter or a digit outside of an address."""
     return any(character.isalnum() for character in ADDRESS.sub("", words))
 
 

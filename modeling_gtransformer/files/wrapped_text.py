@@ -41,7 +41,7 @@ def _without_justification(line: str) -> str:
 
 
 def _continuations(lines: list[tuple[str, ...]]) -> list[bool]:
-    """Whether a line continues the one before it, from the second line on."""
+    """Tells for every line from the second on whether it continues the line before it."""
     result: list[bool] = []
     for (indentation, words, _), (next_indentation, next_words, _) in pairwise(lines):
         item = ITEM.match(words)
