@@ -89,19 +89,23 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         *args: Any,
         processor: Any = None,
         tokenizer: PreTrainedTokenizerBase | None = None,
+        src_lang: str | None = None,
+        tgt_lang: str | None = None,
         **kwargs: Any,
     ):
         is_plain = model.config.model_type != "gtransformer"
         model = from_plain_model(model) if is_plain else model
         if processor is None:
             processor = load_processor(model, tokenizer)
-        super().__init__(model, *args, processor=processor, **kwargs)
-        if is_plain:
-            # A checkpoint of ours has its settings with it.
-            self._forward_params.setdefault("processor", self.processor)
+        super().__init__(model, *args, processor=processor.for_languages(src_lang, tgt_lang), **kwargs)
+        if is_plain or src_lang or tgt_lang:
+            # Another pipeline may use the same model for other languages.
+            self._forward_params["processor"] = self.processor
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
         """Save model and processor with their code, as they are uploaded by `push_to_hub`."""
+        if "processor" in self._forward_params and self.processor.tgt_lang:
+            self.processor.configure(self.model)
         with with_code(*self._parts()):
             for part in self._parts():
                 part.save_pretrained(save_directory, **kwargs)
