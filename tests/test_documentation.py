@@ -33,8 +33,8 @@ from transformers import (
 
 import modeling_gtransformer
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.cli import argument_parser
-from modeling_gtransformer.cli import main as gtransformer_translate
+from modeling_gtransformer.cli.command import main as gtransformer_translate
+from modeling_gtransformer.cli.options import argument_parser
 from modeling_gtransformer.training.recipe import DataArguments, read_recipe
 
 

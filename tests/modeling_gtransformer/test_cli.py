@@ -9,7 +9,8 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from transformers import pipeline
 
-from modeling_gtransformer.cli import main, parse_arguments
+from modeling_gtransformer.cli.command import main
+from modeling_gtransformer.cli.options import parse_arguments
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.files.aligned_pairs import to_tmx, to_tsv
 from modeling_gtransformer.generation_gtransformer import SENTENCE_LIMITS

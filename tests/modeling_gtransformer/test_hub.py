@@ -11,7 +11,7 @@ from transformers.dynamic_module_utils import get_imports
 
 import modeling_gtransformer
 from modeling_gtransformer import GTransformerForConditionalGeneration
-from modeling_gtransformer.cli import main as command
+from modeling_gtransformer.cli.command import main as command
 
 
 @pytest.fixture
