@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForSeq2SeqLM, pipeline
+from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, pipeline
 
 from ..configuration_gtransformer import PLAIN_MODELS
 from ..pipeline_gtransformer import DocumentTranslationPipeline
@@ -28,14 +28,7 @@ def load_translator(
     Raises:
         UsageError: says in a sentence why the checkpoint cannot be used, or which languages it knows.
     """
-    check_folder(name)
-    try:
-        processor = GTransformerProcessor.from_pretrained(name)
-        check_words(processor)
-        model = AutoModelForSeq2SeqLM.from_pretrained(name)
-    except Exception as error:  # a broken file can break its reader anywhere
-        place = "" if Path(name).is_dir() else " (there is no such folder, so from the Hub)"
-        raise UsageError(f"The model {name}{place} cannot be loaded: {in_a_sentence(error)}") from error
+    model, processor = load_checkpoint(name)
     try:
         processor = processor.for_languages(src_lang, tgt_lang)
         translate = pipeline(
@@ -51,6 +44,23 @@ def load_translator(
     except ValueError as error:
         raise UsageError(f"The model {name} cannot be used so: {error}") from error
     return translate
+
+
+def load_checkpoint(name: str) -> tuple[PreTrainedModel, GTransformerProcessor]:
+    """
+    Model and processor of a folder or a name on the Hub.
+
+    Raises:
+        UsageError: says in a sentence why the checkpoint cannot be used.
+    """
+    check_folder(name)
+    try:
+        processor = GTransformerProcessor.from_pretrained(name)
+        check_words(processor)
+        return AutoModelForSeq2SeqLM.from_pretrained(name), processor
+    except Exception as error:  # a broken file can break its reader anywhere
+        place = "" if Path(name).is_dir() else " (there is no such folder, so from the Hub)"
+        raise UsageError(f"The model {name}{place} cannot be loaded: {in_a_sentence(error)}") from error
 
 
 def check_folder(name: str) -> None:
