@@ -617,7 +617,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         ...     vocab_size=32, d_model=16, encoder_layers=2, decoder_layers=2, encoder_ffn_dim=16, decoder_ffn_dim=16,
         ...     encoder_attention_heads=2, decoder_attention_heads=2,
         ... )
-        >>> model = GTransformerForConditionalGeneration(config)
+        >>> model = GTransformerForConditionalGeneration(config).eval()  # in training it computes no logits
         >>> source = torch.tensor([[0, 5, 6, 2, 0, 7, 2]])  # two sentences
         >>> labels = torch.tensor([[8, 2, 0, 9, 9, 2, 31]])  # 31 ends the document
         >>> model(input_ids=source, labels=labels).logits.shape

@@ -11,9 +11,12 @@ os.environ["HF_DATASETS_CACHE"] = tempfile.mkdtemp()
 
 import pytest
 import torch
-from experiment import experiment, tiny_config  # noqa: F401
-from hub_fixtures import hub, run, run_without_package  # noqa: F401
+from contrapro import contrapro  # noqa: F401
+from evaluate_fixtures import evaluate_cache  # noqa: F401
+from experiment_fixtures import experiment, trained_model  # noqa: F401
+from hub_fixtures import hub, news_corpus, run, run_without_package  # noqa: F401
 from hypothesis import settings
+from space_fixtures import app, space  # noqa: F401
 from tiny import END_OF_DOCUMENT, PAD, TINY
 from transformers import MBartTokenizer
 
@@ -72,3 +75,33 @@ def mbart_tokenizer():
 @pytest.fixture
 def processor(mbart_tokenizer):
     return GTransformerProcessor(mbart_tokenizer)
+
+
+@pytest.fixture
+def translation_model(processor, tiny_model):
+    """Makes a tiny model for the texts of the processor."""
+
+    def make(**config):
+        model = tiny_model(vocab_size=len(processor.tokenizer), **config)
+        processor.configure(model)
+        return model
+
+    return make
+
+
+@pytest.fixture
+def save_checkpoint(processor, translation_model, tmp_path):
+    """Saves such a model with its processor, and gives the folder."""
+
+    def save(**config):
+        for part in (translation_model(**config), processor):
+            part.save_pretrained(tmp_path / "model")
+        return str(tmp_path / "model")
+
+    return save
+
+
+@pytest.fixture
+def checkpoint(save_checkpoint):
+    """The folder of a saved model."""
+    return save_checkpoint()

@@ -8,16 +8,12 @@ import tarfile
 import venv
 import zipfile
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from repository import ROOT
 
-import modeling_gtransformer
 from modeling_gtransformer import __version__
-
-
-ROOT = Path(modeling_gtransformer.__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +74,6 @@ def install(built, tmp_path):
     return make
 
 
-@pytest.fixture
-def model(processor, tiny_model, tmp_path):
-    model = tiny_model(vocab_size=len(processor.tokenizer))
-    processor.configure(model)
-    model.save_pretrained(tmp_path / "model")
-    processor.save_pretrained(tmp_path / "model")
-    return str(tmp_path / "model")
-
-
 def test_every_file_is_built(built):
     [wheel], [sdist] = built.glob("*.whl"), built.glob("*.tar.gz")
     assert wheel.name.startswith(f"gtransformer_hf-{__version__}-")
@@ -103,23 +90,23 @@ def test_every_file_is_built(built):
         assert {"/".join(name.split("/")[1:]) for name in archive.getnames()} >= expected
 
 
-def test_without_extras(install, model, tmp_path):
+def test_without_extras(install, checkpoint, tmp_path):
     run = install()
     assert run("gtransformer-translate", "--version").stdout == f"gtransformer-translate {__version__}\n"
     assert "--glossary" in run("gtransformer-translate", "--help").stdout
     (tmp_path / "a.txt").write_text("the cat\nit is\n")
     (tmp_path / "a.md").write_text("the *cat*\n")
-    text = run("gtransformer-translate", "a.txt", "--model", model)
+    text = run("gtransformer-translate", "a.txt", "--model", checkpoint)
     assert text.returncode == 0 and text.stdout.count("\n") == 2, text.stderr
-    markdown = run("gtransformer-translate", "a.md", "--model", model, "--splitter", "line")
+    markdown = run("gtransformer-translate", "a.md", "--model", checkpoint, "--splitter", "line")
     assert markdown.returncode == 1 and "pip install" in markdown.stderr and "Traceback" not in markdown.stderr
     training = run("python", "-c", "import modeling_gtransformer.training")
     assert "pip install 'gtransformer-hf[train]'" in training.stderr.splitlines()[-1]
 
 
-def test_with_files(install, model, tmp_path):
+def test_with_files(install, checkpoint, tmp_path):
     (tmp_path / "a.md").write_text("the *cat*. it is.\n")
-    result = install("files")("gtransformer-translate", "a.md", "--model", model)
+    result = install("files")("gtransformer-translate", "a.md", "--model", checkpoint)
     assert result.returncode == 0 and result.stdout.count("*") == 2, result.stderr
 
 
@@ -128,3 +115,30 @@ def test_with_training(install):
         "python", "-c", "from modeling_gtransformer.training import GTransformerTrainer as T; print(T)"
     )
     assert "trainer.GTransformerTrainer" in result.stdout, result.stderr
+
+
+def test_versions_are_one():
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.mark.parametrize(
+    "tag, heading, expected",
+    [
+        (f"v{__version__}", f"## [{__version__}] - 2026-01-31", "### Added\n\n- This.\n"),
+        ("v99.0", "## [99.0]", f"The tag is v99.0, the package's version {__version__}"),
+        (f"v{__version__}", "## [Unreleased]", f"no section [{__version__}]"),
+        (f"v{__version__}", f"## [{__version__}]\n\n## [0.0.1]", f"no section [{__version__}]"),
+    ],
+    ids=["released", "another version", "unnamed", "empty"],
+)
+def test_notes_of_a_release(tmp_path, tag, heading, expected):
+    (tmp_path / "modeling_gtransformer").mkdir()
+    shutil.copy(ROOT / "modeling_gtransformer" / "hub.py", tmp_path / "modeling_gtransformer")
+    changelog = f"# Changelog\n\n{heading}\n\n### Added\n\n- This.\n\n## [0.0.0]\n\n- Old.\n"
+    (tmp_path / "CHANGELOG.md").write_text(changelog)
+    command = [sys.executable, str(ROOT / ".ci" / "release_notes.py"), tag]
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    if heading.endswith("31"):
+        assert process.stdout == expected, process.stderr
+    else:
+        assert process.returncode == 1 and expected in process.stderr and not process.stdout

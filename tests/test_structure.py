@@ -5,13 +5,12 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from repository import ROOT
 from transformers.dynamic_module_utils import get_relative_import_files
 
-import modeling_gtransformer
 
-
-PACKAGE = Path(modeling_gtransformer.__file__).parent
-ROOT = PACKAGE.parent
+PACKAGE = ROOT / "modeling_gtransformer"
+TESTED = ("modeling_gtransformer", "train", "hub_cards")
 
 
 def carried(module):
@@ -83,3 +82,26 @@ def test_imports_point_down():
         elif place[0] in ("train", "hub_cards"):
             # Commands share code through the package only.
             assert all(other.startswith("modeling_gtransformer") for other in others), name
+
+
+def place_of_tests(file):
+    """Where the tests of a module are; a command may be called like its library module."""
+    name = file.stem
+    if file.relative_to(ROOT).parts[0] != "modeling_gtransformer" and (PACKAGE / "training" / file.name).exists():
+        name += "_command"
+    return ROOT / "tests" / file.relative_to(ROOT).with_name(f"test_{name}.py")
+
+
+def test_every_module_has_its_test_file():
+    modules = [file for name in TESTED for file in (ROOT / name).rglob("*.py") if file.name != "__init__.py"]
+    expected = {place_of_tests(file).relative_to(ROOT) for file in modules}
+    found = {file.relative_to(ROOT) for name in TESTED for file in (ROOT / "tests" / name).rglob("test_*.py")}
+    assert sorted(expected - found) == [], "modules without tests"
+    assert sorted(found - expected) == [], "tests without a module: those of the whole stand in tests/"
+    assert len(expected) > 60
+
+
+def test_names_of_test_files_are_unique():
+    """pytest imports them by their names alone."""
+    names = [file.stem for file in (ROOT / "tests").rglob("*.py") if file.stem != "conftest"]
+    assert len(set(names)) == len(names)

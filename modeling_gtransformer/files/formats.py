@@ -9,7 +9,7 @@ from ..plain_text import Splitter, SplitText, split_text
 from .gettext import Catalogue
 from .html import read_html
 from .markdown import read_markdown
-from .runs import Block, has_words, kept_words, text_of, translated_runs, whole_runs
+from .runs import Block, has_words, join_across_kept_runs, kept_words, text_of, translated_runs
 from .subtitles import read_subtitles
 from .word import WordDocument
 from .wrapped_text import read_wrapped
@@ -68,7 +68,7 @@ class SplitFile:
             self._mark, content = content[0], content[1:]
         self._file = FILE_FORMATS[format].read(content)
         self._splits = [
-            whole_runs(block, split_text(text, splitter)) if has_words(block) else SplitText([], [text])
+            join_across_kept_runs(block, split_text(text, splitter)) if has_words(block) else SplitText([], [text])
             for block in self._file.blocks
             for text in [text_of(block)]
         ]

@@ -16,7 +16,7 @@ REFERENCES = frozenset({"collapsed_reference_link", "shortcut_link"})
 LINKS = frozenset({"full_reference_link", "inline_link"})
 MARKS = {"emphasis_delimiter": "mark", "html_tag": "mark", "hard_line_break": "break"}
 
-# Start and end in bytes, kind ("kept", "mark", "break", "continuation"), what the model reads of it.
+# Start and end in bytes, kind ("kept", "mark", "break"), what the model reads of it.
 Part = tuple[int, int, str, str]
 
 FOOTNOTE = re.compile(r"\[\^[^\]\s]+\](?::[ \t]*)?")
@@ -53,7 +53,7 @@ def read_markdown(text: str) -> TextFile:
     for block in _find(root, BLOCKS):
         # Inline parts are read without the quotation marks or indentation in front of further lines.
         outside = [
-            (node.start_byte, node.end_byte, "continuation", "")
+            (node.start_byte, node.end_byte, "mark", "")
             for node in block.children
             if node.type == "block_continuation"
         ]
@@ -81,9 +81,7 @@ def _add_block(file: TextFile, content: bytes, done: int, end: int, parts: list[
         if start > done:
             file.add_text(content[done:start].decode(), _unescape)
         raw = content[start:stop].decode()
-        if kind == "continuation":
-            file.add_to_line_end(raw)
-        elif kind == "kept":
+        if kind == "kept":
             file.keep(raw, words)
         else:
             file.add(raw)

@@ -1,4 +1,9 @@
-"""Text in runs: a paragraph in pieces of unlike format, whose borders are found again in its translation."""
+"""
+Paragraphs as runs of unlike format, and the borders between these runs in a translation.
+
+A translation has its words in another order and number than its sentence, so where a border belongs is a guess. Every
+function here shows by an example what it guesses.
+"""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -9,17 +14,23 @@ from itertools import accumulate, pairwise
 from ..plain_text import UNSPACED, SplitText, whole_words
 
 
+# A word; a character in scripts that put no spaces between words.
 WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])\w)+(?:['’-](?:(?![{UNSPACED}])\w)+)*")
 
 
 @dataclass(frozen=True)
 class Run:
     """
-    A piece of a paragraph: between two tags, a line of it, a part of a subtitle.
+    A piece of a paragraph, such as the text between two tags, a line, or a part of a subtitle.
+
+    A run with `markup` is kept: the model reads its text, but the file gets the markup, whatever the translation says.
+
+    >>> Run("Use "), Run("foo()", "`foo()`")
+    (Run(text='Use ', markup=None), Run(text='foo()', markup='`foo()`'))
 
     Args:
         text: what the model reads.
-        markup: of a run that is not translated, what stands for it in the file.
+        markup: what stands for a kept run in the file; `None` for a run that is translated.
     """
 
     text: str
@@ -30,16 +41,33 @@ Block = list[Run]
 
 
 def has_words(block: Block) -> bool:
-    """Whether there is anything to translate."""
+    """
+    Tells whether a block has a word to translate.
+
+    >>> has_words([Run("the "), Run("cat")]), has_words([Run("foo()", "`foo()`"), Run(" -- ")])
+    (True, False)
+    """
     return any(WORD.search(run.text) for run in block if run.markup is None)
 
 
 def text_of(block: Block) -> str:
+    """
+    Returns what the model reads of a block.
+
+    >>> text_of([Run("Use "), Run("foo()", "`foo()`"), Run(" now.")])
+    'Use foo() now.'
+    """
     return "".join(run.text for run in block)
 
 
-def whole_runs(block: Block, split: SplitText) -> SplitText:
-    """The sentences of a block, with those as one that a run to keep goes through."""
+def join_across_kept_runs(block: Block, split: SplitText) -> SplitText:
+    """
+    Joins sentences wherever the gap between them lies inside a kept run, which would otherwise be torn.
+
+    >>> block = [Run("Read "), Run("A. B", "`A. B`"), Run(" now. Go.")]
+    >>> join_across_kept_runs(block, SplitText(["Read A.", "B now.", "Go."], ["", " ", " ", ""]))
+    SplitText(sentences=['Read A. B now.', 'Go.'], gaps=['', ' ', ''])
+    """
     spans = _kept_spans(block)
     sentences: list[str] = []
     gaps, place = [split.gaps[0]], len(split.gaps[0])
@@ -54,7 +82,13 @@ def whole_runs(block: Block, split: SplitText) -> SplitText:
 
 
 def kept_words(block: Block, split: SplitText) -> Iterator[list[str]]:
-    """Of every sentence the text of its runs to keep."""
+    """
+    Yields, for every sentence of a block, the texts of the kept runs in it.
+
+    >>> block = [Run("See "), Run("a.md", "`a.md`"), Run(". Go.")]
+    >>> list(kept_words(block, SplitText(["See a.md.", "Go."], ["", " ", ""])))
+    [['a.md'], []]
+    """
     spans = _kept_spans(block)
     text, place = text_of(block), 0
     for gap, sentence in zip(split.gaps, split.sentences, strict=False):
@@ -65,38 +99,53 @@ def kept_words(block: Block, split: SplitText) -> Iterator[list[str]]:
 
 
 def _kept_spans(block: Block) -> list[tuple[int, int]]:
+    """
+    Returns where the kept runs of a block begin and end in its text.
+
+    >>> _kept_spans([Run("See "), Run("a.md", "`a.md`"), Run(".")])
+    [(4, 8)]
+    """
     borders = pairwise([0, *accumulate(len(run.text) for run in block)])
     return [span for span, run in zip(borders, block, strict=True) if run.markup is not None and run.text]
 
 
 def translated_runs(block: Block, split: SplitText, translations: Sequence[str]) -> list[str]:
     """
-    The runs of a block with the translations of its sentences: as many strings as it has runs.
+    Distributes the translations of a block's sentences over its runs.
 
-    A border between two sentences stays between them. One inside a sentence comes to a place between two words of the
-    translation: in proportion to its length, measured from the nearest words that both have (numbers, names, runs to
-    keep) on either side. A run with words gets at least one while there are enough. Runs to keep give their markup, in
-    the order in which the translation has them, and are taken out of the translation around them.
+    A border between two sentences stays between them. A border inside a sentence comes to a place between two words of
+    the translation: in proportion to its length, measured from the nearest words that both have (numbers, names, kept
+    runs) on either side. Every run in which a word ends gets at least one, as long as there are enough. Kept runs
+    give their markup, in the order in which the translation has their words, and these words are taken out of the text
+    around.
+
+    >>> block = [Run("The "), Run("old"), Run(" cat uses "), Run("foo()", "`foo()`"), Run(".")]
+    >>> translated_runs(block, SplitText([text_of(block)], ["", ""]), ["Die alte Katze nutzt foo()."])
+    ['Die ', 'alte', ' Katze nutzt ', '`foo()`', '.']
 
     Args:
         split: the text of the block, taken apart.
-        translations: of its sentences.
+        translations: translations of its sentences, as many.
+
+    Returns:
+        As many strings as the block has runs.
     """
     borders = [0, *accumulate(len(run.text) for run in block)]
     runs = [run.markup or "" for run in block]
     start = 0
     for gap, sentence, translation in zip(split.gaps, [*split.sentences, ""], [*translations, ""], strict=True):
-        for index, piece in enumerate(_between(gap, start, borders)):
+        for index, piece in enumerate(_pieces(gap, start, borders)):
             if block[index].markup is None:
                 runs[index] += piece
         start += len(gap)
-        pieces = {index: piece for index, piece in enumerate(_between(sentence, start, borders)) if piece}
+        pieces = {index: piece for index, piece in enumerate(_pieces(sentence, start, borders)) if piece}
         if translation != sentence:  # what needed no translation stays as it is cut
             kept = [index for index in pieces if block[index].markup is not None]
-            in_order = _by_place(kept, [block[index].text for index in kept], translation)
+            in_order = _in_order_of_words(kept, [block[index].text for index in kept], translation)
             for index, other in zip(kept, in_order, strict=True):
                 runs[index], pieces[index] = block[other].markup or "", block[other].text
-            pieces = dict(zip(pieces, _cut(translation, [*pieces.values()], [i in kept for i in pieces]), strict=True))
+            cut = _cut_around_kept(translation, [*pieces.values()], [index in kept for index in pieces])
+            pieces = dict(zip(pieces, cut, strict=True))
         for index, piece in pieces.items():
             if block[index].markup is None:
                 runs[index] += piece
@@ -104,14 +153,24 @@ def translated_runs(block: Block, split: SplitText, translations: Sequence[str])
     return runs
 
 
-def _between(text: str, start: int, borders: list[int]) -> Iterator[str]:
-    """A text that starts at a place, in the pieces that lie between the borders."""
+def _pieces(text: str, start: int, borders: list[int]) -> Iterator[str]:
+    """
+    Yields the piece of a text between every two borders; the text begins at `start`, the borders count from 0.
+
+    >>> list(_pieces("old cat", start=4, borders=[0, 4, 8, 11]))
+    ['', 'old ', 'cat']
+    """
     for first, last in pairwise(borders):
         yield text[max(first - start, 0) : max(last - start, 0)]
 
 
-def _by_place(items: list[int], words: list[str], text: str) -> list[int]:
-    """Items in the order in which their words stand in a text; those that are not there keep their neighbours."""
+def _in_order_of_words(items: list[int], words: list[str], text: str) -> list[int]:
+    """
+    Sorts items by where their words stand in a text; an item whose words are missing goes with the one before it.
+
+    >>> _in_order_of_words([1, 3, 5], ["foo", "missing", "bar"], "bar, then foo")
+    [5, 1, 3]
+    """
     places: list[int] = []
     for number, own in enumerate(words):
         taken = sum(other == own for other in words[:number])
@@ -121,7 +180,12 @@ def _by_place(items: list[int], words: list[str], text: str) -> list[int]:
 
 
 def _occurrences(words: str, text: str) -> list[tuple[int, int]]:
-    """Where words stand in a text, not as part of others; in upper or lower case if they are not there as they are."""
+    """
+    Finds words in a text, but not as parts of longer ones; upper and lower case differ only if that finds something.
+
+    >>> _occurrences("in", "in Berlin, in"), _occurrences("API", "the api")
+    ([(0, 2), (11, 13)], [(4, 7)])
+    """
     pattern = whole_words(words)
     for flags in (0, re.IGNORECASE):
         if found := [match.span() for match in re.finditer(pattern, text, flags) if words]:
@@ -129,10 +193,17 @@ def _occurrences(words: str, text: str) -> list[tuple[int, int]]:
     return []
 
 
-def _cut(translation: str, pieces: list[str], kept: list[bool]) -> list[str]:
-    """A sentence's translation in as many pieces as the sentence has; those that are kept are left empty."""
+def _cut_around_kept(translation: str, pieces: list[str], kept: list[bool]) -> list[str]:
+    """
+    Cuts a translation into as many pieces as its sentence has; the pieces of kept runs are left empty.
+
+    >>> _cut_around_kept("Nutze foo() jetzt", ["Use ", "foo()", " now"], [False, True, False])
+    ['Nutze ', '', ' jetzt']
+    >>> _cut_around_kept("Jetzt nutzen", ["Use ", "foo()", " now"], [False, True, False])  # foo() was lost
+    ['Jetzt ', '', ' nutzen']
+    """
     if True not in kept:
-        return _share_out(translation, pieces) if pieces else []
+        return _cut_in_proportion(translation, pieces) if pieces else []
     index = kept.index(True)
     if len(pieces) == 1:
         return [""]
@@ -152,22 +223,29 @@ def _cut(translation: str, pieces: list[str], kept: list[bool]) -> list[str]:
     left, right = translation[:start], translation[stop:]
     # Words on a side without a run go to the other one.
     if index == 0:
-        return ["", *_cut(f"{left.strip()} {right.strip()}" if left.strip() else right, pieces[1:], kept[1:])]
-    if index == len(pieces) - 1:
-        return [*_cut(f"{left.strip()} {right.strip()}" if right.strip() else left, pieces[:-1], kept[:-1]), ""]
-    return [*_cut(left, pieces[:index], kept[:index]), "", *_cut(right, pieces[index + 1 :], kept[index + 1 :])]
+        left, right = "", f"{left.strip()} {right.strip()}" if left.strip() else right
+    elif index == len(pieces) - 1:
+        left, right = f"{left.strip()} {right.strip()}" if right.strip() else left, ""
+    before = _cut_around_kept(left, pieces[:index], kept[:index])
+    behind = _cut_around_kept(right, pieces[index + 1 :], kept[index + 1 :])
+    return [*before, "", *behind]
 
 
-def _share_out(translation: str, texts: list[str]) -> list[str]:
-    """Cuts a translation where its sentence is cut, at borders of words."""
+def _cut_in_proportion(translation: str, texts: list[str]) -> list[str]:
+    """
+    Cuts a translation between words, in proportion to the pieces of its sentence.
+
+    >>> _cut_in_proportion("Die alte Katze", ["The ", "old", " cat"])
+    ['Die ', 'alte', ' Katze']
+    """
     source = "".join(texts)
-    proportional = _proportional(source, translation)
+    proportional = _proportional_places(source, translation)
     ends = [word.end() for word in WORD.finditer(translation)]
     borders = [0, *accumulate(map(len, texts))]
     source_ends = [word.end() for word in WORD.finditer(source)]
     # How many words end in each piece: one that holds the beginning of a word only needs none.
     needs = [bisect_right(source_ends, last) > bisect_right(source_ends, first) for first, last in pairwise(borders)]
-    places, later = _Places(source, translation), sum(needs)
+    places, later = _BorderPlaces(source, translation), sum(needs)
     cuts, done = [0], 0
     for border, need in zip(borders[1:-1], needs, strict=False):
         later -= need
@@ -181,8 +259,13 @@ def _share_out(translation: str, texts: list[str]) -> list[str]:
     return [translation[first:last] for first, last in pairwise([*cuts, len(translation)])]
 
 
-class _Places:
-    """Where in the translation a border of the source may be: before a word or behind it, as there."""
+class _BorderPlaces:
+    """
+    Finds where a border of a sentence may stand in its translation: before or behind a word, as in the sentence.
+
+    >>> _BorderPlaces("The old cat", "Die alte Katze").behind_spaces
+    [0, 4, 9, 14]
+    """
 
     def __init__(self, source: str, translation: str):
         self.source, self.translation = source, translation
@@ -198,13 +281,28 @@ class _Places:
         self.has_spaces = bool(spaces)
 
     def nearest(self, border: int, place: float, lowest: int, highest: int) -> int:
-        """The one that is nearest to a place; the lowest if there is none between."""
+        """
+        Returns the place for a border, from `lowest` to `highest`, that is nearest to `place`.
+
+        `lowest` itself is returned if there is none.
+
+        >>> _BorderPlaces("The old cat", "Die alte Katze").nearest(border=4, place=5.1, lowest=0, highest=14)
+        4
+        """
         candidates = self._candidates(border)
         inside = candidates[bisect_left(candidates, lowest) : bisect_right(candidates, highest)]
         after = bisect_left(inside, place)
         return min(inside[max(after - 1, 0) : after + 1], key=lambda other: abs(other - place), default=lowest)
 
     def _candidates(self, border: int) -> list[int]:
+        """
+        Lists the places for a border: at spaces if a space stands beside it, at the same letter if it parts a word, or
+        else at words.
+
+        >>> places = _BorderPlaces("Take H2O now", "Nimm jetzt H2O")
+        >>> places._candidates(5), places._candidates(6)  # before H2O, and behind its H
+        ([0, 5, 11, 14], [12])
+        """
         before, behind = self.source[border - 1], self.source[border]
         if before.isspace() and self.has_spaces:
             return self.behind_spaces
@@ -218,8 +316,15 @@ class _Places:
         return self.before_words if word is not None and word.start() == border else self.behind_words
 
 
-def _proportional(source: str, translation: str) -> Callable[[int], float]:
-    """From places of the source to places of the translation, by the words that both have, each once."""
+def _proportional_places(source: str, translation: str) -> Callable[[int], float]:
+    """
+    Makes a function from places of a sentence to places of its translation: in proportion between the words that both
+    have exactly once, such as names and numbers.
+
+    >>> to_translation = _proportional_places("Pay Anna now", "Jetzt sofort Anna bezahlen")
+    >>> [to_translation(place) for place in (0, 2, 4, 8, 12)]
+    [0.0, 6.5, 13.0, 17.0, 26.0]
+    """
     words: list[dict[str, int | None]] = [{}, {}]
     for found, text in zip(words, (source, translation), strict=True):
         for match in WORD.finditer(text):

@@ -49,14 +49,6 @@ class TextFile:
             text = text[:-1] if text.endswith(HYPHENS) else f"{text} "
         self._add_run(Run(text), raw, tail)
 
-    def add_to_line_end(self, markup: str) -> None:
-        """Adds the markup that begins the next line of the paragraph, where the last text ends with its line."""
-        last = self._parts[-1]
-        if isinstance(last, tuple) and last[3]:
-            self._parts[-1] = (*last[:3], last[3] + markup)
-        else:
-            self.add(markup)
-
     def keep(self, raw: str, text: str) -> None:
         """Adds a part of a sentence that stays as it is, such as code or an image; the model reads `text` in its
         place."""

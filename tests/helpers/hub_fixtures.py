@@ -1,4 +1,4 @@
-"""Fixtures of a Hub that stands in for the real one, and of processes that talk to it."""
+"""Fixtures of a Hub that stands in for the real one, of processes that talk to it, and of what was downloaded."""
 
 import os
 import subprocess
@@ -7,6 +7,7 @@ import sysconfig
 import threading
 import venv
 
+import huggingface_hub
 import pytest
 from hub_stand_in import HubStandIn
 
@@ -56,3 +57,19 @@ def run_without_package(run, tmp_path):
         "import importlib.util as u; print('no package' if u.find_spec('modeling_gtransformer') is None else '')"
     )
     return run_without_package
+
+
+@pytest.fixture
+def news_corpus(tmp_path, monkeypatch):
+    """The folder of the paper's news corpus in the Hub's cache, as it is after a download."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    folder = tmp_path / "datasets--gshbao--DocNMT"
+    files = folder / "snapshots" / "0123456789abcdef0123456789abcdef01234567" / "nc2016"
+    files.mkdir(parents=True)
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text(files.parent.name)
+    for split in ("train", "dev", "test"):
+        for language in ("en", "de"):
+            text = f"<d>\n{split} {language} one .\ntwo .\n<d>\nthree .\n"
+            (files / f"concatenated_en2de_{split}_{language}.txt").write_text(text)
+    return files

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import sentencepiece
 import torch
+from tiny import SIZE
 from tokenizers import ByteLevelBPETokenizer, Tokenizer, models, pre_tokenizers, trainers
 from transformers import (
     BartConfig,
@@ -29,14 +30,12 @@ from transformers import (
 )
 
 
-SIZE = {
+# Large enough to learn the pairs.
+LEARNING = {
+    **SIZE,
     "d_model": 32,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
     "encoder_ffn_dim": 32,
     "decoder_ffn_dim": 32,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
     "max_position_embeddings": 64,
     "dropout": 0.0,
     "attention_dropout": 0.0,
@@ -74,7 +73,7 @@ class Family:
         if self.name.startswith("marian"):
             ids |= {"decoder_start_token_id": tokenizer.pad_token_id, "forced_eos_token_id": 0}
         # As hub checkpoints have it, the matrix may have more rows than there are tokens.
-        config = self.config_class(**SIZE, **ids, **self.config, vocab_size=rows + 2)
+        config = self.config_class(**LEARNING, **ids, **self.config, vocab_size=rows + 2)
         if self.name == "mbart":
             config.decoder_start_token_id = tokenizer.convert_tokens_to_ids(self.languages[1])
         if not config.tie_word_embeddings or not getattr(config, "share_encoder_decoder_embeddings", True):

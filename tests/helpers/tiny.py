@@ -1,8 +1,13 @@
-"""The ids and the size of the tiny models of the tests."""
+"""The one definition of the tiny models of the tests: their ids, their size, and the attention kinds to try."""
+
+import torch
+
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
+
 
 BOS, PAD, EOS, END_OF_DOCUMENT = 0, 1, 2, 49
-TINY = {
-    "vocab_size": 50,
+# For models whose vocabulary is that of a tokenizer.
+SIZE = {
     "d_model": 16,
     "encoder_layers": 2,
     "decoder_layers": 2,
@@ -11,5 +16,36 @@ TINY = {
     "encoder_attention_heads": 4,
     "decoder_attention_heads": 4,
     "max_position_embeddings": 128,
-    "scale_embedding": True,
 }
+TINY = {**SIZE, "vocab_size": 50, "scale_embedding": True}
+
+STACKS = ("encoder", "decoder", "cross")
+# With two layers, the default is combined attention in both.
+ONLY_GROUP = {f"{stack}_global_layers": 0 for stack in STACKS}
+ONLY_GLOBAL = {f"{stack}_attention_types": ["global", "global"] for stack in STACKS}
+GROUP_BELOW_COMBINED = {f"{stack}_global_layers": 1 for stack in STACKS}
+ATTENTION_KINDS = [
+    {},
+    {"decoder_global_layers": 0},
+    ONLY_GROUP,
+    {"decoder_attention_types": ["global", "group"], "cross_attention_types": ["combined", "global"]},
+]
+
+
+def seeded_model(**config):
+    """A tiny model that is the same in every test; `init_std` says how much its layers matter."""
+    torch.manual_seed(3)
+    model = GTransformerForConditionalGeneration(GTransformerConfig(**(TINY | config))).eval()
+    model.generation_config.eos_token_id = END_OF_DOCUMENT
+    return model
+
+
+def random_documents(lengths):
+    """Random documents with sentences of these lengths, padded on the left."""
+    rows = [
+        [token for words in document for token in (BOS, *torch.randint(4, 48, (words,)).tolist(), EOS)]
+        for document in lengths
+    ]
+    longest = max(map(len, rows))
+    ids = torch.tensor([[PAD] * (longest - len(row)) + row for row in rows])
+    return {"input_ids": ids, "attention_mask": ids.ne(PAD).long()}

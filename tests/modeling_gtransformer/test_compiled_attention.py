@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny import PAD
+from tiny import ONLY_GROUP, PAD
 from torch._dynamo.testing import EagerAndRecordGraphs
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -23,7 +23,6 @@ from modeling_gtransformer.group_tags import tags_on_cpu
 
 
 # Tags from 1; 0 stands outside of all sentences, "." is padding.
-NO_CONTEXT = dict.fromkeys(["encoder_global_layers", "decoder_global_layers", "cross_global_layers"], 0)
 DOCUMENTS = {
     "ragged": ["1112223333", "12........"],
     "padded on the left": [".....11122", "1112223334"],
@@ -152,7 +151,7 @@ def test_gradient_drops_what_the_output_dropped():
 def test_model_without_a_mask_of_its_length_squared(tiny_model, skip_logits):
     """Outputs and gradients as without a compiler; padded on the left, which asks for a mask if anything does. Without
     logits the graph ends before the loss."""
-    model = tiny_model(encoder_layers=1, decoder_layers=1, dropout=0.0, **NO_CONTEXT).train()
+    model = tiny_model(encoder_layers=1, decoder_layers=1, dropout=0.0, **ONLY_GROUP).train()
     source = torch.tensor([[0, 5, 6, 2, 0, 7, 2, 0, 9, 10, 11, 2], [PAD] * 8 + [0, 8, 6, 2]])
     labels = torch.tensor([[5, 2, 0, 6, 7, 2, 0, 7, 2, 49], [8, 2, 49] + [-100] * 7])
     recorder, results = EagerAndRecordGraphs(), []
@@ -170,7 +169,7 @@ def test_model_without_a_mask_of_its_length_squared(tiny_model, skip_logits):
 
 
 def test_exported_graph_has_no_operator_of_ours(tiny_model):
-    model = tiny_model(encoder_layers=1, **NO_CONTEXT).get_encoder()
+    model = tiny_model(encoder_layers=1, **ONLY_GROUP).get_encoder()
     source = torch.tensor([[0, 5, 6, 2, 0, 7, 2]])
     exported = torch.export.export(model, (source,), strict=False)
     assert not any("group_attention" in str(node.target) for node in exported.graph.nodes)

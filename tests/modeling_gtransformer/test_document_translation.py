@@ -2,20 +2,16 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from modeling_gtransformer.document_translation import translate_documents
-from modeling_gtransformer.segmentation import split_long_sentence
 
 
 WORDS = ["the cat", "sleeps", "it is old", "a", "the old cat sleeps"]
 
 
 @pytest.fixture
-def translator(processor, tiny_model):
-    model = tiny_model(vocab_size=len(processor.tokenizer))
-    processor.configure(model)
+def translator(processor, translation_model):
+    model = translation_model()
 
     def translate(documents, **arguments):
         return translate_documents(model, processor, documents, **arguments)
@@ -130,29 +126,3 @@ def test_a_long_sentence_comes_in_parts(translator, caplog):
     assert len(translated.sentences) == 3 == sum(translated.segments) == len(translated.confidences)
     assert "Document 1, sentence 2 has" in caplog.text and "parts" in caplog.text
     assert " " in translated.sentences[1] and len(translated.sentences[1]) > len(translated.sentences[0])
-
-
-@given(st.text(alphabet="ab ,.;。x", min_size=1, max_size=80), st.integers(1, 20))
-def test_parts_are_the_sentence_again(text, size):
-    text = text.strip() or "a"
-    parts = split_long_sentence(text, lambda part: len(part) <= size)
-    assert "".join(gap + part for gap, part in parts) == text
-    assert all(len(part) <= size for _, part in parts)
-    assert all(not gap.strip() for gap, _ in parts) and parts[0][0] == ""
-
-
-def test_the_best_place_to_cut():
-    def halves(text):
-        return [part for _, part in split_long_sentence(text, lambda part: len(part) < len(text))]
-
-    assert halves("one two; three four, five six") == ["one two;", "three four, five six"]
-    assert halves("one two three, four five six") == ["one two three,", "four five six"]
-    assert halves("one two three four five six") in (
-        ["one two three", "four five six"],
-        ["one two", "three four five six"],
-    )
-    assert halves("abcdef") == ["abc", "def"]
-    # A border far from the middle is worse than a comma near it.
-    assert halves("a. one two three, four five six") == ["a. one two three,", "four five six"]
-    with pytest.raises(ValueError, match="alone does not fit"):
-        split_long_sentence("abc", lambda part: False)

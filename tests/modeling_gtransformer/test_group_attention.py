@@ -2,22 +2,15 @@
 
 import pytest
 import torch
-from tiny import PAD
+from tiny import ONLY_GLOBAL, ONLY_GROUP, PAD
 
 from modeling_gtransformer.group_attention import GTransformerGate, eager_attention_forward, group_mask
-
-
-KINDS = [
-    {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0},
-    {},
-    {f"{stack}_attention_types": ["global", "global"] for stack in ("encoder", "decoder", "cross")},
-]
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 def test_sentences_are_independent_without_global_attention(tiny_model, attention):
     """Changing a word of one sentence changes the states of that sentence only; sinusoids or not."""
-    model = tiny_model(**KINDS[0])
+    model = tiny_model(**ONLY_GROUP)
     model.set_attn_implementation(attention)
     ids = torch.tensor([[0, 5, 6, 2, 0, 7, 2, 0, 9, 10, 2]])
     target = torch.tensor([[0, 8, 2, 0, 9, 9, 2, 0, 3, 2]])
@@ -30,7 +23,7 @@ def test_sentences_are_independent_without_global_attention(tiny_model, attentio
     assert states.tolist() == [[False] * 4 + [True] * 3 + [False] * 4]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=["group", "combined", "global"])
+@pytest.mark.parametrize("kind", [ONLY_GROUP, {}, ONLY_GLOBAL], ids=["group", "combined", "global"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_and_implementations_agree(tiny_model, documents, kind, side):
     """A batch gives what its documents give alone, on either side's padding, eager and sdpa, gradients included."""
@@ -56,7 +49,7 @@ def test_padding_and_implementations_agree(tiny_model, documents, kind, side):
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 def test_target_sentence_without_source_sentence(tiny_model, attention):
     """The authors' code spreads NaN over the document; here such a query finds nothing and comes out as zeros."""
-    model = tiny_model(**KINDS[0])
+    model = tiny_model(**ONLY_GROUP)
     model.set_attn_implementation(attention)
     target = torch.tensor([[0, 5, 2, 0, 6, 2]])
     cross = []
@@ -73,7 +66,7 @@ def test_target_sentence_without_source_sentence(tiny_model, attention):
 
 def test_source_without_sentences_is_open_to_all(tiny_model):
     """Plain mBART input has no `<s>`: nothing is masked then."""
-    grouped, plain = tiny_model(**KINDS[0]), tiny_model(**KINDS[2])
+    grouped, plain = tiny_model(**ONLY_GROUP), tiny_model(**ONLY_GLOBAL)
     plain.load_state_dict(grouped.state_dict())
     ids, target = torch.tensor([[5, 6, 7, 2, 48]]), torch.tensor([[49, 5, 2]])
     inputs = {"input_ids": ids, "decoder_input_ids": target}

@@ -6,22 +6,19 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
+from repository import ROOT
 from transformers import AutoConfig, AutoProcessor, pipeline
 from transformers.dynamic_module_utils import get_imports
 
-import modeling_gtransformer
-from modeling_gtransformer import GTransformerForConditionalGeneration
+from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.cli.command import main as command
 
 
 @pytest.fixture
-def checkpoint(processor, tiny_model, tmp_path):
-    model = tiny_model(vocab_size=len(processor.tokenizer))
-    processor.configure(model)
-    model.save_pretrained(tmp_path / "model")
-    processor.save_pretrained(tmp_path / "model")
-    (tmp_path / "model" / "README.md").write_text("---\nlicense: mit\ntags: [gtransformer]\n---\n# The card\n")
-    return str(tmp_path / "model")
+def checkpoint(save_checkpoint):
+    folder = save_checkpoint()
+    Path(folder, "README.md").write_text("---\nlicense: mit\ntags: [gtransformer]\n---\n# The card\n")
+    return folder
 
 
 PUBLISH = """
@@ -54,7 +51,7 @@ except ImportError as error:
 
 
 def test_round_trip(checkpoint, hub, run, run_without_package, tmp_path):
-    run(PUBLISH.format(folder=checkpoint), PYTHONPATH=str(Path(modeling_gtransformer.__file__).parents[1]))
+    run(PUBLISH.format(folder=checkpoint), PYTHONPATH=str(ROOT))
     repository = hub.repositories["someone/model"]
     assert [commit["title"] for commit in repository.commits] == ["A model", "Upload processor"]
     files = set(repository.files)
@@ -92,20 +89,23 @@ def test_a_folder_with_code(checkpoint, run_without_package, tmp_path):
     (tmp_path / "a.txt").write_text("the cat")
     arguments = ["--model", str(tmp_path / "with_code"), "--output", str(tmp_path / "out")]
     assert command([str(tmp_path / "a.txt"), *arguments]) == 0
+    translated = pipeline("document-translation", model=checkpoint)("the cat")["translation_text"]
+    assert (tmp_path / "out" / "a.txt").read_text() == translated
     # With the package its own classes are used, without trust in what lies in the folder.
     model = GTransformerForConditionalGeneration.from_pretrained(tmp_path / "with_code")
     assert type(AutoConfig.from_pretrained(tmp_path / "with_code", trust_remote_code=False)) is type(model.config)
-    assert AutoProcessor.from_pretrained(tmp_path / "with_code", trust_remote_code=False) is not None
+    processor = AutoProcessor.from_pretrained(tmp_path / "with_code", trust_remote_code=False)
+    assert type(processor) is GTransformerProcessor
 
 
 def test_a_card_of_another_model_stays_at_home(checkpoint, hub, run):
     (Path(checkpoint) / "README.md").write_text("---\ntags: [mbart]\n---\n# Somebody's card\n")
-    run(PUBLISH.format(folder=checkpoint), PYTHONPATH=str(Path(modeling_gtransformer.__file__).parents[1]))
+    run(PUBLISH.format(folder=checkpoint), PYTHONPATH=str(ROOT))
     assert "Somebody" not in hub.repositories["someone/model"].files["README.md"].decode()
 
 
 def test_the_code_needs_transformers_only():
     """Transformers refuses code of the Hub whose imports, but for those in a `try`, are not all installed."""
-    files = Path(modeling_gtransformer.__file__).parent.glob("*.py")
+    files = (ROOT / "modeling_gtransformer").glob("*.py")
     imported = {name for file in files for name in get_imports(file)} - set(sys.stdlib_module_names)
     assert imported == {"huggingface_hub", "safetensors", "torch", "transformers"}

@@ -4,24 +4,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_cache import KINDS, batch_of
-from tiny import END_OF_DOCUMENT, TINY
+from tiny import ATTENTION_KINDS, END_OF_DOCUMENT, random_documents, seeded_model
 from transformers import LogitsProcessorList, SuppressTokensLogitsProcessor
 
-from modeling_gtransformer import (
-    GTransformerConfig,
-    GTransformerForConditionalGeneration,
-    ParallelDocumentsOutput,
-)
 from modeling_gtransformer.decoding_batch import OpenSentence
 from modeling_gtransformer.parallel_generation import ParallelDecoder
-
-
-def make_model(kind, init_std):
-    torch.manual_seed(3)
-    model = GTransformerForConditionalGeneration(GTransformerConfig(**(TINY | kind), init_std=init_std)).eval()
-    model.generation_config.eos_token_id = END_OF_DOCUMENT
-    return model
 
 
 DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=6), min_size=1, max_size=3)
@@ -30,7 +17,7 @@ DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=6), min_si
 @settings(max_examples=30)
 @given(
     documents=DOCUMENTS,
-    kind=st.sampled_from([*KINDS, {"position_embedding_type": "sinusoidal", "max_position_embeddings": 8}]),
+    kind=st.sampled_from([*ATTENTION_KINDS, {"position_embedding_type": "sinusoidal", "max_position_embeddings": 8}]),
     init_std=st.sampled_from([0.1, 0.25, 0.5]),
     implementation=st.sampled_from(["sdpa", "eager"]),
     max_length=st.sampled_from([None, 20, 40, 60]),
@@ -40,10 +27,10 @@ DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=6), min_si
 def test_greedy_documents_are_those_of_sequential_decoding(
     documents, kind, init_std, implementation, max_length, prefix_length, seed
 ):
-    model = make_model(kind, init_std)
+    model = seeded_model(**kind, init_std=init_std)
     model.set_attn_implementation(implementation)
     torch.manual_seed(seed)
-    arguments = {**batch_of(documents), "max_length_b": 4, "max_length": max_length}
+    arguments = {**random_documents(documents), "max_length_b": 4, "max_length": max_length}
     expected = model.generate(**arguments)
     outputs = model.generate(**arguments, parallel_sentences=True, return_dict_in_generate=True)
     assert outputs.sequences.equal(expected)
@@ -55,36 +42,8 @@ def test_greedy_documents_are_those_of_sequential_decoding(
         assert model.generate(**arguments, parallel_sentences=True).equal(model.generate(**arguments))
 
 
-@settings(max_examples=20)
-@given(
-    words=st.lists(st.integers(1, 6), min_size=1, max_size=3),
-    kind=st.sampled_from(KINDS),
-    num_beams=st.integers(2, 4),
-    length_penalty=st.sampled_from([0.0, 1.0, 2.0]),
-    early_stopping=st.booleans(),
-    prefix_length=st.integers(1, 3),
-)
-def test_beams_of_one_sentence_are_those_of_the_document(
-    words, kind, num_beams, length_penalty, early_stopping, prefix_length
-):
-    model = make_model(kind, 0.25)
-    arguments = {"num_beams": num_beams, "length_penalty": length_penalty, "early_stopping": early_stopping}
-    arguments |= batch_of([[length] for length in words])
-    arguments |= {"max_length_b": 4, "decoder_input_ids": torch.tensor([[0, 5, 6][:prefix_length]] * len(words))}
-    outputs = model.generate(**arguments, parallel_sentences=True, return_dict_in_generate=True)
-    assert isinstance(outputs, ParallelDocumentsOutput)
-    assert outputs.sequences.equal(model.generate(**arguments))
-
-
-def test_fewer_hypotheses_than_beams(tiny_model):
-    arguments = {"num_beams": 5, "length_penalty": 2.0, "max_length_b": 0, "suppress_tokens": [*range(5, 49)]}
-    arguments |= {**batch_of([[2]]), "decoder_input_ids": torch.tensor([[0, 5]])}
-    model = tiny_model()
-    assert model.generate(**arguments, parallel_sentences=True).equal(model.generate(**arguments))
-
-
 def test_source_without_mask_encoded_or_embedded(tiny_model):
-    model, documents = tiny_model(), batch_of([[3, 1], [5]])
+    model, documents = tiny_model(), random_documents([[3, 1], [5]])
     embedded = {"inputs_embeds": model.get_input_embeddings()(documents["input_ids"])}
     tags = model.get_encoder()(**documents)
     for source in (
@@ -96,7 +55,7 @@ def test_source_without_mask_encoded_or_embedded(tiny_model):
 
 
 def test_beams_keep_the_alignment_and_find_likelier_sentences(tiny_model):
-    model, documents = tiny_model(), batch_of([[3, 1, 4, 2], [5, 2]])
+    model, documents = tiny_model(), random_documents([[3, 1, 4, 2], [5, 2]])
     greedy, beams = (model.generate(**documents, parallel_sentences=True, num_beams=number) for number in (1, 4))
     assert not greedy.equal(beams)
     assert (beams == 0).sum(dim=1).tolist() == [4, 2] and (beams == END_OF_DOCUMENT).sum(dim=1).tolist() == [1, 1]
@@ -113,7 +72,10 @@ def test_beams_keep_the_alignment_and_find_likelier_sentences(tiny_model):
 
 def test_beams_in_parts(tiny_model, monkeypatch):
     """Sentences do not see each other's beams, so it does not matter how many are searched at a time."""
-    model, arguments = tiny_model(), {**batch_of([[3, 1, 4, 2], [5, 2]]), "num_beams": 3, "parallel_sentences": True}
+    model, arguments = (
+        tiny_model(),
+        {**random_documents([[3, 1, 4, 2], [5, 2]]), "num_beams": 3, "parallel_sentences": True},
+    )
     arguments["decoder_input_ids"] = torch.tensor([[0, 5, 2, 0, 6]] * 2)
     expected = model.generate(**arguments)
     monkeypatch.setattr("modeling_gtransformer.parallel_generation.BEAM_LOGITS", 1)
@@ -125,7 +87,7 @@ def test_sentences_that_do_not_depend_on_each_other_take_one_round(tiny_model):
     model = tiny_model(decoder_global_layers=0)
     with torch.no_grad():
         model.model.decoder.embed_positions.weight.zero_()
-    documents = batch_of([[3] * 8, [5, 2]])
+    documents = random_documents([[3] * 8, [5, 2]])
     outputs = model.generate(**documents, parallel_sentences=True, return_dict_in_generate=True, max_length_b=3)
     assert outputs.rounds.tolist() == [1, 1]
     assert outputs.steps <= int(5 * 1.2 + 3) + 1 < outputs.sequences.shape[1]
@@ -148,7 +110,7 @@ def test_a_sentence_that_goes_on_as_before_keeps_the_rest(tiny_model, monkeypatc
         return documents, rounds
 
     monkeypatch.setattr(ParallelDecoder, "decode", decode_and_mend)
-    tiny_model().generate(**batch_of([[5, 3]]), parallel_sentences=True)
+    tiny_model().generate(**random_documents([[5, 3]]), parallel_sentences=True)
     assert len(steps) == 3 and steps[2] > 2
 
 

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 import torch
-from tiny import PAD
 from torch.nn.attention.varlen import varlen_attn
 
 import modeling_gtransformer.sentence_attention as sa
@@ -141,41 +140,6 @@ def test_attention_dropout(tiny_model, documents):
     assert len({model(**documents, labels=labels).loss.item() for _ in range(3)}) == 3
 
 
-def test_ragged_training_batch_goes_by_sentence(tiny_model, monkeypatch):
-    """Documents of unequal length must not cost more than those of equal length."""
-    plans = []
-    monkeypatch.setattr(
-        "modeling_gtransformer.attention_masks.plan_sentences",
-        lambda *args, **kwargs: plans.append(plan_sentences(*args, **kwargs)) or plans[-1],
-    )
-    labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])
-    source = torch.tensor([[0, 5, 2, 0, 6, 2], [0, 7, 2, 1, 1, 1]])
-    tiny_model()(input_ids=source, attention_mask=source.ne(PAD), labels=labels)
-    assert len(plans) == 3 and None not in plans
-
-
 def test_tags_that_are_no_sentences_have_no_plan():
     for tags in ([[1, 1, 2, 2, 1]], [[0, 1, 1]], [[PADDING] * 3]):
         assert plan_sentences(torch.tensor(tags), torch.tensor(tags)) is None
-
-
-@pytest.mark.parametrize("outsider", [{"source": 48}, {"target": 49}, {}], ids=str)
-def test_model_takes_the_path_wherever_it_is_exact(tiny_model, monkeypatch, outsider):
-    """Padding is no reason to leave it; a real token outside of all sentences, which sees everything, is: then those
-    attentions have no plan in which it asks."""
-    model = tiny_model()
-    plans = []
-    monkeypatch.setattr(
-        "modeling_gtransformer.attention_masks.plan_sentences",
-        lambda *args, **kwargs: plans.append(plan_sentences(*args, **kwargs)) or plans[-1],
-    )
-    source = torch.tensor([[outsider.get("source", PAD), 0, 5, 6, 2, 0, 7, 2], [0, 8, 9, 9, 2, 0, 8, 2]])
-    target = torch.tensor([[outsider.get("target", 0), 0, 5, 2, 0, 6, 2], [0, 5, 2, 0, 6, 2, PAD]])
-    target[0] = target[0] if outsider.get("target") else torch.tensor([0, 5, 2, 0, 6, 7, 2])
-    inputs = {"input_ids": source, "attention_mask": source.ne(PAD), "labels": target}
-    inputs["decoder_input_ids"] = target
-    fast = model(**inputs).logits
-    assert [plan is None for plan in plans] == ["source" in outsider, "target" in outsider, "target" in outsider]
-    model.set_attn_implementation("eager")
-    real = target != PAD
-    torch.testing.assert_close(fast[real], model(**inputs).logits[real], rtol=1e-4, atol=1e-5)

@@ -15,10 +15,8 @@ SEARCHES = [{}, {"num_beams": 4}, {"do_sample": True}, {"num_beams": 3, "do_samp
 
 
 @pytest.fixture
-def model(processor, tiny_model):
-    model = tiny_model(vocab_size=len(processor.tokenizer))
-    processor.configure(model)
-    return model
+def model(translation_model):
+    return translation_model()
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -81,10 +79,8 @@ def test_sentences_in_parts_come_whole(model, processor):
 
 
 @pytest.fixture
-def translate(model, processor, tmp_path):
-    model.save_pretrained(tmp_path)
-    processor.save_pretrained(tmp_path)
-    return pipeline("document-translation", model=str(tmp_path))
+def translate(checkpoint):
+    return pipeline("document-translation", model=checkpoint)
 
 
 def test_the_pipeline_as_an_iterator(translate):

@@ -44,10 +44,8 @@ def test_a_glossary_file(tmp_path):
 
 
 @pytest.fixture
-def model(processor, tiny_model):
-    model = tiny_model(vocab_size=len(processor.tokenizer))
-    processor.configure(model)
-    return model
+def model(translation_model):
+    return translation_model()
 
 
 DOCUMENTS = [["the cat sleeps", "it is old", "the cat"], ["it sleeps"]]

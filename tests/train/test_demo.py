@@ -1,8 +1,17 @@
+"""The demo, at a size at which nothing is learnt: both systems, scored and shown."""
+
+import contextlib
+import io
+import random
 from functools import partial
 
 import pytest
+from json_lines import read_json_lines
 from transformers import MBartForConditionalGeneration
 
+from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.training.invented_language import InventedLanguagePair
 from train import demo
 
 
@@ -11,31 +20,52 @@ QUICK = ["--max_steps", "2", "--save_strategy", "no", "--load_best_model_at_end"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The demo, at a size at which nothing is learnt: its folder, its scores and what it printed."""
+    """Its folder, its scores and what it printed."""
     patch = pytest.MonkeyPatch()
     patch.setattr(demo, "DOCUMENTS", {"train": 8, "valid": 1, "test": 1})
     patch.setattr(demo, "pretrain_tiny_mbart", partial(demo.pretrain_tiny_mbart, steps=2))
-    folder = tmp_path_factory.mktemp("demo")
-    yield folder, demo.main(["--output", str(folder), *QUICK])
+    folder, printed = tmp_path_factory.mktemp("demo"), io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        scores = demo.main(["--output", str(folder), *QUICK])
+    yield folder, scores, printed.getvalue()
     patch.undo()
 
 
-def test_scores_both_systems_on_everything(run):
-    _, scores = run
+def test_both_systems_are_scored_on_the_test_documents(run):
+    folder, scores, printed = run
     assert list(scores) == ["mBART, by sentence", "G-Transformer"]
-    for row in scores.values():
-        assert list(row) == ["s-BLEU", "d-BLEU", "pronouns"]
-        assert all(0 <= value <= 100 for value in row.values())
+    documents = read_json_lines(folder / "corpus" / "test.jsonl")
+    sources, references = ([document[side] for document in documents] for side in ("source", "target"))
+    mbart = MBartForConditionalGeneration.from_pretrained(folder / "mbart").eval()
+    model = GTransformerForConditionalGeneration.from_pretrained(folder / "gtransformer").eval()
+    processor = GTransformerProcessor.from_pretrained(folder / "gtransformer")
+    by_sentence = demo.translate_sentences(mbart, processor, sources)
+    by_document = [document.sentences for document in translate_documents(model, processor, sources)]
+    language_pair = InventedLanguagePair(demo.parse_arguments([])[0].seed)
+    for system, hypotheses in zip(scores, (by_sentence, by_document), strict=True):
+        assert scores[system] == pytest.approx(demo.score(hypotheses, references, language_pair))
+    assert demo.score_table(scores) in printed
+
+
+def test_scores_are_of_a_hundred():
+    language_pair = InventedLanguagePair(1)
+    references = [document["target"] for document in (language_pair.document(random.Random(i)) for i in range(5))]
+    swap = dict(zip(language_pair.pronouns, language_pair.pronouns[::-1], strict=True))
+    wrong = [[" ".join(swap.get(word, word) for word in s.split()) for s in document] for document in references]
+    assert demo.score(references, references, None) == pytest.approx({"s-BLEU": 100, "d-BLEU": 100})
+    right_scores, wrong_scores = (demo.score(d, references, language_pair) for d in (references, wrong))
+    assert right_scores["pronouns"] == 100 and wrong_scores["pronouns"] == 0
+    assert 0 < wrong_scores["d-BLEU"] < 100
 
 
 def test_pretrained_checkpoint_is_a_plain_mbart(run):
-    folder, _ = run
+    folder, *_ = run
     _, report = MBartForConditionalGeneration.from_pretrained(folder / "mbart", output_loading_info=True)
     assert not any(report[name] for name in ("missing_keys", "unexpected_keys", "mismatched_keys"))
 
 
 def test_same_with_a_model_and_documents_of_ones_own(run, capsys):
-    folder, _ = run
+    folder, *_ = run
     files = {part: str(folder / "corpus" / f"{part}.jsonl") for part in ("train", "valid")}
     languages = ["--src_lang", "[sou]", "--tgt_lang", "[tar]"]
     arguments = ["--model", str(folder / "mbart"), "--train", files["train"], "--valid", files["valid"]]

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tiny import ONLY_GROUP
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
@@ -37,9 +38,7 @@ def test_one_sentence_has_the_states_of_bert(bert, tmp_path, capsys):
     output = tmp_path / "start"
     start_from_bert([str(bert), str(output), "--decoder_layers", "1"])
     assert "of them from BERT" in capsys.readouterr().out
-    model = GTransformerForConditionalGeneration.from_pretrained(
-        output, encoder_global_layers=0, decoder_global_layers=0, cross_global_layers=0
-    ).eval()
+    model = GTransformerForConditionalGeneration.from_pretrained(output, **ONLY_GROUP).eval()
     processor = GTransformerProcessor.from_pretrained(output)
     assert (model.config.encoder_layers, model.config.decoder_layers) == (2, 1)
     inputs = processor(["abc de f"], return_tensors="pt")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from json_lines import read_json_lines
 
 from modeling_gtransformer.training.metrics import compare_systems, score_documents
 from train import study, train, translate
@@ -59,11 +60,11 @@ def make_study(experiment, tmp_path, monkeypatch):
 def test_scores_means_and_significance(make_study, capsys):
     results = study.main(make_study())
     assert [row["system"] for row in results["rows"]] == ["base", "next"]
-    references = [json.loads(line)["target"] for line in Path(make_study.documents[0]).read_text().splitlines()]
+    references = [record["target"] for record in read_json_lines(make_study.documents[0])]
 
     def translated(system, seed):
-        lines = (make_study.output / system / f"seed{seed}" / "valid.jsonl").read_text().splitlines()
-        return [json.loads(line)["translation"] for line in lines]
+        rows = read_json_lines(make_study.output / system / f"seed{seed}" / "valid.jsonl")
+        return [row["translation"] for row in rows]
 
     scores = results["rows"][1]["scores"]["valid"]["d-BLEU/document"]
     expected = [score_documents(translated("next", seed), references)["d-BLEU/document"]["score"] for seed in (1, 2)]
@@ -139,8 +140,8 @@ def test_a_test_set_of_the_paper(make_study, monkeypatch, tmp_path):
     files[1].write_text("<d>\nx .\n<d>\ny .\nz .\n")
     monkeypatch.setattr(study, "paper_corpus", lambda name, split: [str(file) for file in files])
     study.main(make_study(seeds=[1], test={"news": {"paper_corpus": "news"}}))
-    lines = (make_study.output / "base/seed1/news.jsonl").read_text().splitlines()
-    assert [json.loads(line)["source"] for line in lines] == [["ba bu ."], ["ka .", "re ."]]
+    rows = read_json_lines(make_study.output / "base/seed1/news.jsonl")
+    assert [row["source"] for row in rows] == [["ba bu ."], ["ka .", "re ."]]
 
 
 def test_a_run_waits_for_that_from_which_it_starts(make_study):
@@ -205,7 +206,7 @@ def test_one_argument_varies(make_study, experiment):
     results = study.main(make_study(systems=systems, seeds=[1], vary={"segment_tokens": [16, 64]}))
     assert [row["value"] for row in results["rows"]] == [16, 64]
     short, long = (
-        [json.loads(line)["segments"] for line in (make_study.output / f"base.{value}/seed1/valid.jsonl").open()]
+        [row["segments"] for row in read_json_lines(make_study.output / f"base.{value}/seed1/valid.jsonl")]
         for value in (16, 64)
     )
     assert sum(map(len, short)) > sum(map(len, long))
@@ -216,8 +217,8 @@ def test_one_argument_varies(make_study, experiment):
 def test_a_model_of_single_sentences_translates_single_sentences(make_study, experiment):
     systems = {"base": {"recipe": experiment("single", max_steps=1, segment_sentences=1)}}
     study.main(make_study(systems=systems, seeds=[1]))
-    lines = (make_study.output / "base/seed1/valid.jsonl").read_text().splitlines()
-    assert {size for line in lines for size in json.loads(line)["segments"]} == {1}
+    rows = read_json_lines(make_study.output / "base/seed1/valid.jsonl")
+    assert {size for row in rows for size in row["segments"]} == {1}
 
 
 def test_the_table_marks_what_is_significant():

@@ -1,9 +1,13 @@
 """Borders between runs: between sentences they stay, inside of one they come to about the same words."""
 
+from itertools import accumulate, pairwise
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from modeling_gtransformer.files import runs
+from modeling_gtransformer.files.formats import SplitFile
 from modeling_gtransformer.files.runs import WORD, Run, text_of, translated_runs
 from modeling_gtransformer.plain_text import split_text
 
@@ -66,6 +70,7 @@ WORDS = st.text("ab1 .,猫", max_size=12)
 
 @given(st.lists(st.builds(Run, WORDS, st.none() | st.just("<>")), min_size=1, max_size=6), WORDS)
 @example([Run("1"), Run(". 1")], "")
+@example([Run("11"), Run("1"), Run("1")], "1.1.1")
 def test_nothing_is_lost(block, translation):
     split = split_text(text_of(block))
     assert translated_runs(block, split, split.sentences) == [
@@ -76,9 +81,31 @@ def test_nothing_is_lost(block, translation):
     runs = translated_runs(block, split, [translation])
     if all(run.markup is None for run in block):
         assert "".join(runs) == split.gaps[0] + translation + split.gaps[1]
-        busy = [i for i, run in enumerate(block) if WORD.search(run.text)]
         if WORD.search(split.gaps[0]):  # the number of a list, which is no part of the sentence
             return
+        borders = pairwise([0, *accumulate(len(run.text) for run in block)])
+        ends = [word.end() for word in WORD.finditer(text_of(block))]
+        busy = [i for i, (start, stop) in enumerate(borders) if any(start < end <= stop for end in ends)]
         assert sum(WORD.search(runs[i]) is not None for i in busy) == min(len(busy), len(WORD.findall(translation)))
     elif any(WORD.search(run.text) for run in block if run.markup is None):
         assert runs.count("<>") >= sum(run.markup is not None for run in block)
+
+
+def test_a_sentence_through_a_thousand_cues(monkeypatch):
+    """Counted, not clocked: its words are looked up for every border, not searched in all of it again."""
+    times = [f"00:{second // 60:02}:{second % 60:02}" for second in range(1000)]
+    cues = "".join(f"1\n{time},000 --> {time},900\nsome more words\n\n" for time in times)
+    file = SplitFile(cues, "subtitles", None)
+    assert len(file.sentences) == 1
+    searched = []
+
+    class Counted:
+        search = runs.WORD.search
+
+        def finditer(self, text, *start, word=runs.WORD):
+            searched.append(start)
+            return word.finditer(text, *start)
+
+    monkeypatch.setattr(runs, "WORD", Counted())
+    assert file.rejoin([file.sentences[0].upper() + " AND MORE"]).count("-->") == 1000
+    assert searched.count(()) < 10

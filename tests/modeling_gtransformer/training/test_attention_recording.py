@@ -1,16 +1,13 @@
-"""What a model attends to: the authors' entropies, the same with padding, gates as they are; and the picture of it."""
+"""What a model attends to: the authors' entropies, the same with padding, and gates as they are."""
 
-import json
 import math
 
 import pytest
 import torch
 from fairseq_reference import Reference
-from tiny import PAD
+from tiny import GROUP_BELOW_COMBINED, PAD
 
 from modeling_gtransformer.training.attention_recording import attention_entropy, recorded_attention
-from train.show_attention import main as show_attention
-from train.train import main as train
 
 
 AUTHORS_NAMES = {"encoder": "encoder_self", "decoder": "decoder_self", "cross": "decoder_cross"}
@@ -29,7 +26,7 @@ def test_without_padding_the_entropies_are_the_authors(name):
     reference = Reference(name)
     printed = reference.meta["batches"]["single_nopad"]["attn_entropy_nats_summed_over_batch"]
     ours = entropies(reference.model, reference.batch("single_nopad"))
-    assert ours
+    assert len(ours) == (3 if name.endswith("k0") else 6)  # without combined layers nothing is global
     for kind, bits in ours.items():
         stack, kind = kind.split("_")
         authors = printed[f"{AUTHORS_NAMES[stack]}_{kind.replace('group', 'local')}"]
@@ -67,7 +64,7 @@ def test_attention_spread_evenly_has_the_logarithm_of_the_tokens(tiny_model):
 
 
 def test_recording_gives_gates_and_leaves_no_trace(tiny_model, documents):
-    model = tiny_model(encoder_global_layers=1, decoder_global_layers=1, cross_global_layers=1)
+    model = tiny_model(**GROUP_BELOW_COMBINED)
     implementation = model.config._attn_implementation
     inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
     with torch.no_grad():
@@ -87,28 +84,3 @@ def test_recording_gives_gates_and_leaves_no_trace(tiny_model, documents):
     with torch.no_grad(), recorded_attention(model) as sublayers:
         model(**inputs)
     assert next(s for s in sublayers if (s.stack, s.layer) == ("cross", 1)).gate.max() < 1e-6
-
-
-def test_validation_logs_the_entropies(experiment):
-    # Batches of 3 of the 4 validation documents and of 1: the mean is over tokens, not over batches.
-    scores = train([experiment("entropy", attention_entropy=True, max_steps=1, per_device_eval_batch_size=3)])
-    alone = train([experiment("entropy-1", attention_entropy=True, max_steps=1, per_device_eval_batch_size=1)])
-    names = {f"eval_entropy_{stack}_{kind}" for stack in AUTHORS_NAMES for kind in ("group", "global")}
-    assert names == {name for name in scores if "entropy" in name}
-    for name in names:
-        assert scores[name] == pytest.approx(alone[name], rel=1e-4) and 0 < scores[name] < 7
-
-
-@pytest.mark.parametrize("stack", ["encoder", "decoder", "cross"])
-@pytest.mark.parametrize("target", [[], ["--target_column", "target"]], ids=["translated", "given"])
-def test_picture(experiment, tmp_path, capsys, stack, target):
-    recipe = experiment("picture", max_steps=1, eval_strategy="no")
-    train([recipe])
-    documents = tmp_path / "documents.jsonl"
-    documents.write_text(json.dumps({"source": ["ba bu $x$ .", "ka ."], "target": ["y x .", "z ."]}))
-    picture = tmp_path / "attention.svg"
-    show_attention([recipe.removesuffix(".yaml"), str(documents), str(picture), "--stack", stack, *target])
-    assert "</svg>" in picture.read_text()
-    assert f"{stack}, layer 2: the gate leaves 0." in capsys.readouterr().out
-    with pytest.raises(ValueError, match="1 documents, none with number 2"):
-        show_attention([recipe.removesuffix(".yaml"), str(documents), str(picture), "--number", "2"])

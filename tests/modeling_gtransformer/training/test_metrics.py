@@ -87,8 +87,7 @@ def test_documents_that_are_not_aligned_are_refused(hypotheses, segments, messag
         score_documents(hypotheses, REFERENCES, segments)
 
 
-def test_evaluate_loads_the_metric_from_its_path(tmp_path, monkeypatch):
-    monkeypatch.setattr(evaluate.config, "HF_MODULES_CACHE", str(tmp_path))
-    metric = evaluate.load(modeling_gtransformer.training.metrics.__file__, cache_dir=str(tmp_path))
+def test_evaluate_loads_the_metric_from_its_path(evaluate_cache):
+    metric = evaluate.load(modeling_gtransformer.training.metrics.__file__, cache_dir=evaluate_cache)
     scores = metric.compute(predictions=HYPOTHESES, references=REFERENCES)
     assert scores["s-BLEU"] == score_documents(HYPOTHESES, REFERENCES)["s-BLEU"]

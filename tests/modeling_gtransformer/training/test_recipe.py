@@ -136,3 +136,8 @@ def test_mistakes_are_named(experiment, changes, message):
 def test_an_argument_that_nobody_has_is_an_error(experiment):
     with pytest.raises(ValueError, match="--word_drop"):
         parse_recipe([experiment("unknown"), "--word_drop", "0.1"])
+
+
+def test_an_adapter_needs_a_base(experiment):
+    with pytest.raises(ValueError, match="lora needs model_name_or_path"):
+        parse_recipe([experiment("baseless", lora={"r": 2})])

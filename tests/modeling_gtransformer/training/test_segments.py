@@ -4,6 +4,7 @@ import random
 
 import datasets
 import pytest
+from word_processor import WordProcessor
 
 from modeling_gtransformer.training import segments as module
 from modeling_gtransformer.training.sampler import TokenBatchSampler
@@ -15,33 +16,6 @@ from modeling_gtransformer.training.segments import (
     target_sentences,
 )
 from modeling_gtransformer.training.stored_corpus import StoredCorpus
-
-
-class Words:
-    """A processor whose tokens are words; a sentence of dots has none."""
-
-    language = "de"
-    sentence_tokens = 2
-
-    def __init__(self):
-        self.encoded = 0
-
-    def encode_sentences(self, sentences, is_target=False):
-        self.encoded += len(sentences)
-        encoded = [[len(word) for word in sentence.replace(".", "").split()] for sentence in sentences]
-        if not all(encoded):
-            raise ValueError("nothing to translate")
-        return encoded
-
-    def build_source(self, encoded):
-        return [token for sentence in encoded for token in (0, *sentence, 2)]
-
-    def build_labels(self, encoded):
-        return [*self.build_source(encoded)[1:], 9]
-
-    def save_pretrained(self, folder):
-        with open(f"{folder}/config.json", "w") as file:
-            file.write(self.language)
 
 
 @pytest.fixture(autouse=True)
@@ -68,26 +42,26 @@ def test_short_documents_are_left_out_and_announced_at_every_start(caplog):
     corpus = corpus_of(record_of(3, 4), record_of(9, 9), record_of(2))
     for _ in range(2):
         caplog.clear()
-        segments = make_segments(corpus, Words(), min_document_tokens=14)
+        segments = make_segments(corpus, WordProcessor(), min_document_tokens=14)
         assert places(segments) == [(1, 0, 2)]
         assert "2 of 3 documents have fewer than 14 tokens: not trained on" in caplog.text
     with pytest.raises(ValueError, match="No document has min_document_tokens=999 tokens"):
-        make_segments(corpus, Words(), min_document_tokens=999)
+        make_segments(corpus, WordProcessor(), min_document_tokens=999)
 
 
 def test_segments_are_cut_at_sentence_borders():
     corpus = corpus_of(record_of(3, 4, 5, 20, 2), record_of(2))
-    segments = make_segments(corpus, Words(), segment_tokens=15)
+    segments = make_segments(corpus, WordProcessor(), segment_tokens=15)
     assert places(segments) == [(0, 0, 2), (0, 2, 1), (0, 3, 1), (0, 4, 1), (1, 0, 1)]
     assert segment_lengths(segments)[:2].tolist() == [[11, 9], [7, 6]]
     assert segments[0]["labels"].tolist() == [1, 1, 2, 0, 1, 1, 1, 2, 9]
     assert target_sentences(segments, corpus)[:2] == [["v v", "v v v"], ["v v v v"]]
-    assert len(make_segments(corpus, Words(), segment_tokens=15, segment_sentences=1)) == 6
+    assert len(make_segments(corpus, WordProcessor(), segment_tokens=15, segment_sentences=1)) == 6
 
 
 def test_segments_beyond_the_positions_are_announced_or_refused(caplog):
     corpus = corpus_of(record_of(3, 20))
-    segments = make_segments(corpus, Words(), segment_tokens=15)
+    segments = make_segments(corpus, WordProcessor(), segment_tokens=15)
     message = "1 of 2 segments are longer than the 16 positions of the model, the first at corpus[0] (en, sentence 2)"
     assert places(fit_positions(segments, corpus, 16, drop=True)) == [(0, 0, 1)]
     assert message in caplog.text
@@ -97,7 +71,7 @@ def test_segments_beyond_the_positions_are_announced_or_refused(caplog):
 
 
 def test_a_sample_is_drawn_by_the_seed_without_replacement():
-    segments = make_segments(corpus_of(*(record_of(n) for n in range(1, 9))), Words())
+    segments = make_segments(corpus_of(*(record_of(n) for n in range(1, 9))), WordProcessor())
     drawn = [places(sample(segments, 5, seed)) for seed in (1, 1, 2)]
     assert len(set(drawn[0])) == 5 and drawn[0] == drawn[1] != drawn[2]
     with pytest.raises(ValueError, match="train_segments=9, but the corpus has 8"):
@@ -111,7 +85,7 @@ def test_sentences_without_tokens_are_all_named(bytes_per_process, monkeypatch):
     monkeypatch.setattr(module, "DOCUMENTS_AT_ONCE", 1)
     corpus = corpus_of({"en": ["a", "..."], "de": ["b", "c"]}, record_of(1), {"en": ["a"], "de": ["."]})
     with pytest.raises(ValueError) as error:
-        make_segments(corpus, Words())
+        make_segments(corpus, WordProcessor())
     assert "2 sentences without any token" in str(error.value)
     assert "corpus[0] (en, sentence 2): nothing to translate" in str(error.value)
     assert "corpus[2] (de, sentence 1): nothing to translate" in str(error.value)
@@ -121,8 +95,8 @@ def test_several_processes_give_the_same_segments(monkeypatch, cache):
     corpus, segments = corpus_of(*(record_of(n, n + 1) for n in range(1, 30))), []
     for bytes_per_process in (module.BYTES_PER_PROCESS, 1):
         monkeypatch.setattr(module, "BYTES_PER_PROCESS", bytes_per_process)
-        monkeypatch.setattr(Words, "language", str(bytes_per_process))
-        made = make_segments(corpus, Words(), segment_tokens=20)
+        monkeypatch.setattr(WordProcessor, "language", str(bytes_per_process))
+        made = make_segments(corpus, WordProcessor(), segment_tokens=20)
         segments.append([*zip(places(made), [row["input_ids"].tolist() for row in made], strict=True)])
     assert len(list(cache.rglob("cache-*_of_*.arrow"))) > 1
     assert segments[0] == segments[1]
@@ -134,7 +108,7 @@ def test_a_second_start_tokenizes_only_what_has_changed(tmp_path):
         (tmp_path / name).write_text(text)
 
     def start(folder=tmp_path, segment_tokens=9, processor=None):
-        processor = processor or Words()
+        processor = processor or WordProcessor()
         files = [str(folder / name) for name in texts]
         segments = make_segments(StoredCorpus.from_files(files, ("en", "de")), processor, segment_tokens)
         assert segments.cache_files, "held in memory"
@@ -149,7 +123,7 @@ def test_a_second_start_tokenizes_only_what_has_changed(tmp_path):
         (tmp_path / name).rename(moved / name)
     assert start(moved) == (first, 0)
     assert start(moved, segment_tokens=4)[1] == 6
-    other = Words()
+    other = WordProcessor()
     other.language = "fr"
     assert start(moved, processor=other)[1] == 6
     (moved / "train.en").write_text(texts["train.en"].replace("d\n", "dd\n"))
@@ -160,7 +134,7 @@ def test_segments_and_batches_are_the_same_in_every_version():
     """A seed means the same training for ever: that of the first version, which kept everything in memory."""
     rng = random.Random(5)
     corpus = corpus_of(*(record_of(*(rng.randint(1, 12) for _ in range(rng.randint(2, 8)))) for _ in range(40)))
-    segments = make_segments(corpus, Words(), segment_tokens=24, min_document_tokens=30)
+    segments = make_segments(corpus, WordProcessor(), segment_tokens=24, min_document_tokens=30)
     assert len(segments) == 97
     segments = fit_positions(segments, corpus, positions=21, drop=True)
     assert len(segments) == 83

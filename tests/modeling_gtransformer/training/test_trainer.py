@@ -1,16 +1,26 @@
 """What the trainer adds: two learning rates, the loss per target token, and generation in validation."""
 
 import itertools
+import json
 
 import pytest
 import torch
-from transformers import set_seed
+from experiment_fixtures import RECIPE_CONFIG
+from json_lines import read_json_lines
+from repository import ROOT
+from safetensors.torch import load_file
+from tiny import ONLY_GROUP, STACKS
+from training_runs import history, output, validation_files
+from transformers import Trainer, set_seed
 
+from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.training.experiment import load_corpora, load_model, load_processor
-from modeling_gtransformer.training.recipe import parse_recipe
+from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
 from modeling_gtransformer.training.segments import make_segments
+from modeling_gtransformer.training.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.trainer import GTransformerTrainer
 from train.train import main
+from train.translate import main as translate
 
 
 # Eight updates by the authors' code: inverse square root, peak 1e-3, four updates of warm-up.
@@ -87,6 +97,16 @@ def test_linear_decay_reaches_zero_with_both_learning_rates(make_trainer):
     torch.testing.assert_close(torch.tensor(trace), torch.tensor([[lr, 0.2 * lr] for lr in expected]))
 
 
+def test_max_steps_does_not_shorten_the_decay(experiment):
+    decay = {"lr_scheduler_type": "linear", "warmup_steps": 0, "max_steps": 8, "eval_strategy": "no"}
+    rates = []
+    for name, settings in {"whole": {}, "short": {"max_steps": 3, "decay_steps": 8}}.items():
+        recipe = experiment(f"decay-{name}", **{**decay, **settings})
+        main([recipe])
+        rates.append([rate for (_, name), rate in sorted(history(recipe).items()) if name == "learning_rate"])
+    assert len(rates[1]) == 3 and rates[1] == rates[0][:3]
+
+
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_validation_loss_is_the_smoothed_mean_over_target_tokens(make_trainer, batch_size):
     trainer = make_trainer(per_device_eval_batch_size=batch_size)
@@ -115,12 +135,40 @@ def test_every_epoch_has_its_own_noise_and_every_instance(make_trainer):
     assert len(noisy) > 1.9 * len(trainer.train_dataset)
 
 
-def test_validation_by_translation(experiment):
-    scores = main([experiment("generate", predict_with_generate=True, max_steps=2)])
-    assert 0 <= scores["eval_s_bleu"] <= 100 and 0 <= scores["eval_d_bleu"] <= 100
+def test_validation_by_translation(experiment, monkeypatch):
+    validated = []
+    # A model after two updates would score nothing.
+    fixed = {"s-BLEU": {"score": 12.5}, "d-BLEU/document": {"score": 34.5}}
+    score = "modeling_gtransformer.training.experiment.score_documents"
+    monkeypatch.setattr(score, lambda *documents: validated.append(documents) or fixed)
+    recipe = experiment("generate", predict_with_generate=True, max_steps=2)
+    scores = main([recipe])
+    # The translations are those of the model that was saved, segment by segment.
+    documents = read_json_lines(*validation_files(recipe))
+    corpus = StoredCorpus.from_files(validation_files(recipe), ("source", "target"))
+    model = GTransformerForConditionalGeneration.from_pretrained(output(recipe)).eval()
+    processor = GTransformerProcessor.from_pretrained(output(recipe))
+    hypotheses, references = [], []
+    for segment in make_segments(corpus, processor, 64).with_format(None):
+        generated = model.generate(input_ids=torch.tensor([segment["input_ids"]]))
+        hypotheses += processor.batch_decode_sentences(generated)
+        first, size = segment["first_sentence"], segment["sentences"]
+        references.append(documents[segment["document"]]["target"][first : first + size])
+    assert validated[-1] == (hypotheses, references)
+    assert (scores["eval_s_bleu"], scores["eval_d_bleu"]) == (12.5, 34.5)
     # The loss is the same whether or not the trainer also translates.
     plain = main([experiment("plain", max_steps=2)])
     assert scores["eval_loss"] == pytest.approx(plain["eval_loss"], rel=1e-6)
+
+
+def test_validation_logs_the_entropies(experiment):
+    # Batches of 3 of the 4 validation documents and of 1: the mean is over tokens, not over batches.
+    scores = main([experiment("entropy", attention_entropy=True, max_steps=1, per_device_eval_batch_size=3)])
+    alone = main([experiment("entropy-1", attention_entropy=True, max_steps=1, per_device_eval_batch_size=1)])
+    names = {f"eval_entropy_{stack}_{kind}" for stack in STACKS for kind in ("group", "global")}
+    assert names == {name for name in scores if "entropy" in name}
+    for name in names:
+        assert scores[name] == pytest.approx(alone[name], rel=1e-4) and 0 < scores[name] < 7
 
 
 def test_training_stops_when_validation_does_not_improve(make_trainer):
@@ -135,3 +183,74 @@ def test_training_stops_when_validation_does_not_improve(make_trainer):
     )
     trainer.train()
     assert trainer.state.global_step == 4
+
+
+def test_other_updates_are_not_continued(experiment):
+    """A checkpoint counts updates: with others it would lie elsewhere in the corpus."""
+    settings = {"max_steps": 2, "save_steps": 1, "eval_strategy": "no"}
+    begun = experiment("begun", **settings, gradient_accumulation_steps=2)
+    main([begun])
+    checkpoint = ["--resume_from_checkpoint", str(output(begun) / "checkpoint-1")]
+    other = [experiment("other", **settings, gradient_accumulation_steps=3), *checkpoint]
+    with pytest.raises(ValueError, match=r"has 2 batches per update, this training 3 \(1 processes, 3 each\)"):
+        main(other)
+    main([*other, "--ignore_data_skip", "true"])
+
+
+def stop_after(step):
+    """What `Trainer` does after every step, until it is interrupted behind this one."""
+    original = Trainer._maybe_log_save_evaluate
+
+    def maybe_stop(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        if self.state.global_step == step:
+            raise KeyboardInterrupt
+
+    return maybe_stop
+
+
+def test_only_the_adapter_is_trained_saved_and_resumed(experiment, tmp_path):
+    """LoRA in the group attention, global attention and gates as a whole, nothing else; interrupted or not."""
+    base = experiment("base", config=RECIPE_CONFIG | ONLY_GROUP, max_steps=1, eval_strategy="no")
+    main([base])
+    lora = read_recipe(ROOT / "train" / "recipes" / "mbart25_lora.yaml")["lora"]
+    settings = {"model_name_or_path": str(output(base)), "lora": lora, "config": RECIPE_CONFIG}
+    settings |= {"save_strategy": "steps", "save_steps": 4, "load_best_model_at_end": True}
+    settings |= {"metric_for_best_model": "loss"}
+    straight, stopped = experiment("lora_straight", **settings), experiment("lora", **settings)
+    main([straight])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_maybe_log_save_evaluate", stop_after(5))
+        with pytest.raises(KeyboardInterrupt):
+            main([stopped])
+    main([stopped])
+
+    assert not (output(stopped) / "model.safetensors").exists()
+    resumed, expected = (load_file(output(recipe) / "adapter_model.safetensors") for recipe in (stopped, straight))
+    torch.testing.assert_close(resumed, expected)
+    assert all(any(part in name for part in ("lora_A", "lora_B", "_global.", "_gate.")) for name in resumed)
+    assert any("self_attn.q_proj.lora_A" in name for name in resumed)
+    assert any("encoder_attn_global.q_proj.weight" in name for name in resumed)
+    assert not any("_global" in name and "lora" in name for name in resumed)
+    # What has been trained is a model for the commands, without its base being named.
+    translate([str(output(stopped)), *validation_files(stopped), str(tmp_path / "out.jsonl")])
+    assert [len(row["translation"]) for row in read_json_lines(tmp_path / "out.jsonl")] == [
+        len(row["source"]) for row in read_json_lines(*validation_files(stopped))
+    ]
+
+
+def test_the_trainer_publishes(experiment, hub, run):
+    recipe = experiment("pushed", max_steps=2, push_to_hub=True, hub_model_id="someone/trained")
+    run(f"from train.train import main; main([{recipe!r}])", PYTHONPATH=str(ROOT))
+    files = hub.repositories["someone/trained"].files
+    assert {"model.safetensors", "generation_config.json", "processor_config.json", "tokenizer.json"} <= set(files)
+    assert {
+        "modeling_gtransformer.py",
+        "pipeline_gtransformer.py",
+        "terminology.py",
+        "README.md",
+        "training.svg",
+    } <= set(files)
+    assert "AutoModelForSeq2SeqLM" in json.loads(files["config.json"])["auto_map"]
+    card = files["README.md"].decode()
+    assert "2 updates" in card and "loss per token" in card and "someone/trained" in card

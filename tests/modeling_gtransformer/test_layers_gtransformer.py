@@ -1,3 +1,5 @@
+"""Dropout that draws and keeps less, and activations that are computed again: as the plain ones."""
+
 import pytest
 import torch
 from hypothesis import given
@@ -55,3 +57,26 @@ def test_follows_the_seed():
 @pytest.mark.parametrize(("rate", "training", "expected"), [(0.1, False, 1.0), (0.0, True, 1.0), (1.0, True, 0.0)])
 def test_all_or_nothing(rate, training, expected):
     assert torch.equal(dropout(torch.ones(10), rate, training), torch.full((10,), expected))
+
+
+@pytest.mark.parametrize("activation", ["gelu", "relu", "gelu_new"])
+def test_activation_is_computed_again_instead_of_kept(tiny_model, documents, activation):
+    """The gradients are those of a model that keeps it, as one with a hook at the layer does."""
+    labels = torch.tensor([[5, 2, 0, 6, 2, 0, 7, 2, 49], [8, 2, 49] + [-100] * 6])
+    gradients, kept = [], []
+    for hooked in (False, True):
+        torch.manual_seed(0)
+        model = tiny_model(dropout=0.0, activation_function=activation, encoder_ffn_dim=512).train()
+        for module in model.modules():
+            if hooked and isinstance(module, torch.nn.Linear):
+                module.register_forward_hook(lambda *_: None)
+        seen: dict[int, int] = {}
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda saved, seen=seen: (seen.update({saved.data_ptr(): saved.numel()}), saved)[1], lambda saved: saved
+        ):
+            loss = model(**documents, labels=labels).loss
+        loss.backward()
+        kept.append(sum(size == 2 * 12 * 512 for size in seen.values()))
+        gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
+    torch.testing.assert_close(*gradients)
+    assert kept[0] == 2 and (activation == "relu") == (kept[1] == 2)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from plain_translators import FAMILIES, PAIRS, encode
+from tiny import ONLY_GROUP
 from transformers import AutoTokenizer, pipeline
 from transformers.utils import logging
 
@@ -10,7 +11,6 @@ from modeling_gtransformer import GTransformerForConditionalGeneration, GTransfo
 from modeling_gtransformer.group_tags import read_group_tags
 
 
-ONLY_GROUP = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0}
 FRESH = ("_global.", "_gate.")
 SENTENCES = [*PAIRS]
 DOCUMENTS = [SENTENCES[:3], SENTENCES[3:4], [*SENTENCES, *SENTENCES[:2]]]

@@ -3,16 +3,11 @@ from transformers import pipeline
 from transformers.generation import GenerationMixin
 
 from modeling_gtransformer import DocumentTranslationPipeline
-from modeling_gtransformer.segmentation import segment
 
 
 @pytest.fixture
-def translate(processor, tiny_model, tmp_path):
-    model = tiny_model(vocab_size=len(processor.tokenizer))
-    processor.configure(model)
-    model.save_pretrained(tmp_path)
-    processor.save_pretrained(tmp_path)
-    loaded = pipeline("document-translation", model=str(tmp_path))
+def translate(checkpoint):
+    loaded = pipeline("document-translation", model=checkpoint)
     assert isinstance(loaded, DocumentTranslationPipeline)
     return loaded
 
@@ -87,11 +82,3 @@ def test_confidence(translate):
     output = translate(["the cat", "", "it is old"], confidence=True)["sentences"]
     assert [sorted(pair) for pair in output] == [["confidence", "source_text", "translation_text"]] * 3
     assert output[1]["confidence"] is None and output[0]["confidence"] < 0 and output[2]["confidence"] < 0
-
-
-def test_segments_follow_the_paper():
-    assert segment([5, 5, 5], 11) == [slice(0, 2), slice(2, 3)]
-    assert segment([5, 5, 5], 10) == [slice(0, 1), slice(1, 2), slice(2, 3)]  # strictly less than the maximum
-    assert segment([5, 600, 5], 512) == [slice(0, 1), slice(1, 2), slice(2, 3)]
-    assert segment([5, 5, 5], 512, segment_sentences=2) == [slice(0, 2), slice(2, 3)]
-    assert segment([], 512) == []

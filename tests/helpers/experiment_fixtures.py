@@ -1,39 +1,19 @@
 """Fixtures of a training: a small corpus, a tokenizer trained on it, and a recipe for a tiny model."""
 
-import json
 import random
+from pathlib import Path
 
 import pytest
 import yaml
+from json_lines import write_json_lines
+from tiny import GROUP_BELOW_COMBINED, SIZE
 
 from modeling_gtransformer.training.invented_language import InventedLanguagePair
+from train.train import main as train
 from train.train_tokenizer import main as train_tokenizer
 
 
-TINY_CONFIG = {
-    "d_model": 16,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_attention_heads": 2,
-    "decoder_attention_heads": 2,
-    "encoder_ffn_dim": 32,
-    "decoder_ffn_dim": 32,
-    "encoder_global_layers": 1,
-    "decoder_global_layers": 1,
-    "cross_global_layers": 1,
-    "max_position_embeddings": 128,
-    "dropout": 0.0,
-}
-
-
-def write_documents(path, documents):
-    path.write_text("".join(json.dumps(document) + "\n" for document in documents), encoding="utf-8")
-    return str(path)
-
-
-@pytest.fixture(scope="session")
-def tiny_config():
-    return dict(TINY_CONFIG)
+RECIPE_CONFIG = {**SIZE, **GROUP_BELOW_COMBINED, "dropout": 0.0}
 
 
 @pytest.fixture(scope="session")
@@ -42,13 +22,13 @@ def experiment(tmp_path_factory):
     folder = tmp_path_factory.mktemp("experiment")
     language, rng = InventedLanguagePair(seed=1), random.Random(2)
     documents = [language.document(rng) for _ in range(44)]
-    train_file = write_documents(folder / "train.jsonl", documents[:40])
-    validation_file = write_documents(folder / "validation.jsonl", documents[40:])
+    train_file = write_json_lines(folder / "train.jsonl", documents[:40])
+    validation_file = write_json_lines(folder / "validation.jsonl", documents[40:])
     tokenizer = str(folder / "tokenizer")
     languages = ["--columns", "source", "target", "--languages", "[en]", "[de]"]
     train_tokenizer([tokenizer, "--files", train_file, *languages, "--vocab_size", "200"])
     recipe = {
-        "config": TINY_CONFIG,
+        "config": RECIPE_CONFIG,
         "tokenizer_name_or_path": tokenizer,
         "src_lang": "[en]",
         "tgt_lang": "[de]",
@@ -80,3 +60,11 @@ def experiment(tmp_path_factory):
         return str(path)
 
     return write_recipe
+
+
+@pytest.fixture(scope="session")
+def trained_model(experiment):
+    """The folder of a model after two updates, with its processor and what its training left behind."""
+    recipe = experiment("trained", max_steps=2, eval_steps=1)
+    train([recipe])
+    return Path(recipe).with_suffix("")

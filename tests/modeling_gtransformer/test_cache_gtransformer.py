@@ -4,41 +4,21 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, TINY
+from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, random_documents, seeded_model
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 from modeling_gtransformer.cache_gtransformer import DocumentCache
 from modeling_gtransformer.group_tags import group_tags
 
 
-def batch_of(lengths):
-    """Random documents with sentences of these lengths, padded on the left."""
-    rows = [
-        [token for words in document for token in (BOS, *torch.randint(4, 48, (words,)).tolist(), EOS)]
-        for document in lengths
-    ]
-    longest = max(map(len, rows))
-    ids = torch.tensor([[PAD] * (longest - len(row)) + row for row in rows])
-    return {"input_ids": ids, "attention_mask": ids.ne(PAD).long()}
-
-
-KINDS = [
-    {},
-    {"decoder_global_layers": 0},
-    {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0},
-    {"decoder_attention_types": ["global", "group"], "cross_attention_types": ["combined", "global"]},
-]
 SEARCHES = [{}, {"num_beams": 3}, {"do_sample": True}, {"num_beams": 2, "do_sample": True, "num_return_sequences": 2}]
 
 
 @pytest.fixture(scope="module")
 def models():
-    torch.manual_seed(3)
     made = []
-    for number, kind in enumerate(KINDS):
-        model = GTransformerForConditionalGeneration(GTransformerConfig(**(TINY | kind), init_std=0.25)).eval()
-        model.generation_config.eos_token_id = END_OF_DOCUMENT
+    for number, kind in enumerate(ATTENTION_KINDS):
+        model = seeded_model(**kind, init_std=0.25)
         model.set_attn_implementation(["sdpa", "eager"][number % 2])
         made.append(model)
     return made
@@ -47,13 +27,13 @@ def models():
 @settings(max_examples=25)
 @given(
     st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=5), min_size=1, max_size=3),
-    st.sampled_from(range(len(KINDS))),
+    st.sampled_from(range(len(ATTENTION_KINDS))),
     st.sampled_from(SEARCHES),
     st.integers(1, 6),
 )
 def test_any_documents_models_and_searches(models, lengths, kind, search, prefix_length):
     torch.manual_seed(0)
-    inputs = batch_of(lengths)
+    inputs = random_documents(lengths)
     arguments = {**inputs, **search, "max_length_b": 2}
     results = []
     for use_cache in (False, True):
@@ -82,7 +62,7 @@ def caches(monkeypatch):
 
 def test_group_layers_keep_a_sentence_and_global_layers_the_document(tiny_model, caches):
     model = tiny_model(decoder_global_layers=1, cross_global_layers=1)
-    length = model.generate(**batch_of([[3] * 8]), max_length_b=2).shape[1]
+    length = model.generate(**random_documents([[3] * 8]), max_length_b=2).shape[1]
     (cache,) = caches
     assert length > 30
     assert cache.targets.keys() == {(0, "group"), (1, "group"), (1, "global")}
@@ -106,7 +86,7 @@ class Copies(TorchDispatchMode):
 
 def test_beams_share_their_source_and_what_they_have_in_common(tiny_model, caches):
     """Else a beam over a long document would mostly copy it."""
-    inputs = {**batch_of([[2, 30]]), "max_length_a": 1.0, "max_length_b": 0, "num_beams": 3}
+    inputs = {**random_documents([[2, 30]]), "max_length_a": 1.0, "max_length_b": 0, "num_beams": 3}
     prefix = torch.tensor([[BOS, 5, 5, EOS, BOS, *[6] * 25]])
     with Copies() as copies:
         tiny_model().generate(**inputs, decoder_input_ids=prefix)
@@ -119,7 +99,7 @@ def test_beams_share_their_source_and_what_they_have_in_common(tiny_model, cache
 @pytest.mark.parametrize("use_cache", [False, True])
 def test_tags_of_padding_count_for_nothing(tiny_model, use_cache):
     """Whoever gives tags may have given padding those of a sentence."""
-    model, inputs = tiny_model(init_std=0.25), batch_of([[4, 3, 4], [2, 2]])
+    model, inputs = tiny_model(init_std=0.25), random_documents([[4, 3, 4], [2, 2]])
     tags = group_tags(inputs["input_ids"], BOS, EOS)
     expected = model.generate(**inputs, group_tags=tags)
     for tag in (1, 2):
@@ -151,7 +131,7 @@ def test_left_to_others_where_it_would_not_be_exact(tiny_model, caches, odd):
 
 def test_prefix_whose_open_sentence_is_too_long(tiny_model):
     model = tiny_model()
-    inputs = {**batch_of([[2, 2]]), "max_length_a": 1.0, "max_length_b": 0}
+    inputs = {**random_documents([[2, 2]]), "max_length_a": 1.0, "max_length_b": 0}
     inputs["decoder_input_ids"] = torch.tensor([[0, 5, 6, 7, 8, 9]])
     outputs = [model.generate(**inputs, use_cache=use_cache) for use_cache in (True, False)]
     assert outputs[0].equal(outputs[1]) and outputs[0][0, 6] == EOS

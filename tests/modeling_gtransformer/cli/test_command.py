@@ -7,6 +7,7 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from json_lines import read_json_lines, write_json_lines
 from transformers import pipeline
 
 from modeling_gtransformer.cli.command import main
@@ -20,51 +21,42 @@ TEXT = "\ufeffThe cat sleeps. It is old.\r\n\r\n- the old cat\r\n---"
 
 
 @pytest.fixture
-def model(processor, tiny_model, tmp_path):
-    model = tiny_model(vocab_size=len(processor.tokenizer))
-    processor.configure(model)
-    model.save_pretrained(tmp_path / "model")
-    processor.save_pretrained(tmp_path / "model")
-    return str(tmp_path / "model")
-
-
-@pytest.fixture
-def expected(model):
-    return pipeline("document-translation", model=model)(TEXT, splitter="sentencex", confidence=True)
+def expected(checkpoint):
+    return pipeline("document-translation", model=checkpoint)(TEXT, splitter="sentencex", confidence=True)
 
 
 def run(*arguments):
     return main([*map(str, arguments)])
 
 
-def test_a_text_on_standard_output(model, expected, tmp_path, capfdbinary):
+def test_a_text_on_standard_output(checkpoint, expected, tmp_path, capfdbinary):
     (tmp_path / "a.txt").write_bytes(TEXT.encode())
-    assert run(tmp_path / "a.txt", "--model", model, "--splitter", "sentencex") == 0
+    assert run(tmp_path / "a.txt", "--model", checkpoint, "--splitter", "sentencex") == 0
     assert capfdbinary.readouterr().out == expected["translation_text"].encode()
     assert expected["translation_text"].startswith("\ufeff") and expected["translation_text"].endswith("\r\n---")
 
 
-def test_in_a_pipe(model, expected, monkeypatch, capfdbinary):
+def test_in_a_pipe(checkpoint, expected, monkeypatch, capfdbinary):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
-    assert run("--model", model, "--splitter", "sentencex", "--tgt_lang", "de_DE") == 0
+    assert run("--model", checkpoint, "--splitter", "sentencex", "--tgt_lang", "de_DE") == 0
     assert capfdbinary.readouterr().out == expected["translation_text"].encode()
 
 
-def test_what_fails_is_reported_and_the_rest_is_done(model, tmp_path, capfd):
+def test_what_fails_is_reported_and_the_rest_is_done(checkpoint, tmp_path, capfd):
     (tmp_path / "good.txt").write_text("the cat")
     (tmp_path / "bad.txt").write_bytes(b"the \xff cat")
     (tmp_path / "bad.jsonl").write_text('{"source": ["a"]}\n{"text": 1}\n')
     files = [tmp_path / name for name in ("bad.txt", "none.txt", "bad.jsonl", "good.txt")]
-    assert run(*files, "--model", model, "--output", tmp_path / "out") == 1
+    assert run(*files, "--model", checkpoint, "--output", tmp_path / "out") == 1
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.txt"]
     errors = capfd.readouterr().err
     assert "bad.txt: not UTF-8, invalid start byte at byte 5" in errors and "none.txt: " in errors
     assert "line 2 has no document in the column 'source'" in errors
 
 
-def test_the_file_itself_is_never_overwritten(model, tmp_path, capfd):
+def test_the_file_itself_is_never_overwritten(checkpoint, tmp_path, capfd):
     (tmp_path / "a.txt").write_text("the cat")
-    assert run(tmp_path / "a.txt", "--model", model, "--output", tmp_path) == 1
+    assert run(tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path) == 1
     assert (tmp_path / "a.txt").read_text() == "the cat" and "would overwrite it" in capfd.readouterr().err
 
 
@@ -78,7 +70,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files(model, tmp_path, name):
+def test_files(checkpoint, tmp_path, name):
     docx = pytest.importorskip("docx")
     if FILES[name] is None:
         document = docx.Document()
@@ -88,7 +80,7 @@ def test_files(model, tmp_path, name):
         (tmp_path / name).write_text(FILES[name])
     (tmp_path / "terms.tsv").write_text("cat\tkatze\n")
     arguments = ["--glossary", tmp_path / "terms.tsv", "--output", tmp_path / "out"]
-    assert run(tmp_path / name, "--model", model, *arguments) == 0
+    assert run(tmp_path / name, "--model", checkpoint, *arguments) == 0
     result = tmp_path / "out" / name
     if FILES[name] is None:
         assert "katze" in docx.Document(result).paragraphs[0].text
@@ -98,22 +90,22 @@ def test_files(model, tmp_path, name):
         assert text.count("\n") == FILES[name].count("\n") and text.startswith(FILES[name][:2])
 
 
-def test_the_format_is_known_or_given(model, tmp_path, capfd):
+def test_the_format_is_known_or_given(checkpoint, tmp_path, capfd):
     (tmp_path / "a.rst").write_text("the\ncat\n")
-    assert run(tmp_path / "a.rst", "--model", model, "--output", tmp_path / "out") == 1
+    assert run(tmp_path / "a.rst", "--model", checkpoint, "--output", tmp_path / "out") == 1
     assert "the ending '.rst' says nothing about its format; give --format" in capfd.readouterr().err
     assert not (tmp_path / "out").exists()
     arguments = ["--format", "wrapped", "--output_format", "jsonl"]
-    assert run(tmp_path / "a.rst", "--model", model, *arguments) == 0
+    assert run(tmp_path / "a.rst", "--model", checkpoint, *arguments) == 0
     assert json.loads(capfd.readouterr().out)["source_text"] == "the cat"
 
 
-def test_json_lines(model, tmp_path):
+def test_json_lines(checkpoint, tmp_path):
     records = [{"id": 1, "en": ["the cat", "", "it is"]}, {"id": 2, "en": "the cat\n\nit is\n"}]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)) + "\n")
+    write_json_lines(tmp_path / "a.jsonl", records)
     arguments = ["--source_column", "en", "--output", tmp_path / "out", "--confidence"]
-    assert run(tmp_path / "a.jsonl", "--model", model, *arguments) == 0
-    by_list, by_text = map(json.loads, (tmp_path / "out" / "a.jsonl").read_text().splitlines())
+    assert run(tmp_path / "a.jsonl", "--model", checkpoint, *arguments) == 0
+    by_list, by_text = read_json_lines(tmp_path / "out" / "a.jsonl")
     assert by_list["id"] == 1 and by_list["en"] == records[0]["en"]
     first, blank, last = by_list["translation"]
     assert blank == "" and by_text["translation"] == f"{first}\n\n{last}\n"
@@ -121,10 +113,10 @@ def test_json_lines(model, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "tsv", "tmx"])
-def test_aligned_pairs(model, expected, tmp_path, kind):
+def test_aligned_pairs(checkpoint, expected, tmp_path, kind):
     (tmp_path / "a.txt").write_bytes(TEXT.encode())
     arguments = ["--splitter", "sentencex", "--confidence", "--output", tmp_path / "out", "--output_format", kind]
-    assert run(tmp_path / "a.txt", "--model", model, *arguments) == 0
+    assert run(tmp_path / "a.txt", "--model", checkpoint, *arguments) == 0
     text = (tmp_path / "out" / f"a.{kind}").read_text(encoding="utf-8")
     pairs = [(pair["source_text"], pair["translation_text"]) for pair in expected["sentences"]]
     if kind == "jsonl":

@@ -1,10 +1,8 @@
 """The paper's preprocessing there and back; sentences and further fields stay where they are."""
 
-import json
-
 import pytest
+from json_lines import read_json_lines, write_json_lines
 
-from modeling_gtransformer.training.tokenizer import train_tokenizer
 from train.moses import main as moses
 
 
@@ -21,20 +19,15 @@ TEST = [{"id": 2, "en": ['The dog & The "cat".'], "de": ["Die „Katze“ (alt) 
 @pytest.fixture
 def files(tmp_path):
     for name, documents in (("train", TRAIN), ("test", TEST)):
-        lines = [json.dumps(document, ensure_ascii=False) + "\n" for document in documents]
-        (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+        write_json_lines(tmp_path / f"{name}.jsonl", documents)
     moses(
         ["tokenize", str(tmp_path / "moses"), "--files", str(tmp_path / "train.jsonl"), str(tmp_path / "test.jsonl")]
     )
     return tmp_path
 
 
-def read(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def test_tokenized_and_truecased(files):
-    [train], [test] = read(files / "moses" / "train.jsonl"), read(files / "moses" / "test.jsonl")
+    [train], [test] = read_json_lines(files / "moses" / "train.jsonl"), read_json_lines(files / "moses" / "test.jsonl")
     # "cat" and "the" are known in lower case from the middle of a sentence.
     assert train["en"] == ["the cat isn &apos;t here .", "So left the cat ."] and train["id"] == 1
     assert test["en"] == ["the dog &amp; the &quot; cat &quot; ."] and test["id"] == 2
@@ -43,7 +36,7 @@ def test_tokenized_and_truecased(files):
 
 def test_detokenized(files):
     moses(["detokenize", str(files / "moses" / "test.jsonl"), str(files / "back.jsonl"), "--column", "de"])
-    [back] = read(files / "back.jsonl")
+    [back] = read_json_lines(files / "back.jsonl")
     assert back["de"][0].lower() == TEST[0]["de"][0].lower() and back["en"][0].startswith("the dog &amp;")
 
 
@@ -54,10 +47,3 @@ def test_only_json_lines(files, capsys):
     with pytest.raises(SystemExit):
         moses(["tokenize", str(files / "out"), "--files", "a/train.jsonl", "b/train.jsonl.xz"])
     assert "would overwrite each other" in capsys.readouterr().err
-
-
-def test_merges_are_counted_without_the_characters():
-    sentences = ["abab abab cdcd", "abab cdcd cdcd"]
-    sizes = [len(train_tokenizer(sentences, ["[en]", "[de]"], merges=merges)) for merges in (0, 2, 3)]
-    # Four special tokens, a b c d and the mark of a space, two languages and <mask>.
-    assert sizes == [4 + 5 + 3, 4 + 5 + 3 + 2, 4 + 5 + 3 + 3]

@@ -1,4 +1,4 @@
-"""Contrastive suites in the formats of their authors, and scores that are the model's log-probabilities."""
+"""Scores of candidates are the model's log-probabilities, and the right one must have the highest."""
 
 import json
 
@@ -9,88 +9,11 @@ from modeling_gtransformer import GTransformerForConditionalGeneration, GTransfo
 from modeling_gtransformer.training.contrastive_suites import ContrastiveItem, read_suite
 from train.score_contrastive import count_right
 from train.score_contrastive import main as score_contrastive
-from train.train import main as train
-
-
-CONTRAPRO = {
-    "en.txt": ["a cat . <SEP> it sleeps .", "a cat . <SEP> it sleeps .", "<SEP> it barks .", "<SEP> it barks ."],
-    "de.txt": [
-        "eine Katze . <SEP> Sie schläft .",
-        "eine Katze . <SEP> Er schläft .",
-        "<SEP> er bellt .",
-        "<SEP> es bellt .",
-    ],
-    "sentence_groups.txt": ["0", "2"],
-}
-VOITA = [{"src": "one _eos two", "dst": ["ein _eos zwo", "ein _eos zwei"], "true_ind": 1, "ctx_dist": 1}]
-ANAPHORA = {
-    "1": {
-        "src": ["The house is old.", "It is red."],
-        "trg": [
-            {
-                "correct": ["Une maison.", "Elle est rouge."],
-                "incorrect": ["Une maison.", "Il est rouge."],
-                "type": "f.sg",
-            },
-            {
-                "semi-correct": ["Un toit.", "Il est rouge."],
-                "incorrect": ["Un toit.", "Elle est rouge."],
-                "type": "m.sg",
-            },
-        ],
-    }
-}
-CHOICE = {
-    "7": {
-        "type": "repet",
-        "examples": [{"src": ["A", "B"], "trg": {"correct": ["x", "y"], "incorrect": ["x", "z"]}}],
-    }
-}
 
 
 @pytest.fixture
-def contrapro(tmp_path):
-    folder = tmp_path / "contrapro"
-    folder.mkdir()
-    for name, lines in CONTRAPRO.items():
-        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    annotation = [{"src segment": "It sleeps.", "ref segment": "Sie schläft.", "ante distance": 1}]
-    (folder / "contrapro.json").write_text(json.dumps(annotation), encoding="utf-8")
-    return folder
-
-
-def test_contrapro(contrapro):
-    with_context, without = read_suite(contrapro)
-    assert with_context == ContrastiveItem(
-        f"{contrapro}:1", ["a cat .", "it sleeps ."], ["eine Katze ."], ["Sie schläft .", "Er schläft ."], "sie", 1
-    )
-    assert (without.source, without.context, without.distance) == (["it barks ."], [], None)
-    assert without.candidates == ["er bellt .", "es bellt ."] and without.phenomenon == "er"
-
-
-def test_voita_and_bawden(tmp_path):
-    files = {"deixis_test": VOITA, "anaphora": ANAPHORA, "lexical-choice": CHOICE}
-    for name, records in files.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(records))
-    [voita], anaphora, [choice] = (read_suite(tmp_path / f"{name}.json") for name in files)
-    assert voita == ContrastiveItem(
-        f"{tmp_path}/deixis_test.json:1", ["one", "two"], ["ein"], ["zwei", "zwo"], "deixis", 1
-    )
-    assert [item.candidates[0] for item in anaphora] == ["Elle est rouge.", "Il est rouge."]
-    assert [item.phenomenon for item in anaphora] == ["anaphora, f.sg", "anaphora, m.sg"]
-    assert (choice.context, choice.candidates, choice.phenomenon) == (["x"], ["y", "z"], "lexical-choice, repet")
-    (tmp_path / "other.json").write_text("[]")
-    with pytest.raises(ValueError, match="no contrastive suite of a known format"):
-        read_suite(tmp_path / "other.json")
-
-
-def test_a_wrong_candidate_that_is_the_right_one_is_none(tmp_path):
-    items = [
-        {**VOITA[0], "dst": ["ein _eos zwei", *candidates], "true_ind": 0}
-        for candidates in (["ein _eos zwo", "ein _eos zwei"], ["ein _eos zwei"])
-    ]
-    (tmp_path / "deixis_test.json").write_text(json.dumps(items))
-    assert [item.candidates for item in read_suite(tmp_path / "deixis_test.json")] == [["zwei", "zwo"]]
+def model(trained_model):
+    return str(trained_model)
 
 
 def test_two_suites_of_one_name(model, tmp_path):
@@ -107,13 +30,6 @@ def test_two_suites_of_one_name(model, tmp_path):
         score_contrastive([model, str(tmp_path / "twice.jsonl"), "--suites", items[0], items[0]])
 
 
-def test_context_is_cut_from_the_far_end():
-    item = ContrastiveItem("x", ["1", "2", "3"], ["a", "b"], ["c", "d"], "p")
-    assert item.with_context(1) == ContrastiveItem("x", ["2", "3"], ["b"], ["c", "d"], "p")
-    assert item.with_context(0) == ContrastiveItem("x", ["3"], [], ["c", "d"], "p")
-    assert item.with_context(9) == item
-
-
 def test_a_tie_is_not_right():
     items = [
         ContrastiveItem(name, ["s"], [], ["a", "b"], "er", distance) for name, distance in (("x", 1), ("y", None))
@@ -121,13 +37,6 @@ def test_a_tie_is_not_right():
     counts = count_right(items, {"x": [-1.0, -1.0], "y": [-1.0, -2.0]})
     assert counts["er"] == {"items": 2, "right": 1, "accuracy": 50.0} and counts["all"]["right"] == 1
     assert counts["er, distance 1"]["right"] == 0
-
-
-@pytest.fixture(scope="module")
-def model(experiment):
-    recipe = experiment("contrastive", max_steps=2, eval_strategy="no")
-    train([recipe])
-    return recipe.removesuffix(".yaml")
 
 
 @pytest.mark.parametrize("context", [0, 1])

@@ -1,0 +1,163 @@
+"""The Space: texts and files there and back, errors in words, with the package and without."""
+
+import io
+import json
+import sys
+from configparser import ConfigParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from repository import ROOT
+from space_fixtures import SPACE
+from transformers import pipeline
+
+
+gr = pytest.importorskip("gradio")
+
+TEXT = "the cat sleeps\nit is <b>old</b> & ${1+1} {{value}}\n" + "z" * 150
+FILES = {
+    "talk.txt": ("the cat\n\n- it is old\n", "- "),
+    "talk.md": ("# the *cat*\n\n- it is `old`\n", "`old`"),
+    "talk.html": ("<p class='a'>the cat</p><p>it is old</p>", "<p class='a'>"),
+    "talk.srt": ("1\n00:00:01,000 --> 00:00:02,000\nthe cat\n", "00:00:01,000 --> 00:00:02,000"),
+    "talk.vtt": ("WEBVTT\n\n00:01.000 --> 00:02.000\nthe cat\n", "00:01.000 --> 00:02.000"),
+    "talk.po": ('msgid "the cat"\nmsgstr ""\n', 'msgid "the cat"'),
+}
+
+
+def test_text_and_downloads(app, checkpoint):
+    translate = app.load(checkpoint)
+    translation = app.translate_document(translate, TEXT, None, "line", 2)
+    assert [pair["source_text"] for pair in translation.pairs] == TEXT.split("\n")
+    assert all(pair["confidence"] < 0 for pair in translation.pairs)
+    files = app.downloads(translate, translation)
+    assert {label: name for label, (name, _) in files.items()} == {
+        "Download TXT": "text.de.txt",
+        "Download TMX": "text.de.tmx",
+        "Download JSONL": "text.de.jsonl",
+    }
+    document, tmx, jsonl = (content.decode() for _, content in files.values())
+    assert document == "\n".join(pair["translation_text"] for pair in translation.pairs)
+    assert [json.loads(line) for line in jsonl.splitlines()] == translation.pairs
+    assert [seg.text for seg in ElementTree.fromstring(tmx).iter("seg")][::2] == TEXT.split("\n")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_come_back_in_their_format(app, checkpoint, tmp_path, name):
+    content, kept = FILES[name]
+    (tmp_path / name).write_text(content, newline="")
+    translate = app.load(checkpoint)
+    translation = app.translate_document(translate, "not this", str(tmp_path / name), "line", 1)
+    assert "cat" in translation.pairs[0]["source_text"]
+    (new_name, document), *_ = app.downloads(translate, translation).values()
+    assert new_name == f"talk.de{Path(name).suffix}"
+    assert kept in document.decode() and document.decode() != content
+
+
+def test_word_document(app, checkpoint, tmp_path):
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    document.add_paragraph("the cat sleeps")
+    document.save(tmp_path / "letter.docx")
+    translate = app.load(checkpoint)
+    translation = app.translate_document(translate, "", str(tmp_path / "letter.docx"), "line", 1)
+    (name, content), *_ = app.downloads(translate, translation).values()
+    assert name == "letter.de.docx"
+    [paragraph] = docx.Document(io.BytesIO(content)).paragraphs
+    assert paragraph.text == translation.pairs[0]["translation_text"]
+
+
+BROKEN = {
+    "talk.pdf": (b"%PDF", "talk.pdf is of no format that can be translated. Known are: .txt"),
+    "<b>.txt": (b"\xff\xfe", "&lt;b&gt;.txt is no text in UTF-8: invalid start byte at byte 1"),
+    "talk.docx": (b"not a zip file", "talk.docx cannot be read: no Word document"),
+    "talk.srt": (b"no cues here", "talk.srt cannot be read: no subtitles in it"),
+    "empty.txt": (b"\n - \n", "nothing to translate"),
+    "long.txt": (b"the cat " * 20, "The document is too large: 159 characters, at most 100."),
+    "heavy.txt": (b"the cat " * 200, "heavy.txt is too large"),
+}
+
+
+def test_what_cannot_be_translated_is_said_in_words(app, checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr(app, "MAX_CHARACTERS", 100)
+    monkeypatch.setattr(app, "MAX_BYTES", 1000)
+    translate = app.load(checkpoint)
+    for name, (content, words) in BROKEN.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(gr.Error) as error, app.errors_in_words():
+            app.translate_document(translate, "", str(tmp_path / name), "line", 1)
+        assert words in error.value.message
+    with pytest.raises(gr.Error, match="nothing to translate"), app.errors_in_words():
+        app.translate_document(translate, "", None, "line", 1)
+
+
+def test_only_splitters_that_are_there(app, checkpoint, monkeypatch):
+    translate = app.load(checkpoint)
+    translate.processor.src_lang = None
+    assert app.splitters(translate) == ["line"]
+    translate.processor.src_lang = "en_XX"
+    pytest.importorskip("sentencex")
+    assert app.splitters(translate) == ["sentencex", "line"]
+    monkeypatch.setitem(sys.modules, "sentencex", None)
+    assert app.splitters(translate) == ["line"]
+
+
+def test_without_a_model_the_app_says_so(app, tmp_path, monkeypatch):
+    monkeypatch.delenv("GTRANSFORMER_MODEL", raising=False)
+    monkeypatch.setattr("sys.argv", ["app.py"])
+    with pytest.raises(SystemExit, match="No model: set GTRANSFORMER_MODEL"):
+        app.main()
+    monkeypatch.setenv("GTRANSFORMER_MODEL", str(tmp_path / "none"))
+    with pytest.raises(SystemExit, match=r"none \(there is no such folder, so from the Hub\) cannot be loaded: "):
+        app.main()
+
+
+def test_what_a_space_installs():
+    """The card names the app and a Gradio that fits, and versions are those of the package."""
+    _, header, _ = (SPACE / "README.md").read_text().split("---\n", 2)
+    header = yaml.safe_load(header)
+    assert header["sdk"] == "gradio" and (SPACE / header["app_file"]).is_file()
+    lines = (SPACE / "requirements.txt").read_text().splitlines()
+    requirements = [Requirement(line) for line in lines if not line.startswith("#")]
+    package = ConfigParser()
+    package.read(ROOT / "setup.cfg")
+    extras = package["options.extras_require"]
+    known = "\n".join([package["options"]["install_requires"], extras["files"], extras["dev"]]).split("\n")
+    assert {str(requirement) for requirement in requirements} <= {str(Requirement(line)) for line in known if line}
+    [gradio] = [requirement for requirement in requirements if requirement.name == "gradio"]
+    assert header["sdk_version"] in gradio.specifier
+
+
+def test_a_sentence_is_shown_in_its_segment(app, space, checkpoint):
+    translate = app.load(checkpoint)
+    translation = app.translate_document(translate, "the cat sleeps\n" * 40, None, "line", 1)
+    assert len(translation.segments) > 1 and sum(translation.segments) == 40
+    first, second = translation.segments[:2]
+    assert translation.segment(0) == translation.segment(first - 1) == slice(0, first)
+    assert translation.segment(first) == slice(first, first + second)
+    view = space("attention_view")
+    shown = view.attended_sentences(translate.model, translate.processor, translation.pairs[:first], first - 1)
+    assert len(shown.shares["cross"]) == first
+    with pytest.raises(ValueError, match="too long for one pass"):
+        view.attended_sentences(translate.model, translate.processor, translation.pairs, 0)
+
+
+def test_with_the_code_of_a_checkpoint(checkpoint, run_without_package, tmp_path):
+    pipeline("document-translation", model=checkpoint).save_pretrained(tmp_path / "with_code")
+    out = run_without_package(
+        f"""
+import json
+import app, attention_view
+translate = app.load({str(tmp_path / "with_code")!r})
+translation = app.translate_document(translate, "the cat\\nit is", None, "line", 1)
+shown = attention_view.attended_sentences(translate.model, translate.processor, translation.pairs, 1)
+app.build(translate)
+print(json.dumps([len(translation.pairs), len(shown.shares["cross"]), list(app.downloads(translate, translation))]))
+""",
+        str(SPACE),
+    )
+    pairs, shares, files = json.loads(out.splitlines()[-1])
+    assert pairs == shares == 2 and files == ["Download TXT"]  # other formats need the package

@@ -1,0 +1,31 @@
+"""A dataset with its card loads as it is described."""
+
+import datasets
+import pytest
+from json_lines import write_json_lines
+
+from hub_cards import dataset_card
+
+
+def test_dataset_card(tmp_path):
+    train = [
+        {"id": i, "source": ["one two", "three"][: 1 + i % 2], "target": ["a", "b c d"][: 1 + i % 2]} for i in range(4)
+    ]
+    files = {"train": train, "validation": train[:1]}
+    paths = {split: write_json_lines(tmp_path / f"{split}.jsonl", records) for split, records in files.items()}
+    splits = [word for split, path in paths.items() for word in (f"--{split}", path)]
+    dataset_card.main([str(tmp_path / "corpus"), "--columns", "source", "target", *splits, "--license", "mit"])
+    loaded = datasets.load_dataset(str(tmp_path / "corpus"), cache_dir=str(tmp_path / "cache"))
+    columns = [{"source": record["source"], "target": record["target"]} for record in train]
+    assert loaded["train"].to_list() == columns and loaded["validation"].to_list() == columns[:1]
+    text = (tmp_path / "corpus" / "README.md").read_text()
+    # Documents, sentences, words on both sides, and the spread of the sentences per document.
+    assert "| train | 4 | 6 | 10 | 10 | 1, 2, 2 |" in text and "| validation | 1 | 1 | 2 | 1 | 1, 1, 1 |" in text
+    # The names of these columns are no languages.
+    assert "license: mit" in text and "language:" not in text
+
+
+def test_pushing_needs_a_name_for_the_dataset(capsys):
+    with pytest.raises(SystemExit):
+        dataset_card.main(["folder", "--push", "--columns", "a", "b", "--train", "x"])
+    assert "--push needs --repository" in capsys.readouterr().err

@@ -1,0 +1,91 @@
+"""Markdown: what is text and what is markup, and that a translation means itself."""
+
+import pytest
+from split_file import translated
+
+
+MARKDOWN = """---
+title: Head
+---
+# One *heading*
+
+A paragraph of **bold
+text** with `code()`, a [link](http://a.b/c_d "title") and ![picture](a.png). It goes
+on \\* &amp; on.\x20\x20
+Broken. See <http://a.b>.
+
+> Quoted words
+> on two lines.
+
+1. first item
+   goes on
+- [x] task with [Name] and a note[^1]
+
+| left | right *cell* |
+|------|--------------|
+| a \\| b | two |
+
+```python
+print("code")
+```
+
+<div>markup</div>
+
+[Name]: http://c.d
+
+[^1]: The note.
+"""
+
+
+def test_markdown():
+    sentences, result = translated(MARKDOWN, "markdown")
+    assert sentences == [
+        "One heading",
+        "A paragraph of bold text with code(), a link and picture.",
+        "It goes on * & on.",
+        "Broken.",
+        "See http://a.b.",
+        "Quoted words on two lines.",
+        "first item goes on",
+        "task with Name and a note",
+        "left",
+        "right cell",
+        "a | b",
+        "two",
+        "The note.",
+    ]
+    assert "# ONE *HEADING*\n" in result and "title: Head\n" in result
+    assert "A PARAGRAPH OF **BOLD\nTEXT** WITH `code()`" in result and '[LINK](http://a.b/c_d "title")' in result
+    assert "ON \\* & ON.  \nBROKEN." in result and "<http://a.b>" in result
+    assert "> QUOTED WORDS\n> ON TWO LINES.\n" in result and "1. FIRST ITEM\n   GOES ON\n" in result
+    assert "- [x] TASK WITH [Name] AND A NOTE[^1]\n" in result and "[^1]: THE NOTE.\n" in result
+    assert "| LEFT | RIGHT *CELL* |\n|------|" in result and "| A \\| B | TWO |" in result
+    assert 'print("code")' in result and "<div>markup</div>\n\n[Name]: http://c.d" in result
+
+
+def test_markdown_of_a_translation_means_itself():
+    _, result = translated("a http://a_b.c\n", "markdown", lambda _: "*1* _x_ [y] <z> | `c` &amp; http://a_b.c")
+    assert result == "\\*1\\* \\_x\\_ \\[y\\] \\<z\\> \\| \\`c\\` \\&amp; http://a_b.c\n"
+
+
+@pytest.mark.parametrize(
+    "content, translations, expected",
+    [
+        # Kept code is found as a whole word, nearest to its place, in any case, and never twice.
+        ("The `in` operator is nice.", ["Eine gute Sache ist der in-Operator."],
+         "Eine gute Sache ist der `in`-Operator."),
+        ("Type `a` for all of it.", ["Gib das a ein."], "Gib das `a` ein."),
+        ("x `Hello there. World is` now please.", ["x Hello there. World is bitte."],
+         "x `Hello there. World is` bitte."),
+        ("![](a.png) Hello big world.", ["Hallo große Welt."], "![](a.png) Hallo große Welt."),
+        # Prices are no formula, template tags no text; a date begins no list.
+        ("Costs $5 to $10 each.", ["Kostet $5 bis $10 pro Stück."], "Kostet $5 bis $10 pro Stück."),
+        ("Formula $x^2$ is good.", ["Formel x^2 ist gut."], "Formel $x^2$ ist gut."),
+        ("{{< tube id >}} see {% x %} now\n\n# Head {#id}", ["{{< tube id >}} sieh {% x %} nun", "Kopf {#id}"],
+         "{{< tube id >}} sieh {% x %} nun\n\n# Kopf {#id}"),
+        ("On 12 May 2020.", ["12. Mai 2020."], "12\\. Mai 2020."),
+        ("~~old~~ price", ["alter ~ Preis"], "~~alter~~ \\~ Preis"),
+    ],
+)  # fmt: skip
+def test_tricky_translations_of_markdown(content, translations, expected):
+    assert translated(content, "markdown", translations)[1] == expected

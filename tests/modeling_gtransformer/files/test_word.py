@@ -1,0 +1,74 @@
+"""Word documents: text keeps its format, and everything that is not text stays."""
+
+import io
+import zipfile
+
+import pytest
+
+from modeling_gtransformer.files.formats import SplitFile
+from modeling_gtransformer.plain_text import sentencex_splitter
+
+
+docx = pytest.importorskip("docx")
+
+
+def word_document():
+    document = docx.Document()
+    document.add_heading("A heading", 1)
+    paragraph = document.add_paragraph("Some ")
+    paragraph.add_run("bold").bold = True
+    paragraph.add_run(" words. And more.")
+    paragraph.add_run().add_break()
+    paragraph.add_run("Broken")
+    document.add_table(1, 2).cell(0, 1).text = "in a cell"
+    document.sections[0].header.paragraphs[0].text = "on top"
+    buffer = io.BytesIO()
+    document.save(buffer)
+    return buffer.getvalue()
+
+
+def test_word():
+    content = word_document()
+    file = SplitFile(content, "docx", sentencex_splitter("en"))
+    assert set(file.sentences) == {"A heading", "Some bold words.", "And more.", "Broken", "in a cell", "on top"}
+    result = file.rejoin([sentence.upper() for sentence in file.sentences])
+    translated = docx.Document(io.BytesIO(result))
+    runs = translated.paragraphs[1].runs
+    assert [(run.text, run.bold) for run in runs[:3]] == [("SOME ", None), ("BOLD", True), (" WORDS. AND MORE.", None)]
+    assert translated.tables[0].cell(0, 1).text == "IN A CELL"
+    assert translated.sections[0].header.paragraphs[0].text == "ON TOP"
+    before, after = (zipfile.ZipFile(io.BytesIO(data)) for data in (content, result))
+    assert before.namelist() == after.namelist()
+    changed = {name for name in before.namelist() if before.read(name) != after.read(name)}
+    assert changed == {"word/document.xml", "word/header1.xml"}
+
+
+def test_word_elements_without_text():
+    """Hyphens and formulas are read, and stay; deleted text is not read."""
+    document = docx.Document()
+    paragraph = document.add_paragraph("Well")
+    word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+    for xml in (
+        f'<w:r xmlns:w="{word}"><w:noBreakHyphen/><w:t>known is </w:t></w:r>',
+        f'<m:oMath xmlns:m="{math}"><m:r><m:t>x+y</m:t></m:r></m:oMath>',
+        f'<w:moveFrom xmlns:w="{word}"><w:r><w:t>gone</w:t></w:r></w:moveFrom>',
+        f'<w:r xmlns:w="{word}"><w:t> today.</w:t></w:r>',
+    ):
+        paragraph._p.append(docx.oxml.parse_xml(xml))
+    buffer = io.BytesIO()
+    document.save(buffer)
+    file = SplitFile(buffer.getvalue(), "docx", None)
+    assert file.sentences == ["Well-known is x+y today."] and file.kept == [["-", "x+y"]]
+    translated = docx.Document(io.BytesIO(file.rejoin(["Heute ist x+y wohl\x01-bekannt."])))
+    text = translated.paragraphs[0]._p.xml
+    assert text.count("noBreakHyphen") == 1 and "x+y" in text and "gone" in text and "\x01" not in text
+
+
+def test_broken_documents():
+    with pytest.raises(ValueError, match="no Word document"):
+        SplitFile(b"just text", "docx")
+    buffer = io.BytesIO()
+    zipfile.ZipFile(buffer, "w").close()
+    with pytest.raises(ValueError, match=r"it has no word/document\.xml"):
+        SplitFile(buffer.getvalue(), "docx")

@@ -1,0 +1,58 @@
+"""Segments and batches: cut at sentence borders, within their limits, nothing lost."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modeling_gtransformer.segmentation import segment, split_long_sentence, token_batches
+
+
+def test_segments_follow_the_paper():
+    assert segment([5, 5, 5], 11) == [slice(0, 2), slice(2, 3)]
+    assert segment([5, 5, 5], 10) == [slice(0, 1), slice(1, 2), slice(2, 3)]  # strictly less than the maximum
+    assert segment([5, 600, 5], 512) == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    assert segment([5, 5, 5], 512, segment_sentences=2) == [slice(0, 2), slice(2, 3)]
+    assert segment([], 512) == []
+
+
+@given(st.text(alphabet="ab ,.;。x", min_size=1, max_size=80), st.integers(1, 20))
+def test_parts_are_the_sentence_again(text, size):
+    text = text.strip() or "a"
+    parts = split_long_sentence(text, lambda part: len(part) <= size)
+    assert "".join(gap + part for gap, part in parts) == text
+    assert all(len(part) <= size for _, part in parts)
+    assert all(not gap.strip() for gap, _ in parts) and parts[0][0] == ""
+
+
+def test_the_best_place_to_cut():
+    def halves(text):
+        return [part for _, part in split_long_sentence(text, lambda part: len(part) < len(text))]
+
+    assert halves("one two; three four, five six") == ["one two;", "three four, five six"]
+    assert halves("one two three, four five six") == ["one two three,", "four five six"]
+    assert halves("one two three four five six") in (
+        ["one two three", "four five six"],
+        ["one two", "three four five six"],
+    )
+    assert halves("abcdef") == ["abc", "def"]
+    # A border far from the middle is worse than a comma near it.
+    assert halves("a. one two three, four five six") == ["a. one two three,", "four five six"]
+    with pytest.raises(ValueError, match="alone does not fit"):
+        split_long_sentence("abc", lambda part: False)
+
+
+def test_leftovers_of_a_multiple_of_eight_keep_the_limit():
+    lengths = [10] * 15 + [600]
+    batches = token_batches(lengths, range(16), max_tokens=4096)
+    assert [len(batch) for batch in batches] == [8, 7, 1]
+
+
+def test_batches_are_multiples_of_eight():
+    batches = token_batches([7] * 45, range(45), max_tokens=100)
+    assert [len(batch) for batch in batches] == [8, 8, 8, 8, 13]
+
+
+def test_an_item_that_fits_into_no_batch_is_refused():
+    with pytest.raises(ValueError, match=r"1 segments do not fit .* max_tokens=8, the longest has 9"):
+        token_batches([3, 9], [0, 1], max_tokens=8)
+    assert token_batches([], [], max_tokens=8) == []

@@ -1,0 +1,89 @@
+"""A training is the same after an interruption, is never continued as another one, and gets its data from anywhere."""
+
+import json
+import shutil
+
+import datasets
+import pytest
+from experiment_fixtures import RECIPE_CONFIG
+from json_lines import write_json_lines
+from training_runs import history, output, weights
+
+from modeling_gtransformer.training.experiment import load_corpora
+from modeling_gtransformer.training.recipe import DataArguments
+from train.train import main
+
+
+def test_resumed_training_equals_the_uninterrupted(experiment):
+    """With all that is random, from the middle of an epoch, from its end, and from the next one."""
+    settings = {"max_tokens": 512, "max_steps": 11, "save_steps": 1, "config": {**RECIPE_CONFIG, "dropout": 0.1}}
+    straight = experiment("straight", **settings)
+    main([straight])
+    epochs = json.loads((output(straight) / "trainer_state.json").read_text())["log_history"]
+    epoch_end = next(record["step"] for record in epochs if record["epoch"] == 1)
+    for step in (3, epoch_end, epoch_end + 1):
+        resumed = experiment(f"resumed{step}", **settings)
+        shutil.copytree(output(straight) / f"checkpoint-{step}", output(resumed) / f"checkpoint-{step}")
+        (output(resumed) / "checkpoint-99").mkdir()  # one whose saving was cut off
+        main([resumed])
+        assert all(value.equal(weights(resumed)[name]) for name, value in weights(straight).items())
+        assert history(resumed) == history(straight)
+
+
+def test_a_metric_that_no_evaluation_has_is_refused_at_once(experiment):
+    """Transformers would miss it at the first evaluation, which may be hours later."""
+    recipe = experiment("metric", load_best_model_at_end=True, metric_for_best_model="s_bleu", train_files=["absent"])
+    with pytest.raises(ValueError, match="metric_for_best_model is one of loss, not s_bleu"):
+        main([recipe])
+    with pytest.raises(FileNotFoundError, match="absent"):
+        main([recipe, "--predict_with_generate", "true"])
+
+
+def test_early_stopping_is_resumed_with_its_patience(experiment):
+    """A learning rate at which nothing gets better: the second evaluation without a gain ends it, resumed or not."""
+    settings = {"learning_rate": 1e-9, "max_steps": 9, "eval_steps": 1, "save_steps": 1, "early_stopping_patience": 3}
+    settings |= {"metric_for_best_model": "loss", "load_best_model_at_end": True, "warmup_steps": 1}
+    straight = experiment("stopping", **settings)
+    main([straight])
+    last = max(step for step, _ in history(straight))
+    assert last < 9
+    resumed = experiment("stopping-resumed", **settings)
+    shutil.copytree(output(straight) / f"checkpoint-{last - 1}", output(resumed) / f"checkpoint-{last - 1}")
+    main([resumed])
+    assert max(step for step, _ in history(resumed)) == last
+
+
+def test_started_again(experiment, caplog):
+    """A finished training is left alone, and none is continued with other arguments."""
+    recipe = experiment("again", max_steps=2, save_steps=1)
+    scores, trained = main([recipe]), weights(recipe)
+    assert main([recipe]) == scores and "nothing is left to do" in caplog.text
+    assert all(value.equal(trained[name]) for name, value in weights(recipe).items())
+    with pytest.raises(ValueError, match="another learning_rate: choose another output_dir"):
+        main([recipe, "--learning_rate", "0.5"])
+
+
+def test_a_sample_of_the_instances(experiment):
+    """Drawn by the seed, without replacement; more than there are is an error."""
+    settings = {"max_steps": 2, "train_segments": 8, "eval_strategy": "no", "max_tokens": 512}
+    scores = [main([experiment(f"sample{i}", **settings, seed=seed)]) for i, seed in enumerate((1, 1, 2))]
+    assert scores[0]["eval_loss"] == scores[1]["eval_loss"] != scores[2]["eval_loss"]
+    with pytest.raises(ValueError, match="train_segments=999, but the corpus has"):
+        main([experiment("sample-999", train_segments=999)])
+
+
+def test_documents_of_the_papers_corpora(news_corpus):
+    arguments = DataArguments(paper_corpus="news", source_column="en", target_column="de")
+    corpus, validation = load_corpora(arguments)
+    assert [document["de"] for document in corpus.documents] == [["train de one .", "two ."], ["three ."]]
+    assert validation.documents[0]["en"] == ["dev en one .", "two ."]
+
+
+def test_documents_of_a_dataset(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    (tmp_path / "data").mkdir()
+    for split, size in (("train", 2), ("validation", 1)):
+        write_json_lines(tmp_path / "data" / f"{split}.jsonl", [{"source": ["a", "b"], "target": ["c", "d"]}] * size)
+    corpora = load_corpora(DataArguments(dataset_name=str(tmp_path / "data")))
+    assert [len(corpus.documents) for corpus in corpora] == [2, 1]
+    assert corpora[1].documents[0]["target"] == ["c", "d"]

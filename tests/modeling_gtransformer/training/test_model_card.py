@@ -1,0 +1,73 @@
+"""A card says what the training and the scores left behind, and its code runs."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from cards import snippets
+from huggingface_hub import ModelCard
+from json_lines import write_json_lines
+from transformers import pipeline
+
+from modeling_gtransformer.training.model_card import write_model_card
+from train.score_translations import main as score_translations
+
+
+@pytest.fixture
+def scored(trained_model, tmp_path):
+    """The folder of a trained model, with the scores of a test set."""
+    folder = shutil.copytree(trained_model, tmp_path / "scored")
+    documents = [{"de": ["eins zwei drei vier .", "fünf ."]}, {"de": ["sechs sieben acht neun ."]}]
+    write_json_lines(tmp_path / "test.jsonl", documents)
+    for name, last in (("ours", "zehn ."), ("theirs", "elf zwölf .")):
+        translations = [[*document["de"][:-1], last] for document in documents]
+        rows = [{"translation": sentences, "segments": [len(sentences)]} for sentences in translations]
+        write_json_lines(tmp_path / f"{name}.jsonl", rows)
+    reference = ["--reference", str(tmp_path / "test.jsonl"), "--reference_column", "de"]
+    options = ["--baseline", str(tmp_path / "theirs.jsonl"), "--json", str(folder / "scores" / "dialogues.json")]
+    score_translations([str(tmp_path / "ours.jsonl"), *reference, *options])
+    return folder
+
+
+def test_card_of_a_scored_model(scored):
+    write_model_card(scored, "mit", "user/corpus", "user/name")
+    card = ModelCard.load(scored / "README.md")
+    assert (card.data.license, card.data.language, card.data.model_name) == ("mit", ["en", "de"], "name")
+    scores = json.loads((scored / "scores" / "dialogues.json").read_text())["scores"]
+    results = {result.metric_name: result for result in card.data.eval_results}
+    assert set(results) == set(scores)
+    for name, score in scores.items():
+        assert results[name].metric_value == round(score["score"], 2)
+        assert results[name].metric_args == {"signature": score["signature"]}
+        row = next(line for line in card.text.splitlines() if line.startswith(f"| dialogues | {name} |"))
+        cells = re.split(r"(?<!\\) \| ", row)
+        assert cells[2] == f"{score['score']:.2f}" and cells[4] == f"{score['difference']:+.2f}"
+        assert len(cells) == 7
+    assert "2 updates" in card.text and "| learning rate | 0.01 |" in card.text
+    curves = (scored / "training.svg").read_text()
+    assert "<!-- training -->" in curves and "<!-- validation -->" in curves
+    entries = yaml.safe_load((scored / ".eval_results" / "user-corpus.yaml").read_text())
+    assert [entry["dataset"]["id"] for entry in entries] == ["user/corpus"] * len(scores)
+
+
+def test_what_the_card_tells_the_reader_to_do(trained_model, run_without_package, tmp_path):
+    folder = shutil.copytree(trained_model, tmp_path / "published")
+    write_model_card(folder, repository="user/name")
+    pipeline("document-translation", model=str(folder)).save_pretrained(tmp_path / "with_code")
+    code = "\n".join(snippets(folder / "README.md")).replace('"user/name"', repr(str(tmp_path / "with_code")))
+    out = run_without_package(code)
+    assert out.count(" -> ") == 2 and out.splitlines()[-1].startswith("[[")
+
+
+def test_a_checkpoint_of_which_little_is_known(checkpoint):
+    folder = Path(checkpoint)
+    write_model_card(folder)
+    text = (folder / "README.md").read_text()
+    assert "says nothing about its training" in text and "No test set has been scored." in text
+    assert "your-name/model" in text and not (folder / ".eval_results").exists()
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match="holds no weights"):
+        write_model_card(folder)

@@ -1,0 +1,16 @@
+"""The paper's corpora from the Hub's cache."""
+
+import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError
+
+from modeling_gtransformer.training.paper_corpora import paper_corpus
+
+
+def test_source_and_target_of_a_split(news_corpus):
+    expected = [str(news_corpus / f"concatenated_en2de_dev_{language}.txt") for language in ("en", "de")]
+    assert paper_corpus("news", "dev") == expected
+
+
+def test_a_corpus_that_was_not_downloaded(news_corpus):
+    with pytest.raises(LocalEntryNotFoundError):
+        paper_corpus("ted", "dev")

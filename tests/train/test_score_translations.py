@@ -1,0 +1,59 @@
+"""The command that scores translations: the table, and the file that a card reads."""
+
+import json
+
+import pytest
+from json_lines import write_json_lines
+
+from modeling_gtransformer.training.metrics import compare_systems, score_documents
+from train.score_translations import main as score_translations
+
+
+REFERENCES = [["the cat sat on the mat .", "it was very warm there .", "then it slept ."], ["a dog came in ."]]
+HYPOTHESES = [["the cat sat on a mat .", "it was warm there .", ""], ["a dog came in ."]]
+BASELINE = [["the cat sat here .", "it was there .", "then it slept ."], ["dogs came in ."]]
+SEGMENTS = [[2, 1], [1]]
+
+
+@pytest.fixture
+def files(tmp_path):
+    def rows(translations):
+        pairs = zip(translations, SEGMENTS, strict=True)
+        return [{"translation": sentences, "segments": segments} for sentences, segments in pairs]
+
+    write_json_lines(tmp_path / "test.jsonl", [{"de": document} for document in REFERENCES])
+    for name, translations in (("ours", HYPOTHESES), ("theirs", BASELINE)):
+        write_json_lines(tmp_path / f"{name}.jsonl", rows(translations))
+    return tmp_path
+
+
+def test_scores_of_files(files, capsys):
+    scores, output = files / "scores" / "test.json", str(files / "ours.jsonl")
+    reference = ["--reference", str(files / "test.jsonl"), "--reference_column", "de"]
+    options = [*reference, "--baseline", str(files / "theirs.jsonl"), "--json", str(scores)]
+    returned = score_translations([output, *options])
+    expected = score_documents(HYPOTHESES, REFERENCES, SEGMENTS)
+    compared = compare_systems(HYPOTHESES, BASELINE, REFERENCES, SEGMENTS)
+    assert returned == {name: score | compared[name] for name, score in expected.items()}
+
+    content = json.loads(scores.read_text())
+    assert content["scores"] == returned
+    # Names of files, without the folders of this machine.
+    sources = [content[name] for name in ("translations", "reference", "baseline")]
+    assert sources == ["ours.jsonl", "test.jsonl", "theirs.jsonl"] and "--json" in content["command"]
+
+    table = capsys.readouterr().out
+    for name, score in returned.items():
+        assert f"{name:16} {score['score']:6.2f}   {score['units']} {score['unit']}   {score['signature']}" in table
+        assert f"{score['difference']:+6.2f}   against the baseline" in table
+
+
+def test_a_system_against_itself_and_text_without_segments(files, capsys):
+    reference = ["--reference", str(files / "test.jsonl"), "--reference_column", "de"]
+    texts = ["<d>\n" + "\n".join(document) + "\n" for document in BASELINE]
+    (files / "theirs.txt").write_text("".join(texts))
+    text = str(files / "theirs.txt")
+    scores = score_translations([text, *reference, "--baseline", text])
+    assert set(scores) == {"s-BLEU", "d-BLEU/document", "chrF"}
+    assert [score["p_value"] for score in scores.values()] == [1, 1, 1]
+    assert "p = 1.0000" in capsys.readouterr().out

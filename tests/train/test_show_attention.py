@@ -1,0 +1,24 @@
+"""The picture of what a model attends to."""
+
+import re
+
+import pytest
+from json_lines import write_json_lines
+
+from train.show_attention import main as show_attention
+
+
+@pytest.mark.parametrize("stack", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("target", [[], ["--target_column", "target"]], ids=["translated", "given"])
+def test_picture(trained_model, tmp_path, capsys, stack, target):
+    records = [{"source": ["ba bu $x$ .", "ka ."], "target": ["y x .", "z ."]}]
+    documents = write_json_lines(tmp_path / "documents.jsonl", records)
+    picture = tmp_path / "attention.svg"
+    show_attention([str(trained_model), documents, str(picture), "--stack", stack, *target])
+    # Titles are comments of the file, beside their outlines.
+    assert re.findall(r"<!-- (\w+, layer \d), global attention -->", picture.read_text()) == [f"{stack}, layer 2"]
+    assert f"{stack}, layer 2: the gate leaves 0." in capsys.readouterr().out
+    show_attention([str(trained_model), documents, str(picture), "--stack", stack, *target, "--all_layers"])
+    assert f"<!-- {stack}, layer 1, group attention -->" in picture.read_text()
+    with pytest.raises(ValueError, match="1 documents, none with number 2"):
+        show_attention([str(trained_model), documents, str(picture), "--number", "2"])

@@ -1,0 +1,22 @@
+"""A tokenizer of one's own, as a model needs it."""
+
+import pytest
+from json_lines import write_json_lines
+from transformers import AutoTokenizer
+
+from train.train_tokenizer import main as train_tokenizer
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_tokenizer_of_ones_own(tmp_path, kind):
+    documents = [{"en": ["ba bu .", "to </s> ka .", "re .", "la lo ri ."], "de": ["x ba .", "y .", "z .", "w w ."]}]
+    files, output = write_json_lines(tmp_path / "train.jsonl", documents), str(tmp_path / "tokenizer")
+    settings = ["--columns", "en", "de", "--languages", "[en]", "[de]", "--vocab_size", "60", "--model", kind]
+    train_tokenizer([output, "--files", files, *settings])
+    tokenizer = AutoTokenizer.from_pretrained(output)
+    assert tokenizer.convert_tokens_to_ids(["<s>", "<pad>", "</s>", "<unk>"]) == [0, 1, 2, 3]
+    end = [len(tokenizer) - 3, len(tokenizer) - 2, len(tokenizer) - 1]
+    assert tokenizer.convert_tokens_to_ids(["[en]", "[de]", "<mask>"]) == end
+    for sentence in ("ba bu .", "la lo ri ."):
+        ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
+        assert tokenizer.decode(ids) == sentence and not {0, 1, 2, 3, *end} & set(ids)
