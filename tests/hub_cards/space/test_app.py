@@ -33,7 +33,7 @@ def test_text_and_downloads(app, checkpoint):
     translation = app.translate_document(translate, TEXT, None, "line", 2)
     assert [pair["source_text"] for pair in translation.pairs] == TEXT.split("\n")
     assert all(pair["confidence"] < 0 for pair in translation.pairs)
-    files = app.downloads(translate, translation)
+    files = app.downloads(translation)
     assert {label: name for label, (name, _) in files.items()} == {
         "Download TXT": "text.de.txt",
         "Download TMX": "text.de.tmx",
@@ -52,7 +52,7 @@ def test_files_come_back_in_their_format(app, checkpoint, tmp_path, name):
     translate = app.load(checkpoint)
     translation = app.translate_document(translate, "not this", str(tmp_path / name), "line", 1)
     assert "cat" in translation.pairs[0]["source_text"]
-    (new_name, document), *_ = app.downloads(translate, translation).values()
+    (new_name, document), *_ = app.downloads(translation).values()
     assert new_name == f"talk.de{Path(name).suffix}"
     assert kept in document.decode() and document.decode() != content
 
@@ -64,7 +64,7 @@ def test_word_document(app, checkpoint, tmp_path):
     document.save(tmp_path / "letter.docx")
     translate = app.load(checkpoint)
     translation = app.translate_document(translate, "", str(tmp_path / "letter.docx"), "line", 1)
-    (name, content), *_ = app.downloads(translate, translation).values()
+    (name, content), *_ = app.downloads(translation).values()
     assert name == "letter.de.docx"
     [paragraph] = docx.Document(io.BytesIO(content)).paragraphs
     assert paragraph.text == translation.pairs[0]["translation_text"]
@@ -155,7 +155,7 @@ translate = app.load({str(tmp_path / "with_code")!r})
 translation = app.translate_document(translate, "the cat\\nit is", None, "line", 1)
 shown = attention_view.attended_sentences(translate.model, translate.processor, translation.pairs, 1)
 app.build(translate)
-print(json.dumps([len(translation.pairs), len(shown.shares["cross"]), list(app.downloads(translate, translation))]))
+print(json.dumps([len(translation.pairs), len(shown.shares["cross"]), list(app.downloads(translation))]))
 """,
         str(SPACE),
     )
