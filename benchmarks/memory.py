@@ -15,16 +15,16 @@ import sys
 from typing import Any
 
 import torch
-import yaml
 from measure import make_model, make_source, save
 from peft import LoraConfig
 
 from modeling_gtransformer.document_loss import CHUNK_LOGITS, CHUNK_TOKENS
 from modeling_gtransformer.training.provenance import ROOT
+from modeling_gtransformer.training.recipe import read_recipe
 
 
 DOCUMENT_TOKENS = 512
-LORA = yaml.safe_load((ROOT / "train" / "recipes" / "mbart25_lora.yaml").read_text())["lora"]
+LORA = read_recipe(ROOT / "train" / "recipes" / "mbart25_lora.yaml")["lora"]
 
 
 def make_trained(size: str) -> torch.nn.Module:

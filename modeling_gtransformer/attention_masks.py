@@ -1,6 +1,6 @@
 """Masks for each kind of attention, or what takes the place of one: a plan of the sentences, or their tags.
 
-Shape legend: B documents, T queries, S keys.
+Shape legend: B documents, T queries, S keys, D model size.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,10 @@ from typing import TypeAlias
 
 import torch
 from torch import Tensor
+from transformers.cache_utils import EncoderDecoderCache
+from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
 
+from .cache_gtransformer import Step
 from .compiled_attention import SentenceTags, is_compilable
 from .configuration_gtransformer import GTransformerConfig
 from .group_attention import group_mask
@@ -51,7 +54,7 @@ class Side:
         return replace(self, tags=self.tags * (keys.tags.amax(dim=1, keepdim=True) > 0))
 
 
-def attention_masks(
+def _attention_masks(
     config: GTransformerConfig,
     stack: str,
     attention_mask: Tensor | dict[str, Tensor] | None,
@@ -94,3 +97,84 @@ def _by_sentence(stack: str, queries: Side, keys: Side) -> SentencePlan | Senten
     query_tags = tags_on_cpu(queries.tags, queries.real)
     key_tags = tags_on_cpu(keys.tags, keys.real) if stack == "cross" else query_tags
     return (SentenceTags if compiling else plan_sentences)(query_tags, key_tags, is_causal=stack == "decoder")
+
+
+def encoder_masks(
+    config: GTransformerConfig, inputs_embeds: Tensor, attention_mask: Tensor | dict[str, Tensor] | None, source: Side
+) -> dict[str, Mask]:
+    """Masks of the encoder's self-attention over embeddings `(B, S, D)`, by attention kind."""
+    return _attention_masks(
+        config,
+        "encoder",
+        attention_mask,
+        lambda skip: create_bidirectional_mask(
+            config, inputs_embeds, attention_mask, allow_is_bidirectional_skip=skip
+        ),
+        queries=source,
+        keys=source,
+    )
+
+
+def decoder_masks(
+    config: GTransformerConfig,
+    inputs_embeds: Tensor,
+    attention_mask: Tensor | dict[str, Tensor] | None,
+    target: Side,
+    encoder_hidden_states: Tensor | None,
+    encoder_attention_mask: Tensor | dict[str, Tensor] | None,
+    source: Side | None,
+    past_key_values: EncoderDecoderCache | None,
+) -> tuple[dict[str, Mask], dict[str, Mask] | None]:
+    """Masks of the decoder's self-attention and, given encoder states `(B, S, D)`, of cross-attention, by attention
+    kind: from the tokens of the embeddings `(B, T, D)`, which end the target, to all of it and to the source."""
+    queries = target.last(inputs_embeds.shape[1])
+    step_by_step = past_key_values is not None and (past_key_values.is_compileable or past_key_values.get_seq_length())
+    masks = _attention_masks(
+        config,
+        "decoder",
+        attention_mask,
+        lambda skip: create_causal_mask(
+            config,
+            inputs_embeds,
+            attention_mask,
+            past_key_values.self_attention_cache if past_key_values is not None else None,
+            allow_is_causal_skip=skip,
+        ),
+        queries=queries,
+        keys=target,
+        by_sentence=not step_by_step,
+    )
+    if encoder_hidden_states is None:
+        return masks, None
+    if source is None:
+        source = Side.of(queries.tags.new_zeros(encoder_hidden_states.shape[:2]), encoder_attention_mask)
+    cross_masks = _attention_masks(
+        config,
+        "cross",
+        encoder_attention_mask,
+        lambda skip: create_bidirectional_mask(
+            config, inputs_embeds, encoder_attention_mask, encoder_hidden_states, allow_is_bidirectional_skip=skip
+        ),
+        queries=queries.open_to_all(source),
+        keys=source,
+        by_sentence=not step_by_step,
+    )
+    return masks, cross_masks
+
+
+def step_masks(
+    config: GTransformerConfig,
+    step: Step,
+    beams: int,
+    inputs_embeds: Tensor,
+    encoder_hidden_states: Tensor,
+    encoder_attention_mask: Tensor | None,
+) -> tuple[dict[str, Tensor | None], dict[str, Tensor | None]]:
+    """Masks of one new token for what the cache keeps: the open sentence, its source sentence, both documents."""
+    group, cross = step.target_mask[:, None, None], step.source_mask[:, None, None]
+    if config._attn_implementation == "eager":
+        least = torch.finfo(inputs_embeds.dtype).min
+        group, cross = (mask.logical_not().to(inputs_embeds.dtype) * least for mask in (group, cross))
+    document = create_bidirectional_mask(config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
+    document = document if document is None else document[::beams]
+    return {"group": group, "global": None}, {"group": cross, "global": document}

@@ -11,6 +11,7 @@ from transformers import CONFIG_MAPPING, PreTrainedConfig
 ATTENTION_TYPES = ("group", "global", "combined")
 POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal", "sinusoidal_marian")
 POSITION_SCOPES = ("document", "sentence")
+GLOBAL_POSITIONS = ("none", "sentence", "document")
 
 
 class TargetFrame(NamedTuple):
@@ -217,6 +218,11 @@ class GTransformerConfig(PreTrainedConfig):
             of the "sentence", as a sentence translator knows them; then a document may have any number of tokens, and
             `max_position_embeddings` bounds its sentences. By default "document" in the frame of the paper, else
             "sentence".
+        global_positions (`str`, *optional*): what the global attention reads besides the states, as sinusoidal
+            embeddings: the number of each token's "sentence", its position in the "document", or "none" (default),
+            which is enough where the positions of `position_scope` already count through the document.
+        gate_bias (`float`, defaults to 0.0): bias of fresh gates; the larger, the more a gate lets the group attention
+            through at first.
         sentence_frame (`str`, defaults to `"paper"`): the tokens around every sentence, a key of `SENTENCE_FRAMES`.
             Plain checkpoints bring that of their family.
         share_encoder_decoder_embeddings (`bool`, defaults to `True`): one vocabulary and one matrix for both sides;
@@ -269,6 +275,8 @@ class GTransformerConfig(PreTrainedConfig):
     layernorm_embedding: bool = True
     position_embedding_type: str = "learned"
     position_scope: str | None = None
+    global_positions: str = "none"
+    gate_bias: float | int = 0.0
     sentence_frame: str = "paper"
     share_encoder_decoder_embeddings: bool = True
     decoder_vocab_size: int = 0
@@ -342,13 +350,15 @@ class GTransformerConfig(PreTrainedConfig):
         for name, known in (
             ("position_embedding_type", POSITION_EMBEDDING_TYPES),
             ("position_scope", POSITION_SCOPES),
+            ("global_positions", GLOBAL_POSITIONS),
         ):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {known}, not {getattr(self, name)!r}.")
 
     def validate_architecture(self):
         """Part of `@strict` validation: the width fits the heads and the position embedding."""
-        if self.position_embedding_type != "learned" and self.d_model % 2:
+        is_sinusoidal = self.position_embedding_type != "learned" or self.global_positions != "none"
+        if is_sinusoidal and self.d_model % 2:
             raise ValueError(f"Sinusoidal positions need an even d_model, not {self.d_model}.")
         for heads in (self.encoder_attention_heads, self.decoder_attention_heads):
             if self.d_model % heads:

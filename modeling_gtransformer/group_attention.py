@@ -112,9 +112,10 @@ class GTransformerAttention(nn.Module):
 class GTransformerGate(nn.Linear):
     """The gate-sum of group and global attention (paper, equation 10)."""
 
-    def __init__(self, d_model: int):
+    def __init__(self, d_model: int, initial_bias: float = 0.0):
         super().__init__(2 * d_model, d_model)
         self.xavier_gain = 1.0
+        self.initial_bias = initial_bias
 
     def forward(self, group_output: Tensor, global_output: Tensor) -> Tensor:
         """H = g * H_L + (1 - g) * H_G with g = sigmoid([H_L; H_G] W + b); all `(B, T, D)`."""

@@ -140,6 +140,11 @@ class _ActivatedLinear(torch.autograd.Function):
         return grad_states, grad_weight, grad_output.sum(dim=0) if ctx.has_bias else None, None
 
 
+def states_by_kind(states: Tensor, positions: Tensor | None) -> dict[str, Tensor]:
+    """What each kind of attention reads of the states `(B, T, D)`: the global one adds `positions`, if any."""
+    return {"group": states, "global": states if positions is None else states + positions.to(states.dtype)}
+
+
 class GTransformerLayer(GradientCheckpointingLayer):
     """Base of encoder and decoder layers: residual connections (pre- or post-norm) and attention of every kind."""
 
@@ -160,7 +165,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
         setattr(self, name, GTransformerAttention(self.config, self.num_heads, is_causal))
         if attention_type == "combined":
             setattr(self, f"{name}_global", GTransformerAttention(self.config, self.num_heads, is_causal))
-            setattr(self, f"{name}_gate", GTransformerGate(self.config.d_model))
+            setattr(self, f"{name}_gate", GTransformerGate(self.config.d_model, self.config.gate_bias))
         setattr(self, f"{name}_layer_norm", nn.LayerNorm(self.config.d_model))
 
     def sublayer(self, norm: nn.LayerNorm, function, hidden_states: Tensor) -> Tensor:
@@ -174,21 +179,24 @@ class GTransformerLayer(GradientCheckpointingLayer):
         name: str,
         hidden_states: Tensor,
         attention_masks: dict[str, Tensor | None],
-        key_value_states: Tensor | None = None,
+        positions: Tensor | None = None,
+        key_value_states: dict[str, Tensor] | None = None,
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs,
     ) -> Tensor:
         """The residual sublayer of attention `name`: group, global or combined, to the layer's own states or to
-        `key_value_states` (cross-attention), with the keys and values of earlier steps from the cache."""
+        `key_value_states` by attention kind (cross-attention), with the keys and values of earlier steps from the
+        cache. The global attention adds `positions` `(B, T, D)` to the states."""
         attention_type = self.attention_types[name]
         branches = {attention_type: getattr(self, name)}
         if attention_type == "combined":
             branches = {"group": getattr(self, name), "global": getattr(self, f"{name}_global")}
 
         def attend(states: Tensor) -> Tensor:
-            pairs = self.keys_and_values(branches, states, key_value_states, past_key_values)
+            read = states_by_kind(states, positions)
+            pairs = self.keys_and_values(branches, read, key_value_states, past_key_values)
             outputs = [
-                attention(states, keys, values, attention_masks[kind], **kwargs)[0]
+                attention(read[kind], keys, values, attention_masks[kind], **kwargs)[0]
                 for (kind, attention), (keys, values) in zip(branches.items(), pairs, strict=True)
             ]
             return getattr(self, f"{name}_gate")(*outputs) if attention_type == "combined" else outputs[0]
@@ -198,23 +206,23 @@ class GTransformerLayer(GradientCheckpointingLayer):
     def keys_and_values(
         self,
         branches: dict[str, GTransformerAttention],
-        states: Tensor,
-        key_value_states: Tensor | None,
+        states: dict[str, Tensor],
+        key_value_states: dict[str, Tensor] | None,
         past_key_values: EncoderDecoderCache | None,
     ) -> list[tuple[Tensor, Tensor]]:
         """Keys and values `(B, H, S, K)` for each branch, those of earlier steps included."""
         is_cross = key_value_states is not None
-        attended = key_value_states if is_cross else states
+        attended = states if key_value_states is None else key_value_states
         if past_key_values is None:
-            return [branch.keys_and_values(attended) for branch in branches.values()]
+            return [branch.keys_and_values(attended[kind]) for kind, branch in branches.items()]
         if isinstance(past_key_values, DocumentCache):
             if is_cross:
                 return [
-                    past_key_values.source(self.layer_idx, kind, branch.keys_and_values, attended)
+                    past_key_values.source(self.layer_idx, kind, branch.keys_and_values, attended[kind])
                     for kind, branch in branches.items()
                 ]
             return [
-                past_key_values.target(self.layer_idx, kind, *branch.keys_and_values(attended))
+                past_key_values.target(self.layer_idx, kind, *branch.keys_and_values(attended[kind]))
                 for kind, branch in branches.items()
             ]
         # A cache of Transformers has one entry per layer: there the branches stand side by side, as heads.
@@ -222,7 +230,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
             cached = past_key_values.cross_attention_cache.layers[self.layer_idx]
             keys, values = cached.keys, cached.values
         else:
-            projected = [branch.keys_and_values(attended) for branch in branches.values()]
+            projected = [branch.keys_and_values(attended[kind]) for kind, branch in branches.items()]
             keys, values = (torch.cat(parts, dim=1) for parts in zip(*projected, strict=True))
             cache = past_key_values.cross_attention_cache if is_cross else past_key_values.self_attention_cache
             keys, values = cache.update(keys, values, self.layer_idx)
@@ -255,9 +263,13 @@ class GTransformerEncoderLayer(GTransformerLayer):
         self.add_attention("self_attn", config.attention_types("encoder")[layer_idx])
 
     def forward(
-        self, hidden_states: Tensor, attention_masks: dict[str, Tensor | None], **kwargs: Unpack[TransformersKwargs]
+        self,
+        hidden_states: Tensor,
+        attention_masks: dict[str, Tensor | None],
+        positions: Tensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
     ) -> Tensor:
-        hidden_states = self.attention("self_attn", hidden_states, attention_masks, **kwargs)
+        hidden_states = self.attention("self_attn", hidden_states, attention_masks, positions, **kwargs)
         return self.feed_forward(hidden_states)
 
 
@@ -271,16 +283,23 @@ class GTransformerDecoderLayer(GTransformerLayer):
         self,
         hidden_states: Tensor,
         attention_masks: dict[str, Tensor | None],
-        encoder_hidden_states: Tensor | None = None,
+        positions: Tensor | None = None,
+        encoder_hidden_states: dict[str, Tensor] | None = None,
         cross_attention_masks: dict[str, Tensor | None] | None = None,
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Tensor:
         hidden_states = self.attention(
-            "self_attn", hidden_states, attention_masks, past_key_values=past_key_values, **kwargs
+            "self_attn", hidden_states, attention_masks, positions, past_key_values=past_key_values, **kwargs
         )
         if encoder_hidden_states is not None and cross_attention_masks is not None:
             hidden_states = self.attention(
-                "encoder_attn", hidden_states, cross_attention_masks, encoder_hidden_states, past_key_values, **kwargs
+                "encoder_attn",
+                hidden_states,
+                cross_attention_masks,
+                positions,
+                encoder_hidden_states,
+                past_key_values,
+                **kwargs,
             )
         return self.feed_forward(hidden_states)

@@ -8,7 +8,6 @@ from transformers import PreTrainedModel
 from transformers import initialization as init
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.generation import GenerationMixin
-from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
 from transformers.modeling_outputs import (
     BaseModelOutput,
     BaseModelOutputWithPastAndCrossAttentions,
@@ -21,12 +20,12 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
-from .attention_masks import Mask, Side, attention_masks
-from .cache_gtransformer import DocumentCache, Step, TargetCache
+from .attention_masks import Side, decoder_masks, encoder_masks, step_masks
+from .cache_gtransformer import DocumentCache, TargetCache
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
-from .group_attention import GTransformerAttention
+from .group_attention import GTransformerAttention, GTransformerGate
 from .group_tags import read_group_tags, sentence_positions
 from .hub import PublishMixin
 from .layers_gtransformer import (
@@ -34,13 +33,11 @@ from .layers_gtransformer import (
     GTransformerDecoderLayer,
     GTransformerEncoderLayer,
     GTransformerScaledWordEmbedding,
+    GTransformerSinusoidalPositionalEmbedding,
     dropout,
     is_plain_linear,
+    states_by_kind,
 )
-
-
-# Arguments of a configuration without any global attention.
-ONLY_GROUP = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0}
 
 
 @dataclass
@@ -72,6 +69,8 @@ class GTransformerPreTrainedModel(AdapterMixin, PublishMixin, PreTrainedModel):
             self._init_linear_as_base(module)
         else:
             super()._init_weights(module)
+        if isinstance(module, GTransformerGate):
+            init.constant_(module.bias, module.initial_bias)
         if isinstance(module, GTransformerForConditionalGeneration):
             init.zeros_(module.final_logits_bias)
 
@@ -106,6 +105,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
         vocab_size = config.decoder_vocab_size if self.is_target else config.vocab_size
         self.embed_tokens = GTransformerScaledWordEmbedding(config, vocab_size)
         self.embed_positions = POSITION_EMBEDDINGS[config.position_embedding_type](config)
+        self.embed_global_positions = GTransformerSinusoidalPositionalEmbedding(config)
         if config.layernorm_embedding:
             self.layernorm_embedding = nn.LayerNorm(config.d_model)
         if config.normalize_before:
@@ -148,6 +148,13 @@ class GTransformerStack(GTransformerPreTrainedModel):
         if self.config.layernorm_embedding:
             hidden_states = self.layernorm_embedding(hidden_states)
         return dropout(hidden_states, self.config.dropout, self.training)
+
+    def global_positions(self, tokens: Side) -> Tensor | None:
+        """What the global attention adds to the states of tokens `(B, T)`: `(B, T, D)`, or nothing."""
+        if self.config.global_positions == "none":
+            return None
+        is_sentence = self.config.global_positions == "sentence"
+        return self.embed_global_positions(tokens.tags if is_sentence else tokens.real.long().cumsum(dim=1))
 
     def check_length(self, length: int):
         if self.config.position_embedding_type == "learned" and length > self.config.max_position_embeddings:
@@ -196,19 +203,11 @@ class GTransformerEncoder(GTransformerStack):
             group_tags = self.read_group_tags(input_ids, inputs_embeds, attention_mask)
 
         source = Side.of(group_tags, attention_mask)
-        masks = attention_masks(
-            self.config,
-            "encoder",
-            attention_mask,
-            lambda skip: create_bidirectional_mask(
-                self.config, inputs_embeds, attention_mask, allow_is_bidirectional_skip=skip
-            ),
-            queries=source,
-            keys=source,
-        )
+        masks = encoder_masks(self.config, inputs_embeds, attention_mask, source)
         hidden_states = self.embed(inputs_embeds, attention_mask, source, 0)
+        positions = self.global_positions(source)
         for layer in self.layers:
-            hidden_states = layer(hidden_states, masks, **kwargs)
+            hidden_states = layer(hidden_states, masks, positions, **kwargs)
         return GTransformerEncoderOutput(last_hidden_state=self.finish(hidden_states), group_tags=source.tags)
 
 
@@ -263,14 +262,16 @@ class GTransformerDecoder(GTransformerStack):
         if isinstance(past_key_values, DocumentCache):
             past_key_values.start(target.tags, inputs_embeds.shape[1], None if source is None else source.tags)
             if past_key_values.step is not None:
-                attention_mask, encoder_attention_mask = self.step_masks(
+                attention_mask, encoder_attention_mask = step_masks(
+                    self.config,
                     past_key_values.step,
                     past_key_values.beams,
                     inputs_embeds,
                     encoder_hidden_states,
                     encoder_attention_mask,
                 )
-        masks, cross_masks = self.masks(
+        masks, cross_masks = decoder_masks(
+            self.config,
             inputs_embeds,
             attention_mask,
             target,
@@ -280,8 +281,18 @@ class GTransformerDecoder(GTransformerStack):
             past_key_values,
         )
         hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
+        positions, source_states = self.global_positions(target), None
+        if positions is not None:
+            positions = positions[:, -inputs_embeds.shape[1] :]
+        if encoder_hidden_states is not None:
+            # A DocumentCache has projected the source at its first step.
+            is_projected = source is None or getattr(past_key_values, "step", None) is not None
+            source_positions = None if is_projected else self.global_positions(source)  # type: ignore[arg-type]
+            source_states = states_by_kind(encoder_hidden_states, source_positions)
         for layer in self.layers:
-            hidden_states = layer(hidden_states, masks, encoder_hidden_states, cross_masks, past_key_values, **kwargs)
+            hidden_states = layer(
+                hidden_states, masks, positions, source_states, cross_masks, past_key_values, **kwargs
+            )
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
         )
@@ -291,71 +302,6 @@ class GTransformerDecoder(GTransformerStack):
         if not self.config.frame.reads_closer_as_start:
             return input_ids
         return input_ids.masked_fill(input_ids == self.config.eos_token_id, self.config.decoder_start_token_id)
-
-    def masks(
-        self,
-        inputs_embeds: Tensor,
-        attention_mask: Tensor | dict[str, Tensor] | None,
-        target: Side,
-        encoder_hidden_states: Tensor | None,
-        encoder_attention_mask: Tensor | dict[str, Tensor] | None,
-        source: Side | None,
-        past_key_values: EncoderDecoderCache | None,
-    ) -> tuple[dict[str, Mask], dict[str, Mask] | None]:
-        """Masks of self-attention and, given encoder states, of cross-attention, from the last tokens of the target to
-        all of them and to the source."""
-        queries = target.last(inputs_embeds.shape[1])
-        step_by_step = past_key_values is not None and (
-            past_key_values.is_compileable or past_key_values.get_seq_length()
-        )
-        masks = attention_masks(
-            self.config,
-            "decoder",
-            attention_mask,
-            lambda skip: create_causal_mask(
-                self.config,
-                inputs_embeds,
-                attention_mask,
-                past_key_values.self_attention_cache if past_key_values is not None else None,
-                allow_is_causal_skip=skip,
-            ),
-            queries=queries,
-            keys=target,
-            by_sentence=not step_by_step,
-        )
-        if encoder_hidden_states is None:
-            return masks, None
-        if source is None:
-            no_tags = queries.tags.new_zeros(encoder_hidden_states.shape[:2])
-            source = Side.of(no_tags, encoder_attention_mask)
-        cross_masks = attention_masks(
-            self.config,
-            "cross",
-            encoder_attention_mask,
-            lambda skip: create_bidirectional_mask(
-                self.config,
-                inputs_embeds,
-                encoder_attention_mask,
-                encoder_hidden_states,
-                allow_is_bidirectional_skip=skip,
-            ),
-            queries=queries.open_to_all(source),
-            keys=source,
-            by_sentence=not step_by_step,
-        )
-        return masks, cross_masks
-
-    def step_masks(
-        self, step: Step, beams: int, inputs_embeds: Tensor, encoder_hidden_states: Tensor, encoder_attention_mask
-    ) -> tuple[dict[str, Tensor | None], dict[str, Tensor | None]]:
-        """Masks of one new token for what the cache keeps: the open sentence, its source sentence, both documents."""
-        group, cross = step.target_mask[:, None, None], step.source_mask[:, None, None]
-        if self.config._attn_implementation == "eager":
-            least = torch.finfo(inputs_embeds.dtype).min
-            group, cross = (mask.logical_not().to(inputs_embeds.dtype) * least for mask in (group, cross))
-        document = create_bidirectional_mask(self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
-        document = document if document is None else document[::beams]
-        return {"group": group, "global": None}, {"group": cross, "global": document}
 
     def prepare_cache(
         self, past_key_values: Cache | None, use_cache: bool | None, has_tags: bool
@@ -503,30 +449,6 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
             self._tied_weights_keys = {"lm_head.weight": "model.decoder.embed_tokens.weight"}
         self.generation_config = self.document_generation_config(self.generation_config)
         self.post_init()
-
-    @classmethod
-    def from_plain(cls, model: PreTrainedModel) -> "GTransformerForConditionalGeneration":
-        """
-        The sentence translator `model` as a G-Transformer with group attention only, which shares its weights.
-
-        Raises:
-            ValueError: it is of another family, or has a weight that a G-Transformer has no place for.
-        """
-        config = cls.config_class.from_dict(model.config.to_dict(), **ONLY_GROUP)
-        config._attn_implementation = "sdpa"
-        weights = model.state_dict()
-        if config.position_embedding_type != "learned":
-            weights = {name: weight for name, weight in weights.items() if "embed_positions" not in name}
-        with torch.device("meta"):
-            converted = cls(config)
-        weights.setdefault("final_logits_bias", torch.zeros(1, config.decoder_vocab_size, device=model.device))
-        missing, unexpected = converted.load_state_dict(weights, strict=False, assign=True)
-        if lost := sorted({*missing, *unexpected}):
-            raise ValueError(f"The weights of {model.name_or_path} do not fit a G-Transformer: {', '.join(lost)}.")
-        converted.tie_weights()
-        converted.name_or_path = model.name_or_path
-        converted.generation_config = converted.document_generation_config(model.generation_config)
-        return converted.train(model.training)
 
     def resize_token_embeddings(self, new_num_tokens=None, pad_to_multiple_of=None, mean_resizing=True):
         """Resizes as Transformers does, the decoder's embeddings included if they are untied.

@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from .configuration_gtransformer import PLAIN_MODELS
 from .document_translation import name_sentences, translate_documents
 from .hub import PublishMixin, brought_along, with_code
-from .modeling_gtransformer import GTransformerForConditionalGeneration
+from .plain_models import from_plain_model, load_processor
 from .plain_text import Splitter, language_code, sentencex_splitter, split_text
-from .processing_gtransformer import GTransformerProcessor
 from .terminology import Terminology
 
 
@@ -38,44 +36,6 @@ def _formats() -> ModuleType:
             "pip install 'gtransformer-hf[files]'"
         ) from error
     return files
-
-
-def _from_plain(model: PreTrainedModel) -> GTransformerForConditionalGeneration:
-    """
-    A plain translator as a G-Transformer.
-
-    Raises:
-        ValueError: the model is no translator of a family that a G-Transformer can start from.
-    """
-    model_type, name = model.config.model_type, model.name_or_path
-    if model_type not in PLAIN_MODELS:
-        raise ValueError(
-            f"{name} is of the type {model_type!r}, which cannot translate documents here: possible are "
-            f"'gtransformer' and translators of the types {', '.join(map(repr, PLAIN_MODELS))}."
-        )
-    converted = GTransformerForConditionalGeneration.from_plain(model)
-    if not converted.config.frame.translates:
-        raise ValueError(f"{name} is pretrained, but no translator: fine-tune it first, as train/README.md shows.")
-    logger.warning(
-        f"{name} translates sentences: no sentence of a document sees the others until the model is fine-tuned."
-    )
-    return converted
-
-
-def _processor_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> GTransformerProcessor:
-    """
-    The processor of a tokenizer or, without one, of the checkpoint that a model was loaded from.
-
-    Raises:
-        ValueError: there is neither.
-    """
-    if tokenizer is not None:
-        return GTransformerProcessor(tokenizer, sentence_frame=model.config.sentence_frame)
-    if not model.name_or_path:
-        raise ValueError("A model that was not loaded from a checkpoint needs its processor: pass processor=.")
-    return GTransformerProcessor.from_pretrained(
-        model.name_or_path, revision=getattr(model.config, "_commit_hash", None) or "main"
-    )
 
 
 class NumberedDocument(NamedTuple):
@@ -137,19 +97,23 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         *args: Any,
         processor: Any = None,
         tokenizer: PreTrainedTokenizerBase | None = None,
+        src_lang: str | None = None,
+        tgt_lang: str | None = None,
         **kwargs: Any,
     ):
         is_plain = model.config.model_type != "gtransformer"
-        model = _from_plain(model) if is_plain else model
+        model = from_plain_model(model) if is_plain else model
         if processor is None:
-            processor = _processor_of(model, tokenizer)
-        super().__init__(model, *args, processor=processor, **kwargs)
-        if is_plain:
-            # A checkpoint of ours has its settings with it.
-            self._forward_params.setdefault("processor", self.processor)
+            processor = load_processor(model, tokenizer)
+        super().__init__(model, *args, processor=processor.for_languages(src_lang, tgt_lang), **kwargs)
+        if is_plain or src_lang or tgt_lang:
+            # Another pipeline may use the same model for other languages.
+            self._forward_params["processor"] = self.processor
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
         """Save model and processor with their code, as they are uploaded by `push_to_hub`."""
+        if "processor" in self._forward_params and self.processor.tgt_lang:
+            self.processor.configure(self.model)
         with with_code(*self._parts()):
             for part in self._parts():
                 part.save_pretrained(save_directory, **kwargs)

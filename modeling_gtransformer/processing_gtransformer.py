@@ -230,10 +230,10 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             codes += [form.format(language) for form in LANGUAGE_TOKENS if language]
         for code in codes:
             index = tokenizer.convert_tokens_to_ids(code)
-            if index is not None and index != tokenizer.unk_token_id:
+            if index is not None:
                 tokens[code] = index
-        tokens.pop(tokenizer.unk_token, None)
-        return tokens
+        # What a tokenizer names but does not have gets the id of unknown words.
+        return {token: index for token, index in tokens.items() if index != tokenizer.unk_token_id}
 
     @property
     def structural_token_ids(self) -> list[int]:

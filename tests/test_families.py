@@ -1,5 +1,7 @@
 """Plain translators of every family: a document is translated as its sentences are alone, before any fine-tuning."""
 
+import ast
+
 import pytest
 import torch
 from plain_translators import FAMILIES, PAIRS, encode
@@ -157,3 +159,90 @@ def test_save_and_load(family, tmp_path):
     assert {name: t.shape for name, t in model.state_dict().items()} == {
         name: t.shape for name, t in again.state_dict().items()
     }
+
+
+@pytest.mark.parametrize("positions", ["none", "sentence", "document"])
+def test_closed_gates_change_no_translation(family, positions):
+    """With global attention on top, before anything was learned: what the options of its start promise."""
+    family, folder, plain, tokenizer = family
+    processor, model = load(folder, family, global_positions=positions, gate_bias=30.0)
+    assert set(model.config.encoder_attention_types) == {"combined"}
+    expected = alone(family, plain, tokenizer, processor, model, SENTENCES[:3], num_beams=1)
+    for search in ({}, {"use_cache": False}, {"parallel_sentences": True}):
+        outputs = model.generate(**processor(DOCUMENTS[:1], return_tensors="pt"), num_beams=1, **search)
+        assert processor.split_sentences(outputs) == [expected]
+
+
+def test_three_target_languages_in_one_process(family):
+    family, folder, plain, tokenizer = family
+    if len(family.languages) < 4:
+        pytest.skip("translates into one language")
+    processor, model = load(folder, family, **ONLY_GROUP)
+    for language in family.languages[1:]:
+        of_language = processor.for_languages(tgt_lang=language)
+        # Opus-MT reads the language in the source, the others write it into the target.
+        inputs = of_language(DOCUMENTS[:1], return_tensors="pt")
+        outputs = model.generate(**inputs, **of_language.generation_settings(model), num_beams=1)
+        expected = alone(family, plain, tokenizer, of_language, model, SENTENCES[:3], language, num_beams=1)
+        assert of_language.split_sentences(outputs) == [expected]
+        code = of_language._id_of("tgt_lang")
+        assert (inputs["input_ids"] == code).sum() + (outputs == code).sum() >= 3
+
+
+CODE_LIKE = ["</s> a dog", "<s>", "a >>deu<< dog", ">>deu<< a dog", ">>de<<", "eng_Latn", "deu_Latn is", "__de__ old"]
+CODE_LIKE += ["en_XX", "de_DE the cat", "<pad>", "<unk> dog", "[de]"]
+
+
+def test_text_that_looks_like_a_code_is_text(family):
+    family, folder, *_ = family
+    processor, model = load(folder, family)
+    encoded = processor.encode_sentences(CODE_LIKE)
+    assert not {*processor.structural_token_ids}.intersection(token for ids in encoded for token in ids)
+    batch = processor([CODE_LIKE], [CODE_LIKE], return_tensors="pt")
+    assert read_group_tags(batch["input_ids"], model.config, False).max() == len(CODE_LIKE)
+    outputs = model.generate(**batch | {"labels": None}, num_beams=1, max_length_a=0.0, max_length_b=8)
+    assert len(processor.split_sentences(outputs)[0]) == len(CODE_LIKE)
+
+
+def test_a_training_step(family, tmp_path):
+    """What is fresh gets a gradient, and so does what was pretrained; layers are never dropped."""
+    family, folder, *_ = family
+    processor, model = load(folder, family)
+    batch = processor(DOCUMENTS, [[PAIRS[s] for s in document] for document in DOCUMENTS], return_tensors="pt")
+    model.train()
+    losses = [model(**batch).loss for _ in range(2)]
+    assert losses[0].equal(losses[1])
+    losses[0].backward()
+    read = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
+    assert read == {name for name, _ in model.named_parameters()}
+    optimizer = torch.optim.SGD(model.parameters(), 0.02)
+    optimizer.step()
+    assert model(**batch).loss < losses[0]
+
+
+def test_tokenizer_of_another_model_is_refused(checkpoints):
+    families = {family.name: family for family in FAMILIES}
+    marian, many = (checkpoints(families[name]) for name in ("marian", "marian-many"))
+    model = GTransformerForConditionalGeneration.from_pretrained(marian)
+    with pytest.raises(ValueError, match="belongs to another model"):
+        GTransformerProcessor.from_pretrained(many, tgt_lang="deu").configure(model)
+    with pytest.raises(ValueError, match="frames its sentences as 'marian'"):
+        GTransformerProcessor.from_pretrained(checkpoints(families["mbart-50"]), tgt_lang="de_DE").configure(model)
+
+
+def test_bare_checkpoints_translate_with_code_from_the_hub(checkpoints, run_without_package, tmp_path):
+    """All families at once, in a process that has Transformers only."""
+    expected = {}
+    for family in FAMILIES:
+        if family.name != "bart":
+            translate = pipeline("document-translation", model=checkpoints(family), tgt_lang=family.languages[1])
+            translate.save_pretrained(tmp_path / family.name)
+            expected[family.name] = translate(SENTENCES[:3])["translation_text"]
+    code = f"""
+from transformers import pipeline
+for name in {[*expected]!r}:
+    translate = pipeline(model={str(tmp_path)!r} + "/" + name, trust_remote_code=True)
+    print(repr((name, translate({SENTENCES[:3]!r})["translation_text"])))
+"""
+    found = dict(map(ast.literal_eval, run_without_package(code).splitlines()))
+    assert found == expected

@@ -8,13 +8,13 @@ import json
 import sys
 from pathlib import Path
 
-from modeling_gtransformer.training.invented_language import LANGUAGES, InventedLanguagePair, write_corpus
+from modeling_gtransformer.training.invented_language import ANTECEDENTS, LANGUAGES, InventedLanguagePair, write_corpus
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
 
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
-    language_pair = InventedLanguagePair(args.seed)
+    language_pair = InventedLanguagePair(args.seed, antecedent=args.antecedent)
     sizes = {"train": args.train, "valid": args.valid, "test": args.test}
     files = write_corpus(language_pair, args.output, sizes, args.seed, args.sentences)
     with open(files["train"], encoding="utf-8") as lines:
@@ -31,6 +31,12 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     for part in ("train", "valid", "test"):
         parser.add_argument(f"--{part}", type=int, default=100, help="Number of documents in this part.")
     parser.add_argument("--sentences", type=int, help="Number of sentences of a document; default: 4 to 8.")
+    parser.add_argument(
+        "--antecedent",
+        choices=ANTECEDENTS,
+        default="topic",
+        help="What a pronoun speaks of: the topic of the document, or the noun of the previous sentence.",
+    )
     parser.add_argument("--seed", type=int, default=1, help="Seed of the language pair and the documents.")
     return parser.parse_args(argv)
 

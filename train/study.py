@@ -14,6 +14,7 @@ A study is a YAML file:
       sentences: {recipe: ../recipes/transformer_sentences.yaml}
       finetuned: {recipe: ../recipes/finetuned.yaml, start: sentences}   # from that system, trained with the same seed
     vary: {segment_tokens: [64, 128]}             # optional: every system with every value of an argument
+    until: {eval_loss: 0.01}                      # optional: count the updates until a validation loss is so low
 
 Every run has its folder, with its log and translations. A run that fails is reported and left out, with those that
 start from it; the same command runs what is missing. `results.json` and `results.md` hold the scores, their means and
@@ -53,7 +54,7 @@ from modeling_gtransformer.training.study_figures import draw_figures
 
 SCRIPTS = Path(__file__).parent
 DEFAULTS: dict[str, Any] = {"arguments": {}, "seeds": [1], "generation": {}, "detokenize": None}
-DEFAULTS |= {"baseline": None, "vary": None}
+DEFAULTS |= {"baseline": None, "vary": None, "until": None}
 SCORES = ("s-BLEU", "d-BLEU/document")
 SIGNIFICANT = 0.01
 
@@ -153,6 +154,8 @@ def read_study(path: str) -> dict[str, Any]:
             raise ValueError(f"{path}: test {name} is one JSON-lines file or a pair of texts, not {files}.")
     if study["baseline"] is not None and study["baseline"] not in systems:
         raise ValueError(f"{path}: the baseline {study['baseline']} is no system.")
+    if study["until"] and len(study["until"]) != 1:
+        raise ValueError(f"{path}: until names one validation loss and its value.")
     if study["vary"] and len(study["vary"]) != 1:
         raise ValueError(f"{path}: vary names one argument and its values.")
     return study
@@ -278,6 +281,7 @@ def collect(study: dict[str, Any], runs: list[TrainingRun], references: dict[str
     rows = []
     for (system, value), members in groups.items():
         done = [run for run in members if not run.failure]
+        curves = [curves_of(run) for run in done]
         baseline = [run for run in groups.get((study["baseline"], value), []) if not run.failure]
         rows.append(
             {
@@ -290,11 +294,18 @@ def collect(study: dict[str, Any], runs: list[TrainingRun], references: dict[str
                     for name, reference in references.items()
                     if done
                 },
-                "curves": [curves_of(run) for run in done],
+                "updates": [updates_until(each, study["until"]) for each in curves] if study["until"] else None,
+                "curves": curves,
             }
         )
     varied = next(iter(study["vary"]), None) if study["vary"] else None
-    return {"baseline": study["baseline"], "varied": varied, "rows": rows}
+    return {"baseline": study["baseline"], "varied": varied, "until": study["until"], "rows": rows}
+
+
+def updates_until(curves: dict[str, list[tuple[int, float]]], until: dict[str, float]) -> int | None:
+    """The update at which a validation loss first came down to its value; `None` if it did not."""
+    [(name, value)] = until.items()
+    return next((step for step, reached in curves[name] if reached <= value), None)
 
 
 def test_scores(
@@ -348,9 +359,12 @@ def table(results: dict[str, Any]) -> str:
     tests: dict[str, Any] = next((row["scores"] for row in rows if row["scores"]), {})
     columns = [(test, score) for test in tests for score in SCORES]
     head = ["system", *([results["varied"]] if results["varied"] else []), "seeds"]
+    head += [f"updates until {name} ≤ {value}" for name, value in (results["until"] or {}).items()]
     lines = [head + [f"{test} {score.removesuffix('/document')}" for test, score in columns]]
     for row in rows:
         cells = [row["system"], *([str(row["value"])] if results["varied"] else []), str(len(row["seeds"]))]
+        if results["until"]:
+            cells.append(", ".join("never" if step is None else str(step) for step in row["updates"]))
         cells += [cell(row["scores"][test][score]) if row["scores"] else "failed" for test, score in columns]
         lines.append(cells)
     lines.insert(1, ["---"] * len(lines[0]))

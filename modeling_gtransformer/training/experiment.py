@@ -1,7 +1,7 @@
 """One training after a recipe: data, model, trainer, checkpoint, validation scores."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 
 import datasets
@@ -79,10 +79,9 @@ def make_trainer(
         validation_segments = make_segments(validation_corpus, processor, *cut)
     model = load_model(model_args, processor)
     set_beams(model, training_args.generation_num_beams)
-    positions = model.config.max_position_embeddings
-    train_segments = fit_positions(train_segments, train_corpus, positions, drop=True)
+    train_segments = fit_positions(train_segments, train_corpus, model.config, drop=True)
     train_segments = sample(train_segments, data_args.train_segments, training_args.seed)
-    validation_segments = fit_positions(validation_segments, validation_corpus, positions, drop=False)
+    validation_segments = fit_positions(validation_segments, validation_corpus, model.config, drop=False)
     metrics = None
     if training_args.predict_with_generate:
         metrics = generation_scores(processor, target_sentences(validation_segments, validation_corpus))
@@ -149,9 +148,11 @@ def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTrans
     """The pretrained model, or a fresh one of the recipe's configuration, set up for the processor's languages."""
     if args.model_name_or_path:
         # In full precision: a checkpoint may be stored in half, in which Adam's small steps get lost.
-        model = GTransformerForConditionalGeneration.from_pretrained(
-            args.model_name_or_path, dtype=torch.float32, **args.config_values
+        model, info = GTransformerForConditionalGeneration.from_pretrained(
+            args.model_name_or_path, dtype=torch.float32, output_loading_info=True, **args.config_values
         )
+        if args.copy_group_attention:
+            copy_group_attention(model, info["missing_keys"])
     else:
         config = GTransformerConfig(vocab_size=len(processor.tokenizer), **args.config_values)
         model = GTransformerForConditionalGeneration(config)
@@ -163,6 +164,14 @@ def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTrans
         trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
         logger.info(f"An adapter of {trained:,} parameters, for a model of {model.num_parameters() - trained:,}.")
     return model
+
+
+def copy_group_attention(model: GTransformerForConditionalGeneration, fresh: Iterable[str]) -> None:
+    """Gives the `fresh` weights of global attention those of the group attention beside it."""
+    weights = model.state_dict()
+    for name in fresh:
+        if "_global." in name:
+            weights[name].copy_(weights[name.replace("_global.", ".")])
 
 
 def set_beams(model: GTransformerForConditionalGeneration, num_beams: int | None) -> None:

@@ -7,7 +7,8 @@ its topic, and its later sentences speak of it as `it`, whose target form follow
     target   ARTICLE NOUN appears       PRONOUN ARTICLE NOUN ADJECTIVE+ENDING VERBs today
 
 Word order, articles and endings are decided inside a sentence, the pronoun never is. So a model that sees one sentence
-at a time gets half of the pronouns right, however long it trains.
+at a time gets half of the pronouns right, however long it trains. With the antecedent "previous" a pronoun speaks of
+the noun in the sentence before: then the order of the sentences decides, too.
 """
 
 import itertools
@@ -17,6 +18,7 @@ from pathlib import Path
 
 
 GENDERS = (0, 1)
+ANTECEDENTS = ("topic", "previous")
 # Codes of the two languages, source first.
 LANGUAGES = ("[sou]", "[tar]")
 
@@ -27,11 +29,25 @@ class InventedLanguagePair:
     Args:
         seed: decides every word and every noun's gender.
         nouns, names, verbs, adjectives, adverbs: size of the lexicon.
+        antecedent: what a pronoun speaks of, the "topic" of the document or the noun of the "previous" sentence.
+
+    Raises:
+        ValueError: an unknown antecedent.
     """
 
     def __init__(
-        self, seed: int, nouns: int = 48, names: int = 16, verbs: int = 24, adjectives: int = 16, adverbs: int = 8
+        self,
+        seed: int,
+        nouns: int = 48,
+        names: int = 16,
+        verbs: int = 24,
+        adjectives: int = 16,
+        adverbs: int = 8,
+        antecedent: str = "topic",
     ):
+        if antecedent not in ANTECEDENTS:
+            raise ValueError(f"antecedent must be one of {ANTECEDENTS}, not {antecedent!r}.")
+        self.antecedent = antecedent
         rng = random.Random(seed)
         source_words = _words(rng, "ptkmnsl", "aeiou")
         target_words = _words(rng, "bdgvrzf", "aiouy")
@@ -51,8 +67,12 @@ class InventedLanguagePair:
         """Draws one document, of 4 to 8 sentences unless told: `{"source": [...], "target": [...]}`, aligned."""
         *topic, gender = rng.choice(self.nouns)
         opening = ([self.behold, self.the, topic[0]], [self.articles[gender], topic[1], self.appears])
-        later = rng.randint(3, 7) if sentences is None else sentences - 1
-        source, target = zip(opening, *(self._sentence(rng, gender) for _ in range(later)), strict=True)
+        pairs = [opening]
+        for _ in range(rng.randint(3, 7) if sentences is None else sentences - 1):
+            pair, noun_gender = self._sentence(rng, gender)
+            pairs.append(pair)
+            gender = noun_gender if self.antecedent == "previous" else gender
+        source, target = zip(*pairs, strict=True)
         return {"source": [" ".join(words) for words in source], "target": [" ".join(words) for words in target]}
 
     def pronoun_accuracy(self, hypotheses: list[list[str]], references: list[list[str]]) -> float:
@@ -71,18 +91,22 @@ class InventedLanguagePair:
     def _pronouns_in(self, sentence: str) -> list[str]:
         return [word for word in sentence.split() if word in self.pronouns]
 
-    def _sentence(self, rng: random.Random, topic_gender: int) -> tuple[list[str], list[str]]:
-        subject = (self.it, self.pronouns[topic_gender]) if rng.random() < 0.7 else rng.choice(self.names)
-        verb, thing, adverb = rng.choice(self.verbs), self._noun_phrase(rng), rng.choice(self.adverbs)
-        return [adverb[0], subject[0], verb[0], *thing[0]], [subject[1], *thing[1], verb[1], adverb[1]]
+    def _sentence(self, rng: random.Random, gender: int) -> tuple[tuple[list[str], list[str]], int]:
+        """A sentence on both sides, whose pronoun has that gender, and the gender of its noun."""
+        subject = (self.it, self.pronouns[gender]) if rng.random() < 0.7 else rng.choice(self.names)
+        verb = rng.choice(self.verbs)
+        source, target, noun_gender = self._noun_phrase(rng)
+        adverb = rng.choice(self.adverbs)
+        pair = [adverb[0], subject[0], verb[0], *source], [subject[1], *target, verb[1], adverb[1]]
+        return pair, noun_gender
 
-    def _noun_phrase(self, rng: random.Random) -> tuple[list[str], list[str]]:
+    def _noun_phrase(self, rng: random.Random) -> tuple[list[str], list[str], int]:
         source, target, gender = rng.choice(self.nouns)
         article = self.articles[gender]
         if rng.random() < 0.5:
-            return [self.the, source], [article, target]
+            return [self.the, source], [article, target], gender
         adjective = rng.choice(self.adjectives)
-        return [self.the, adjective[0], source], [article, target, adjective[1] + self.endings[gender]]
+        return [self.the, adjective[0], source], [article, target, adjective[1] + self.endings[gender]], gender
 
 
 def _words(rng: random.Random, consonants: str, vowels: str):

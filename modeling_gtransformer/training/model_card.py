@@ -15,6 +15,7 @@ from ..configuration_gtransformer import GTransformerConfig
 from ..hub import TAGS
 from ..plain_text import language_code
 from .card_file import save_card
+from .licenses import base_license, check_license
 
 
 TEMPLATE = Path(__file__).with_suffix(".md")
@@ -50,13 +51,14 @@ def write_model_card(
     is kept, and a warning says so.
 
     Args:
-        license: SPDX identifier of the weights' licence.
+        license: SPDX identifier of the weights' licence; by default that of the checkpoint that they started from.
         dataset: identifier on the Hub of the data that it was scored on.
         repository: where the checkpoint will be; by default `your-name` and the name of the folder.
         overwrite: whether a card that was edited by hand is replaced, too.
 
     Raises:
         FileNotFoundError: the folder holds no checkpoint.
+        ValueError: the licence is laxer than that of the checkpoint that the weights started from.
     """
     card = model_card(folder, license, dataset, repository)
     save_card(card, folder / "README.md", overwrite)
@@ -83,6 +85,10 @@ def model_card(
     base = arguments.get("model_name_or_path")
     adapter = read(folder / "adapter_config.json")
     on_hub = base if _is_on_hub(base) else None
+    of_base = base_license(base)
+    if base and license and of_base:
+        check_license(license, base, of_base)
+    license = license or of_base
     data = ModelCardData(
         language=[language for language in languages.values() if language],
         license=license,
@@ -107,7 +113,7 @@ def model_card(
         combined=_combined(config),
         positions=config.max_position_embeddings if config.position_embedding_type == "learned" else "any number",
         vocabulary=f"{config.vocab_size:,}",
-        base=on_hub or (f"`{Path(base).name}`" if base else "random weights"),
+        base=(on_hub or (f"`{Path(base).name}`" if base else "random weights")) + (f", {of_base}" if of_base else ""),
         data=_data(arguments),
         settings={
             text: arguments[name] for name, text in SETTINGS.items() if arguments.get(name) not in (None, False)

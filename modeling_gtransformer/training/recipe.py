@@ -1,6 +1,7 @@
 """A recipe: one YAML file of arguments, any of which the command line can override.
 
-A recipe that differs from another one in a few arguments names it under `extends`, and holds these.
+A recipe that differs from another one in a few arguments names it under `extends`, and holds these; of several that it
+names, later ones win.
 """
 
 import json
@@ -36,6 +37,10 @@ class ModelArguments:
     src_lang: str | None = field(default=None, metadata={"help": "Code of the source language, e.g. en_XX."})
     tgt_lang: str | None = field(default=None, metadata={"help": "Code of the target language, e.g. de_DE."})
 
+    copy_group_attention: bool = field(
+        default=False,
+        metadata={"help": "Start fresh global attention as a copy of the pretrained group attention of its layer."},
+    )
     lora: dict | str | None = field(
         default=None,
         metadata={"help": "Fields of peft's LoraConfig, to train an adapter only; on the command line JSON."},
@@ -113,11 +118,13 @@ def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[st
     values = yaml.safe_load(path.read_text(encoding="utf-8"))
     if not isinstance(values, dict):
         raise ValueError(f"{path}: a recipe is a mapping of arguments to values.")
-    if extended := values.pop("extends", None):
-        base = read_recipe(path.parent / extended, (*extended_by, path))
-        config = {**(base.get("config") or {}), **(values.get("config") or {})}
-        values = {**base, **values, "config": config}
-    return values
+    extended = values.pop("extends", [])
+    bases = [extended] if isinstance(extended, str) else extended
+    merged: dict[str, Any] = {}
+    for each in [*(read_recipe(path.parent / base, (*extended_by, path)) for base in bases), values]:
+        config = {**(merged.get("config") or {}), **(each.get("config") or {})}
+        merged = {**merged, **each, **({"config": config} if bases else {})}
+    return merged
 
 
 def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTransformerTrainingArguments]:

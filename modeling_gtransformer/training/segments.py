@@ -35,6 +35,7 @@ SEGMENT = Features(
         "labels": List(Value("int32")),
         "source_tokens": Value("int32"),
         "target_tokens": Value("int32"),
+        "longest_sentence": Value("int32"),
         "document": Value("int32"),
         "first_sentence": Value("int32"),
         "sentences": Value("int32"),
@@ -103,10 +104,14 @@ def segment_lengths(segments: Dataset) -> np.ndarray:
     return np.stack([_column(segments, name) for name in ("source_tokens", "target_tokens")], axis=1)
 
 
-def fit_positions(segments: Dataset, corpus: StoredCorpus, positions: int, drop: bool) -> Dataset:
-    """The segments that a model of so many `positions` can read. The others are announced and dropped, or raised as a
-    `ValueError`; the authors, too, drop them in training and refuse them in validation."""
-    longest = segment_lengths(segments).max(axis=1)
+def fit_positions(segments: Dataset, corpus: StoredCorpus, config: GTransformerConfig, drop: bool) -> Dataset:
+    """The segments that fit the positions of a model or, where these count from the start of a sentence, whose
+    sentences do. The others are announced and dropped, or raised as a `ValueError`; the authors, too, drop them in
+    training and refuse them in validation."""
+    positions, by_sentence = config.max_position_embeddings, config.position_scope == "sentence"
+    if by_sentence and config.position_embedding_type != "learned":
+        return segments
+    longest = _column(segments, "longest_sentence") if by_sentence else segment_lengths(segments).max(axis=1)
     too_long = np.flatnonzero(longest > positions)
     if not len(too_long):
         return segments
@@ -161,7 +166,8 @@ def _segments_of(
         for part in segment(costs, segment_tokens, segment_sentences):
             input_ids, labels = processor.build_source(source[part]), processor.build_labels(target[part])
             size = part.stop - part.start
-            rows.append((input_ids, labels, len(input_ids), len(labels), index, part.start, size))
+            lengths = (len(input_ids), len(labels), max(costs[part]))
+            rows.append((input_ids, labels, *lengths, index, part.start, size))
     return {name: [row[place] for row in rows] for place, name in enumerate(SEGMENT)}
 
 

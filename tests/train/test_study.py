@@ -225,7 +225,7 @@ def test_the_table_marks_what_is_significant():
     score = {"mean": 12.345, "spread": 0.5, "seeds": [12, 13], "signature": "tok:13a|version:2"}
     row = {"system": "new", "value": None, "seeds": [1, 2], "failures": {}}
     row["scores"] = {"test": {"s-BLEU": {**score, "p_value": 0.002}, "d-BLEU/document": {**score, "p_value": 0.02}}}
-    lines = table({"rows": [row], "baseline": "old", "varied": None}).splitlines()
+    lines = table({"rows": [row], "baseline": "old", "varied": None, "until": None}).splitlines()
     assert lines[2] in (r"| new | 2 | 12.35 ± 0.50\* | 12.35 ± 0.50 |", r"| new | 2 | 12.34 ± 0.50\* | 12.34 ± 0.50 |")
     assert "differs from old at p < 0.01" in lines[-1] and "s-BLEU: tok:13a|version:2" in lines
 

@@ -1,0 +1,59 @@
+"""Licences of pretrained weights, whose conditions those of a fine-tuned model keep."""
+
+import json
+from pathlib import Path
+
+from huggingface_hub import ModelCard
+
+
+# Conditions of Creative Commons that a licence must keep: no commercial use, share alike, no derivatives.
+CONDITIONS = frozenset({"nc", "sa", "nd"})
+# Licences that ask for nothing, not even for the name of the author.
+PUBLIC_DOMAIN = frozenset({"cc0-1.0", "unlicense", "pddl", "wtfpl", "0bsd"})
+COPYLEFT = ("gpl", "agpl", "lgpl")
+# For machines that cannot read a card on the Hub.
+KNOWN = {"facebook/nllb-200": "cc-by-nc-4.0"}
+
+
+def base_license(checkpoint: str | None) -> str | None:
+    """
+    Identifier of the licence of a checkpoint, a folder or a name on the Hub: from its card or, if it was trained
+    without one, from the checkpoint that it started from. `None` if that cannot be found out.
+    """
+    if checkpoint is None:
+        return None
+    folder = Path(checkpoint)
+    if not folder.is_dir():
+        known = (license for name, license in KNOWN.items() if checkpoint.startswith(name))
+        return next(known, None) or _license_in_card(checkpoint)
+    arguments = folder / "arguments.json"
+    found = _license_in_card(str(folder / "README.md")) if (folder / "README.md").exists() else None
+    if found is None and arguments.exists():
+        found = base_license(json.loads(arguments.read_text(encoding="utf-8")).get("model_name_or_path"))
+    return found
+
+
+def check_license(license: str, base: str, of_base: str) -> None:
+    """
+    Raises:
+        ValueError: weights that started from `base` may not be published under `license`.
+    """
+    conditions = CONDITIONS & set(of_base.split("-"))
+    if "nd" in conditions:
+        raise ValueError(f"{base} is under {of_base}, which allows no derived model to be published.")
+    dropped = conditions - set(license.split("-"))
+    is_laxer = license in PUBLIC_DOMAIN and of_base not in PUBLIC_DOMAIN
+    if dropped or is_laxer or (of_base.startswith(COPYLEFT) and license != of_base):
+        raise ValueError(
+            f"The weights started from {base}, which is under {of_base}: the laxer {license} would drop its "
+            f"conditions. Pass license={of_base!r}, or another licence that keeps them."
+        )
+
+
+def _license_in_card(card: str) -> str | None:
+    try:
+        license = ModelCard.load(card, ignore_metadata_errors=True).data.to_dict().get("license")
+    except Exception:
+        # Offline, a private base, no card: whatever the reason, the caller has no licence to go by.
+        return None
+    return license if isinstance(license, str) and license != "other" else None
