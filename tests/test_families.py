@@ -18,19 +18,6 @@ SENTENCES = [*PAIRS]
 DOCUMENTS = [SENTENCES[:3], SENTENCES[3:4], [*SENTENCES, *SENTENCES[:2]]]
 
 
-@pytest.fixture(scope="session")
-def checkpoints(tmp_path_factory):
-    """Folders of tiny trained translators, made when they are asked for."""
-    folders = {}
-
-    def folder(family):
-        if family.name not in folders:
-            folders[family.name] = family.save(tmp_path_factory.mktemp("plain") / family.name)
-        return folders[family.name]
-
-    return folder
-
-
 @pytest.fixture(params=FAMILIES, ids=lambda family: family.name)
 def family(request, checkpoints):
     family = request.param

@@ -31,6 +31,7 @@ def load_translator(
     model, processor = load_checkpoint(name)
     try:
         processor = processor.for_languages(src_lang, tgt_lang)
+        processor.build_source([[]])  # raises where a language is missing that frames its sentences
         translate = pipeline(
             "document-translation",
             model=model,

@@ -1,20 +1,20 @@
 """`gtransformer-translate`: files and pipes in, the same out, and an exit status that can be relied on."""
 
 import csv
-import inspect
+import errno
 import io
 import json
 import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
 
 import pytest
 from json_lines import read_json_lines, write_json_lines
 from transformers import pipeline
 
+from modeling_gtransformer.cli import atomic_file, command
 from modeling_gtransformer.cli.command import main
-from modeling_gtransformer.cli.options import parse_arguments
-from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.files.aligned_pairs import to_tmx, to_tsv
-from modeling_gtransformer.generation_gtransformer import SENTENCE_LIMITS
+from modeling_gtransformer.files.formats import FILE_FORMATS, FileFormat
 
 
 TEXT = "\ufeffThe cat sleeps. It is old.\r\n\r\n- the old cat\r\n---"
@@ -42,22 +42,143 @@ def test_in_a_pipe(checkpoint, expected, monkeypatch, capfdbinary):
     assert capfdbinary.readouterr().out == expected["translation_text"].encode()
 
 
-def test_what_fails_is_reported_and_the_rest_is_done(checkpoint, tmp_path, capfd):
+def test_what_fails_is_named_and_the_rest_is_done(checkpoint, tmp_path, capfd):
     (tmp_path / "good.txt").write_text("the cat")
     (tmp_path / "bad.txt").write_bytes(b"the \xff cat")
-    (tmp_path / "bad.jsonl").write_text('{"source": ["a"]}\n{"text": 1}\n')
-    files = [tmp_path / name for name in ("bad.txt", "none.txt", "bad.jsonl", "good.txt")]
+    (tmp_path / "bad.jsonl").write_text('{"source": 1}\n{"text": 1}\n')
+    (tmp_path / "bad.docx").write_text("no archive")
+    files = [tmp_path / name for name in ("bad.txt", "none.txt", "bad.jsonl", "bad.docx", "good.txt")]
     assert run(*files, "--model", checkpoint, "--output", tmp_path / "out") == 1
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.txt"]
     errors = capfd.readouterr().err
-    assert "bad.txt: not UTF-8, invalid start byte at byte 5" in errors and "none.txt: " in errors
-    assert "line 2 has no document in the column 'source'" in errors
+    assert "bad.txt: not UTF-8, invalid start byte at byte 5" in errors
+    assert "none.txt: No such file or directory" in errors and "bad.docx: " in errors
+    assert "bad.jsonl, line 2: no document in the column 'source'" in errors
+    assert errors.endswith("gtransformer-translate: 5 files, 4 failed, 0 skipped, 0 warnings\n")
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), RuntimeError("x"), NotImplementedError("that method")])
+def test_a_parser_may_break_anywhere(checkpoint, tmp_path, capfd, monkeypatch, error):
+    def broken(*_):
+        raise error
+
+    monkeypatch.setitem(FILE_FORMATS, "html", FileFormat((".html",), broken))
+    (tmp_path / "a.html").write_text("<p>the cat</p>")
+    (tmp_path / "b.txt").write_text("the cat")
+    arguments = ["--model", checkpoint, "--output", tmp_path / "out"]
+    assert run(tmp_path / "a.html", tmp_path / "b.txt", *arguments) == 1
+    assert (tmp_path / "out" / "b.txt").exists()
+    assert f"a.html: {type(error).__name__}: " in capfd.readouterr().err
 
 
 def test_the_file_itself_is_never_overwritten(checkpoint, tmp_path, capfd):
     (tmp_path / "a.txt").write_text("the cat")
-    assert run(tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path) == 1
-    assert (tmp_path / "a.txt").read_text() == "the cat" and "would overwrite it" in capfd.readouterr().err
+    assert run(tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path, "--overwrite") == 1
+    assert (tmp_path / "a.txt").read_text() == "the cat" and "would overwrite" in capfd.readouterr().err
+
+
+def test_a_batch_goes_on_where_it_stopped(checkpoint, tmp_path, capfd):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("the cat")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a.txt").write_text("mine")
+    arguments = [tmp_path / "a.txt", tmp_path / "b.txt", "--model", checkpoint, "--output", tmp_path / "out"]
+    assert run(*arguments, "--skip_existing") == 0
+    assert (tmp_path / "out" / "a.txt").read_text() == "mine"
+    done = (tmp_path / "out" / "b.txt").read_text()
+    assert "2 files, 0 failed, 1 skipped, 0 warnings" in capfd.readouterr().err
+    assert run(*arguments) == 1
+    assert (tmp_path / "out" / "a.txt").read_text() == "mine"
+    assert "out/a.txt exists: use --overwrite, or --skip_existing" in capfd.readouterr().err
+    assert run(*arguments, "--overwrite") == 0
+    assert (tmp_path / "out" / "a.txt").read_text() == done
+
+
+def test_files_are_checked_before_the_model_is_loaded(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(command, "load_translator", None)
+    (tmp_path / "a.rst").write_text("the cat")
+    files = [tmp_path / "a.rst", tmp_path / "none.txt", tmp_path]
+    assert run(*files, "--model", "any", "--output", tmp_path / "out") == 1
+    errors = capfd.readouterr().err
+    assert "a.rst: the ending '.rst' says nothing" in errors and f"{tmp_path}: it is a folder" in errors
+    assert errors.endswith("3 files, 3 failed, 0 skipped, 0 warnings\n") and not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_leaves_nothing_behind(checkpoint, tmp_path, capfd, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "a.txt").write_text("the cat")
+    monkeypatch.setattr(atomic_file.os, "replace", full)
+    assert run(tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path / "out") == 1
+    assert "a.txt: No space left on device" in capfd.readouterr().err and not any((tmp_path / "out").iterdir())
+
+
+def test_interrupted(checkpoint, tmp_path, capfd, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    (tmp_path / "a.txt").write_text("the cat")
+    monkeypatch.setattr(command, "translate_document", interrupt)
+    assert run(tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path / "out") == 130
+    assert capfd.readouterr().err.splitlines()[-1] == "gtransformer-translate: interrupted"
+    assert not any((tmp_path / "out").iterdir())
+
+
+def test_warnings_name_file_record_and_sentence(checkpoint, tmp_path, capfd):
+    """The vocabulary cannot spell the translation of a term; blank sentences of a list count."""
+    (tmp_path / "a.txt").write_text("it is\n\nthe cat\n")
+    write_json_lines(tmp_path / "b.jsonl", [{"source": "it is"}, {"source": ["it is", "", "the cat"]}])
+    (tmp_path / "terms.tsv").write_text("cat\tКатя\n", encoding="utf-8")
+    arguments = ["--model", checkpoint, "--glossary", tmp_path / "terms.tsv", "--output", tmp_path / "out"]
+    assert run(tmp_path / "a.txt", tmp_path / "b.jsonl", *arguments) == 0
+    errors = capfd.readouterr().err
+    assert f"warning: {tmp_path}/a.txt, sentence 2: its translation lacks Катя" in errors
+    assert f"warning: {tmp_path}/b.jsonl, line 2, sentence 3: its translation lacks Катя" in errors
+    assert errors.endswith("2 files, 0 failed, 0 skipped, 2 warnings\n")
+    assert run(tmp_path / "a.txt", *arguments, "--overwrite", "--fail_on_warning") == 1
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (None, "No such file or directory"),
+        (b"cat", "a term, a tab and its translation are expected"),
+        (b"cat\t\xff\n", "'utf-8' codec can't decode"),
+        ("folder", "Is a directory"),
+    ],
+)
+def test_a_glossary_that_cannot_be_read(tmp_path, capfd, content, words):
+    (tmp_path / "a.txt").write_text("the cat")
+    terms = tmp_path / "terms.tsv"
+    if isinstance(content, bytes):
+        terms.write_bytes(content)
+    elif content == "folder":
+        terms.mkdir()
+    assert run(tmp_path / "a.txt", "--model", "any", "--glossary", terms) == 2
+    errors = capfd.readouterr().err
+    assert f"The glossary {terms} cannot be read: " in errors and words in errors
+
+
+def test_a_model_that_cannot_be_used(plain_checkpoint, tmp_path, capfd):
+    (tmp_path / "a.txt").write_text("the cat")
+    assert run(tmp_path / "a.txt", "--model", tmp_path) == 2
+    assert "has no config.json" in capfd.readouterr().err
+    languages = ["--src_lang", "eng_Latn", "--tgt_lang", "deu"]
+    assert run(tmp_path / "a.txt", "--model", plain_checkpoint("m2m_100-nllb"), *languages) == 2
+    assert "near it are deu_Latn" in capfd.readouterr().err
+
+
+def test_a_plain_translator_into_several_languages(plain_checkpoint, tmp_path):
+    """The tiny translator gives the same words in all of them; pairs name the language."""
+    (tmp_path / "a.txt").write_text("the cat sleeps\n\nit is old\n")
+    model = plain_checkpoint("m2m_100-nllb")
+    for code in ("deu_Latn", "fra_Latn"):
+        arguments = ["--model", model, "--src_lang", "eng_Latn", "--tgt_lang", code, "--output", tmp_path / code]
+        assert run(tmp_path / "a.txt", *arguments) == 0
+        assert (tmp_path / code / "a.txt").read_text() == "die katze schläft\n\nsie ist alt\n"
+        assert run(tmp_path / "a.txt", *arguments, "--output_format", "tmx") == 0
+        assert f'xml:lang="{code.replace("_", "-")}"' in (tmp_path / code / "a.tmx").read_text()
 
 
 FILES = {
@@ -112,6 +233,30 @@ def test_json_lines(checkpoint, tmp_path):
     assert by_list["confidence"][1] is None and len(by_text["confidence"]) == 2
 
 
+def test_a_record_that_fails_is_named_and_left_out(checkpoint, tmp_path, capfd):
+    lines = ['\ufeff{"id": 1, "source": "the cat"}', "", '{"id": 2, "source": 5}', '{"id": 3, "source": []}']
+    (tmp_path / "a.jsonl").write_bytes("\r\n".join(lines).encode())
+    arguments = ["--model", checkpoint, "--output", tmp_path / "out"]
+    assert run(tmp_path / "a.jsonl", *arguments) == 1
+    assert [record["id"] for record in read_json_lines(tmp_path / "out" / "a.jsonl")] == [1, 3]
+    errors = capfd.readouterr().err
+    assert "a.jsonl, line 3: the column 'source' must hold a text" in errors and "1 file, 1 failed" in errors
+
+
+def test_records_come_out_as_they_are_done(checkpoint, monkeypatch):
+    """What is read and written is a line, however long the corpus."""
+    written = io.BytesIO()
+
+    def lines():
+        for number in range(3):
+            yield b'{"source": "the cat"}\n'
+            assert written.getvalue().count(b"\n") == number + 1
+
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=lines()))
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=written))
+    assert run("--model", checkpoint, "--format", "jsonl") == 0
+
+
 @pytest.mark.parametrize("kind", ["jsonl", "tsv", "tmx"])
 def test_aligned_pairs(checkpoint, expected, tmp_path, kind):
     (tmp_path / "a.txt").write_bytes(TEXT.encode())
@@ -139,30 +284,3 @@ def test_pairs_of_difficult_text():
     root = ElementTree.fromstring(to_tmx(pairs, "[en]", "[de]").encode())
     assert root.find("header").get("srclang") == "en"
     assert root.find("body/tu/tuv/seg").text == 'a\tb "c" <d> & e'
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (["a.txt"], "--model"),
-        (["a.txt", "b.txt", "--model", "m"], "several files need --output"),
-        (["a.txt", "--model", "m", "--splitter", "nltk"], "invalid choice"),
-        (["a/x.md", "b/x.md", "--model", "m", "--output", "out"], "several files would become out/x.md"),
-        (["a.md", "a.srt", "--model", "m", "--output", "out", "--output_format", "tsv"], "would become out/a.tsv"),
-    ],
-)
-def test_wrong_usage(arguments, message, capsys):
-    with pytest.raises(SystemExit) as exit:
-        parse_arguments(arguments)
-    assert exit.value.code == 2 and message in capsys.readouterr().err
-
-
-def test_help_has_examples_and_the_names_of_the_pipeline(capsys):
-    with pytest.raises(SystemExit):
-        parse_arguments(["--help"])
-    assert "man ls | col -bx | gtransformer-translate" in capsys.readouterr().out
-    options = set(vars(parse_arguments(["--model", "m"])))
-    known = {*inspect.signature(translate_documents).parameters, *SENTENCE_LIMITS, "num_beams", "splitter"}
-    known |= {"format", "glossary"}
-    own = {"files", "model", "src_lang", "tgt_lang", "output", "output_format", "source_column"}
-    assert options - own <= known
