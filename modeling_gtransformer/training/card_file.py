@@ -32,7 +32,7 @@ def save_card(card: RepoCard, path: Path, overwrite: bool = False) -> None:
 def is_generated(text: str) -> bool:
     """Tells whether a card is as [`save_card`] wrote it."""
     body, separator, mark = text.replace("\r\n", "\n").rstrip("\n").rpartition("\n\n<!-- ")
-    digest = re.match(MARK.removeprefix("<!-- ").format("([0-9a-f]{16})"), mark)
+    digest = re.fullmatch(MARK.removeprefix("<!-- ").format("([0-9a-f]{16})"), mark)
     return bool(separator) and digest is not None and digest[1] == _digest(f"{body}\n")
 
 

@@ -62,6 +62,7 @@ def write_model_card(
     """
     card = model_card(folder, license, dataset, repository)
     save_card(card, folder / "README.md", overwrite)
+    _check_license_of_card(folder)
     if dataset and (tests := read_tests(folder)):
         entries = [
             EvalResultEntry(dataset, f"{test['name']}:{metric}", round(score["score"], 2), notes=score["signature"])
@@ -71,6 +72,18 @@ def write_model_card(
         (folder / ".eval_results").mkdir(exist_ok=True)
         content = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False)
         (folder / ".eval_results" / f"{dataset.replace('/', '-')}.yaml").write_text(content, encoding="utf-8")
+
+
+def _check_license_of_card(folder: Path) -> None:
+    """
+    Raises:
+        ValueError: a card that was edited by hand names a licence that is laxer than that of the base.
+    """
+    license = ModelCard.load(folder / "README.md").data.license
+    base = read(folder / "arguments.json").get("model_name_or_path")
+    of_base = base_license(base)
+    if base and of_base and isinstance(license, str):
+        check_license(license, base, of_base)
 
 
 def model_card(
