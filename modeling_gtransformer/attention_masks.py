@@ -54,7 +54,7 @@ class Side:
         return replace(self, tags=self.tags * (keys.tags.amax(dim=1, keepdim=True) > 0))
 
 
-def _attention_masks(
+def masks_by_kind(
     config: GTransformerConfig,
     stack: str,
     attention_mask: Tensor | dict[str, Tensor] | None,
@@ -103,7 +103,7 @@ def encoder_masks(
     config: GTransformerConfig, inputs_embeds: Tensor, attention_mask: Tensor | dict[str, Tensor] | None, source: Side
 ) -> dict[str, Mask]:
     """Masks of the encoder's self-attention over embeddings `(B, S, D)`, by attention kind."""
-    return _attention_masks(
+    return masks_by_kind(
         config,
         "encoder",
         attention_mask,
@@ -129,7 +129,7 @@ def decoder_masks(
     kind: from the tokens of the embeddings `(B, T, D)`, which end the target, to all of it and to the source."""
     queries = target.last(inputs_embeds.shape[1])
     step_by_step = past_key_values is not None and (past_key_values.is_compileable or past_key_values.get_seq_length())
-    masks = _attention_masks(
+    masks = masks_by_kind(
         config,
         "decoder",
         attention_mask,
@@ -148,7 +148,7 @@ def decoder_masks(
         return masks, None
     if source is None:
         source = Side.of(queries.tags.new_zeros(encoder_hidden_states.shape[:2]), encoder_attention_mask)
-    cross_masks = _attention_masks(
+    cross_masks = masks_by_kind(
         config,
         "cross",
         encoder_attention_mask,

@@ -41,6 +41,7 @@ from modeling_gtransformer.training.recipe import DataArguments, read_recipe
 
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "modeling_gtransformer"
+TRANSLATORS = {"Helsinki-NLP/opus-mt-en-de": "marian", "facebook/nllb-200-distilled-600M": "m2m_100-nllb"}
 LONGER = {**SIZE, "max_position_embeddings": 256}
 SENTENCES = ["the cat sleeps.", "it is old.", "the old cat is it."]
 # What a reader has a GPU and a night for.
@@ -70,7 +71,7 @@ PAGES = [page for page in sorted([*DOCS.glob("*.md"), ROOT / "README.md"]) if an
 
 
 @pytest.fixture
-def workplace(tmp_path, monkeypatch, mbart_tokenizer):
+def workplace(tmp_path, monkeypatch, mbart_tokenizer, plain_checkpoint):
     """A folder like a checkout, with the models and files that the pages speak of."""
     for name in ("train", "hub_cards"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -82,6 +83,9 @@ def workplace(tmp_path, monkeypatch, mbart_tokenizer):
     mbart = tmp_path / "facebook" / "mbart-large-cc25"
     MBartForConditionalGeneration(MBartConfig(**LONGER, **ids)).save_pretrained(mbart)
     mbart_tokenizer.save_pretrained(mbart)
+    for name, family in TRANSLATORS.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).symlink_to(plain_checkpoint(family))
     for name in ("outputs/mbart25", "outputs/demo/gtransformer"):
         model = GTransformerForConditionalGeneration(GTransformerConfig(**LONGER, vocab_size=len(mbart_tokenizer)))
         processor = GTransformerProcessor(mbart_tokenizer)

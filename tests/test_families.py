@@ -19,9 +19,9 @@ DOCUMENTS = [SENTENCES[:3], SENTENCES[3:4], [*SENTENCES, *SENTENCES[:2]]]
 
 
 @pytest.fixture(params=FAMILIES, ids=lambda family: family.name)
-def family(request, checkpoints):
+def family(request, plain_checkpoint):
     family = request.param
-    folder = checkpoints(family)
+    folder = plain_checkpoint(family.name)
     plain = family.model_class.from_pretrained(folder).eval()
     return family, folder, plain, AutoTokenizer.from_pretrained(folder)
 
@@ -207,22 +207,23 @@ def test_a_training_step(family, tmp_path):
     assert model(**batch).loss < losses[0]
 
 
-def test_tokenizer_of_another_model_is_refused(checkpoints):
-    families = {family.name: family for family in FAMILIES}
-    marian, many = (checkpoints(families[name]) for name in ("marian", "marian-many"))
+def test_tokenizer_of_another_model_is_refused(plain_checkpoint):
+    marian, many = map(plain_checkpoint, ("marian", "marian-many"))
     model = GTransformerForConditionalGeneration.from_pretrained(marian)
     with pytest.raises(ValueError, match="belongs to another model"):
         GTransformerProcessor.from_pretrained(many, tgt_lang="deu").configure(model)
     with pytest.raises(ValueError, match="frames its sentences as 'marian'"):
-        GTransformerProcessor.from_pretrained(checkpoints(families["mbart-50"]), tgt_lang="de_DE").configure(model)
+        GTransformerProcessor.from_pretrained(plain_checkpoint("mbart-50"), tgt_lang="de_DE").configure(model)
 
 
-def test_bare_checkpoints_translate_with_code_from_the_hub(checkpoints, run_without_package, tmp_path):
+def test_bare_checkpoints_translate_with_code_from_the_hub(plain_checkpoint, run_without_package, tmp_path):
     """All families at once, in a process that has Transformers only."""
     expected = {}
     for family in FAMILIES:
         if family.name != "bart":
-            translate = pipeline("document-translation", model=checkpoints(family), tgt_lang=family.languages[1])
+            translate = pipeline(
+                "document-translation", model=plain_checkpoint(family.name), tgt_lang=family.languages[1]
+            )
             translate.save_pretrained(tmp_path / family.name)
             expected[family.name] = translate(SENTENCES[:3])["translation_text"]
     code = f"""

@@ -55,7 +55,9 @@ def install(built, tmp_path):
         venv.create(folder, with_pip=False)
         [wheel] = built.glob("*.whl")
         pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet"]
-        subprocess.run([*pip, "--no-index", "--no-deps", str(wheel)], check=True)
+        # On the path, a checkout would count as installed.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        subprocess.run([*pip, "--no-index", "--no-deps", str(wheel)], check=True, env=environment)
         packages.mkdir()
         own = [Requirement(text) for text in metadata.requires("gtransformer-hf")]
         wanted = [str(r) for r in own if not r.marker or r.marker.evaluate({"extra": extra})]

@@ -5,7 +5,6 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 import sentencepiece
 import torch
 from tiny import SIZE
@@ -227,22 +226,3 @@ FAMILIES = [
     Family("bart", BartForConditionalGeneration, BartConfig),
     Family("plbart", PLBartForConditionalGeneration, PLBartConfig, {}, ("en_XX", "java", "python", "go")),
 ]
-
-
-@pytest.fixture(scope="session")
-def checkpoints(tmp_path_factory):
-    """Folders of tiny trained translators, made when they are asked for."""
-    folders = {}
-
-    def folder(family):
-        if family.name not in folders:
-            folders[family.name] = family.save(tmp_path_factory.mktemp("plain") / family.name)
-        return folders[family.name]
-
-    return folder
-
-
-@pytest.fixture
-def plain_checkpoint(checkpoints):
-    """Gives the folder of the tiny translator of a family, by the name of the family."""
-    return lambda name: checkpoints(next(family for family in FAMILIES if family.name == name))

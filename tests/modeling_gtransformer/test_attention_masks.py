@@ -5,7 +5,7 @@ import torch
 from tiny import ONLY_GLOBAL, ONLY_GROUP, PAD, TINY
 
 from modeling_gtransformer import GTransformerConfig
-from modeling_gtransformer.attention_masks import Side, attention_masks
+from modeling_gtransformer.attention_masks import Side, masks_by_kind
 from modeling_gtransformer.group_attention import group_mask
 from modeling_gtransformer.sentence_attention import SentencePlan, plan_sentences
 
@@ -27,7 +27,7 @@ def document_mask(may_skip):
 
 
 def masks(config, attention_mask=MASK, queries=SIDE, keys=SIDE, **arguments):
-    return attention_masks(config, "encoder", attention_mask, document_mask, queries, keys, **arguments)
+    return masks_by_kind(config, "encoder", attention_mask, document_mask, queries, keys, **arguments)
 
 
 def test_padding_has_no_sentence():

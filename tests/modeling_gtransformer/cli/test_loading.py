@@ -16,8 +16,8 @@ TRANSLATORS = [family for family in FAMILIES if family.name != "bart"]
 
 
 @pytest.mark.parametrize("family", TRANSLATORS, ids=lambda family: family.name)
-def test_plain_translators(checkpoints, family):
-    translate = load_translator(checkpoints(family), tgt_lang=family.languages[1])
+def test_plain_translators(plain_checkpoint, family):
+    translate = load_translator(plain_checkpoint(family.name), tgt_lang=family.languages[1])
     translated = translate(SENTENCES)["sentences"]
     assert [pair["translation_text"] for pair in translated] == [PAIRS[sentence] for sentence in SENTENCES]
 

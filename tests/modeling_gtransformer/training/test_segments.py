@@ -6,6 +6,7 @@ import datasets
 import pytest
 from word_processor import WordProcessor
 
+from modeling_gtransformer import GTransformerConfig
 from modeling_gtransformer.training import segments as module
 from modeling_gtransformer.training.sampler import TokenBatchSampler
 from modeling_gtransformer.training.segments import (
@@ -63,11 +64,22 @@ def test_segments_beyond_the_positions_are_announced_or_refused(caplog):
     corpus = corpus_of(record_of(3, 20))
     segments = make_segments(corpus, WordProcessor(), segment_tokens=15)
     message = "1 of 2 segments are longer than the 16 positions of the model, the first at corpus[0] (en, sentence 2)"
-    assert places(fit_positions(segments, corpus, 16, drop=True)) == [(0, 0, 1)]
+    config = GTransformerConfig(max_position_embeddings=16)
+    assert places(fit_positions(segments, corpus, config, drop=True)) == [(0, 0, 1)]
     assert message in caplog.text
     with pytest.raises(ValueError) as error:
-        fit_positions(segments, corpus, 16, drop=False)
+        fit_positions(segments, corpus, config, drop=False)
     assert message in str(error.value)
+
+
+def test_positions_of_a_sentence_bound_only_sentences():
+    corpus = corpus_of(record_of(8, 8, 8), record_of(3, 20))
+    segments = make_segments(corpus, WordProcessor(), segment_tokens=40)
+    config = GTransformerConfig(max_position_embeddings=16, position_scope="sentence")
+    assert places(segments) == [(0, 0, 3), (1, 0, 2)]
+    assert places(fit_positions(segments, corpus, config, drop=True)) == [(0, 0, 3)]
+    config.position_embedding_type = "sinusoidal"
+    assert fit_positions(segments, corpus, config, drop=False) is segments
 
 
 def test_a_sample_is_drawn_by_the_seed_without_replacement():
@@ -136,7 +148,7 @@ def test_segments_and_batches_are_the_same_in_every_version():
     corpus = corpus_of(*(record_of(*(rng.randint(1, 12) for _ in range(rng.randint(2, 8)))) for _ in range(40)))
     segments = make_segments(corpus, WordProcessor(), segment_tokens=24, min_document_tokens=30)
     assert len(segments) == 97
-    segments = fit_positions(segments, corpus, positions=21, drop=True)
+    segments = fit_positions(segments, corpus, GTransformerConfig(max_position_embeddings=21), drop=True)
     assert len(segments) == 83
     segments = sample(segments, 40, seed=7)
     assert places(segments)[:5] == [(21, 5, 1), (11, 3, 1), (25, 0, 2), (3, 2, 2), (5, 4, 1)]

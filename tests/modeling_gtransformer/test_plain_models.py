@@ -1,0 +1,49 @@
+"""A plain translator that is handed over as an object; `tests/test_families.py` compares its translations."""
+
+import pytest
+import torch
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, T5Config, T5ForConditionalGeneration, pipeline
+
+from modeling_gtransformer.plain_models import from_plain_model, load_processor
+
+
+@pytest.fixture
+def marian(plain_checkpoint):
+    return AutoModelForSeq2SeqLM.from_pretrained(plain_checkpoint("marian"))
+
+
+def test_weights_are_shared(marian):
+    converted = from_plain_model(marian)
+    for ours, theirs in (
+        (converted.lm_head.weight, marian.lm_head.weight),
+        (converted.model.decoder.embed_tokens.weight, marian.model.decoder.embed_tokens.weight),
+        (converted.model.encoder.layers[1].fc1.weight, marian.model.encoder.layers[1].fc1.weight),
+    ):
+        assert ours.data_ptr() == theirs.data_ptr()
+    assert set(converted.config.encoder_attention_types) == {"group"}
+
+
+def test_a_weight_without_a_place_is_refused(marian):
+    marian.model.encoder.layer_scale = torch.nn.Parameter(torch.ones(1))
+    with pytest.raises(ValueError, match=r"do not fit a G-Transformer: model\.encoder\.layer_scale"):
+        from_plain_model(marian)
+
+
+def test_another_architecture_is_refused_with_what_is_possible():
+    t5 = T5ForConditionalGeneration(T5Config(vocab_size=20, d_model=8, num_layers=1, d_ff=8, num_heads=1, d_kv=8))
+    with pytest.raises(ValueError, match=r"type 't5', .*'gtransformer' and translators of the types .*'marian'"):
+        pipeline("document-translation", model=t5)
+
+
+def test_an_object_with_its_tokenizer(marian, plain_checkpoint):
+    tokenizer = AutoTokenizer.from_pretrained(plain_checkpoint("marian"))
+    translate = pipeline("document-translation", model=marian, tokenizer=tokenizer)
+    assert translate.processor.tokenizer is tokenizer and translate.processor.sentence_frame == "marian"
+    assert translate(["the cat sleeps"])["translation_text"] == "die katze schläft"
+
+
+def test_without_a_processor_it_says_what_to_pass(marian):
+    converted = from_plain_model(marian)
+    converted.name_or_path = ""
+    with pytest.raises(ValueError, match="pass processor="):
+        load_processor(converted, None)
