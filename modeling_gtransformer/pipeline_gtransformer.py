@@ -6,12 +6,12 @@ from collections.abc import Generator, Mapping, Sequence
 from queue import Queue
 from threading import Event, Thread
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from .document_translation import translate_documents
+from .document_translation import name_sentences, translate_documents
 from .hub import PublishMixin, brought_along, with_code
 from .plain_models import from_plain_model, load_processor
 from .plain_text import Splitter, language_code, sentencex_splitter, split_text
@@ -36,6 +36,13 @@ def _formats() -> ModuleType:
             "pip install 'gtransformer-hf[files]'"
         ) from error
     return files
+
+
+class NumberedDocument(NamedTuple):
+    """A document of a list, with its number from 1, by which warnings name it."""
+
+    number: int
+    document: str | bytes | list[str]
 
 
 @brought_along("document-translation")
@@ -70,6 +77,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
       batch of segments), `segment_sentences` (1 for a model that was trained on single sentences),
       `carried_sentences` (0: so many sentences of a segment open the next one, too, with their translations),
       `confidence`, and those of `generate`, among them `num_beams` and `parallel_sentences`.
+    - `name`: what warnings call the document, such as the name of its file.
 
     ```python
     >>> translate = pipeline("document-translation", model="path/to/checkpoint")  # doctest: +SKIP
@@ -152,6 +160,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             raise ValueError("Batches are made of segments, by number of tokens: use max_tokens, not batch_size.")
         if isinstance(documents, list) and all(isinstance(sentence, str) for sentence in documents):
             return super().__call__([documents], **kwargs)[0]
+        if isinstance(documents, list):
+            documents = [NumberedDocument(*numbered) for numbered in enumerate(documents, 1)]
         return super().__call__(documents, **kwargs)
 
     def stream(self, document: str | bytes | list[str], **kwargs: Any) -> Generator[dict[str, str], None, dict]:
@@ -210,11 +220,14 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def preprocess(
         self,
-        document: str | bytes | list[str],
+        document: "str | bytes | list[str] | NumberedDocument",
         format: str = "text",
         splitter: Splitter | str | None = None,
         processor: Any = None,
     ) -> dict[str, Any]:
+        if isinstance(document, NumberedDocument):
+            inputs = self.preprocess(document.document, format, splitter, processor)
+            return {**inputs, "name": f"Document {document.number}"}
         if isinstance(document, list):
             if format != "text":
                 raise ValueError(f"A list of sentences is in no format such as {format!r}: give a string.")
@@ -236,11 +249,18 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         model_inputs: dict[str, Any],
         terminology: Terminology | None = None,
         processor: Any = None,
+        name: str | None = None,
         **translate_kwargs: Any,
     ) -> dict[str, Any]:
         if processor is not None:
             translate_kwargs = {**processor.generation_settings(self.model), **translate_kwargs}
-        texts = [sentence for sentence in model_inputs["sentences"] if sentence.strip()]
+        sentences = model_inputs["sentences"]
+        numbers = [number for number, sentence in enumerate(sentences) if sentence.strip()]
+        texts, named = (
+            [sentences[number] for number in numbers],
+            name_sentences(sentences, name or model_inputs.get("name", "Document 1")),
+        )
+        places = [named[number] for number in numbers]
         required = [(terminology or Terminology()).required(text) for text in texts]
         if model_inputs["file"] is not None:
             # Code may be a placeholder, too: then it is required once.
@@ -249,7 +269,12 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             ]
             required = [list(Counter(words).elements()) for words in both]
         [translated] = translate_documents(
-            self.model, processor or self.processor, [texts], required=[required], **translate_kwargs
+            self.model,
+            processor or self.processor,
+            [texts],
+            required=[required],
+            places=[places],
+            **translate_kwargs,
         )
         return {**model_inputs, "translated": translated}
 
