@@ -8,8 +8,9 @@ from ..plain_text import LETTER, UNSPACED
 
 # A word, a character in scripts that put no spaces between words, or a mark.
 TOKEN = re.compile(rf"[{UNSPACED}]|{LETTER}+|\S")
-# Most places at which words are looked for: more are found in no sentence that somebody wrote.
-MOST_PLACES = 100
+# Characters that are compared for each one of the text, all words together, before the work is bounded; and at how many
+# places words are looked for then. No sentence that somebody wrote comes there.
+COMPARISONS, FEW_PLACES = 10, 10
 
 
 class Occurrences:
@@ -26,6 +27,7 @@ class Occurrences:
         for token in TOKEN.finditer(text):
             self._tokens.setdefault(token[0].lower(), []).append(token.start())
         self._found: dict[str, list[int]] = {}
+        self._budget = COMPARISONS * len(text)
 
     def of(self, words: str) -> list[int]:
         """
@@ -51,7 +53,9 @@ class Occurrences:
         if not tokens:
             return []
         rarest, offset = min(tokens, key=lambda token: len(self._tokens.get(token[0], ())))
-        starts = (place - offset for place in self._tokens.get(rarest, [])[:MOST_PLACES])
+        places = self._tokens.get(rarest, [])[: max(self._budget // len(words), FEW_PLACES)]
+        self._budget -= len(places) * len(words)
+        starts = (place - offset for place in places)
         return [start for start in starts if start >= 0 and self._is_here(words, start)]
 
     def _is_here(self, words: str, start: int) -> bool:

@@ -23,9 +23,10 @@ class TextFile:
     def __init__(self, escape: Callable[[str], str] = str):
         self.escape = escape
         self.blocks: list[Block] = []
-        # Strings as they are, or (block, run, the run in the file, line end and indentation behind it).
-        self._parts: list[str | tuple[int, int, str, str]] = []
-        self._in_block = False
+        # Strings as they are, or (block, run, the run in the file, line end and indentation behind it, its escape).
+        self._parts: list[str | tuple[int, int, str, str, Callable[[str], str]]] = []
+        # The number of the block that is not ended, if there is one.
+        self._open: int | None = None
 
     def add(self, markup: str) -> None:
         """What stays as it is."""
@@ -53,16 +54,22 @@ class TextFile:
         """What belongs to a sentence, but stays as it is: code, an image. `text` is what the model reads of it."""
         self._add_run(Run(text, raw), raw, "")
 
+    def add_aside(self, raw: str, text: str, escape: Callable[[str], str]) -> None:
+        """A block in the midst of another, such as the description of an image."""
+        self.blocks.append([Run(text)])
+        self._parts.append((len(self.blocks) - 1, 0, raw, "", escape))
+
     def _add_run(self, run: Run, raw: str, tail: str) -> None:
-        if not self._in_block:
+        if self._open is None:
+            self._open = len(self.blocks)
             self.blocks.append([])
-            self._in_block = True
-        self.blocks[-1].append(run)
-        self._parts.append((len(self.blocks) - 1, len(self.blocks[-1]) - 1, raw, tail))
+        block = self.blocks[self._open]
+        block.append(run)
+        self._parts.append((self._open, len(block) - 1, raw, tail, self.escape))
 
     def end_block(self) -> None:
         """A paragraph ends here."""
-        self._in_block = False
+        self._open = None
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
         """The file with these texts for its runs."""
@@ -71,14 +78,14 @@ class TextFile:
             if isinstance(part, str):
                 result.append(part)
                 continue
-            block, index, raw, tail = part
+            block, index, raw, tail, escape = part
             run, text = self.blocks[block][index], blocks[block][index]
             if run.markup is not None:
                 result.append(text)
             elif text == run.text:
                 result.append(raw)
             else:
-                result.append(self.escape(text.rstrip(" ") if tail else text))
+                result.append(escape(text.rstrip(" ") if tail else text))
                 following = "".join(blocks[block][index + 1 : index + 2])
                 if tail and raw.endswith(HYPHENS) and text[-1:].isalnum() and following[:1].isalnum():
                     result.append(raw[-1])
