@@ -33,7 +33,7 @@ test: install ## run the tests, without network
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 docs: install ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	HF_HUB_OFFLINE=1 $(BIN)/sphinx-build --fail-on-warning --fresh-env --write-all --quiet -d build/doctrees -c docs . site
 
 lint: install ## check style and types
 	$(BIN)/ruff check .

@@ -60,7 +60,7 @@ def attend(way: Callable[..., Tensor], states: list[Tensor], backward: bool) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", type=int, nargs="+", default=[512, 2048, 8192])
-    parser.add_argument("--backward", action="store_true", help="with the gradient")
+    parser.add_argument("--backward", action="store_true", help="Time the backward pass as well.")
     parser.add_argument("--repeats", type=int, default=10)
     args = parser.parse_args()
     on_cuda = torch.cuda.is_available()

@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--systems", nargs="+", default=["mbart", "gtransformer", "gtransformer-k0"])
     parser.add_argument("--size", choices=("base", "mbart25"), default="base")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--name", default="generation", help="of the results")
+    parser.add_argument("--name", default="generation", help="Name of the results file.")
     args = parser.parse_args()
     rate = reading_rate()
     floors = {system: weights_of_a_step(system, args.size) / rate for system in args.systems}

@@ -1,4 +1,4 @@
-"""What all benchmarks share: models, random documents, interleaved repeats, and a JSON that names its origin."""
+"""Shared parts of all benchmarks: models, random documents, interleaved repeats, and a JSON that names its origin."""
 
 import json
 import statistics
@@ -82,7 +82,7 @@ def make_document(tokens: int, seed: int = 0) -> torch.Tensor:
 
 
 def make_source(system: str, tokens: int) -> dict[str, torch.Tensor]:
-    """What a system reads of a document: all of it as one row, or a row for each of its sentences."""
+    """Inputs of a system for one document: the document as one row, or a row for each of its sentences."""
     ids = make_document(tokens)
     if system == "mbart-sentences":
         sentences = ids[0].tensor_split((ids[0] == 0).nonzero()[1:, 0].tolist())
@@ -103,7 +103,7 @@ def interleaved(runs: dict[str, Callable[[], None]], repeats: int) -> dict[str, 
 
 
 def ratios(seconds: dict[str, list[float]], peer: str) -> dict[str, float]:
-    """How many times as fast as the peer each run is: the median over the repeats of the ratio within a repeat."""
+    """Speed of each run as a multiple of the peer's: the median over the repeats of the ratio within a repeat."""
     return {
         name: statistics.median(theirs / ours for ours, theirs in zip(times, seconds[peer], strict=True))
         for name, times in seconds.items()

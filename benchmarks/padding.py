@@ -1,4 +1,4 @@
-"""How much of the training batches is padding, which the model computes and nobody needs.
+"""Share of padding in training batches, which the model computes and nobody needs.
 
     python benchmarks/padding.py train.jsonl --source_column en --target_column de [--max_tokens 4096 8192]
 
@@ -9,43 +9,46 @@ The batches are those of `train/train.py`, of segments of 512 tokens and of sing
 import argparse
 import random
 import sys
+from collections.abc import Sequence
 
+import numpy as np
 from measure import save
 
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.segmentation import token_batches
-from modeling_gtransformer.training.corpus import make_segments, read_documents
 from modeling_gtransformer.training.sampler import TokenBatchSampler
+from modeling_gtransformer.training.segments import make_segments, segment_lengths
+from modeling_gtransformer.training.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
 
 LANGUAGES = ("[source]", "[target]")
 
 
-def padding(lengths: list[tuple[int, int]], batches: list[list[int]]) -> float:
+def padding(lengths: np.ndarray, batches: list[Sequence[int]]) -> float:
     """Share of padding, on both sides together."""
-    padded = sum(len(batch) * max(lengths[index][side] for index in batch) for batch in batches for side in (0, 1))
-    return 1 - sum(map(sum, lengths)) / padded
+    padded = sum(len(batch) * lengths[np.asarray(batch)].max(axis=0).sum() for batch in batches)
+    return float(1 - lengths.sum() / padded)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", nargs="+", help="documents, as train.py reads them")
+    parser.add_argument("corpus", nargs="+", help="Documents in a format that train.py reads.")
     parser.add_argument("--source_column", default="source")
     parser.add_argument("--target_column", default="target")
     parser.add_argument("--max_tokens", type=int, nargs="+", default=[4096, 8192])
     args = parser.parse_args()
     columns = (args.source_column, args.target_column)
-    documents = read_documents(args.corpus, columns)
-    texts = (sentence for document in documents for column in columns for sentence in document[column])
+    corpus = StoredCorpus.from_files(args.corpus, columns)
+    texts = (sentence for document in corpus.documents for column in columns for sentence in document[column])
     processor = GTransformerProcessor(train_tokenizer(texts, LANGUAGES), *LANGUAGES)
     results = {}
     for kind, max_sentences in (("segments of 512 tokens", None), ("sentences", 1)):
-        segments = make_segments(documents, processor, columns, segment_sentences=max_sentences)
-        lengths = [(len(segment["input_ids"]), len(segment["labels"])) for segment in segments]
+        segments = make_segments(corpus, processor, segment_sentences=max_sentences)
+        lengths = segment_lengths(segments)
         shuffled = random.Random(0).sample(range(len(lengths)), len(lengths))
         for max_tokens in args.max_tokens:
-            in_random_order = token_batches([max(pair) for pair in lengths], shuffled, max_tokens)
+            in_random_order = token_batches(lengths.max(axis=1).tolist(), shuffled, max_tokens)
             row = results[f"{kind}, batches of {max_tokens}"] = {
                 "segments": len(lengths),
                 "padding": padding(lengths, TokenBatchSampler(lengths, max_tokens, seed=0).batches),

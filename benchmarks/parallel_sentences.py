@@ -25,6 +25,7 @@ from modeling_gtransformer.training.experiment import train
 from modeling_gtransformer.training.invented_language import LANGUAGES, InventedLanguagePair
 from modeling_gtransformer.training.metrics import score_documents
 from modeling_gtransformer.training.recipe import parse_recipe
+from modeling_gtransformer.training.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.tiny_mbart import TINY, pretrain_tiny_mbart
 
 
@@ -62,8 +63,8 @@ def train_models(folder: Path, files: dict[str, str], size: str) -> None:
     """One mBART of single sentences, and a G-Transformer of documents from it for each system."""
     mbart, (fields, on_sentences, (steps, learning_rate)) = folder / "mbart", SIZES[size]
     if not (mbart / "model.safetensors").exists():
-        documents = read_documents([files["train"]], COLUMNS)
-        pretrain_tiny_mbart(str(mbart), documents, COLUMNS, LANGUAGES, 1, fields, *on_sentences)
+        corpus = StoredCorpus.from_files([files["train"]], COLUMNS)
+        pretrain_tiny_mbart(str(mbart), corpus, LANGUAGES, 1, fields, *on_sentences)
     for layers in SYSTEMS.values():
         train(
             *parse_recipe(

@@ -77,7 +77,7 @@ def alone(system: str, size: str, length: int) -> tuple[float, float]:
 
 
 def train_alone(system: str, size: str, length: int) -> None:
-    """What that process does."""
+    """Trains one model in a process of its own."""
     step = make_step(system, size, length)
     step()
     start = time.perf_counter()
@@ -95,10 +95,12 @@ def main() -> None:
     parser.add_argument("--systems", nargs="+", default=["mbart", "gtransformer", "gtransformer-k0"])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument(
-        "--apart", action="store_true", help="a process for each model and repeat: two models may not fit into memory"
+        "--apart",
+        action="store_true",
+        help="Run each model and repeat in a process of its own, where two models do not fit into memory.",
     )
     parser.add_argument(
-        "--encoder", action="store_true", help="time the encoder alone; the memory is the whole model's"
+        "--encoder", action="store_true", help="Time the encoder alone; the memory is that of the whole model."
     )
     parser.add_argument("--one", help=argparse.SUPPRESS)  # the process whose memory is measured
     args = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Where the time of a training step goes, and what it keeps for the gradient: why it is no faster and no smaller.
+"""Profile of a training step: where its time goes, and what it keeps in memory for the gradient.
 
 python benchmarks/training_profile.py [--length 512] [--systems mbart gtransformer]
 """

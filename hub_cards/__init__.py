@@ -1,1 +1,1 @@
-"""What goes to the Hub with a checkpoint: cards, and an app."""
+"""Cards, publishing and an app for the Hub."""

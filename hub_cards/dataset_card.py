@@ -95,14 +95,16 @@ def _counts(name: str, documents: list[Document], columns: list[str]) -> dict[st
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="to write")
-    parser.add_argument("--columns", nargs=2, required=True, help="of the source and target sentences, e.g. en de")
+    parser.add_argument("folder", type=Path, help="Folder to write.")
+    parser.add_argument(
+        "--columns", nargs=2, required=True, help="Columns that hold the source and the target sentences, e.g. en de."
+    )
     for split in SPLITS:
-        parser.add_argument(f"--{split}", nargs="+", required=split == "train", help="files of this split")
-    parser.add_argument("--languages", nargs=2, help="of the columns; default: what the columns are called")
-    parser.add_argument("--license", help="e.g. cc-by-4.0")
-    parser.add_argument("--repository", help="where it will be, e.g. user/name")
-    parser.add_argument("--push", action="store_true", help="upload it")
+        parser.add_argument(f"--{split}", nargs="+", required=split == "train", help="Files of this split.")
+    parser.add_argument("--languages", nargs=2, help="Languages of the columns; default: the names of the columns.")
+    parser.add_argument("--license", help="Licence of the data, e.g. cc-by-4.0.")
+    parser.add_argument("--repository", help="Name of the dataset on the Hub, e.g. user/name.")
+    parser.add_argument("--push", action="store_true", help="Upload the dataset to the Hub.")
     args = parser.parse_args(argv)
     if args.push and not args.repository:
         parser.error("--push needs --repository")

@@ -48,9 +48,9 @@ def main(argv: list[str]) -> None:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="to write; its name is the metric's")
-    parser.add_argument("--repository", help="where it will be, e.g. user/name")
-    parser.add_argument("--push", action="store_true", help="upload it")
+    parser.add_argument("folder", type=Path, help="Folder to write; its name becomes the name of the metric.")
+    parser.add_argument("--repository", help="Name of the metric on the Hub, e.g. user/name.")
+    parser.add_argument("--push", action="store_true", help="Upload the metric to the Hub.")
     args = parser.parse_args(argv)
     if args.push and not args.repository:
         parser.error("--push needs --repository")

@@ -21,10 +21,10 @@ def main(argv: list[str]) -> None:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="of a trained checkpoint")
-    parser.add_argument("--license", help="of the weights, e.g. mit")
-    parser.add_argument("--dataset", help="on the Hub, that it was scored on")
-    parser.add_argument("--repository", help="where it will be, e.g. user/name")
+    parser.add_argument("folder", type=Path, help="Folder of a trained checkpoint.")
+    parser.add_argument("--license", help="Licence of the weights, e.g. mit.")
+    parser.add_argument("--dataset", help="Name on the Hub of the dataset that the checkpoint was scored on.")
+    parser.add_argument("--repository", help="Name of the checkpoint on the Hub, e.g. user/name.")
     return parser.parse_args(argv)
 
 

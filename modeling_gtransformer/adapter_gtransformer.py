@@ -18,7 +18,7 @@ QUIETLY = {f"_raise_exceptions_for_{case}": False for case in ("missing_entries"
 
 
 def _hub_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Those that say where on the Hub to look."""
+    """Arguments that say where on the Hub to look."""
     own = {**(arguments.get("adapter_kwargs") or {}), **arguments}
     return {key: own[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in own}
 
@@ -34,7 +34,7 @@ def _base_of_adapter(name: str, hub: dict) -> str | None:
 
 
 class AdapterMixin:
-    """`from_pretrained`, `add_adapter` and `save_pretrained` of Transformers, with that configuration."""
+    """Loads and saves adapters together with the configuration that says where the global attention is."""
 
     config: GTransformerConfig
     config_class: Any
@@ -45,7 +45,7 @@ class AdapterMixin:
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path, *args, config=None, **kwargs):
-        """As of Transformers. An adapter says by a configuration of its own which layers have global attention: its
+        """Loads as Transformers does. The configuration of an adapter says which layers have global attention: its
         base model, which is loaded with it, need not have any."""
         adapter = dict(kwargs.pop("adapter_kwargs", None) or {})
         # The Auto classes have looked up the base already, and give its configuration.
@@ -68,7 +68,7 @@ class AdapterMixin:
         return loaded
 
     def load_adapter(self, peft_model_id=None, adapter_name=None, *args, **kwargs):
-        """As of Transformers, which up to 5.17 leaves out what an adapter holds in full (`modules_to_save`)."""
+        """Loads as Transformers does, and the modules that an adapter holds in full, which 5.17 leaves out."""
         loaded = super().load_adapter(peft_model_id, adapter_name, *args, **kwargs)  # type: ignore[misc]
         if peft_model_id is not None:
             file = cached_file(peft_model_id, "adapter_model.safetensors", **QUIETLY, **_hub_arguments(kwargs))
@@ -91,7 +91,7 @@ class AdapterMixin:
         self.adapter_base = self.name_or_path
 
     def save_pretrained(self, save_directory, *args, **kwargs):
-        """As of Transformers, which saves no configuration beside an adapter."""
+        """Saves as Transformers does, and the configuration beside an adapter."""
         super().save_pretrained(save_directory, *args, **kwargs)  # type: ignore[misc]
         if getattr(self, "_hf_peft_config_loaded", False):
             self.config.save_pretrained(save_directory)

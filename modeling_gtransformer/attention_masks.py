@@ -1,4 +1,4 @@
-"""Which mask each kind of attention gets, or what stands for one: a plan of the sentences, or their tags.
+"""Masks for each kind of attention, or what takes the place of one: a plan of the sentences, or their tags.
 
 Shape legend: B documents, T queries, S keys.
 """
@@ -86,7 +86,7 @@ def attention_masks(
 
 
 def _by_sentence(stack: str, queries: Side, keys: Side) -> SentencePlan | SentenceTags | None:
-    """What stands for the mask where group attention can go sentence by sentence. Except in cross-attention the
+    """Takes the place of the mask where group attention can go sentence by sentence. Except in cross-attention the
     queries are the keys: decoding step by step does not come here."""
     compiling = torch.compiler.is_compiling()
     if compiling and not is_compilable(queries.tags.device):

@@ -27,7 +27,7 @@ class TargetCache(EncoderDecoderCache):
 
     @classmethod
     def around(cls, cache: EncoderDecoderCache) -> "TargetCache":
-        """One that shares all it holds with another cache."""
+        """Wraps another cache, and shares all that it holds."""
         shared = cls(cache.self_attention_cache, cache.cross_attention_cache)
         shared.is_updated = cache.is_updated
         return shared
@@ -50,7 +50,7 @@ class TargetCache(EncoderDecoderCache):
 
 class Step(NamedTuple):
     """
-    What a single new token of each of R rows sees.
+    Places of the cache that a single new token of each of R rows sees.
 
     Attributes:
         target_mask: which of the L places hold tokens of the open sentence, `(R, L)`, bool.
@@ -106,7 +106,7 @@ class DocumentCache(EncoderDecoderCache):
 
     def start(self, group_tags: Tensor, new_tokens: int, source_tags: Tensor) -> None:
         """
-        Prepare for the next tokens; the first call may bring a prefix, every later one brings a single token.
+        Prepares for the next tokens; the first call may bring a prefix, every later one brings a single token.
 
         Args:
             group_tags: of all target tokens including the new ones, `(R, T)`.
@@ -139,7 +139,8 @@ class DocumentCache(EncoderDecoderCache):
         return source_mask, document * length + (starts + offset).clamp(max=length - 1)
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep keys and values `(R, H, 1, K)` of the new token, or of a prefix, and return those that it may see."""
+        """Stores keys and values `(R, H, 1, K)` of the new token, or of a prefix, and returns those that it may
+        see."""
         stored = self.targets.get((layer_idx, kind))
         if kind == "group":
             if stored is None:
@@ -168,8 +169,8 @@ class DocumentCache(EncoderDecoderCache):
     def source(
         self, layer_idx: int, kind: str, project: Callable[[Tensor], tuple[Tensor, Tensor]], states: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values of the source, projected once from its states `(R, S, D)`: those of the sentence that is
-        being translated, `(R, H, N, K)`, or of the document, `(B, H, S, K)`; for a prefix `(R, H, S, K)`."""
+        """Returns keys and values of the source, projected once from its states `(R, S, D)`: those of the sentence
+        that is being translated, `(R, H, N, K)`, or of the document, `(B, H, S, K)`; for a prefix `(R, H, S, K)`."""
         if self.step is None:
             stored = keys, values = project(states[:: self.beams])
             if kind == "group":
@@ -187,7 +188,7 @@ class DocumentCache(EncoderDecoderCache):
         return keys, values
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Follow the beams, which stay within their document."""
+        """Follows the beams, which stay within their document."""
         writers = self.writers.index_select(0, beam_idx)
         differs = (writers != self.writers).any(dim=0)
         self.writers = writers
@@ -200,4 +201,5 @@ class DocumentCache(EncoderDecoderCache):
                 buffer[:, :, differing] = buffer[:, :, differing].index_select(0, beam_idx.to(buffer.device))
 
     def crop(self, tokens_to_remove: int) -> None:
+        """Refuses: what came before the open sentence is gone."""
         raise ValueError("A DocumentCache has overwritten what came before the open sentence and cannot be cropped.")

@@ -143,12 +143,13 @@ def write(file: str, result: str | bytes, args: argparse.Namespace) -> None:
 
 
 def target(file: str, args: argparse.Namespace) -> Path:
-    """Where the result of a file goes in the folder `--output`."""
+    """Path of the result of a file in the folder `--output`."""
     path = args.output / ("stdin.txt" if file == "-" else Path(file).name)
     return path if args.output_format == "same" else path.with_suffix(f".{args.output_format}")
 
 
-def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+def argument_parser() -> argparse.ArgumentParser:
+    """The parser of the command line, from which the documentation is made as well."""
     summary, _, examples = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         "gtransformer-translate",
@@ -157,31 +158,67 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="documents, texts in UTF-8; - or none: standard input"
+        "files", nargs="*", metavar="FILE", help="Documents to translate, in UTF-8; - or none: standard input."
     )
-    parser.add_argument("--model", required=True, help="folder or Hub name of a trained G-Transformer")
-    parser.add_argument("--src_lang", metavar="CODE", help="source language; default: that of the model's processor")
-    parser.add_argument("--tgt_lang", metavar="CODE", help="target language, e.g. de_DE; default: likewise")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="folder for the results; default: standard output")
+    parser.add_argument("--model", required=True, help="Folder or Hub name of a trained G-Transformer.")
     parser.add_argument(
-        "--output_format", choices=("same", *ALIGNED_FORMATS), default="same", help="or the sentence pairs, aligned"
+        "--src_lang", metavar="CODE", help="Code of the source language; default: that of the processor."
     )
-    parser.add_argument("--source_column", default="source", help="of JSON lines")
-    parser.add_argument("--format", choices=("text", *FILE_FORMATS), help="of the files; default: by their endings")
+    parser.add_argument(
+        "--tgt_lang", metavar="CODE", help="Code of the target language, e.g. de_DE; default: that of the processor."
+    )
+    parser.add_argument("--output", type=Path, metavar="DIR", help="Folder for the results; default: standard output.")
+    parser.add_argument(
+        "--output_format",
+        choices=("same", *ALIGNED_FORMATS),
+        default="same",
+        help="Format of the results: that of the document, or aligned sentence pairs.",
+    )
+    parser.add_argument("--source_column", default="source", help="Column of JSON lines that holds the source.")
+    parser.add_argument(
+        "--format", choices=("text", *FILE_FORMATS), help="Format of the files; default: by their endings."
+    )
     parser.add_argument(
         "--splitter",
         choices=["line", "sentencex"],
-        help="finds sentences; default: sentencex, but in text every line is one",
+        help="Splitter that finds sentences; default: line for text, sentencex for other formats.",
     )
-    parser.add_argument("--glossary", metavar="TSV", help="terms and their translations, tab-separated")
-    parser.add_argument("--segment_tokens", type=int, help="longest segment that is translated at once; default: 512")
-    parser.add_argument("--segment_sentences", type=int, help="most sentences in it; default: any number")
-    parser.add_argument("--max_tokens", type=int, help="source tokens in a batch, padding included; default: 4096")
-    parser.add_argument("--carried_sentences", type=int, help="of a segment, that open the next one too; default: 0")
-    parser.add_argument("--num_beams", type=int, help="default: as the model's generation config says")
-    parser.add_argument("--parallel_sentences", action="store_true", help="decode the sentences of a segment at once")
-    parser.add_argument("--confidence", action="store_true", help="mean log-probability of every sentence, in nats")
+    parser.add_argument("--glossary", metavar="TSV", help="File of terms and their translations, separated by tabs.")
+    parser.add_argument(
+        "--segment_tokens",
+        type=int,
+        help="Upper bound on the source tokens of a segment, which is translated at once; default: 512.",
+    )
+    parser.add_argument(
+        "--segment_sentences", type=int, help="Upper bound on the sentences of a segment; default: any number."
+    )
+    parser.add_argument(
+        "--max_tokens", type=int, help="Upper bound on the source tokens of a batch, padding included; default: 4096."
+    )
+    parser.add_argument(
+        "--carried_sentences",
+        type=int,
+        help="Number of sentences of a segment that open the next one as well; default: 0.",
+    )
+    parser.add_argument(
+        "--num_beams", type=int, help="Number of beams; default: that of the model's generation config."
+    )
+    parser.add_argument(
+        "--parallel_sentences", action="store_true", help="Decode the sentences of a segment side by side."
+    )
+    parser.add_argument(
+        "--confidence", action="store_true", help="Add the mean log-probability of every sentence, in nats."
+    )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    return parser
+
+
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    """The arguments, checked for what the parser cannot know.
+
+    Exits with an error if results would have no place, or share one.
+    """
+    parser = argument_parser()
     args = parser.parse_args(argv)
     if len(args.files) > 1 and args.output is None:
         parser.error("several files need --output")

@@ -33,8 +33,8 @@ class SentenceTags(NamedTuple):
 
 
 def is_compilable(device: torch.device) -> bool:
-    """Whether the operator may stand in the graph: where it knows the random generator, and not in an exported graph,
-    which must run where the operator is not."""
+    """Tells whether the operator may be part of a graph: on devices whose random generator it knows, and not in an
+    exported graph, which must run without the operator."""
     return device.type in ("cpu", "cuda") and not torch.compiler.is_exporting()
 
 

@@ -1,13 +1,195 @@
-"""Configuration of G-Transformer: mBART's fields, plus one list of attention kinds per attention stack."""
+"""Configuration of G-Transformer: mBART's fields, one list of attention kinds per attention stack, and the frame of a
+sentence, which differs between the pretrained families."""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 from huggingface_hub.dataclasses import strict
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 
 
 ATTENTION_TYPES = ("group", "global", "combined")
+POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal", "sinusoidal_marian")
+POSITION_SCOPES = ("document", "sentence")
+
+
+class TargetFrame(NamedTuple):
+    """
+    Ids of the tokens around the words of target sentences; what the decoder reads is `start`, then for every sentence
+    its prefix, words and `</s>`. Where `</s>` does not open the next sentence, `start` is the first prefix itself.
+
+    Attributes:
+        start: the token with which the decoder starts.
+        prefix: tokens that open every sentence.
+        closer: `</s>`.
+        pad: padding.
+        end: the token behind the last sentence; `None` if its `</s>` ends the document.
+        closer_opens: whether a `</s>` that is read belongs to the next sentence, as `start` does to the first one.
+    """
+
+    start: int
+    prefix: tuple[int, ...]
+    closer: int
+    pad: int
+    end: int | None
+    closer_opens: bool
+
+    @property
+    def head(self) -> int:
+        """Number of tokens of a sentence before its prefix."""
+        return int(self.closer_opens)
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens that a sentence adds to its words."""
+        return len(self.prefix) + 1
+
+    def read(self, sentences: list[list[int]]) -> list[int]:
+        """Ids of finished sentences, as the decoder reads them."""
+        bodies = [token for words in sentences for token in (*self.prefix, *words, self.closer)]
+        return [self.start, *bodies] if self.closer_opens else bodies
+
+    def starts(self, ids: list[int]) -> list[int]:
+        """Positions at which the tokens of sentences begin, a last `</s>` included if it may open another one."""
+        if not self.closer_opens:
+            return [position for position, token in enumerate(ids) if token == self.prefix[0]]
+        return [0, *(position for position, token in enumerate(ids) if position and token == self.closer)]
+
+    def split(self, ids: list[int]) -> list[list[int]]:
+        """Words of every sentence that the ids begin. They may be padded on both sides."""
+        sentences: list[list[int]] = []
+        framing = {*self.prefix, self.closer, self.pad, self.end}
+        in_sentence = False
+        for token in ids[self._start_of(ids) + self.head :]:
+            if self.closer_opens and not in_sentence and token != self.pad:
+                sentences.append([])
+                in_sentence = True
+            elif not self.closer_opens and token == self.prefix[0]:
+                sentences.append([])
+            if token == self.closer:
+                in_sentence = False
+            elif sentences and token not in framing:
+                sentences[-1].append(token)
+        return sentences
+
+    def open_sentence(self, ids: list[int]) -> tuple[int, list[int]] | None:
+        """Index and words of the sentence that the next token belongs to; `None` if the frame decides that token."""
+        if not self.closer_opens:
+            if ids[-1] == self.closer or self.prefix[0] not in ids:
+                return None
+            return ids.count(self.prefix[0]) - 1, ids[len(ids) - ids[::-1].index(self.prefix[0]) :]
+        body = ids[self._start_of(ids) + 1 :]
+        closed = body.count(self.closer)
+        words = body[len(body) - body[::-1].index(self.closer) :] if closed else body
+        return (closed, words[len(self.prefix) :]) if len(words) >= len(self.prefix) else None
+
+    def _start_of(self, ids: list[int]) -> int:
+        """Position of the token with which a document starts that may be padded on the left."""
+        padding = next((position for position, token in enumerate(ids) if token != self.pad), len(ids))
+        return max(padding - (self.start == self.pad), 0)
+
+
+class SentenceFrame(NamedTuple):
+    """
+    The tokens around the words of every sentence of a document. `</s>` closes a sentence; the other tokens are named
+    by their roles "bos", "eos", "pad", "src_lang" and "tgt_lang".
+
+    Attributes:
+        source_prefix: tokens before the words of a source sentence.
+        source_suffix: tokens behind its `</s>`.
+        target_prefix: tokens that open a target sentence.
+        start: token with which the decoder starts, for which the `</s>` of a sentence stands at the next one: so a
+            `</s>` that the decoder reads belongs to the next sentence. `None`: the decoder starts with the prefix of
+            the first sentence.
+        reads_closer_as_start: the decoder embeds `</s>` as the token with which it starts.
+        end: token behind the last target sentence, which ends a document; `None` if its last `</s>` does.
+        label_end: token behind the last target sentence in the labels.
+        source_code: token that stands before the words of a source sentence for models of several target languages.
+        language_setting: field of the generation config that holds the target language, if the decoder is told it.
+        position_scope: what positions count from by default, the start of the "document" or of the "sentence".
+        translates: whether plain checkpoints with this frame have learnt to translate.
+    """
+
+    source_prefix: tuple[str, ...] = ()
+    source_suffix: tuple[str, ...] = ()
+    target_prefix: tuple[str, ...] = ()
+    start: str | None = None
+    reads_closer_as_start: bool = False
+    end: str | None = None
+    label_end: str | None = None
+    source_code: str | None = None
+    language_setting: str | None = None
+    position_scope: str = "sentence"
+    translates: bool = True
+
+    @property
+    def closer_opens(self) -> bool:
+        """Whether a `</s>` that the decoder reads belongs to the next sentence."""
+        return self.start is not None
+
+    def in_ids(self, id_of: Callable[[str], int]) -> TargetFrame:
+        """The ids around the words of target sentences, given the id of the token with a role."""
+        prefix = tuple(map(id_of, self.target_prefix))
+        return TargetFrame(
+            start=id_of(self.start) if self.start else prefix[0],
+            prefix=prefix,
+            closer=id_of("eos"),
+            pad=id_of("pad"),
+            end=id_of(self.end) if self.end else None,
+            closer_opens=self.closer_opens,
+        )
+
+
+# The paper's frame, and those of the pretrained translators, in which a sentence of a document reads as it does alone.
+SENTENCE_FRAMES = {
+    "paper": SentenceFrame(
+        source_prefix=("bos",),
+        target_prefix=("bos",),
+        end="tgt_lang",
+        label_end="tgt_lang",
+        language_setting="eos_token_id",
+        position_scope="document",
+        translates=False,
+    ),
+    # mBART-25 that was fine-tuned to translate, PLBart.
+    "mbart": SentenceFrame(
+        source_suffix=("src_lang",),
+        target_prefix=("tgt_lang",),
+        label_end="tgt_lang",
+        language_setting="decoder_start_token_id",
+    ),
+    # mBART-50, M2M100, NLLB.
+    "mbart50": SentenceFrame(
+        source_prefix=("src_lang",),
+        target_prefix=("tgt_lang",),
+        start="eos",
+        language_setting="forced_bos_token_id",
+    ),
+    "bart": SentenceFrame(source_prefix=("bos",), target_prefix=("bos",), start="eos", translates=False),
+    # Opus-MT.
+    "marian": SentenceFrame(start="pad", reads_closer_as_start=True, source_code="tgt_lang"),
+}
+
+# Fields of a plain configuration that every Transformers configuration has.
+PLAIN_FIELDS = frozenset({"architectures", "dtype", "id2label", "label2id", "name_or_path", "_name_or_path"})
+
 # Plain models whose checkpoints can be loaded, and what their configurations leave unsaid.
-PLAIN_MODELS = {"mbart": {}, "bart": {"normalize_before": False}}
-POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal")
+PLAIN_MODELS = {
+    "mbart": {},
+    "bart": {"normalize_before": False, "sentence_frame": "bart"},
+    "plbart": {"normalize_before": False, "sentence_frame": "mbart"},
+    "m2m_100": {
+        "layernorm_embedding": False,
+        "position_embedding_type": "sinusoidal",
+        "sentence_frame": "mbart50",
+    },
+    "marian": {
+        "normalize_before": False,
+        "layernorm_embedding": False,
+        "position_embedding_type": "sinusoidal_marian",
+        "sentence_frame": "marian",
+    },
+}
 
 
 @strict
@@ -29,11 +211,22 @@ class GTransformerConfig(PreTrainedConfig):
         normalize_before (`bool`, defaults to `True`): layer norm before each sublayer and after the last layer, as in
             mBART; `False` is the post-norm of BART and of the paper's base, big and large Transformers.
         layernorm_embedding (`bool`, defaults to `True`): layer norm on the embeddings (mBART, BART).
-        position_embedding_type (`str`, defaults to `"learned"`): "learned" (mBART, BART) or "sinusoidal" (base, big).
+        position_embedding_type (`str`, defaults to `"learned"`): "learned" (mBART, BART, PLBart), "sinusoidal" (base,
+            big, M2M100, NLLB) or "sinusoidal_marian" (Opus-MT, whose positions start at another row with other rates).
+        position_scope (`str`, *optional*): what positions count from: the start of the "document", as in the paper, or
+            of the "sentence", as a sentence translator knows them; then a document may have any number of tokens, and
+            `max_position_embeddings` bounds its sentences. By default "document" in the frame of the paper, else
+            "sentence".
+        sentence_frame (`str`, defaults to `"paper"`): the tokens around every sentence, a key of `SENTENCE_FRAMES`.
+            Plain checkpoints bring that of their family.
+        share_encoder_decoder_embeddings (`bool`, defaults to `True`): one vocabulary and one matrix for both sides;
+            `False` for the Opus-MT models that have two.
+        decoder_vocab_size (`int`, *optional*): size of the target vocabulary if there are two.
         init_std (`float` or `None`, defaults to 0.02): standard deviation of fresh weights; `None` selects the Xavier
             initialisation with which the paper's randomly initialised models start.
 
-    The other fields are those of [`MBartConfig`]. A plain mBART or BART `config.json` is understood as it is.
+    The other fields are those of [`MBartConfig`]. A plain `config.json` of mBART, mBART-50, M2M100, NLLB, Marian
+    (Opus-MT), BART or PLBart is understood as it is.
 
     Raises:
         ValueError: an unknown attention kind, a list or number that does not fit the layers, or a width that does not
@@ -75,6 +268,10 @@ class GTransformerConfig(PreTrainedConfig):
     normalize_before: bool = True
     layernorm_embedding: bool = True
     position_embedding_type: str = "learned"
+    position_scope: str | None = None
+    sentence_frame: str = "paper"
+    share_encoder_decoder_embeddings: bool = True
+    decoder_vocab_size: int = 0
     scale_embedding: bool = True
     activation_function: str = "gelu"
     dropout: float | int = 0.1
@@ -92,12 +289,23 @@ class GTransformerConfig(PreTrainedConfig):
     def __post_init__(self, **kwargs):
         # A plain checkpoint's config.json names its own type, which must not outlive the loading.
         kwargs.pop("model_type", None)
-        kwargs.pop("forced_eos_token_id", None)
         for stack, layers in self._stacks().items():
             self._fill_attention_types(stack, layers)
-        # mBART starts the decoder with the target language code; here that code ends the document instead.
-        self.decoder_start_token_id = self.bos_token_id
+        if self.position_scope is None:
+            self.position_scope = self.frame.position_scope
+        if not self.decoder_vocab_size or self.share_encoder_decoder_embeddings:
+            self.decoder_vocab_size = self.vocab_size
+        if self.frame.target_prefix == ("bos",) and not self.frame.closer_opens:
+            # mBART starts the decoder with the target language code; here that code ends the document instead.
+            self.decoder_start_token_id = self.bos_token_id
         super().__post_init__(**kwargs)
+
+    @property
+    def frame(self) -> SentenceFrame:
+        """The tokens around every sentence."""
+        if self.sentence_frame not in SENTENCE_FRAMES:
+            raise ValueError(f"sentence_frame must be one of {[*SENTENCE_FRAMES]}, not {self.sentence_frame!r}.")
+        return SENTENCE_FRAMES[self.sentence_frame]
 
     def attention_types(self, stack: str) -> list[str]:
         """The attention kind of every layer of the stack "encoder", "decoder" (self-attention) or "cross"."""
@@ -129,11 +337,18 @@ class GTransformerConfig(PreTrainedConfig):
             if unknown := sorted(set(types) - set(ATTENTION_TYPES)):
                 raise ValueError(f"{stack}_attention_types has unknown kinds {unknown}; known: {ATTENTION_TYPES}.")
 
+    def validate_choices(self):
+        """Part of `@strict` validation: fields that choose from a list name one of its entries."""
+        for name, known in (
+            ("position_embedding_type", POSITION_EMBEDDING_TYPES),
+            ("position_scope", POSITION_SCOPES),
+        ):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {known}, not {getattr(self, name)!r}.")
+
     def validate_architecture(self):
         """Part of `@strict` validation: the width fits the heads and the position embedding."""
-        if self.position_embedding_type not in POSITION_EMBEDDING_TYPES:
-            raise ValueError(f"position_embedding_type must be one of {POSITION_EMBEDDING_TYPES}.")
-        if self.position_embedding_type == "sinusoidal" and self.d_model % 2:
+        if self.position_embedding_type != "learned" and self.d_model % 2:
             raise ValueError(f"Sinusoidal positions need an even d_model, not {self.d_model}.")
         for heads in (self.encoder_attention_heads, self.decoder_attention_heads):
             if self.d_model % heads:
@@ -141,31 +356,50 @@ class GTransformerConfig(PreTrainedConfig):
 
     @classmethod
     def from_dict(cls, config_dict, **kwargs):
-        """As in Transformers, but a plain mBART or BART configuration is understood, and layers and attention kinds
-        among the overrides count before the lists are filled."""
+        """Reads a configuration as Transformers does. A plain configuration of a known family is understood, and
+        layers and attention kinds among the overrides take effect before the lists are filled."""
         model_type = config_dict.get("model_type", cls.model_type)
         if model_type != cls.model_type:
-            config_dict = cls._defaults_of(model_type) | config_dict
+            config_dict = cls._from_plain(config_dict)
         overrides = {name: kwargs.pop(name) for name in list(kwargs) if name.endswith(("_layers", "_attention_types"))}
+        # The frame decides what other fields mean.
+        overrides |= {name: kwargs.pop(name) for name in ("sentence_frame", "position_scope") if name in kwargs}
         config_dict = config_dict | overrides
         for stack in ("encoder", "decoder", "cross"):
             names = {f"{stack}_attention_types", f"{stack}_global_layers"}
             if len(given := names & overrides.keys()) == 1:
                 config_dict[(names - given).pop()] = None
+        if "sentence_frame" in overrides and "position_scope" not in overrides:
+            config_dict["position_scope"] = None
         return super().from_dict(config_dict, **kwargs)
 
     @classmethod
-    def _defaults_of(cls, model_type: str) -> dict:
-        """What a configuration of another model means where it says nothing."""
+    def _from_plain(cls, config_dict: dict) -> dict:
+        """The fields of a plain configuration, with what its type leaves unsaid and without what means nothing
+        here."""
+        model_type = config_dict["model_type"]
         if model_type not in PLAIN_MODELS:
             raise ValueError(
                 f"No G-Transformer can be made of a {model_type!r} checkpoint: only of {[*PLAIN_MODELS]}."
             )
         theirs = CONFIG_MAPPING[model_type]().to_dict()
-        return {name: theirs[name] for name in cls.__dataclass_fields__ if name in theirs} | PLAIN_MODELS[model_type]
+        defaults = {name: theirs[name] for name in cls.__dataclass_fields__ if name in theirs}
+        own = {
+            name: value for name, value in config_dict.items() if name in PLAIN_FIELDS | {*cls.__dataclass_fields__}
+        }
+        start = own.get("decoder_start_token_id")
+        frame = {}
+        if model_type == "mbart":
+            # Pretrained mBART-25 starts with no token of its own, mBART-50 with </s>, a translator with its language.
+            is_pretrained = start in (None, own.get("bos_token_id", 0))
+            frame["sentence_frame"] = (
+                "paper" if is_pretrained else "mbart50" if start == own["eos_token_id"] else "mbart"
+            )
+        return defaults | PLAIN_MODELS[model_type] | frame | own
 
     def to_dict(self):
-        """As in Transformers, without the lists that a `*_global_layers` fills: that number can still be changed."""
+        """Returns the fields as Transformers does, without the lists that a `*_global_layers` fills, so that the
+        number can still be changed."""
         output = super().to_dict()
         for stack, layers in self._stacks().items():
             types, number = output.get(f"{stack}_attention_types"), output.get(f"{stack}_global_layers")

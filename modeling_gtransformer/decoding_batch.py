@@ -6,6 +6,7 @@ vocabulary.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,8 +21,8 @@ class OpenSentence:
 
     Attributes:
         number: its group tag.
-        start: the position of its `<s>` in the document.
-        tokens: from `<s>` on. The last one is new, those before it stand in the document.
+        start: the position of its first token in the document.
+        tokens: from that one on. The last one is new, those before it stand in the document.
         context: how many tokens of the document it sees, its own included.
         old_rest: what stood behind the token that the new one replaces.
     """
@@ -58,7 +59,8 @@ class FramedDecoder:
         source_mask: Tensor,
         source_tags: Tensor,
     ):
-        self.model, self.frame, self.processors = model, frame, processors
+        self.model, self.mask_scores, self.frame, self.processors = model, frame.mask, frame.frame, processors
+        self.word_limits = frame.word_limits
         self.source_states, self.source_mask, self.source_tags = source_states, source_mask, source_tags
         self.device = source_states.device
         self.steps = 0
@@ -68,13 +70,14 @@ class FramedDecoder:
         rows: Tensor,
         ids: Tensor,
         mask: Tensor | dict[str, Tensor],
-        positions: Tensor,
+        positions: Tensor | None,
         cache: EncoderDecoderCache,
         source_mask: Tensor | dict[str, Tensor] | None = None,
         **arguments: Tensor,
     ) -> Tensor:
-        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, in the documents `rows` of the batch."""
-        if self.model.config.position_embedding_type == "learned":
+        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, which are counted unless given, in the
+        documents `rows` of the batch."""
+        if positions is not None and self.model.config.position_embedding_type == "learned":
             # Drafts may run past the last learned position: the final sentences do not.
             positions = positions.clamp(max=self.model.config.max_position_embeddings - 1)
         return self.model.model(
@@ -90,7 +93,7 @@ class FramedDecoder:
     def scores(self, hidden_states: Tensor, *before: Tensor, normalize: bool = False) -> Tensor:
         """Scores `(R, V)` of the tokens after decoder states `(R, D)`, framed by what is before them."""
         logits = self.model.output_logits(hidden_states).float()
-        return self.frame.mask(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
+        return self.mask_scores(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
 
     def masks(self, group: Tensor, document: Tensor) -> dict[str, Tensor]:
         """Masks `(B, 1, R, S)` of both attention kinds for the model, of booleans `(B, R, S)`."""
@@ -123,7 +126,7 @@ class DecodingBatch:
         drafting: bool = False,
     ):
         self.decoder, self.cache, self.drafting = decoder, cache, drafting
-        empty = OpenSentence(1, 0, [decoder.frame.pad_token_id], 0)
+        empty = OpenSentence(1, 0, [decoder.frame.pad], 0)
         width = max(map(len, sentences))
         filled = [[*opened, *[empty] * (width - len(opened))] for opened in sentences]
 
@@ -134,7 +137,8 @@ class DecodingBatch:
         longest = max(len(sentence.old_rest) for opened in filled for sentence in opened)
         self.old_rest = table(lambda sentence: [*sentence.old_rest, *[-1] * (longest - len(sentence.old_rest))])
         self.number, self.start = table(lambda sentence: sentence.number), table(lambda sentence: sentence.start)
-        self.words = table(lambda sentence: len(sentence.tokens) - 1)
+        self.real = table(lambda sentence: sentence is not empty)
+        self.read = table(lambda sentence: len(sentence.tokens) - 1)
         self.rows = torch.tensor(rows, device=decoder.device)
         position = torch.arange(cache.get_seq_length(), device=decoder.device)
         self.document = position < table(lambda sentence: sentence.context)[..., None]
@@ -143,13 +147,14 @@ class DecodingBatch:
         self.source_sentence = decoder.source_tags[self.rows, None] == self.number[..., None]
         self.written = self.earlier = self.document[..., :0]
 
-    def step(self, tokens: Tensor, normalize: bool = False) -> Tensor:
-        """Read the next token `(B, R)` of every sentence: the framed scores `(B, R, V)` of the one after it."""
+    def step(self, tokens: Tensor, normalize: bool = False, alive: Any = None) -> Tensor:
+        """Read the next token `(B, R)` of every sentence: the framed scores `(B, R, V)` of the one after it. Drafts do
+        not look at sentences that are no longer `alive`."""
         decoder = self.decoder
         itself = torch.eye(tokens.shape[1], dtype=torch.bool, device=tokens.device).expand(len(tokens), -1, -1)
         self.written = context = torch.cat([self.written, itself], dim=-1)
         if self.drafting:
-            open_before = torch.ones_like(itself).tril() & (tokens != decoder.frame.pad_token_id)[:, None]
+            open_before = torch.ones_like(itself).tril() & alive[:, None]
             self.earlier = context = torch.cat([self.earlier, itself | open_before], dim=-1)
         hidden_states = decoder.states(
             self.rows,
@@ -157,17 +162,23 @@ class DecodingBatch:
             decoder.masks(
                 torch.cat([self.sentence, self.written], dim=-1), torch.cat([self.document, context], dim=-1)
             ),
-            self.start + self.words,
+            self.read if decoder.model.config.position_scope == "sentence" else self.start + self.read,
             self.cache,
             source_mask=decoder.masks(self.source_sentence, self.source),
             decoder_group_tags=self.number,
         )
         decoder.steps += 1
         rows = self.rows[:, None].expand_as(tokens)
-        before = (rows, self.number, self.words, self.start + self.words + 1, tokens)
+        words = self.read + 1 - decoder.frame.head - len(decoder.frame.prefix)
+        number = self.number
+        if not decoder.frame.closer_opens:
+            # Behind the last word comes what opens the next sentence.
+            closed = tokens == decoder.frame.closer
+            number, words = number + closed, words.masked_fill(closed, -len(decoder.frame.prefix))
+        before = (rows, number, words, self.start + self.read + 1, tokens)
         states = (states.flatten(0, 1) for states in (hidden_states, *before))
         scores = decoder.scores(*states, normalize=normalize)
-        self.words = self.words + 1
+        self.read = self.read + 1
         return scores.view(*tokens.shape, -1)
 
     def follow(self, parents: Tensor) -> None:

@@ -57,7 +57,7 @@ def linear_document_loss(
         bias: `(1, V)`, a constant.
         labels: `(B, T)`, -100 where there is no loss, and no work either.
     """
-    # Found once: to pick by a mask, a GPU would be waited for each time.
+    # Found once: every pick by a mask would synchronise with the device.
     keep = (labels.flatten() != -100).nonzero()[:, 0]
     targets = labels.flatten()[keep]
     items = float(num_items_in_batch if num_items_in_batch is not None else max(len(targets), 1))
@@ -122,7 +122,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad_total):
         grad_hidden, grad_weight = ctx.saved_tensors
-        # As large as the embeddings of the whole vocabulary: no copy without need, even if a GPU is waited for.
+        # As large as the embeddings of the whole vocabulary: no copy without need, even if this synchronises with the
+        # device.
         rest = grad_total / ctx.items
         if grad_weight is not None and rest / ctx.scale != 1:
             grad_weight = grad_weight * (rest / ctx.scale)

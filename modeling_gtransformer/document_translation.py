@@ -62,7 +62,7 @@ def translate_documents(
             required.
         generate_arguments: for `model.generate`.
     """
-    limits = SegmentLimits(model, segment_tokens, segment_sentences, generate_arguments)
+    limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, generate_arguments)
     translator = SegmentTranslator(model, processor, limits, confidence, generate_arguments)
     required = required or [[[]] * len(document) for document in documents]
     pending = [

@@ -12,18 +12,29 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig
 from transformers.generation import (
+    EosTokenCriteria,
     GenerationMixin,
     LogitsProcessor,
     LogitsProcessorList,
+    StoppingCriteria,
+    StoppingCriteriaList,
     SuppressTokensLogitsProcessor,
 )
 from transformers.masking_utils import create_causal_mask
 from transformers.utils import logging
 
 from .cache_gtransformer import DocumentCache
+from .configuration_gtransformer import TargetFrame
 from .decoding_batch import FramedDecoder
 from .group_attention import group_mask
-from .group_tags import group_tags, in_one_piece, sentence_lengths
+from .group_tags import (
+    in_one_piece,
+    is_ended,
+    read_group_tags,
+    sentence_lengths,
+    sentence_positions,
+    sentence_progress,
+)
 from .parallel_generation import ParallelDecoder, ParallelDocumentsOutput, refuse_what_is_sequential
 
 
@@ -41,93 +52,103 @@ SENTENCE_LIMITS = {
 
 class GroupTagLogitsProcessor(LogitsProcessor):
     """
-    Keeps the target aligned to the source: after `<s>` come words, then `</s>`, then `<s>` again or, after as many
-    sentences as the source has, the end of the document, then padding. Within a sentence words and `</s>` keep their
-    scores, not renormalised; a token that must come scores 0. A pure function of the prefix, so it needs no state that
-    would have to follow the beams.
+    Keeps the target aligned to the source: every sentence is opened by the prefix of the frame, then come words, then
+    `</s>`, then the next sentence or, after as many as the source has, the end of the document, then padding. Within a
+    sentence words and `</s>` keep their scores, not renormalised; a token that must come scores 0. A pure function of
+    the prefix, so it needs no state that would have to follow the beams.
 
     Args:
         word_limits: most words of each target sentence, `(B, G)`. A row of the batch without source sentences (all
             zero) is generated freely.
         min_length: fewest words of a sentence.
-        max_length: most tokens of the document, the first `<s>` included. Sentences are closed early enough for all
-            that follow to get `min_length` words.
-        bos_token_id: `<s>`.
-        eos_token_id: `</s>`.
-        pad_token_id: padding.
-        end_of_document_token_id: the token after the last sentence.
+        max_length: most tokens of the document, the first one included. Sentences are closed early enough for all that
+            follow to get `min_length` words.
+        frame: the tokens around the words of every sentence.
     """
 
-    def __init__(
-        self,
-        word_limits: Tensor,
-        min_length: int,
-        max_length: int,
-        bos_token_id: int,
-        eos_token_id: int,
-        pad_token_id: int,
-        end_of_document_token_id: int,
-    ):
+    def __init__(self, word_limits: Tensor, min_length: int, max_length: int, frame: TargetFrame):
         self.word_limits = word_limits
         self.min_length = min_length
         self.max_length = max_length
-        self.bos_token_id = bos_token_id
-        self.eos_token_id = eos_token_id
-        self.pad_token_id = pad_token_id
-        self.end_of_document_token_id = end_of_document_token_id
+        self.frame = frame
+        end = frame.pad if frame.end is None else frame.end
+        self.forced = torch.tensor([end, *frame.prefix], device=word_limits.device)
+        banned = {frame.start, *frame.prefix, frame.pad, frame.end} - {frame.closer, None}
+        self.banned = sorted(token for token in banned if token is not None)
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Mask scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
-        length = input_ids.shape[1]
-        opens = input_ids == self.bos_token_id
-        words = length - (opens * torch.arange(1, length + 1, device=input_ids.device)).amax(dim=1)
         # The rows of a document stand side by side.
         documents = torch.arange(len(self.word_limits), device=input_ids.device)
         documents = documents.repeat_interleave(len(input_ids) // len(documents))
-        return self.mask(scores, documents, opens.sum(dim=1), words, length, input_ids[:, -1])
+        return self.mask(
+            scores, documents, *sentence_progress(input_ids, self.frame), input_ids.shape[1], input_ids[:, -1]
+        )
 
     def mask(
-        self, scores: Tensor, documents: Tensor, opened: Tensor, words: Tensor, length: Tensor | int, last: Tensor
+        self, scores: Tensor, documents: Tensor, number: Tensor, words: Tensor, length: Tensor | int, last: Tensor
     ) -> Tensor:
         """
         Mask scores `(R, V)` of a token by what is before it.
 
         Args:
-            documents: which document of the batch it belongs to, `(R,)`.
-            opened: number of sentences opened so far, `(R,)`.
-            words: tokens since the last `<s>`, `(R,)`.
+            documents: the document of the batch that it belongs to, `(R,)`.
+            number, words: where it stands, as [`sentence_progress`] tells, `(R,)`.
             length: tokens of the document so far, `(R,)`.
             last: the token before it, `(R,)`.
         """
-        limits = self.word_limits.to(scores.device)[documents]
+        frame, limits = self.frame, self.word_limits.to(scores.device)[documents]
         sentences = (limits > 0).sum(dim=1)
-        limit = limits.gather(1, (opened - 1).clamp(0, limits.shape[1] - 1)[:, None])[:, 0]
-        later = (sentences - opened).clamp(min=0)
+        limit = limits.gather(1, (number - 1).clamp(0, limits.shape[1] - 1)[:, None])[:, 0]
+        later = (sentences - number).clamp(min=0)
 
-        finished = (opened > 0) & ((last == self.end_of_document_token_id) | (last == self.pad_token_id))
-        inside = (opened > 0) & (last != self.eos_token_id) & ~finished
+        finished = (number > sentences) & (words == -len(frame.prefix))
+        inside = (words >= 0) & ~finished
         # What must still fit after one more word: `</s>`, the later sentences, the end of the document.
-        no_room = self.max_length - length - 1 < 1 + later * (self.min_length + 2) + 1
+        needed = 1 + later * (self.min_length + frame.tokens) + (frame.end is not None)
+        no_room = self.max_length - length - 1 < needed
         close = inside & (words >= self.min_length) & ((words >= limit) | no_room)
 
-        forced = torch.where(later > 0, self.bos_token_id, self.end_of_document_token_id)
-        forced = torch.where(finished, self.pad_token_id, forced)
-        forced = torch.where(close, self.eos_token_id, forced)[:, None]
+        # The tokens of the prefix in their order or, behind the last sentence, the end.
+        forced = self.forced.to(scores.device)[
+            torch.where(finished, 0, (1 + len(frame.prefix) + words).clamp(min=0, max=len(frame.prefix)))
+        ]
+        forced = torch.where(finished & is_ended(last, frame), frame.pad, forced)
+        forced = torch.where(close, frame.closer, forced)[:, None]
         is_document = (sentences > 0)[:, None]
         is_forced = (~inside | close)[:, None] & is_document
 
         masked = scores.clone()
-        for token in (self.bos_token_id, self.pad_token_id, self.end_of_document_token_id):
+        for token in self.banned:
             masked[:, token].masked_fill_(is_document[:, 0], -torch.inf)
-        masked[:, self.eos_token_id].masked_fill_(is_document[:, 0] & (words < self.min_length), -torch.inf)
+        masked[:, frame.closer].masked_fill_(is_document[:, 0] & (words < self.min_length), -torch.inf)
         masked = masked.masked_fill(is_forced, -torch.inf)
         return masked.scatter(1, forced, masked.gather(1, forced).masked_fill(is_forced, 0.0))
+
+
+class SentenceCountCriteria(StoppingCriteria):
+    """
+    Ends documents that have as many sentences as their sources, where no token of its own ends them.
+
+    Args:
+        sentences: number of sentences of each document, `(B,)`; 0 for one that its first `</s>` ends.
+    """
+
+    def __init__(self, sentences: Tensor, frame: TargetFrame):
+        self.sentences, self.frame = sentences.clamp(min=1), frame
+        # By this attribute Transformers knows that finished rows are to be padded.
+        self.eos_token_id = torch.tensor([frame.closer])
+
+    def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: Any) -> Tensor:
+        """Tells which of the prefixes `(R, T)` are at their end, `(R,)`, bool."""
+        sentences = self.sentences.to(input_ids.device).repeat_interleave(len(input_ids) // len(self.sentences))
+        return sentence_progress(input_ids, self.frame)[0] > sentences
 
 
 @dataclass(frozen=True)
 class LengthPlan:
     """
-    How long the target documents of a batch become, in tokens from the first `<s>` on.
+    Lengths of the target documents of a batch, in tokens from the first `<s>` on.
 
     Attributes:
         word_limits: most words of each target sentence, `(B, G)`; 0 beyond the last one.
@@ -150,8 +171,19 @@ class LengthPlan:
     room: int
 
 
+def _opened(prompt: Tensor, frame: TargetFrame) -> Tensor:
+    """Number of sentences that prompts `(B, P)` open, at least one, `(B,)`."""
+    number, words = sentence_progress(prompt, frame)
+    return (number - (words == -len(frame.prefix)).long() * (number > 1)).clamp(min=1)
+
+
 def plan_lengths(
-    config: GenerationConfig, source_tags: Tensor, prompt: Tensor | None, model_config: Any, limited: bool
+    config: GenerationConfig,
+    source_tags: Tensor,
+    prompt: Tensor | None,
+    model_config: Any,
+    frame: TargetFrame,
+    limited: bool,
 ) -> LengthPlan:
     """
     Plan target documents for sources with tags `(B, S)`.
@@ -159,6 +191,7 @@ def plan_lengths(
     Args:
         config: with the limits per sentence, and `max_length` or `max_new_tokens`.
         prompt: `decoder_input_ids` `(B, P)`.
+        frame: the tokens around the words of target sentences.
         limited: whether the caller gave `max_length` or `max_new_tokens`.
 
     Raises:
@@ -169,21 +202,27 @@ def plan_lengths(
     if (present[:, 1:] & ~present[:, :-1]).any():
         raise ValueError("group_tags must number the sentences of a document 1, 2, 3, ... without gaps.")
     sentences, min_length = present.sum(dim=1), max(config.min_length, 1)
-    words = (lengths - 2).clamp(min=0).double() * config.max_length_a + config.max_length_b
+    source_frame = len(model_config.frame.source_prefix) + 1 + len(model_config.frame.source_suffix)
+    words = (lengths - source_frame).clamp(min=0).double() * config.max_length_a + config.max_length_b
     word_limits = words.long().clamp(min=min_length) * present
+    positions = model_config.max_position_embeddings if model_config.position_embedding_type == "learned" else None
+    if positions is not None and model_config.position_scope == "sentence":
+        word_limits = word_limits.clamp(max=positions - frame.head - len(frame.prefix))
+        positions = None
 
     prompt_length, opened = 1, torch.ones_like(sentences)
     if prompt is not None:
-        prompt_length = prompt.shape[1]
-        opened = (prompt == model_config.bos_token_id).sum(dim=1).clamp(min=1)
+        prompt_length, opened = prompt.shape[1], _opened(prompt, frame)
     later = (sentences - opened).clamp(min=0)
-    least = prompt_length + int((later * (min_length + 2)).max()) + min_length + 2
-    most = prompt_length + int((word_limits + 2 * present).sum(dim=1).max())
+    least = prompt_length + int((later * (min_length + frame.tokens)).max()) + min_length + 1
+    least += frame.end is not None
+    if prompt is None and frame.closer_opens:
+        least += len(frame.prefix)
+    most = prompt_length + int((word_limits + frame.tokens * present).sum(dim=1).max())
 
     room = most
     if limited:
         room = config.max_length if config.max_new_tokens is None else prompt_length + config.max_new_tokens
-    positions = model_config.max_position_embeddings if model_config.position_embedding_type == "learned" else None
     if positions is not None:
         room = min(room, positions)
     return LengthPlan(word_limits, min_length, sentences, opened, least, most, positions, room)
@@ -194,20 +233,29 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def document_generation_config(self, generation_config: GenerationConfig) -> GenerationConfig:
         """
-        The generation config of a plain mBART, made right for documents: they start with `<s>` and end with the
-        target language code, not with `</s>`, which ends a sentence. One made for documents stays as it is.
+        The generation config of a plain translator, made right for documents: without limits of a single sentence, and
+        with the target language where the frame has it. One made for documents stays as it is.
         """
+        setting = self.config.frame.language_setting
+        is_plain = getattr(generation_config, "align_sentences", None) is None
         config = self._with_sentence_limits(copy.deepcopy(generation_config))
-        if config.eos_token_id in (self.config.eos_token_id, [self.config.eos_token_id]):
-            # mBART is told the target language by the code that it starts with.
-            language = config.forced_bos_token_id or config.decoder_start_token_id
-            config.eos_token_id = (
-                None if language in (self.config.bos_token_id, self.config.eos_token_id) else language
-            )
-            # Limits of a single sentence.
+        # mBART is told the target language by the code that it starts with.
+        language = config.forced_bos_token_id or config.decoder_start_token_id
+        if language in (self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id):
+            language = None
+        if is_plain or config.eos_token_id in (self.config.eos_token_id, [self.config.eos_token_id]):
+            config.eos_token_id = self.config.eos_token_id
+        if is_plain:
             config.max_length, config.min_length = None, SENTENCE_LIMITS["min_length"]
-        config.forced_bos_token_id = config.forced_eos_token_id = None
-        config.decoder_start_token_id = self.config.bos_token_id
+            if config.bad_words_ids == [[self.config.pad_token_id]]:  # padding is never a word here
+                config.bad_words_ids = None
+            if setting is not None:
+                setattr(config, setting, language)
+        if setting != "forced_bos_token_id":
+            config.forced_bos_token_id = None
+        config.forced_eos_token_id = None
+        if setting != "decoder_start_token_id":
+            config.decoder_start_token_id = self.config.decoder_start_token_id
         # Transformers would not save the fields above with a config that was derived from the model's.
         config._from_model_config = False
         return config
@@ -243,8 +291,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         such as sampling or a repetition penalty, are refused.
 
         Args:
-            inputs: source documents `<s> w w </s> <s> w </s>`, `(B, S)`. A row without `<s>` is no document and is
-                generated freely.
+            inputs: source documents such as `<s> w w </s> <s> w </s>`, `(B, S)`. A row without sentences is no
+                document and is generated freely.
 
         Raises:
             ValueError: the model has too few positions for all sentences, or an argument contradicts the alignment.
@@ -276,14 +324,39 @@ class GTransformerGenerationMixin(GenerationMixin):
             return outputs if config.return_dict_in_generate else outputs.sequences
         if self._can_use_document_cache(config, model_kwargs, source_tags):
             prompt = model_kwargs.get("decoder_input_ids")
-            longest = max(int(frame.word_limits.max()) + 2, 0 if prompt is None else prompt.shape[1] + 1)
+            longest = int(plan.word_limits.max()) + frame.frame.head + frame.frame.tokens
+            longest = max(longest, 0 if prompt is None else prompt.shape[1] + 1)
             model_kwargs["past_key_values"] = DocumentCache(longest, len(source_tags))
         # Transformers applies given processors after its own bans and before temperature, top-k and top-p.
         processors = LogitsProcessorList([*(logits_processor or []), frame])
+        if frame.frame.end is None:
+            given = model_kwargs.get("stopping_criteria") or []
+            ends = SentenceCountCriteria(plan.sentences, frame.frame)
+            model_kwargs["stopping_criteria"] = StoppingCriteriaList([*given, ends])
         outputs = super().generate(inputs, config, processors, **model_kwargs)
         if config.max_length < plan.most:
             self._report_cut(outputs if isinstance(outputs, Tensor) else outputs.sequences, config, len(source_tags))
         return outputs
+
+    def _prepare_generation_config(self, generation_config: GenerationConfig | None, **kwargs: Any):
+        """As Transformers prepares it. Another target language than that of the model is no longer suppressed, but
+        that of the model is."""
+        setting = self.config.frame.language_setting
+        given = kwargs.get(setting) or getattr(generation_config, setting or "", None)
+        own = getattr(self.generation_config, setting or "", None)
+        own = own if isinstance(own, int) else None
+        if "suppress_tokens" not in kwargs and isinstance(given, int) and given != own:
+            suppressed = (generation_config or self.generation_config).suppress_tokens
+            if suppressed:
+                kwargs["suppress_tokens"] = sorted({*suppressed, own} - {given, None})
+        return super()._prepare_generation_config(generation_config, **kwargs)
+
+    def _get_stopping_criteria(self, *args: Any, **kwargs: Any) -> StoppingCriteriaList:
+        """Those of Transformers; a `</s>` in the middle of a document is no end."""
+        criteria = super()._get_stopping_criteria(*args, **kwargs)
+        if not any(isinstance(each, SentenceCountCriteria) for each in criteria):
+            return criteria
+        return StoppingCriteriaList([each for each in criteria if not isinstance(each, EosTokenCriteria)])
 
     def _generate_in_parallel(
         self,
@@ -303,8 +376,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             encoder_outputs = self.get_encoder()(**source, group_tags=model_kwargs.get("group_tags"))
         mask = torch.ones_like(source_tags) if source["attention_mask"] is None else source["attention_mask"]
         if prompt is None:
-            prompt = source_tags.new_full((len(source_tags), 1), self.config.bos_token_id)
-        if not group_tags(prompt, self.config.bos_token_id, self.config.eos_token_id).all():
+            prompt = source_tags.new_full((len(source_tags), 1), frame.frame.start)
+        if not read_group_tags(prompt, self.config, is_target=True).all():
             raise ValueError("parallel_sentences needs decoder_input_ids of sentences, `<s> w w </s> <s> w`, only.")
         if config.max_length <= prompt.shape[1]:
             raise ValueError(f"decoder_input_ids have {prompt.shape[1]} tokens, max_length is {config.max_length}.")
@@ -319,7 +392,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             documents = decoder.search(
                 prompt, documents, config.num_beams, 1.0 if penalty is None else penalty, bool(early)
             )
-        ended = [torch.tensor([*document, frame.end_of_document_token_id]) for document in documents]
+        end = [] if frame.frame.end is None else [frame.frame.end]
+        ended = [torch.tensor([*document, *end]) for document in documents]
         sequences = pad_sequence(ended, batch_first=True, padding_value=self.config.pad_token_id)
         return ParallelDocumentsOutput(
             sequences=sequences[:, : config.max_length].to(source_tags.device),
@@ -329,7 +403,9 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def _report_cut(self, sequences: Tensor, config: GenerationConfig, documents: int) -> None:
         """Sentences are cut short to the last token of room, never before."""
-        full = (sequences != self.config.pad_token_id).sum(dim=1) >= config.max_length
+        tokens = (sequences != self.config.pad_token_id).sum(dim=1)
+        tokens += self.config.decoder_start_token_id == self.config.pad_token_id
+        full = tokens >= config.max_length
         if full.any():
             cut = sorted({int(row) * documents // len(sequences) for row in full.nonzero()[:, 0]})
             logger.warning(
@@ -338,8 +414,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             )
 
     def _can_use_document_cache(self, config: GenerationConfig, model_kwargs: dict, source_tags: Tensor) -> bool:
-        """Whether nothing asks for another cache, for going back in it, or for weights over the whole document, and
-        every source sentence is in one piece."""
+        """Tells whether a [`DocumentCache`] serves: no argument asks for another cache, for going back in it, or for
+        weights over the whole document, and every source sentence is in one piece."""
         asked = ("past_key_values", "assistant_model", "decoder_attention_mask", "custom_generate")
         other = (config.cache_implementation, config.prompt_lookup_num_tokens, config.return_dict_in_generate)
         return (
@@ -352,7 +428,9 @@ class GTransformerGenerationMixin(GenerationMixin):
         )
 
     def _aligns_sentences(self, config: GenerationConfig) -> bool:
-        return config.align_sentences and None not in (self.config.bos_token_id, self.config.eos_token_id)
+        needed = [self.config.eos_token_id]
+        needed += [self.config.bos_token_id] if "bos" in self.config.frame.target_prefix else []
+        return config.align_sentences and None not in needed
 
     @staticmethod
     def _with_sentence_limits(config: GenerationConfig) -> GenerationConfig:
@@ -370,7 +448,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             tags = getattr(encoder_outputs, "group_tags", None)
         input_ids = inputs if inputs is not None else model_kwargs.get("input_ids")
         if tags is None and input_ids is not None and input_ids.dim() == 2:
-            tags = group_tags(input_ids, self.config.bos_token_id, self.config.eos_token_id, mask)
+            tags = read_group_tags(input_ids, self.config, is_target=False, attention_mask=mask)
         return tags if tags is None or mask is None or mask.shape != tags.shape else tags * mask.bool()
 
     def _frame(
@@ -379,20 +457,38 @@ class GTransformerGenerationMixin(GenerationMixin):
         """The processor that keeps the sentences in their places, and the plan that it follows; the config is told how
         long documents become, and what ends them."""
         self._refuse_contradictions(config)
-        plan = plan_lengths(config, source_tags, prompt, self.config, limited)
+        target = self._target_frame(config)
+        plan = plan_lengths(config, source_tags, prompt, self.config, target, limited)
         self._check(plan, prompt)
-        frame = GroupTagLogitsProcessor(
-            plan.word_limits,
-            plan.min_length,
-            plan.room if plan.room >= plan.least else plan.most,
-            self.config.bos_token_id,
-            self.config.eos_token_id,
-            self.config.pad_token_id,
-            self._end_of_document(config),
-        )
+        longest = plan.room if plan.room >= plan.least else plan.most
         config.max_length, config.min_length = plan.room, None
         config.max_new_tokens = config.min_new_tokens = None
-        return frame, plan
+        config.decoder_start_token_id = target.start
+        return GroupTagLogitsProcessor(plan.word_limits, plan.min_length, longest, target), plan
+
+    def _target_frame(self, config: GenerationConfig) -> TargetFrame:
+        """
+        The ids around the words of target sentences.
+
+        Raises:
+            ValueError: the target language is not known.
+        """
+        setting = self.config.frame.language_setting
+
+        def id_of(role: str) -> int:
+            if role != "tgt_lang":
+                return getattr(self.config, f"{role}_token_id")
+            if setting == "eos_token_id":
+                return self._end_of_document(config)
+            language = getattr(config, setting)
+            if language is None:
+                raise ValueError(
+                    f"The generation config has no {setting}, which is the target language: "
+                    "processor.configure(model) sets it, and generate() takes it."
+                )
+            return language
+
+        return self.config.frame.in_ids(id_of)
 
     def _check(self, plan: LengthPlan, prompt: Tensor | None) -> None:
         """
@@ -405,7 +501,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             logger.warning("decoder_input_ids open more sentences than the source has: those find nothing there.")
         if prompt is not None:
             closed = (prompt == self.config.eos_token_id).sum(dim=1)
-            if ((prompt[:, -1] == self.config.pad_token_id) & (closed < plan.sentences)).any():
+            if ((prompt[:, -1] == self.config.pad_token_id) & (prompt.shape[1] > 1) & (closed < plan.sentences)).any():
                 raise ValueError("decoder_input_ids end with padding: continue prefixes of equal length together.")
         if plan.room >= plan.least:
             return
@@ -422,7 +518,7 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def _refuse_contradictions(self, config: GenerationConfig) -> None:
         for name in ("forced_bos_token_id", "forced_eos_token_id"):
-            if getattr(config, name, None) is not None:
+            if getattr(config, name, None) is not None and name != self.config.frame.language_setting:
                 raise ValueError(
                     f"{name} contradicts the alignment of sentences: leave it out, or align_sentences=False."
                 )
@@ -443,7 +539,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             )
             end = config.eos_token_id = self.config.pad_token_id
         # A negative id asks Transformers never to stop early.
-        return end if 0 <= end < self.config.vocab_size else self.config.pad_token_id
+        return end if 0 <= end < self.config.decoder_vocab_size else self.config.pad_token_id
 
     def prepare_inputs_for_generation(self, input_ids: Tensor, **kwargs: Any) -> dict:
         """Add the group tags of the whole prefix `(R, T)`, of which the model itself sees only the new tokens."""
@@ -452,7 +548,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         prefix_mask = kwargs.get("decoder_attention_mask")
         if prefix_mask is not None and prefix_mask.shape != input_ids.shape:
             prefix_mask = None
-        tags = group_tags(input_ids, self.config.bos_token_id, self.config.eos_token_id, prefix_mask)
+        tags = read_group_tags(input_ids, self.config, is_target=True, attention_mask=prefix_mask)
         cache, mask = inputs.get("past_key_values"), inputs.get("decoder_attention_mask")
         if cache is not None and cache.is_compileable:
             # Shapes that grow with the prefix would make a compiled model compile again at every step.
@@ -462,6 +558,8 @@ class GTransformerGenerationMixin(GenerationMixin):
                 cache = getattr(cache, "self_attention_cache", cache)
                 mask = create_causal_mask(self.config, shape, mask, cache, allow_is_causal_skip=False)
             inputs["decoder_attention_mask"] = {"global": mask, "group": group_mask(mask, query_tags, tags)}
+            if self.config.position_scope == "sentence":
+                inputs["decoder_position_ids"] = sentence_positions(tags)[:, -new_tokens:].contiguous()
             tags = query_tags
         inputs["decoder_group_tags"] = tags
         return inputs

@@ -1,25 +1,99 @@
-"""Group tags: which sentence of the document each token belongs to (paper, equation 3). Pure functions of the ids.
+"""Group tags: the sentence of the document that each token belongs to (paper, equation 3), and the progress of target
+documents. Pure functions of the ids.
 
-Shape legend: B documents, T tokens (queries), S keys, G sentences of the longest document.
+Shape legend: B documents, R rows (documents times beams), T tokens (queries), S keys, G sentences of the longest
+document.
 """
+
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from .configuration_gtransformer import TargetFrame
 
-# Group tag of padding, where it must be told from a token outside of all sentences.
+
+#: Group tag of padding, where it must be told from a token outside of all sentences.
 PADDING = -1
+
+
+def closed_sentences(input_ids: Tensor, frame: TargetFrame) -> Tensor:
+    """Number of sentences that prefixes `(R, T)` have closed, `(R,)`."""
+    closes = (input_ids == frame.closer).sum(dim=1)
+    if frame.start != frame.closer:
+        return closes
+    # The token that starts a document is no end of a sentence.
+    return (closes - (input_ids != frame.pad).any(dim=1).long()).clamp(min=0)
+
+
+def sentence_progress(input_ids: Tensor, frame: TargetFrame) -> tuple[Tensor, Tensor]:
+    """
+    Place of the token behind prefixes `(R, T)`.
+
+    Returns:
+        The number of its sentence, from 1, and the number of words before it in this sentence, both `(R,)`; negative
+        while the prefix of the sentence is not complete. Behind the last `</s>`, and behind the end of a document, the
+        number is one more than there are sentences.
+    """
+    length = input_ids.shape[1]
+    position = torch.arange(1, length + 1, device=input_ids.device)
+    last = input_ids[:, -1]
+    if not frame.closer_opens:
+        opens = input_ids == frame.prefix[0]
+        opened, words = opens.sum(dim=1), length - (opens * position).amax(dim=1)
+        at_border = (opened == 0) | (last == frame.closer) | is_ended(last, frame)
+        return opened + at_border, words.masked_fill(at_border, -len(frame.prefix))
+    real = (input_ids != frame.pad).cumsum(dim=1) > 0
+    if frame.start == frame.pad:
+        real = torch.nn.functional.pad(real[:, 1:], (0, 1), value=True)
+    starts = real.cumsum(dim=1) == 1
+    closes = (input_ids == frame.closer) & real & ~starts
+    since = length - ((closes | starts) * position).amax(dim=1)
+    ended = is_ended(last, frame) & ((since > 0) | closes.any(dim=1))
+    return closes.sum(dim=1) + 1, (since - len(frame.prefix)).masked_fill(ended, -len(frame.prefix))
+
+
+def is_ended(last: Tensor, frame: TargetFrame) -> Tensor:
+    """Tells for the last tokens `(R,)` of documents whether they end these."""
+    ended = last == frame.pad
+    return ended if frame.end is None else ended | (last == frame.end)
+
+
+def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_mask: Tensor | None = None) -> Tensor:
+    """
+    Tags of documents: k for all tokens of the k-th sentence (from 1), 0 for padding and whatever else lies outside a
+    sentence.
+
+    Args:
+        input_ids: `(B, T)`, source documents or what the decoder reads.
+        config: a [`GTransformerConfig`]; its frame says where sentences begin and end.
+        is_target: whether the decoder reads these ids.
+        attention_mask: `(B, T)`, 0 where a token is padding.
+
+    Returns:
+        `(B, T)`, int64.
+    """
+    frame = config.frame
+    prefix, suffix = (frame.target_prefix, ()) if is_target else (frame.source_prefix, frame.source_suffix)
+    closer_opens = is_target and frame.closer_opens
+    if prefix == ("bos",) and not closer_opens:
+        return group_tags(input_ids, config.bos_token_id, config.eos_token_id, attention_mask)
+    real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+    if closer_opens:
+        # The decoder may start with padding; behind that it stands for what has ended.
+        real = real & ((input_ids != config.pad_token_id) | (real.cumsum(dim=1) == 1))
+    return closed_group_tags(input_ids, config.eos_token_id, real, closer_opens, len(suffix))
 
 
 def group_tags(
     input_ids: Tensor, bos_token_id: int | None, eos_token_id: int | None, attention_mask: Tensor | None = None
 ) -> Tensor:
     """
-    Tags of documents `<s> w w </s> <s> w </s> ...`: k for `<s>`, words and `</s>` of the k-th sentence (from 1), 0 for
-    padding and whatever else lies outside a sentence, such as language codes.
+    Tags of documents `<s> w w </s> <s> w </s> ...`: k for `<s>`, words and `</s>` of the k-th sentence, 0 for padding
+    and whatever else lies outside a sentence, such as language codes.
 
     Args:
-        input_ids: `(B, T)`, source documents or decoder inputs.
+        input_ids: `(B, T)`.
         bos_token_id: id of `<s>`, which opens a sentence. `None`: no sentences, every tag is 0.
         eos_token_id: id of `</s>`, which closes it. `None`: a sentence lasts until the next `<s>`.
         attention_mask: `(B, T)`, 0 where a token is padding.
@@ -42,16 +116,44 @@ def group_tags(
     return opens.long().cumsum(dim=1) * in_sentence
 
 
+def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, closer_opens: bool, suffix: int) -> Tensor:
+    """
+    Tags of documents whose sentences are told apart by the `</s>` that closes them.
+
+    Args:
+        input_ids: `(B, T)`.
+        real: `(B, T)`, bool, false for padding.
+        closer_opens: whether `</s>` belongs to the sentence behind it, as the first token of a document does.
+        suffix: number of tokens behind `</s>` that belong to its sentence.
+
+    Returns:
+        `(B, T)`, int64.
+    """
+    closes = (input_ids == eos_token_id) & real
+    if closer_opens:
+        borders = closes & (real.cumsum(dim=1) > 1)
+    else:
+        borders = torch.nn.functional.pad(closes, (1 + suffix, -1 - suffix))
+    return (1 + borders.long().cumsum(dim=1)) * real
+
+
+def sentence_positions(tags: Tensor) -> Tensor:
+    """Positions of tokens with tags `(B, T)` in their sentences, from 0; sentences stand in one piece each."""
+    position = torch.arange(tags.shape[1], device=tags.device).expand_as(tags)
+    starts = tags != torch.nn.functional.pad(tags, (1, -1), value=PADDING)
+    return position - (starts * position).cummax(dim=1).values
+
+
 def tags_on_cpu(tags: Tensor, real: Tensor) -> Tensor:
-    """Tags `(B, T)` on the CPU, [`PADDING`] where `real` `(B, T)` is false: a GPU is waited for here, so that all that
-    follows from where the sentences are is computed without it."""
+    """Tags `(B, T)` on the CPU, [`PADDING`] where `real` `(B, T)` is false. Synchronises with the device, so that
+    everything that follows from the positions of the sentences is computed without further synchronisation."""
     return tags.long().masked_fill(~real, PADDING).cpu()
 
 
 def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
     """
-    Which keys a query may see under group attention (M of the paper's equation 7, as a boolean): those of its own
-    sentence. A query with tag 0 stands outside all sentences and sees every key.
+    Mask of group attention (M of the paper's equation 7, as a boolean): a query sees the keys of its own sentence. A
+    query with tag 0 stands outside all sentences and sees every key.
 
     Args:
         query_tags: `(B, T)`.
@@ -65,7 +167,7 @@ def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
 
 
 def in_one_piece(tags: Tensor) -> bool:
-    """Whether the tokens of every sentence of documents with tags `(B, T)` stand together."""
+    """Tells whether the tokens of every sentence stand together in documents with tags `(B, T)`."""
     starts = (tags != torch.nn.functional.pad(tags, (1, -1))) & (tags > 0)
     return bool(starts.sum() == (sentence_lengths(tags) > 0).sum())
 

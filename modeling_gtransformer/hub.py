@@ -89,7 +89,7 @@ def _set_fields(config: Any, fields: dict[str, Any]) -> None:
 
 
 def _source_of(cls: type) -> str:
-    """How a configuration names a class whose file lies beside it."""
+    """Name by which a configuration refers to a class whose file lies beside it."""
     return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
 
 
@@ -99,7 +99,7 @@ class PublishMixin:
     auto_class: str
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> Any:
-        """As in Transformers; a model that is saved with its code brings the pipelines for it."""
+        """Saves as Transformers does; a model that is saved with its code brings the pipelines for it."""
         saved = super().save_pretrained(save_directory, **kwargs)  # type: ignore[misc]
         if hasattr(self, "config") and type(self)._auto_class:  # type: ignore[attr-defined]
             for pipeline in PIPELINES.values():
@@ -140,7 +140,7 @@ class PublishMixin:
         return super()._upload_modified_files(working_dir, *args, **kwargs)  # type: ignore[misc]
 
     def _parts(self) -> list[Any]:
-        """What is saved."""
+        """Models and processors that are saved."""
         return [self]
 
     def _loaded_from(self) -> str:

@@ -18,8 +18,8 @@ from .group_attention import GTransformerAttention, GTransformerGate
 class GTransformerScaledWordEmbedding(nn.Embedding):
     """Word embeddings times `embed_scale`, as in mBART."""
 
-    def __init__(self, config: GTransformerConfig):
-        super().__init__(config.vocab_size, config.d_model, config.pad_token_id)
+    def __init__(self, config: GTransformerConfig, vocab_size: int):
+        super().__init__(vocab_size, config.d_model, config.pad_token_id)
         self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
 
     def forward(self, input_ids: Tensor) -> Tensor:
@@ -54,9 +54,24 @@ class GTransformerSinusoidalPositionalEmbedding(nn.Module):
         return torch.cat([angle.sin(), angle.cos()], dim=-1)
 
 
+class GTransformerMarianPositionalEmbedding(nn.Module):
+    """Sine and cosine positions of Marian: the first token has row 0, and the rates go down to 1/10000 exclusively."""
+
+    def __init__(self, config: GTransformerConfig):
+        super().__init__()
+        self.d_model = config.d_model
+
+    def forward(self, position_ids: Tensor) -> Tensor:
+        # In double precision, as Marian's table is made.
+        features = torch.arange(0, self.d_model, 2, device=position_ids.device, dtype=torch.float64)
+        angle = position_ids[..., None] / 10000 ** (features / self.d_model)
+        return torch.cat([angle.sin(), angle.cos()], dim=-1).float()
+
+
 POSITION_EMBEDDINGS: dict[str, type[nn.Module]] = {
     "learned": GTransformerLearnedPositionalEmbedding,
     "sinusoidal": GTransformerSinusoidalPositionalEmbedding,
+    "sinusoidal_marian": GTransformerMarianPositionalEmbedding,
 }
 
 
@@ -95,7 +110,7 @@ class _Dropout(torch.autograd.Function):
 
 
 def is_plain_linear(module: nn.Module) -> bool:
-    """Whether calling the module does nothing but multiply by its weight: no adapter, quantisation or hook."""
+    """Tells whether the module does nothing but a linear map of its input: no adapter, quantisation or hook."""
     hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
     return type(module) is nn.Linear and not any(hooks) and "forward" not in vars(module)
 
@@ -126,7 +141,7 @@ class _ActivatedLinear(torch.autograd.Function):
 
 
 class GTransformerLayer(GradientCheckpointingLayer):
-    """What encoder and decoder layers share: residual connections (pre- or post-norm) and attention of every kind."""
+    """Base of encoder and decoder layers: residual connections (pre- or post-norm) and attention of every kind."""
 
     def __init__(self, config: GTransformerConfig, num_heads: int, ffn_dim: int, layer_idx: int):
         super().__init__()

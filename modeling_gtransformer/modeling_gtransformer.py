@@ -27,7 +27,7 @@ from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
 from .group_attention import GTransformerAttention
-from .group_tags import group_tags as compute_group_tags
+from .group_tags import read_group_tags, sentence_positions
 from .hub import PublishMixin
 from .layers_gtransformer import (
     POSITION_EMBEDDINGS,
@@ -37,6 +37,10 @@ from .layers_gtransformer import (
     dropout,
     is_plain_linear,
 )
+
+
+# Arguments of a configuration without any global attention.
+ONLY_GROUP = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0}
 
 
 @dataclass
@@ -92,11 +96,15 @@ class GTransformerPreTrainedModel(AdapterMixin, PublishMixin, PreTrainedModel):
 
 
 class GTransformerStack(GTransformerPreTrainedModel):
-    """What encoder and decoder share: the embeddings and the masks of the attention kinds their layers use."""
+    """Base of encoder and decoder: embeddings, positions and the final layer norm."""
+
+    # Whether the stack reads target documents.
+    is_target: bool
 
     def __init__(self, config: GTransformerConfig):
         super().__init__(config)
-        self.embed_tokens = GTransformerScaledWordEmbedding(config)
+        vocab_size = config.decoder_vocab_size if self.is_target else config.vocab_size
+        self.embed_tokens = GTransformerScaledWordEmbedding(config, vocab_size)
         self.embed_positions = POSITION_EMBEDDINGS[config.position_embedding_type](config)
         if config.layernorm_embedding:
             self.layernorm_embedding = nn.LayerNorm(config.d_model)
@@ -112,14 +120,24 @@ class GTransformerStack(GTransformerPreTrainedModel):
             return torch.zeros(inputs_embeds.shape[:2], dtype=torch.long, device=inputs_embeds.device)
         if not isinstance(attention_mask, Tensor) or attention_mask.shape != input_ids.shape:
             attention_mask = None
-        return compute_group_tags(input_ids, self.config.bos_token_id, self.config.eos_token_id, attention_mask)
+        return read_group_tags(input_ids, self.config, self.is_target, attention_mask)
 
     def embed(
-        self, inputs_embeds: Tensor, attention_mask: Tensor | None, past_length, position_ids: Tensor | None = None
+        self,
+        inputs_embeds: Tensor,
+        attention_mask: Tensor | None,
+        tokens: Side,
+        past_length,
+        position_ids: Tensor | None = None,
     ) -> Tensor:
-        """Add positions, which unless given count the real tokens of the document, and normalise; `(B, T, D)`."""
+        """Add positions, which unless given count the real tokens of the document or of the sentence, and normalise;
+        `(B, T, D)`. The last of the `tokens` are those to embed."""
         length = inputs_embeds.shape[1]
-        if position_ids is None:
+        if position_ids is None and self.config.position_scope == "sentence":
+            position_ids = sentence_positions(tokens.tags)[:, -length:]
+            if not past_length and self.config.position_embedding_type == "learned":
+                self.check_length(int(position_ids.max()) + 1)
+        elif position_ids is None:
             if isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
                 position_ids = (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)[:, -length:]
             else:
@@ -133,9 +151,11 @@ class GTransformerStack(GTransformerPreTrainedModel):
 
     def check_length(self, length: int):
         if self.config.position_embedding_type == "learned" and length > self.config.max_position_embeddings:
+            advice = "split the document at sentence borders, as the document-translation pipeline does."
+            if self.config.position_scope == "sentence":
+                advice = "split that sentence, as the document-translation pipeline does."
             raise ValueError(
-                f"{length} tokens, but the model has learned {self.config.max_position_embeddings} positions: split "
-                "the document at sentence borders, as the document-translation pipeline does."
+                f"{length} tokens, but the model has learned {self.config.max_position_embeddings} positions: {advice}"
             )
 
     def finish(self, hidden_states: Tensor) -> Tensor:
@@ -144,6 +164,8 @@ class GTransformerStack(GTransformerPreTrainedModel):
 
 class GTransformerEncoder(GTransformerStack):
     """A stack of `encoder_layers` self-attention layers over the source document."""
+
+    is_target = False
 
     _can_record_outputs = {
         "hidden_states": GTransformerEncoderLayer,
@@ -184,7 +206,7 @@ class GTransformerEncoder(GTransformerStack):
             queries=source,
             keys=source,
         )
-        hidden_states = self.embed(inputs_embeds, attention_mask, 0)
+        hidden_states = self.embed(inputs_embeds, attention_mask, source, 0)
         for layer in self.layers:
             hidden_states = layer(hidden_states, masks, **kwargs)
         return GTransformerEncoderOutput(last_hidden_state=self.finish(hidden_states), group_tags=source.tags)
@@ -192,6 +214,8 @@ class GTransformerEncoder(GTransformerStack):
 
 class GTransformerDecoder(GTransformerStack):
     """A stack of `decoder_layers` layers with causal self-attention and cross-attention to the source document."""
+
+    is_target = True
 
     _can_record_outputs = {
         "hidden_states": GTransformerDecoderLayer,
@@ -226,7 +250,7 @@ class GTransformerDecoder(GTransformerStack):
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of decoder_input_ids and decoder_inputs_embeds.")
         if inputs_embeds is None:
-            inputs_embeds = self.embed_tokens(input_ids)
+            inputs_embeds = self.embed_tokens(self.ids_to_embed(input_ids))
         past_key_values = self.prepare_cache(past_key_values, use_cache, has_tags=group_tags is not None)
         past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
         if group_tags is None:
@@ -255,12 +279,18 @@ class GTransformerDecoder(GTransformerStack):
             source,
             past_key_values,
         )
-        hidden_states = self.embed(inputs_embeds, attention_mask, past_length, position_ids)
+        hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
         for layer in self.layers:
             hidden_states = layer(hidden_states, masks, encoder_hidden_states, cross_masks, past_key_values, **kwargs)
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
         )
+
+    def ids_to_embed(self, input_ids: Tensor) -> Tensor:
+        """The ids whose embeddings the decoder reads, `(B, T)`."""
+        if not self.config.frame.reads_closer_as_start:
+            return input_ids
+        return input_ids.masked_fill(input_ids == self.config.eos_token_id, self.config.decoder_start_token_id)
 
     def masks(
         self,
@@ -351,18 +381,29 @@ class GTransformerModel(GTransformerPreTrainedModel):
 
     def __init__(self, config: GTransformerConfig):
         super().__init__(config)
-        self.shared = GTransformerScaledWordEmbedding(config)
+        # Untied, encoder and decoder have embeddings of their own, and nothing would use shared ones.
+        self.shares_embeddings = config.tie_word_embeddings and config.share_encoder_decoder_embeddings
+        if self.shares_embeddings:
+            self.shared = GTransformerScaledWordEmbedding(config, config.vocab_size)
+        else:
+            self._tied_weights_keys = {}
         self.encoder = GTransformerEncoder(config)
         self.decoder = GTransformerDecoder(config)
         self.post_init()
 
     def get_input_embeddings(self):
-        return self.shared
+        """The word embeddings of encoder and decoder or, if these are untied, of the encoder."""
+        return self.encoder.embed_tokens
 
     def set_input_embeddings(self, value):
-        self.shared = value
         self.encoder.embed_tokens = value
-        self.decoder.embed_tokens = value
+        if self.shares_embeddings:
+            self.shared = self.decoder.embed_tokens = value
+
+    def resize_token_embeddings(self, new_num_tokens=None, pad_to_multiple_of=None, mean_resizing=True):
+        embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        self.decoder.resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        return embeddings
 
     @can_return_tuple
     def forward(
@@ -444,8 +485,9 @@ class GTransformerModel(GTransformerPreTrainedModel):
 class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransformerGenerationMixin, GenerationMixin):
     """G-Transformer with an output layer, for translating documents.
 
-    `from_pretrained` of a plain mBART (or BART) checkpoint works without conversion: the pretrained attention becomes
-    the group attention, and only the global attention and the gates are fresh.
+    `from_pretrained` of a plain checkpoint (mBART, mBART-50, M2M100, NLLB, Opus-MT, BART, PLBart) works without
+    conversion: the pretrained attention becomes the group attention, and only the global attention and the gates are
+    fresh.
     """
 
     auto_class = "AutoModelForSeq2SeqLM"
@@ -455,13 +497,49 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
     def __init__(self, config: GTransformerConfig):
         super().__init__(config)
         self.model = GTransformerModel(config)
-        self.register_buffer("final_logits_bias", torch.zeros(1, config.vocab_size))
-        self.lm_head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.register_buffer("final_logits_bias", torch.zeros(1, config.decoder_vocab_size))
+        self.lm_head = nn.Linear(config.d_model, config.decoder_vocab_size, bias=False)
+        if not config.share_encoder_decoder_embeddings:
+            self._tied_weights_keys = {"lm_head.weight": "model.decoder.embed_tokens.weight"}
         self.generation_config = self.document_generation_config(self.generation_config)
         self.post_init()
 
+    @classmethod
+    def from_plain(cls, model: PreTrainedModel) -> "GTransformerForConditionalGeneration":
+        """
+        The sentence translator `model` as a G-Transformer with group attention only, which shares its weights.
+
+        Raises:
+            ValueError: it is of another family, or has a weight that a G-Transformer has no place for.
+        """
+        config = cls.config_class.from_dict(model.config.to_dict(), **ONLY_GROUP)
+        config._attn_implementation = "sdpa"
+        weights = model.state_dict()
+        if config.position_embedding_type != "learned":
+            weights = {name: weight for name, weight in weights.items() if "embed_positions" not in name}
+        with torch.device("meta"):
+            converted = cls(config)
+        weights.setdefault("final_logits_bias", torch.zeros(1, config.decoder_vocab_size, device=model.device))
+        missing, unexpected = converted.load_state_dict(weights, strict=False, assign=True)
+        if lost := sorted({*missing, *unexpected}):
+            raise ValueError(f"The weights of {model.name_or_path} do not fit a G-Transformer: {', '.join(lost)}.")
+        converted.tie_weights()
+        converted.name_or_path = model.name_or_path
+        converted.generation_config = converted.document_generation_config(model.generation_config)
+        return converted.train(model.training)
+
     def resize_token_embeddings(self, new_num_tokens=None, pad_to_multiple_of=None, mean_resizing=True):
+        """Resizes as Transformers does, the decoder's embeddings included if they are untied.
+
+        Raises:
+            ValueError: the model has two vocabularies.
+        """
+        if not self.config.share_encoder_decoder_embeddings:
+            raise ValueError("A model with two vocabularies cannot be resized: one number does not fit both.")
         embeddings = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        # Transformers resizes only the embeddings of the encoder if they are untied.
+        self.model.decoder.resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        self.config.decoder_vocab_size = embeddings.num_embeddings
         added = embeddings.num_embeddings - self.final_logits_bias.shape[-1]
         self.register_buffer("final_logits_bias", nn.functional.pad(self.final_logits_bias, (0, added)))
         return embeddings
@@ -471,11 +549,27 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         return self.lm_head(hidden_states) + self.final_logits_bias
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
-        """Decoder input of labels `(B, T)`: `<s>`, then the labels that another one follows, then padding."""
-        decoder_input_ids = nn.functional.pad(labels, (1, -1), value=self.config.decoder_start_token_id)
+        """Decoder input of labels `(B, T)`: the token that starts a document, then the labels that another one
+        follows, then padding."""
+        real = labels != -100
+        decoder_input_ids = nn.functional.pad(labels, (1, -1))
+        if self.config.frame.target_prefix == ("tgt_lang",) and not self.config.frame.closer_opens:
+            # As in mBART, the language that ends the labels also starts them.
+            last = (real * torch.arange(labels.shape[1], device=labels.device)).argmax(dim=1, keepdim=True)
+            decoder_input_ids[:, :1] = labels.gather(1, last)
+        else:
+            decoder_input_ids[:, 0] = self.config.decoder_start_token_id
         # Also the end of the document, if padding follows: it would stand outside of all sentences.
-        after_the_last = (labels != -100).flip(1).cumsum(dim=1).flip(1) == 0
+        after_the_last = real.flip(1).cumsum(dim=1).flip(1) == 0
         return decoder_input_ids.masked_fill((decoder_input_ids == -100) | after_the_last, self.config.pad_token_id)
+
+    def target_mask(self, decoder_input_ids: Tensor) -> Tensor:
+        """Tells which tokens `(B, T)` of right-padded target documents are real: all that are no padding, and the
+        first, as some models start with padding."""
+        mask = decoder_input_ids != self.config.pad_token_id
+        if self.config.decoder_start_token_id == self.config.pad_token_id:
+            mask[:, 0] = True
+        return mask
 
     @can_return_tuple
     def forward(
@@ -532,7 +626,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         if labels is not None and decoder_input_ids is not None and decoder_attention_mask is None:
-            decoder_attention_mask = decoder_input_ids.ne(self.config.pad_token_id)
+            decoder_attention_mask = self.target_mask(decoder_input_ids)
         outputs = self.model(
             input_ids=input_ids,
             attention_mask=attention_mask,

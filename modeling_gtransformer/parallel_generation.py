@@ -13,7 +13,9 @@ Positions count the tokens of the document. Where earlier sentences are not tran
 Shape legend: B documents, P tokens of a prompt, T target tokens.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -58,7 +60,7 @@ BEAM_LOGITS = 2**26
 @dataclass
 class ParallelDocumentsOutput(ModelOutput):
     """
-    What `generate(parallel_sentences=True, return_dict_in_generate=True)` returns.
+    Output of `generate(parallel_sentences=True, return_dict_in_generate=True)`.
 
     Args:
         sequences: documents `(B, T)`.
@@ -114,41 +116,46 @@ class ParallelDecoder:
 
     def drafts(self, row: int, prompt: list[int], chosen: int) -> list[OpenSentence]:
         """All sentences that the prompt has not finished; `chosen` is the token that follows it."""
-        opened, start, sentences = prompt.count(self.frame.bos_token_id), len(prompt), []
-        if prompt[-1] != self.frame.eos_token_id:
-            begin = self.last_start(prompt, len(prompt))
-            sentences.append(OpenSentence(opened, begin, [*prompt[begin:], chosen], len(prompt)))
+        starts, sentences = self.frame.starts(prompt), len(self.source_lengths[row])
+        opened, start, drafts = len(starts), len(prompt), []
+        if self.frame.closer_opens and opened > sentences:
+            return []
+        if self.frame.closer_opens or prompt[-1] != self.frame.closer:
+            begin = starts[-1]
+            drafts.append(OpenSentence(opened, begin, [*prompt[begin:], chosen], len(prompt)))
             start = begin + max(*self.source_lengths[row][opened - 1 : opened], len(prompt) + 2 - begin, 0)
-        for number in range(opened + 1, len(self.source_lengths[row]) + 1):
-            sentences.append(OpenSentence(number, start, [self.frame.bos_token_id], len(prompt)))
+        first = self.frame.closer if self.frame.closer_opens else self.frame.prefix[0]
+        for number in range(opened + 1, sentences + 1):
+            drafts.append(OpenSentence(number, start, [first], len(prompt)))
             start += self.source_lengths[row][number - 1]
-        return sentences
+        return drafts
 
     def moved(self, document: list[int], choices: list[int], final: int) -> list[OpenSentence]:
         """The sentences in which the model would have chosen another token, up to that one."""
         sentences: list[OpenSentence] = []
+        starts = self.frame.starts(document)
         for position in range(final - 1, len(document) - 1):
-            if document[position] == self.frame.eos_token_id or choices[position] == document[position + 1]:
+            decided = document[position] == self.frame.closer and not self.frame.closer_opens
+            if decided or choices[position] == document[position + 1]:
                 continue
-            start = self.last_start(document, position + 1)
-            if not sentences or sentences[-1].start != start:
-                number = document[: start + 1].count(self.frame.bos_token_id)
+            number = bisect_right(starts, position)
+            if not sentences or sentences[-1].number != number:
+                start = starts[number - 1]
                 tokens = [*document[start : position + 1], choices[position]]
-                old_rest = document[position + 2 : document.index(self.frame.eos_token_id, position + 1) + 1]
+                old_rest = document[position + 2 : document.index(self.frame.closer, position + 1) + 1]
                 sentences.append(OpenSentence(number, start, tokens, position + 1, old_rest))
         return sentences
 
-    def last_start(self, document: list[int], end: int) -> int:
-        """The position of the last `<s>` before the end."""
-        return max(position for position in range(end) if document[position] == self.frame.bos_token_id)
-
     def replaced(self, document: list[int], sentences: list[OpenSentence]) -> list[int]:
         """The document with sentences in the place of those with their numbers, or behind them all."""
-        starts = [position for position, token in enumerate(document) if token == self.frame.bos_token_id]
-        parts = [document[start:end] for start, end in zip(starts, [*starts[1:], len(document)], strict=True)]
+        head = self.frame.head
+        starts = self.frame.starts(document)
+        parts = [document[a + head : b + head] for a, b in pairwise([*starts, len(document)])]
+        # Behind the last `</s>` nothing begins.
+        parts = [part for part in parts if part]
         for sentence in sentences:
-            parts[sentence.number - 1 : sentence.number] = [sentence.tokens]
-        return [token for part in parts for token in part]
+            parts[sentence.number - 1 : sentence.number] = [sentence.tokens[head:]]
+        return [*document[:head], *(token for part in parts for token in part)]
 
     def check(
         self, documents: list[list[int]], rows: list[int], final: list[int]
@@ -160,47 +167,64 @@ class ParallelDecoder:
         ids = pad_sequence([torch.tensor(document) for document in documents], batch_first=True).to(device)
         position = torch.arange(ids.shape[1], device=device).expand_as(ids)
         cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        # Positions in sentences follow from the ids; those in documents may have to be clamped.
+        counted = position if self.decoder.model.config.position_scope == "document" else None
         hidden_states = self.decoder.states(
-            torch.tensor(rows, device=device), ids, (position < lengths).long(), position, cache
+            torch.tensor(rows, device=device), ids, (position < lengths).long(), counted, cache
         )
 
-        opens = ids == self.frame.bos_token_id
-        needed = (position < lengths) & (ids != self.frame.eos_token_id)
+        number, words = self.places(ids, position)
+        sentences = torch.tensor([len(self.source_lengths[row]) for row in rows], device=device)[:, None]
+        needed = (position < lengths) & (number <= sentences)
         needed &= position + 1 >= torch.tensor(final, device=device)[:, None]
+        if not self.frame.closer_opens:
+            needed &= ids != self.frame.closer
         document = torch.tensor(rows, device=device)[:, None].expand_as(ids)
-        words = position - (opens * position).cummax(dim=1).values
         places = needed.nonzero(as_tuple=True)
-        before = [field[places] for field in (document, opens.cumsum(dim=1), words, position + 1, ids)]
+        before = [field[places] for field in (document, number, words, position + 1, ids)]
         asked = (hidden_states[places], *before)
         chosen = ids.new_empty(len(places[0]))
-        for chunk in logit_chunks(len(chosen), self.decoder.model.config.vocab_size):
+        for chunk in logit_chunks(len(chosen), self.decoder.model.config.decoder_vocab_size):
             chosen[chunk] = self.decoder.scores(*(field[chunk] for field in asked)).argmax(dim=-1)
         return cache, torch.full_like(ids, -1).index_put_(places, chosen).tolist()
+
+    def places(self, ids: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
+        """What [`sentence_progress`] tells of the prefix that ends with each token of documents `(B, T)`."""
+        if self.frame.closer_opens:
+            starts = (position == 0) | (ids == self.frame.closer)
+        else:
+            starts = ids == self.frame.prefix[0]
+        words = position - (starts * position).cummax(dim=1).values
+        return starts.cumsum(dim=1), words + 1 - self.frame.head - len(self.frame.prefix)
 
     def extend(
         self, cache: EncoderDecoderCache, rows: list[int], sentences: list[list[OpenSentence]], drafting: bool
     ) -> None:
         """Decode sentences, all at once, each in the context of the documents in the cache, until each is at its
         end or its next token is the one that stood there: then it keeps its old rest, which the next round checks."""
-        eos, pad = self.frame.eos_token_id, self.frame.pad_token_id
-        sentences = [[sentence for sentence in opened if sentence.tokens[-1] != eos] for opened in sentences]
+        closer, pad = self.frame.closer, self.frame.pad
+        sentences = [[sentence for sentence in opened if not self.is_closed(sentence)] for opened in sentences]
         if not any(sentences):
             return
         batch = DecodingBatch(self.decoder, cache, rows, sentences, drafting)
-        tokens, alive = batch.tokens, batch.tokens != pad
+        tokens, alive = batch.tokens, batch.real
         decoded: list[Tensor] = []
-        as_before = torch.zeros_like(alive)
+        read, as_before = alive, torch.zeros_like(alive)
         while bool((alive & ~as_before).any()):
-            tokens = batch.step(tokens).argmax(dim=-1).masked_fill(~alive, pad)
+            tokens = batch.step(tokens, alive=read).argmax(dim=-1).masked_fill(~alive, pad)
             as_before = (tokens[..., None] == batch.old_rest[..., len(decoded) : len(decoded) + 1]).any(dim=-1)
             decoded.append(tokens)
-            alive &= tokens != eos
+            read, alive = alive, alive & (tokens != closer)
         for opened, words in zip(sentences, torch.stack(decoded, dim=2).tolist(), strict=True):
             for sentence, line in zip(opened, words, strict=False):
                 rest = [token for token in line if token != pad]
                 sentence.tokens += rest
-                if rest[-1] != eos:
+                if rest[-1] != closer:
                     sentence.tokens += sentence.old_rest[len(rest) :]
+
+    def is_closed(self, sentence: OpenSentence) -> bool:
+        """Tells whether the new token of a sentence is the `</s>` that closes it."""
+        return sentence.tokens[-1] == self.frame.closer and len(sentence.tokens) > self.frame.head
 
     def search(
         self,
@@ -217,7 +241,7 @@ class ParallelDecoder:
         rows = list(range(len(documents)))
         cache, _ = self.check(documents, rows, [len(document) for document in documents])
         sentences = [self.unfinished(document, prompts.shape[1]) for document in documents]
-        width = max(BEAM_LOGITS // (self.decoder.model.config.vocab_size * num_beams * len(rows)), 1)
+        width = max(BEAM_LOGITS // (self.decoder.model.config.decoder_vocab_size * num_beams * len(rows)), 1)
         length = cache.get_seq_length()
         for first in range(0, max(map(len, sentences)), width):
             part = [opened[first : first + width] for opened in sentences]
@@ -233,10 +257,12 @@ class ParallelDecoder:
 
     def unfinished(self, document: list[int], given: int) -> list[OpenSentence]:
         """The sentences of a document that its first tokens, which are given, have not finished."""
-        starts = [position for position, token in enumerate(document) if token == self.frame.bos_token_id]
+        starts = self.frame.starts(document)
         sentences = []
-        for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(document)], strict=True), 1):
-            if end > given:
+        for number, (start, end) in enumerate(pairwise([*starts, len(document)]), 1):
+            # The `</s>` of a sentence may be the first token of the next one.
+            end = min(end + self.frame.head, len(document))
+            if given < end and start + self.frame.head < end:
                 context = max(given - 1, start)
                 sentences.append(OpenSentence(number, start, document[start : context + 1], context))
         return sentences

@@ -8,12 +8,19 @@ from threading import Event, Thread
 from types import ModuleType
 from typing import Any
 
-from transformers import Pipeline
+from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
 
+from .configuration_gtransformer import PLAIN_MODELS
 from .document_translation import translate_documents
 from .hub import PublishMixin, brought_along, with_code
+from .modeling_gtransformer import GTransformerForConditionalGeneration
 from .plain_text import Splitter, language_code, sentencex_splitter, split_text
+from .processing_gtransformer import GTransformerProcessor
 from .terminology import Terminology
+
+
+logger = logging.get_logger(__name__)
 
 
 def _formats() -> ModuleType:
@@ -33,6 +40,44 @@ def _formats() -> ModuleType:
     return files
 
 
+def _from_plain(model: PreTrainedModel) -> GTransformerForConditionalGeneration:
+    """
+    A plain translator as a G-Transformer.
+
+    Raises:
+        ValueError: the model is no translator of a family that a G-Transformer can start from.
+    """
+    model_type, name = model.config.model_type, model.name_or_path
+    if model_type not in PLAIN_MODELS:
+        raise ValueError(
+            f"{name} is of the type {model_type!r}, which cannot translate documents here: possible are "
+            f"'gtransformer' and translators of the types {', '.join(map(repr, PLAIN_MODELS))}."
+        )
+    converted = GTransformerForConditionalGeneration.from_plain(model)
+    if not converted.config.frame.translates:
+        raise ValueError(f"{name} is pretrained, but no translator: fine-tune it first, as train/README.md shows.")
+    logger.warning(
+        f"{name} translates sentences: no sentence of a document sees the others until the model is fine-tuned."
+    )
+    return converted
+
+
+def _processor_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> GTransformerProcessor:
+    """
+    The processor of a tokenizer or, without one, of the checkpoint that a model was loaded from.
+
+    Raises:
+        ValueError: there is neither.
+    """
+    if tokenizer is not None:
+        return GTransformerProcessor(tokenizer, sentence_frame=model.config.sentence_frame)
+    if not model.name_or_path:
+        raise ValueError("A model that was not loaded from a checkpoint needs its processor: pass processor=.")
+    return GTransformerProcessor.from_pretrained(
+        model.name_or_path, revision=getattr(model.config, "_commit_hash", None) or "main"
+    )
+
+
 @brought_along("document-translation")
 class DocumentTranslationPipeline(PublishMixin, Pipeline):
     """
@@ -47,11 +92,15 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     - `sentences`: for each sentence of the document, in order, `source_text` and `translation_text`; and, asked for by
       `confidence=True`, `confidence`, the mean log-probability of its tokens in nats.
 
+    The model is a G-Transformer, or a plain sentence translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART),
+    which then translates a document without context, every sentence as it does alone, until it is fine-tuned.
+
     Placeholders such as `{name}` and `%s` and addresses stay as they are: a segment that lost one is translated once
     more under constraint, and what is missing even then is named in a warning.
 
     Keyword arguments, here or when the pipeline is made:
 
+    - `src_lang`, `tgt_lang`: languages, where the model knows several; by default those of the processor.
     - `format`: "text" (default), "wrapped" (text whose lines make up paragraphs), "markdown", "html", "subtitles"
       (SubRip or WebVTT), "po", or "docx" (as bytes).
     - `splitter`: finds the sentences of a paragraph: "sentencex", that package, for the processor's source language;
@@ -68,10 +117,28 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     'Die Katze schläft.\\nSie ist alt.'
     ```"""
 
-    _load_processor = True
+    # Optional: Transformers finds only a tokenizer beside a plain checkpoint.
+    _load_processor = None
     _load_tokenizer = False
     _load_feature_extractor = False
     _load_image_processor = False
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        *args: Any,
+        processor: Any = None,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        **kwargs: Any,
+    ):
+        is_plain = model.config.model_type != "gtransformer"
+        model = _from_plain(model) if is_plain else model
+        if processor is None:
+            processor = _processor_of(model, tokenizer)
+        super().__init__(model, *args, processor=processor, **kwargs)
+        if is_plain:
+            # A checkpoint of ours has its settings with it.
+            self._forward_params.setdefault("processor", self.processor)
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
         """Save model and processor with their code, as they are uploaded by `push_to_hub`."""
@@ -95,9 +162,14 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         format: str | None = None,
         splitter: Splitter | str | None = None,
         glossary: Mapping[str, str] | None = None,
+        src_lang: str | None = None,
+        tgt_lang: str | None = None,
         **translate_kwargs: Any,
     ):
         preprocess_kwargs: dict[str, Any] = {}
+        if src_lang or tgt_lang:
+            translate_kwargs["processor"] = self.processor.for_languages(src_lang, tgt_lang)
+            preprocess_kwargs["processor"] = translate_kwargs["processor"]
         if format is not None:
             if format != "text" and format not in (known := _formats().FILE_FORMATS):
                 raise ValueError(f"format is one of text, {', '.join(known)}, not {format!r}.")
@@ -173,7 +245,11 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         return _formats().ALIGNED_FORMATS[format](sentences, self.processor.src_lang, self.processor.tgt_lang)
 
     def preprocess(
-        self, document: str | bytes | list[str], format: str = "text", splitter: Splitter | str | None = None
+        self,
+        document: str | bytes | list[str],
+        format: str = "text",
+        splitter: Splitter | str | None = None,
+        processor: Any = None,
     ) -> dict[str, Any]:
         if isinstance(document, list):
             if format != "text":
@@ -182,7 +258,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         if splitter is None:
             splitter = "line" if format == "text" else "sentencex"
         if isinstance(splitter, str):
-            splitter = None if splitter == "line" else sentencex_splitter(self.processor.src_lang)
+            splitter = None if splitter == "line" else sentencex_splitter((processor or self.processor).src_lang)
         if format == "text":
             if isinstance(document, bytes):
                 raise ValueError("the format 'text' takes a string")
@@ -192,8 +268,14 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         return {"sentences": file.sentences, "file": file}
 
     def _forward(
-        self, model_inputs: dict[str, Any], terminology: Terminology | None = None, **translate_kwargs: Any
+        self,
+        model_inputs: dict[str, Any],
+        terminology: Terminology | None = None,
+        processor: Any = None,
+        **translate_kwargs: Any,
     ) -> dict[str, Any]:
+        if processor is not None:
+            translate_kwargs = {**processor.generation_settings(self.model), **translate_kwargs}
         texts = [sentence for sentence in model_inputs["sentences"] if sentence.strip()]
         required = [(terminology or Terminology()).required(text) for text in texts]
         if model_inputs["file"] is not None:
@@ -203,7 +285,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             ]
             required = [list(Counter(words).elements()) for words in both]
         [translated] = translate_documents(
-            self.model, self.processor, [texts], required=[required], **translate_kwargs
+            self.model, processor or self.processor, [texts], required=[required], **translate_kwargs
         )
         return {**model_inputs, "translated": translated}
 

@@ -1,17 +1,25 @@
-"""Documents to ids and back: lists of sentences on one side, `<s> w w </s> <s> w </s>` on the other."""
+"""Documents to ids and back: lists of sentences on one side, framed sentences such as `<s> w w </s> <s> w </s>` on the
+other."""
 
+import copy
+import difflib
 import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from transformers import BatchFeature, PreTrainedTokenizerBase, ProcessorMixin
+from transformers import BatchFeature, PreTrainedConfig, PreTrainedTokenizerBase, ProcessorMixin
 
+from .configuration_gtransformer import SENTENCE_FRAMES, GTransformerConfig, SentenceFrame, TargetFrame
 from .hub import PublishMixin
+
+
+# How tokenizers write the code of a language: en_XX, __en__, >>deu<<, [en].
+LANGUAGE_TOKENS = ("{}", "__{}__", ">>{}<<", "[{}]")
 
 
 class GTransformerProcessor(PublishMixin, ProcessorMixin):
@@ -23,11 +31,13 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
     of groups is the number of sentences whatever the document contains.
 
     Args:
-        tokenizer: has `<s>`, `</s>`, padding and mask tokens, and the target language code in its vocabulary.
+        tokenizer: has `</s>`, padding and the other tokens that the frame of a sentence needs in its vocabulary.
         src_lang (`str`, *optional*): source language code; by default the tokenizer's.
-        tgt_lang (`str`, *optional*): target language code, the token that ends a document; by default the tokenizer's.
+        tgt_lang (`str`, *optional*): target language code; by default the tokenizer's.
         normalization (`str` or `None`, defaults to `"NFKC"`): Unicode normalisation of all text. mBART was trained on
             NFKC, and Transformers 5 no longer does it for `MBartTokenizer`.
+        sentence_frame (`str`, defaults to `"paper"`): the tokens around every sentence, a key of `SENTENCE_FRAMES`.
+            `from_pretrained` takes that of the checkpoint.
 
     Example:
 
@@ -49,25 +59,81 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         src_lang: str | None = None,
         tgt_lang: str | None = None,
         normalization: Literal["NFC", "NFD", "NFKC", "NFKD"] | None = "NFKC",
+        sentence_frame: str = "paper",
         **kwargs,
     ):
         super().__init__(tokenizer, **kwargs)
-        self.src_lang = src_lang or getattr(tokenizer, "src_lang", None)
-        self.tgt_lang = tgt_lang or getattr(tokenizer, "tgt_lang", None)
+        self.src_lang = src_lang or getattr(tokenizer, "src_lang", None) or getattr(tokenizer, "source_lang", None)
+        self.tgt_lang = tgt_lang or getattr(tokenizer, "tgt_lang", None) or getattr(tokenizer, "target_lang", None)
         self.normalization = normalization
-        for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
+        self.sentence_frame = sentence_frame
+        needed = {"eos", "pad"} | {role for part in self.frame[:3] for role in part} - {"src_lang", "tgt_lang"}
+        for name in sorted(f"{role}_token_id" for role in needed):
             if getattr(tokenizer, name) is None:
-                raise ValueError(f"The tokenizer has no {name}: a document needs <s>, </s> and padding.")
-        for language in (self.src_lang, self.tgt_lang):
-            if language is not None:
-                self._language_token_id(language)
+                raise ValueError(f"The tokenizer has no {name}, which the sentences of a document need.")
+        if not tgt_lang and not self._is_known(self.tgt_lang):
+            # Tokenizers of several target languages name their group, such as "roa", which is no target.
+            self.tgt_lang = None
+        self._check_languages()
+
+    @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path, **kwargs):
+        """Loads as Transformers does. Without a processor, the tokenizer of a plain checkpoint gets the frame of the
+        sentences that its model reads."""
+        hub = {name: kwargs[name] for name in ("cache_dir", "local_files_only", "revision", "token") if name in kwargs}
+        if "sentence_frame" not in kwargs:
+            saved, _ = cls.get_processor_dict(pretrained_model_name_or_path, **hub)
+            config, _ = PreTrainedConfig.get_config_dict(
+                pretrained_model_name_or_path, **hub, _raise_exceptions_for_missing_entries=False
+            )
+            if "sentence_frame" not in saved and config.get("model_type"):
+                kwargs["sentence_frame"] = GTransformerConfig.from_dict(config).sentence_frame
+        return super().from_pretrained(pretrained_model_name_or_path, **kwargs)
+
+    def for_languages(self, src_lang: str | None = None, tgt_lang: str | None = None) -> "GTransformerProcessor":
+        """The same processor for other languages; `None` keeps a language.
+
+        Raises:
+            ValueError: the tokenizer does not know a language.
+        """
+        if not (src_lang or tgt_lang):
+            return self
+        other = copy.copy(self)
+        for cached in ("target_frame", "_structural_tokens_by_size"):
+            other.__dict__.pop(cached, None)
+        other.src_lang, other.tgt_lang = src_lang or self.src_lang, tgt_lang or self.tgt_lang
+        other._check_languages()
+        return other
 
     def _loaded_from(self) -> str:
         return self.tokenizer.name_or_path
 
     @property
-    def bos_token_id(self) -> int:
-        """`<s>`, which opens a sentence."""
+    def frame(self) -> SentenceFrame:
+        """The tokens around every sentence, by their roles."""
+        if self.sentence_frame not in SENTENCE_FRAMES:
+            raise ValueError(f"sentence_frame must be one of {[*SENTENCE_FRAMES]}, not {self.sentence_frame!r}.")
+        return SENTENCE_FRAMES[self.sentence_frame]
+
+    @cached_property
+    def target_frame(self) -> TargetFrame:
+        """The ids around the words of target sentences."""
+        return self.frame.in_ids(self._id_of)
+
+    def _id_of(self, role: str) -> int:
+        """The id of the token with a role in the frame."""
+        if role not in ("src_lang", "tgt_lang"):
+            return getattr(self.tokenizer, f"{role}_token_id")
+        language = getattr(self, role)
+        if language is None:
+            raise ValueError(
+                f"The processor has no {role}, whose code frames the sentences: pass e.g. {role}='de_DE'."
+            )
+        return self._language_token_id(language)
+
+    @property
+    def bos_token_id(self) -> int | None:
+        """`<s>`, which opens a sentence in the frame of the paper."""
         return self.tokenizer.bos_token_id
 
     @property
@@ -81,34 +147,82 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     @property
     def mask_token_id(self) -> int:
-        """`<mask>`, which word dropout writes."""
-        if self.tokenizer.mask_token_id is None:
-            raise ValueError("The tokenizer has no mask token, which word dropout needs.")
-        return self.tokenizer.mask_token_id
+        """The token that word dropout writes: `<mask>` or, where there is none, `<unk>`."""
+        token = self.tokenizer.mask_token_id
+        return self.tokenizer.unk_token_id if token is None else token
 
     @property
     def end_of_document_token_id(self) -> int:
-        """The target language code, which ends a target document."""
-        if self.tgt_lang is None:
-            raise ValueError("The processor has no tgt_lang, whose code ends a document: pass e.g. tgt_lang='de_DE'.")
-        return self._language_token_id(self.tgt_lang)
+        """The target language code, which ends a target document in the frame of the paper."""
+        return self._id_of("tgt_lang")
+
+    @property
+    def sentence_tokens(self) -> int:
+        """Most tokens that the frame adds to the words of a sentence, source or target."""
+        frame = self.frame
+        source = len(frame.source_prefix) + len(frame.source_suffix) + bool(self._source_code)
+        return 1 + max(source, len(frame.target_prefix))
+
+    def _check_languages(self) -> None:
+        """Refuse languages that the tokenizer does not know, where they are tokens."""
+        roles = {role for part in self.frame[:3] for role in part} | {self.frame.end, self.frame.label_end}
+        languages = [self.src_lang, self.tgt_lang] if {"src_lang", "tgt_lang"} & roles else []
+        languages += [self.tgt_lang] if getattr(self.tokenizer, "supported_language_codes", None) else []
+        for language in languages:
+            if language is not None:
+                self._language_token_id(language)
+
+    def _is_known(self, language: str | None) -> bool:
+        """Whether a language can be a target, which a tokenizer of two languages does not say."""
+        has_codes = getattr(self.tokenizer, "supported_language_codes", None)
+        return not has_codes or any(form.format(language) in self._structural_tokens for form in LANGUAGE_TOKENS)
+
+    @property
+    def _source_code(self) -> list[int]:
+        """The token in front of every source sentence that tells a model of several target languages which one."""
+        if self.frame.source_code is None or not getattr(self.tokenizer, "supported_language_codes", None):
+            return []
+        return [self._id_of(self.frame.source_code)]
 
     def _language_token_id(self, language: str) -> int:
-        if language not in self.tokenizer.get_vocab():
-            known = [token for token in self._structural_tokens if len(token) > 3]
-            raise ValueError(f"The tokenizer does not know the language {language!r}; its special tokens are {known}.")
-        return self.tokenizer.convert_tokens_to_ids(language)
+        known = self._structural_tokens
+        for form in LANGUAGE_TOKENS:
+            if form.format(language) in known:
+                return known[form.format(language)]
+        near = difflib.get_close_matches(language, known, n=5, cutoff=0.4)
+        raise ValueError(
+            f"The tokenizer does not know the language {language!r}; "
+            + (f"near it are {', '.join(near)}." if near else f"it knows {', '.join(sorted(known))}.")
+        )
 
-    @cached_property
+    @property
     def _structural_tokens(self) -> dict[str, int]:
         """Every token that is no word, with its id; `<unk>` stands for words."""
-        tokens = {
-            token.content: index for index, token in self.tokenizer.added_tokens_decoder.items() if token.special
-        }
-        tokens |= dict(zip(self.tokenizer.all_special_tokens, self.tokenizer.all_special_ids, strict=True))
-        for language in getattr(self.tokenizer, "lang_code_to_id", {}), {self.src_lang, self.tgt_lang} - {None}:
-            tokens |= {code: self.tokenizer.convert_tokens_to_ids(code) for code in language}
-        tokens.pop(self.tokenizer.unk_token, None)
+        size = len(self.tokenizer)
+        if size not in self._structural_tokens_by_size:  # at first, and when the tokenizer has grown
+            self._structural_tokens_by_size[size] = self._list_structural_tokens()
+        return self._structural_tokens_by_size[size]
+
+    @cached_property
+    def _structural_tokens_by_size(self) -> dict[int, dict[str, int]]:
+        return {}
+
+    def _list_structural_tokens(self) -> dict[str, int]:
+        tokenizer = self.tokenizer
+        tokens = {token.content: index for index, token in tokenizer.added_tokens_decoder.items() if token.special}
+        tokens |= dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
+        tokens |= getattr(tokenizer, "lang_token_to_id", {})
+        codes = [*getattr(tokenizer, "supported_language_codes", ())]
+        if not hasattr(tokenizer, "lang_token_to_id"):
+            codes += getattr(tokenizer, "lang_code_to_id", {})
+        for language in (self.src_lang, self.tgt_lang):
+            # A tokenizer of one's own may have codes that it does not mark as special.
+            codes += [form.format(language) for form in LANGUAGE_TOKENS if language]
+        for code in codes:
+            index = tokenizer.convert_tokens_to_ids(code)
+            if index is not None and index != tokenizer.unk_token_id:
+                tokens[code] = index
+        tokens.pop(tokenizer.unk_token, None)
         return tokens
 
     @property
@@ -116,9 +230,12 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         """Ids of `<s>`, `</s>`, padding, `<mask>` and the language codes: everything that is no word."""
         return sorted(set(self._structural_tokens.values()))
 
-    def encode_sentences(self, sentences: Iterable[str]) -> list[list[int]]:
+    def encode_sentences(self, sentences: Iterable[str], is_target: bool = False) -> list[list[int]]:
         """
         The word ids of each sentence, without any structural id.
+
+        Args:
+            is_target: whether these are target sentences, which some tokenizers cut into other pieces.
 
         Raises:
             ValueError: a sentence has no words.
@@ -129,39 +246,57 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
                 raise ValueError(f"Sentence {number} of the document is empty; every sentence needs a word.")
         if not texts:
             return []
-        encoded = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        encoded = self._encode(texts, is_target)
         structural = set(self.structural_token_ids)
         for index, ids in enumerate(encoded):
-            if not structural.isdisjoint(ids):
-                encoded[index] = self._encode_as_text(texts[index])
+            if not structural.isdisjoint(ids) or self._begins_with_code(texts[index]):
+                encoded[index] = self._encode_as_text(texts[index], is_target)
             if not encoded[index]:
                 raise ValueError(f"Sentence {index + 1} of the document, {texts[index]!r}, has no tokens.")
         return encoded
 
+    def _encode(self, texts: list[str], is_target: bool) -> list[list[int]]:
+        # Only Marian has pieces of its own for the target; others would change their state for nothing.
+        side = {"text_target": texts} if is_target and hasattr(self.tokenizer, "spm_target") else {"text": texts}
+        return self.tokenizer(**side, add_special_tokens=False, verbose=False)["input_ids"]
+
+    def _begins_with_code(self, text: str) -> bool:
+        """Tells whether Marian would take the beginning of a text for a language code, even for one that it has
+        not."""
+        return text.startswith(">>") and hasattr(self.tokenizer, "remove_language_code")
+
     def _normalize(self, text: str) -> str:
         return (unicodedata.normalize(self.normalization, text) if self.normalization else text).strip()
 
-    def _encode_as_text(self, text: str) -> list[int]:
+    def _encode_as_text(self, text: str, is_target: bool) -> list[int]:
         """Encode a text that holds the name of a structural token, by cutting inside that name."""
-        names = sorted(map(re.escape, self._structural_tokens), key=len, reverse=True)
+        names = sorted(map(re.escape, [*self._structural_tokens, ">>"]), key=len, reverse=True)
         cuts = [match.start() + 1 for match in re.finditer("|".join(names), text)]
         structural = set(self.structural_token_ids)
         # Should a tokenizer's own normalisation still produce such a name, single characters cannot.
         for borders in (cuts, range(1, len(text))):
             parts = [text[start:end] for start, end in zip([0, *borders], [*borders, len(text)], strict=True)]
-            encoded = self.tokenizer(parts, add_special_tokens=False, verbose=False)["input_ids"]
+            encoded = self._encode(parts, is_target)
             ids = [token for part in encoded for token in part]
             if structural.isdisjoint(ids):
                 return ids
         raise ValueError(f"The tokenizer turns a single character of {text!r} into a structural token.")
 
     def build_source(self, sentences: list[list[int]]) -> list[int]:
-        """`<s> w w </s> <s> w </s>` of the word ids of each sentence."""
-        return [token for words in sentences for token in (self.bos_token_id, *words, self.eos_token_id)]
+        """The source document of the word ids of each sentence, such as `<s> w w </s> <s> w </s>`."""
+        prefix = [*self._source_code, *map(self._id_of, self.frame.source_prefix)]
+        suffix = [self.eos_token_id, *map(self._id_of, self.frame.source_suffix)]
+        return [token for words in sentences for token in (*prefix, *words, *suffix)]
+
+    def build_target(self, sentences: list[list[int]]) -> list[int]:
+        """What the decoder reads of finished sentences, given as word ids."""
+        return self.target_frame.read(sentences)
 
     def build_labels(self, sentences: list[list[int]]) -> list[int]:
-        """`w w </s> <s> w </s> [end of document]` of the word ids of each sentence: the first `<s>` is given."""
-        return [*self.build_source(sentences)[1:], self.end_of_document_token_id]
+        """The labels of a target document of the word ids of each sentence, such as `w w </s> <s> w </s> [end]`: what
+        the decoder reads but for its first token, which is given, and what ends the document."""
+        end = [self._id_of(self.frame.label_end)] if self.frame.label_end else []
+        return [*self.build_target(sentences)[1:], *end]
 
     def __call__(
         self,
@@ -176,7 +311,8 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         Args:
             documents: a document as a list of sentences, or a list of such documents.
             targets: their translations, sentence by sentence.
-            max_length: most tokens of a document; by default the tokenizer's `model_max_length`. Nothing is truncated.
+            max_length: most tokens of a document or, where positions count from the start of a sentence, of each of
+                its sentences; by default the tokenizer's `model_max_length`. Nothing is truncated.
             return_tensors: "pt" for padded tensors, `None` for lists.
 
         Returns:
@@ -192,7 +328,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         data = {"input_ids": [self._checked(self.build_source(ids), ids, max_length) for ids in sources]}
         data["attention_mask"] = [[1] * len(ids) for ids in data["input_ids"]]
         if targets is not None:
-            translations = [self.encode_sentences(document) for document in targets]
+            translations = [self.encode_sentences(document, is_target=True) for document in targets]
             if [len(ids) for ids in sources] != [len(ids) for ids in translations]:
                 raise ValueError("Every document needs as many target sentences as it has source sentences.")
             data["labels"] = [self._checked(self.build_labels(ids), ids, max_length) for ids in translations]
@@ -213,10 +349,10 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             raise ValueError("A document has no sentences.")
         return batch
 
-    @staticmethod
-    def _checked(ids: list[int], sentences: list[list[int]], max_length: int) -> list[int]:
-        if len(ids) > max_length:
-            longest = max(map(len, sentences)) + 2
+    def _checked(self, ids: list[int], sentences: list[list[int]], max_length: int) -> list[int]:
+        longest = max(map(len, sentences)) + self.sentence_tokens
+        counted = len(ids) if self.frame.position_scope == "document" else longest
+        if counted > max_length:
             advice = "split that sentence" if longest > max_length else "split the document at sentence borders"
             raise ValueError(
                 f"A document has {len(ids)} tokens, its longest sentence {longest}; at most {max_length}: {advice}."
@@ -253,38 +389,68 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def decode_sentences(self, sentences: list[list[int]]) -> list[str]:
         """The text of sentences given as word ids."""
-        return [text.strip() for text in self.tokenizer.batch_decode(sentences)] if sentences else []
+        if not sentences:
+            return []
+        return [text.strip().removesuffix(self._joiner) for text in self.tokenizer.batch_decode(sentences)]
+
+    @cached_property
+    def _joiner(self) -> str:
+        """What subword-nmt writes where a word goes on, if decoding joins by it: a sentence may be cut off there."""
+        return "@@" if self.tokenizer.convert_tokens_to_string(["a@@", "b"]) == "ab" else ""
 
     def _split(self, ids: list[int]) -> list[list[int]]:
         structural = set(self.structural_token_ids)
-        sentences: list[list[int]] = []
-        for token in ids:
-            if token == self.bos_token_id:
-                sentences.append([])
-            elif sentences and token not in structural:
-                sentences[-1].append(token)
-        return sentences
+        return [[token for token in words if token not in structural] for words in self.target_frame.split(ids)]
 
     def configure(self, model) -> None:
         """
-        Set the model's generation config: the end of a document, and no structural tokens or `<unk>` among the words.
+        Set the model's generation config: the target language, and no structural tokens or `<unk>` among the words.
 
         Raises:
-            ValueError: the tokenizer does not belong to the model.
+            ValueError: the tokenizer does not belong to the model, or there is no target language.
         """
-        for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
+        for name, value in self.generation_settings(model).items():
+            setattr(model.generation_config, name, value)
+
+    def generation_settings(self, model) -> dict[str, Any]:
+        """
+        Arguments of `model.generate` for the languages of this processor.
+
+        Raises:
+            ValueError: the tokenizer does not belong to the model, or there is no target language.
+        """
+        if model.config.sentence_frame != self.sentence_frame:
+            raise ValueError(
+                f"The model frames its sentences as {model.config.sentence_frame!r}, the processor as "
+                f"{self.sentence_frame!r}: load both from the same checkpoint, or pass sentence_frame to both."
+            )
+        names = ["eos_token_id", "pad_token_id"]
+        names += ["bos_token_id"] if "bos" in (*self.frame.source_prefix, *self.frame.target_prefix) else []
+        for name in names:
             if getattr(model.config, name) != getattr(self, name):
                 raise ValueError(f"The {name} of tokenizer and model differ: this tokenizer belongs to another model.")
-        if len(self.tokenizer) > model.config.vocab_size:
+        if self.frame.start and model.config.decoder_start_token_id != self._id_of(self.frame.start):
             raise ValueError(
-                f"The tokenizer has {len(self.tokenizer)} tokens, the model {model.config.vocab_size}: "
-                "call model.resize_token_embeddings(len(processor.tokenizer))."
+                f"The model starts with token {model.config.decoder_start_token_id}, not with the {self.frame.start} "
+                "token of this tokenizer, which belongs to another model."
             )
-        end = self.end_of_document_token_id
-        framed = {self.bos_token_id, self.eos_token_id, self.pad_token_id, end, None}
-        unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id} - framed
-        model.generation_config.eos_token_id = end
-        model.generation_config.suppress_tokens = sorted(unwanted) or None
+        vocabulary, rows = len(self._target_vocabulary), model.config.decoder_vocab_size
+        if vocabulary > rows:
+            raise ValueError(
+                f"The tokenizer has {vocabulary} tokens, the model {rows}: call "
+                "model.resize_token_embeddings(len(processor.tokenizer))."
+            )
+        frame = self.target_frame
+        framed = {self.bos_token_id, self.eos_token_id, self.pad_token_id, *frame.prefix, frame.end, None}
+        # Rows of the output layer without a token are no words either.
+        unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *range(vocabulary, rows)} - framed
+        setting = self.frame.language_setting
+        language = {setting: self._id_of("tgt_lang")} if setting else {}
+        return {**language, "suppress_tokens": sorted(unwanted) or None}
+
+    @property
+    def _target_vocabulary(self) -> Any:
+        return getattr(self.tokenizer, "target_encoder", None) or self.tokenizer
 
     @property
     def model_input_names(self) -> list[str]:

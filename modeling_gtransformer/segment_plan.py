@@ -1,4 +1,4 @@
-"""Which segments of documents the model translates next, planned so that nothing is cut short."""
+"""Segments of documents that the model translates next, planned so that nothing is cut short."""
 
 import math
 import sys
@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 from transformers.utils import logging
 
 from .processing_gtransformer import GTransformerProcessor
-from .segmentation import segment, sentence_cost, split_long_sentence
+from .segmentation import segment, split_long_sentence
 
 
 logger = logging.get_logger(__name__)
@@ -58,30 +58,41 @@ class Segment:
 
     @property
     def carried(self) -> int:
-        """How many parts are carried over."""
+        """Number of parts that are carried over."""
         return self.new - self.start
 
     @property
     def prefix(self) -> list[list[int]]:
-        """The translations of these."""
+        """Translations of the parts that are carried over."""
         return self.document.translations[self.start : self.new]
 
 
 class SegmentLimits:
-    """How much a segment takes: at most `sentences` new sentences, fewer than `tokens` tokens of the source, and no
+    """Limits of a segment: at most `sentences` new sentences, fewer than `tokens` tokens of the source, and no
     more tokens of the target than the model has positions, however long the translations become."""
 
-    def __init__(self, model: PreTrainedModel, tokens: int, sentences: int | None, generate_arguments: dict):
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        processor: GTransformerProcessor,
+        tokens: int,
+        sentences: int | None,
+        generate_arguments: dict,
+    ):
         settings = {**vars(model.generation_config), **generate_arguments}
         self.factor, self.constant = (settings.get(name) or 0 for name in ("max_length_a", "max_length_b"))
-        self.positions = sys.maxsize
+        self.frame = processor.sentence_tokens
+        # Most tokens of a sentence, and of a document where positions count from its start.
+        self.positions = self.document_positions = sys.maxsize
         if getattr(model.config, "position_embedding_type", "learned") == "learned":
             self.positions = model.config.max_position_embeddings
-        self.tokens, self.sentences = min(tokens, self.positions), sentences
+            if getattr(model.config, "position_scope", "document") == "document":
+                self.document_positions = self.positions
+        self.tokens, self.sentences = min(tokens, self.document_positions), sentences
 
     def longest(self, words: int) -> int:
         """Positions that a sentence may need: its own, or those of its translation and the end of the document."""
-        return max(sentence_cost(words), sentence_cost(self.word_limit(words)) + 1)
+        return max(words + self.frame, self.word_limit(words) + self.frame + 1)
 
     def word_limit(self, words: int) -> int:
         """Most words of the translation of a sentence of so many words."""
@@ -89,8 +100,8 @@ class SegmentLimits:
 
     def cost(self, words: int) -> int:
         """Tokens of a sentence; more of them if it is rather the positions that its translation may fill up."""
-        share = self.tokens / self.positions
-        return max(sentence_cost(words), math.ceil(self.longest(words) * share))
+        share = self.tokens / self.document_positions
+        return max(words + self.frame, math.ceil(self.longest(words) * share))
 
 
 def take_apart(
@@ -130,7 +141,8 @@ def take_apart(
 def next_segments(
     documents: list[PendingDocument], processor: GTransformerProcessor, limits: SegmentLimits, carried_sentences: int
 ) -> Iterator[Segment]:
-    """What can be translated now: all segments of all documents, or the next one of each if it continues another."""
+    """Segments that can be translated now: all of all documents or, where they continue each other, the next one of
+    each."""
     for document in documents:
         done = len(document.translations)
         costs = [limits.cost(len(words)) for words in document.parts]

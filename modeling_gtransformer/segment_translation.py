@@ -9,7 +9,7 @@ from transformers import BatchFeature, PreTrainedModel
 from transformers.generation import LogitsProcessor, LogitsProcessorList
 from transformers.utils import logging
 
-from .group_tags import group_tags
+from .group_tags import read_group_tags
 from .processing_gtransformer import GTransformerProcessor
 from .segment_plan import Segment, SegmentLimits
 from .sentence_streamer import SentenceStreamer
@@ -60,16 +60,15 @@ class SegmentTranslator:
     def stream(
         self, segment: Segment, on_part: Callable[[int, list[int]], None]
     ) -> tuple[list[list[int]], list[Score]]:
-        """The same for a single segment, at once under the constraint. `on_part` is told of each part of the document
-        as soon as it is certain, by its number and word ids; of some only at the end, and of others again."""
+        """Translates a single segment, at once under the constraint. `on_part` is called with the number and the word
+        ids of each part of the document as soon as it is certain; at the end again with all of them."""
         observers = [self.required_words([segment])]
         if not self.generate_arguments.get("parallel_sentences"):
             observers.append(
                 SentenceStreamer(
                     lambda number, words: on_part(segment.start + number, words),
                     segment.stop - segment.start,
-                    self.processor.bos_token_id,
-                    self.processor.eos_token_id,
+                    self.processor.target_frame,
                     start=segment.carried,
                 )
             )
@@ -81,7 +80,7 @@ class SegmentTranslator:
         return translations, scores
 
     def required_words(self, segments: list[Segment]) -> LogitsProcessor | None:
-        """What brings the required words into the translations; `None` if nothing is required."""
+        """Logits processor that brings the required words into the translations; `None` if nothing is required."""
         required = [segment.document.required[segment.start : segment.stop] for segment in segments]
         if not any(words for sentences in required for words in sentences):
             return None
@@ -110,17 +109,18 @@ class SegmentTranslator:
         return BatchFeature(padded).to(self.model.device)
 
     def prompt(self, segments: list[Segment]) -> dict[str, Tensor]:
-        """What is carried over, as arguments of `generate`; prefixes of unequal lengths are padded on the left."""
-        prefixes = [self.processor.build_source(segment.prefix) for segment in segments]
-        longest = max(map(len, prefixes))
-        if not longest:
+        """Arguments of `generate` for what is carried over; prefixes of unequal lengths are padded on the left."""
+        if not any(segment.carried for segment in segments):
             return {}
         # One that is empty starts as generation does.
-        prefixes = [prefix or [self.processor.bos_token_id] for prefix in prefixes]
+        start = [self.processor.target_frame.start]
+        prefixes = [self.processor.build_target(segment.prefix) or start for segment in segments]
+        longest = max(map(len, prefixes))
         ids = [[self.processor.pad_token_id] * (longest - len(prefix)) + prefix for prefix in prefixes]
         prompt = {"decoder_input_ids": torch.tensor(ids, device=self.model.device)}
         if min(map(len, prefixes)) < longest:
-            prompt["decoder_attention_mask"] = prompt["decoder_input_ids"].ne(self.processor.pad_token_id).long()
+            mask = [[0] * (longest - len(prefix)) + [1] * len(prefix) for prefix in prefixes]
+            prompt["decoder_attention_mask"] = torch.tensor(mask, device=self.model.device)
         return prompt
 
     def new_sentences(self, segments: list[Segment], rows: list[list[int]]) -> list[list[list[int]]]:
@@ -163,15 +163,19 @@ class SegmentTranslator:
     def scores(self, segments: list[Segment], rows: list[list[int]]) -> list[list[Score]]:
         """For every sentence of every row the log-probability of its words and `</s>` together, and their number."""
         output = self.processor.pad({"decoder_input_ids": rows})["decoder_input_ids"].to(self.model.device)
-        tags = group_tags(output, self.processor.bos_token_id, self.processor.eos_token_id)
-        asked = (tags > 0) & (output != self.processor.bos_token_id)
-        labels = output.masked_fill(~asked, -100)[:, 1:]
+        read, labels = output[:, :-1], output[:, 1:]
+        # Every token belongs to the sentence of the token that it is predicted from; those of the frame are given.
+        tags = read_group_tags(read, self.model.config, is_target=True)
+        frame = self.processor.target_frame
+        framing = [token for token in (*frame.prefix, frame.pad, frame.end) if token is not None]
+        asked = (tags > 0) & ~torch.isin(labels, torch.tensor(framing, device=labels.device))
         inputs = self.inputs(segments)
-        scores = label_log_probabilities(self.model, labels, decoder_input_ids=output[:, :-1], **inputs)
-        tags = tags[:, 1:] * asked[:, 1:]
+        labels = labels.masked_fill(~asked, -100)
+        scores = label_log_probabilities(self.model, labels, decoder_input_ids=read, **inputs)
+        tags = tags * asked
         sentences = scores.new_zeros(len(output), int(tags.max()) + 1)
         sums = sentences.scatter_add(1, tags, scores)[:, 1:]
-        counts = sentences.scatter_add(1, tags, asked[:, 1:].to(scores))[:, 1:].long()
+        counts = sentences.scatter_add(1, tags, asked.to(scores))[:, 1:].long()
         return [
             [(total, number) for total, number in zip(*pair, strict=True) if number]
             for pair in zip(sums.tolist(), counts.tolist(), strict=True)

@@ -2,15 +2,11 @@
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 
 # A full batch has a multiple of so many documents, as in the authors' code; tensor cores like it.
 DOCUMENTS_MULTIPLE = 8
-
-
-def sentence_cost(words: int) -> int:
-    """Tokens that a sentence of `words` tokens takes: `<s>` and `</s>` besides its own."""
-    return words + 2
 
 
 def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None = None) -> list[slice]:
@@ -18,7 +14,7 @@ def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None
     Greedy segments of less than `segment_tokens` tokens, as in the paper's experiments (512).
 
     Args:
-        costs: tokens of every sentence, see [`sentence_cost`]; of a sentence pair, those of its longer side.
+        costs: tokens of every sentence, those of its frame included; of a sentence pair, those of its longer side.
         segment_tokens: the sentences of a segment cost less than this in sum. A sentence that alone costs as much or
             more becomes a segment of its own.
         segment_sentences: most sentences of a segment; 1 gives the sentence-level baseline.
@@ -67,37 +63,35 @@ def split_long_sentence(text: str, fits: Callable[[str], bool]) -> list[tuple[st
     return [*split_long_sentence(text[:start], fits), (text[start:stop], first), *others]
 
 
-def token_batches(lengths: Sequence[int], order: Sequence[int], max_tokens: int) -> list[list[int]]:
+def token_batches(lengths: Sequence[int], order: Any, max_tokens: int) -> list[Any]:
     """
     Packs items into batches of at most `max_tokens` tokens, padding included: documents times the longest of them.
 
     Args:
         lengths: tokens of each item.
-        order: indices of the items in the order of packing; sorted by length they make batches with little padding.
+        order: indices of the items in the order of packing, as a list or an array; sorted by length they make batches
+            with little padding.
 
     Returns:
-        Batches of indices. From eight documents on, their number is a multiple of eight.
+        Batches of indices, each a slice of `order`. From eight documents on, their number is a multiple of eight.
 
     Raises:
         ValueError: an item alone is longer than `max_tokens`.
     """
-    longest = max((lengths[i] for i in order), default=0)
+    ordered = [lengths[index] for index in order]
+    longest = max(ordered, default=0)
     if longest > max_tokens:
-        too_long = sum(lengths[i] > max_tokens for i in order)
+        too_long = sum(length > max_tokens for length in ordered)
         raise ValueError(
             f"{too_long} segments do not fit into a batch of max_tokens={max_tokens}, the longest has {longest} "
             "tokens: raise max_tokens or cut shorter segments."
         )
-    batches: list[list[int]] = []
-    batch: list[int] = []
-    width = 0
-    for index in order:
+    borders, width = [0], 0
+    for position, length in enumerate(ordered):
         # Cutting to the multiple leaves some documents behind, with which the next may still not fit.
-        while batch and (len(batch) + 1) * max(width, lengths[index]) > max_tokens:
-            full = len(batch) // DOCUMENTS_MULTIPLE * DOCUMENTS_MULTIPLE or len(batch)
-            batches.append(batch[:full])
-            batch = batch[full:]
-            width = max((lengths[i] for i in batch), default=0)
-        width = max(width, lengths[index])
-        batch.append(index)
-    return [*batches, batch] if batch else batches
+        while (size := position - borders[-1]) and (size + 1) * max(width, length) > max_tokens:
+            borders.append(borders[-1] + (size // DOCUMENTS_MULTIPLE * DOCUMENTS_MULTIPLE or size))
+            width = max(ordered[borders[-1] : position], default=0)
+        width = max(width, length)
+    ends = [*borders[1:], len(ordered)] if ordered else []
+    return [order[start:end] for start, end in zip(borders, ends, strict=False)]

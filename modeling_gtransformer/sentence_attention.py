@@ -55,7 +55,7 @@ class Packing(NamedTuple):
 
 class Gathering(NamedTuple):
     """
-    How the tokens of sentences come together in buckets and go back.
+    Indices that bring the tokens of sentences together in buckets, and back.
 
     Attributes:
         query_index, key_index: positions in the flattened batch, sentence after sentence, each filled up to the
@@ -74,7 +74,7 @@ class Gathering(NamedTuple):
 @dataclass
 class SentencePlan:
     """
-    Where the tokens of every sentence of a batch are, for one of the three attentions; takes the place of a mask.
+    Positions of the tokens of every sentence of a batch, for one of the three attentions; takes the place of a mask.
 
     Attributes:
         query_starts, query_lengths, key_starts, key_lengths: `(N,)`, in ascending order of length; the starts are
@@ -199,7 +199,7 @@ def _pack(starts: Tensor, lengths: Tensor, device: torch.device) -> Packing:
 
 
 def _sent(places: Tensor, device: torch.device) -> Tensor:
-    """To the device, without waiting for what it still has to do."""
+    """Copies to the device without synchronising with it."""
     return places.to(device, non_blocking=True)
 
 
@@ -285,8 +285,9 @@ def _heads_first(*tokens: Tensor) -> list[Tensor]:
 
 
 def has_variable_length_kernel(states: Tensor) -> bool:
-    """Whether torch's FlashAttention-2 takes such states: in half precision, on NVIDIA cards from Ampere on, unless it
-    is switched off (`torch.backends.cuda.enable_flash_sdp`). On some cards heads above 192 have no gradient."""
+    """Tells whether torch's FlashAttention-2 takes such states: in half precision, on NVIDIA cards from Ampere on,
+    unless it is switched off (`torch.backends.cuda.enable_flash_sdp`). On some cards heads above 192 have no
+    gradient."""
     return (
         states.is_cuda
         and HAS_WINDOW

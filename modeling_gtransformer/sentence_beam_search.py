@@ -34,9 +34,9 @@ class SentenceBeamSearch:
     def __init__(self, batch: DecodingBatch, num_beams: int, length_penalty: float, early_stopping: bool):
         self.batch, self.num_beams = batch, num_beams
         self.length_penalty, self.early_stopping = length_penalty, early_stopping
-        self.eos_token_id = batch.decoder.frame.eos_token_id
+        self.frame = batch.decoder.frame
         self.tokens = batch.tokens.unflatten(1, (-1, num_beams))
-        self.real = self.tokens[..., 0] != batch.decoder.frame.pad_token_id
+        self.real = batch.real[:, ::num_beams]
         first = torch.arange(num_beams, device=self.tokens.device) == 0
         self.running = torch.where(first, 0.0, IMPOSSIBLE).expand(self.tokens.shape)
         self.finished = torch.full_like(self.running, IMPOSSIBLE)
@@ -47,13 +47,14 @@ class SentenceBeamSearch:
     def run(self) -> list[list[list[int]]]:
         """The best hypothesis of every sentence of every document, from the first new token to `</s>`."""
         # No sentence is longer; the bound matters where fewer hypotheses exist than beams.
-        for length in range(1, int(self.batch.decoder.frame.word_limits.max()) + 3):
+        around = self.frame.head * len(self.frame.prefix) + 1 + (self.frame.end is not None)
+        for length in range(1, int(self.batch.decoder.word_limits.max()) + around + 1):
             if not bool((self.improvable & self.real).any()):
                 break
             self.step(length)
         best, real = self.best[:, :, 0].tolist(), self.real.tolist()
         return [
-            [words[: words.index(self.eos_token_id) + 1] for words, is_real in zip(*document, strict=True) if is_real]
+            [words[: words.index(self.frame.closer) + 1] for words, is_real in zip(*document, strict=True) if is_real]
             for document in zip(best, real, strict=True)
         ]
 
@@ -63,8 +64,9 @@ class SentenceBeamSearch:
         total = (self.running[..., None] + scores).flatten(2)
         candidates, index = total.topk(2 * self.num_beams, dim=-1)
         parent, chosen = index // scores.shape[-1], index % scores.shape[-1]
-        # What follows </s> stands for the end of the document, if this were the only sentence.
-        ends = self.tokens.gather(2, parent) == self.eos_token_id
+        # Where a token ends a document, what follows </s> stands for it, as if this were the only sentence.
+        last = chosen if self.frame.end is None else self.tokens.gather(2, parent)
+        ends = last == self.frame.closer
         grown = torch.cat([_pick(self.written, parent), chosen[..., None]], dim=-1)
         self._finish(candidates, ends, grown, length)
         self._go_on(candidates, ends, grown, parent, chosen)
@@ -79,7 +81,7 @@ class SentenceBeamSearch:
         hypotheses = candidates / length**self.length_penalty + (~just_finished | closed[..., None]) * IMPOSSIBLE
         self.finished, places = torch.cat([self.finished, hypotheses], dim=-1).topk(self.num_beams, dim=-1)
         self.is_finished = torch.cat([self.is_finished, just_finished], dim=-1).gather(2, places)
-        longer = nn.functional.pad(self.best, (0, 1), value=self.eos_token_id)
+        longer = nn.functional.pad(self.best, (0, 1), value=self.frame.closer)
         self.best = _pick(torch.cat([longer, grown], dim=2), places)
 
     def _go_on(self, candidates: Tensor, ends: Tensor, grown: Tensor, parent: Tensor, chosen: Tensor) -> None:

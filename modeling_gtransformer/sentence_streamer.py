@@ -5,6 +5,9 @@ from collections.abc import Callable
 from torch import Tensor
 from transformers.generation import LogitsProcessor
 
+from .configuration_gtransformer import TargetFrame
+from .group_tags import closed_sentences
+
 
 class SentenceStreamer(LogitsProcessor):
     """
@@ -13,10 +16,9 @@ class SentenceStreamer(LogitsProcessor):
     they are. Sentences on which the beams never agree become certain with the end of `generate` only.
 
     Args:
-        on_sentence: called with the number of the sentence, from 0, and its token ids, without `<s>` and `</s>`.
+        on_sentence: called with the number of the sentence, from 0, and the ids of its words.
         sentences: how many the document has.
-        bos_token_id: `<s>`.
-        eos_token_id: `</s>`.
+        frame: the tokens around the words of target sentences, `processor.target_frame`.
         start: so many sentences are given in the prompt, and not told of.
     """
 
@@ -24,14 +26,12 @@ class SentenceStreamer(LogitsProcessor):
         self,
         on_sentence: Callable[[int, list[int]], None],
         sentences: int,
-        bos_token_id: int,
-        eos_token_id: int,
+        frame: TargetFrame,
         start: int = 0,
     ):
         self.on_sentence = on_sentence
         self.sentences = sentences
-        self.bos_token_id = bos_token_id
-        self.eos_token_id = eos_token_id
+        self.frame = frame
         self.told = start
         self._open = True
 
@@ -39,20 +39,12 @@ class SentenceStreamer(LogitsProcessor):
         """Look at the prefixes `(R, T)` of all hypotheses that are still followed."""
         if self._open:
             agreed = int((input_ids == input_ids[0]).all(dim=0).long().cumprod(dim=0).sum())
-            for number, words in enumerate(self._closed(input_ids[0, :agreed].tolist())):
+            prefix = input_ids[0, :agreed].tolist()
+            closed = int(closed_sentences(input_ids[:1, :agreed], self.frame)[0])
+            for number, words in enumerate(self.frame.split(prefix)[:closed]):
                 if number == self.told:
                     self.told += 1
                     self.on_sentence(number, words)
             # A hypothesis that may end with the next token is not among those that are followed then.
-            self._open = int((input_ids == self.eos_token_id).sum(dim=1).max()) < self.sentences
+            self._open = int(closed_sentences(input_ids, self.frame).max()) < self.sentences
         return scores
-
-    def _closed(self, ids: list[int]) -> list[list[int]]:
-        """The words of the sentences that have ended."""
-        sentences: list[list[int]] = []
-        words: list[int] = []
-        for token in ids:
-            if token == self.eos_token_id:
-                sentences.append(words)
-            words = [] if token in (self.bos_token_id, self.eos_token_id) else [*words, token]
-        return sentences

@@ -1,4 +1,4 @@
-"""What a translation must contain: placeholders and addresses of its source, and the terms of a glossary."""
+"""Strings that a translation must contain: placeholders and addresses of its source, and terms of a glossary."""
 
 import csv
 import re
@@ -37,7 +37,7 @@ TRAILING = ".,;:!?)\"'»”"
 
 class Terminology:
     """
-    Says of a sentence what its translation must contain.
+    Finds the strings that the translation of a sentence must contain.
 
     Args:
         glossary: terms of the source language and how they are translated. A term is found as whole words, in upper or
@@ -58,7 +58,7 @@ class Terminology:
 
 
 def missing(required: Sequence[str], translation: str) -> list[str]:
-    """What of it the translation does not contain, or not often enough; terms may be in upper or lower case."""
+    """Required strings that the translation lacks, or has too rarely; terms may be in upper or lower case."""
     result = []
     for words, times in Counter(required).items():
         exact = PLACEHOLDER.fullmatch(words) is not None
@@ -97,11 +97,11 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
         scores = scores.clone()
         for row, ids in enumerate(input_ids.tolist()):
             document = row * len(self.required) // len(input_ids)
-            sentence = ids.count(self.processor.bos_token_id) - 1
-            if ids[-1] == self.processor.eos_token_id or not 0 <= sentence < len(self.required[document]):
+            place = self.processor.target_frame.open_sentence(ids)
+            if place is None or place[0] >= len(self.required[document]):
                 continue
+            sentence, words = place
             required = self.required[document][sentence]
-            words = ids[len(ids) - ids[::-1].index(self.processor.bos_token_id) :]
             absent = missing(required, self.processor.decode_sentences([words])[0]) if required else []
             tokens = self._spelled(absent)
             if not tokens:
@@ -123,13 +123,13 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
 
     def _spelled(self, words: list[str]) -> list[list[int]]:
         """The tokens of those words that the vocabulary can spell: what would come out otherwise is something else."""
-        tokens = self.processor.encode_sentences(words)
+        tokens = self.processor.encode_sentences(words, is_target=True)
         texts = self.processor.decode_sentences(tokens)
         return [ids for ids, text, own in zip(tokens, texts, words, strict=True) if text == own]
 
 
 def _begun(words: list[int], term: list[int]) -> int:
-    """How many tokens of a term the words end with."""
+    """Number of tokens of a term with which the words end."""
     lengths = range(min(len(words), len(term) - 1), 0, -1)
     return next((length for length in lengths if words[-length:] == term[:length]), 0)
 

@@ -17,7 +17,7 @@ def label_log_probabilities(model, labels: Tensor, **inputs: Tensor) -> Tensor:
     Returns:
         The log-probability of every label in nats, `(B, T)`, float32; 0 where none is asked for.
     """
-    mask = inputs["decoder_input_ids"].ne(model.config.pad_token_id)
+    mask = model.target_mask(inputs["decoder_input_ids"])
     states = model.model(**inputs, decoder_attention_mask=mask).last_hidden_state
     asked = labels != -100
     states, wanted = states[asked], labels[asked]

@@ -1,10 +1,13 @@
 """Everything runs offline, on one thread, from fixed seeds, on models small enough for milliseconds."""
 
 import os
+import shutil
+import tempfile
 
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["HF_DATASETS_CACHE"] = tempfile.mkdtemp()
 
 import pytest
 import torch
@@ -23,6 +26,12 @@ from modeling_gtransformer import GTransformerConfig, GTransformerForConditional
 # No test is timed by the clock.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clean_cache():
+    yield
+    shutil.rmtree(os.environ["HF_DATASETS_CACHE"])
 
 
 @pytest.fixture(autouse=True)

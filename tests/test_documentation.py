@@ -1,5 +1,5 @@
 """Every command and every piece of code of README and of the documentation runs, on tiny models and files of the names
-that they use."""
+that they use; what the documentation says of the code is made from it. That references resolve, `make docs` checks."""
 
 import contextlib
 import glob
@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import runpy
 import shlex
 import shutil
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 import docx
 import pytest
 import torch
+from fairseq_reference import Reference, write_run
 from repository import ROOT
 from tiny import SIZE
 from tokenizers import ByteLevelBPETokenizer
@@ -32,16 +34,18 @@ from transformers import (
 )
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.cli import argument_parser
 from modeling_gtransformer.cli import main as gtransformer_translate
-from modeling_gtransformer.training.recipe import read_recipe
+from modeling_gtransformer.training.recipe import DataArguments, read_recipe
 
 
-PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
+DOCS = ROOT / "docs"
+PACKAGE = ROOT / "modeling_gtransformer"
 LONGER = {**SIZE, "max_position_embeddings": 256}
 SENTENCES = ["the cat sleeps.", "it is old.", "the old cat is it."]
 # What a reader has a GPU and a night for.
-SHORT = ["--max_steps", "2", "--use_cpu", "--fp16", "false", "--disable_tqdm", "true", "--report_to", "none"]
-SHORT += ["--max_tokens", "512", "--gradient_accumulation_steps", "1", "--num_train_epochs", "1"]
+SHORT = ["--max_steps", "2", "--use_cpu", "--disable_tqdm", "true", "--report_to", "none"]
+SHORT += ["--max_tokens", "512", "--tokens_per_update", "512", "--num_train_epochs", "1"]
 
 
 def blocks(page):
@@ -62,6 +66,9 @@ def commands(code):
     ]
 
 
+PAGES = [page for page in sorted([*DOCS.glob("*.md"), ROOT / "README.md"]) if any(blocks(page))]
+
+
 @pytest.fixture
 def workplace(tmp_path, monkeypatch, mbart_tokenizer):
     """A folder like a checkout, with the models and files that the pages speak of."""
@@ -75,7 +82,7 @@ def workplace(tmp_path, monkeypatch, mbart_tokenizer):
     mbart = tmp_path / "facebook" / "mbart-large-cc25"
     MBartForConditionalGeneration(MBartConfig(**LONGER, **ids)).save_pretrained(mbart)
     mbart_tokenizer.save_pretrained(mbart)
-    for name in ("outputs/mbart25", "outputs/model"):
+    for name in ("outputs/mbart25", "outputs/demo/gtransformer"):
         model = GTransformerForConditionalGeneration(GTransformerConfig(**LONGER, vocab_size=len(mbart_tokenizer)))
         processor = GTransformerProcessor(mbart_tokenizer)
         processor.configure(model)
@@ -112,18 +119,20 @@ def workplace(tmp_path, monkeypatch, mbart_tokenizer):
     ).save_pretrained(bert)
 
     rng = random.Random(1)
-    documents = [{"en": rng.choices(SENTENCES, k=4), "de": rng.choices(SENTENCES, k=4)} for _ in range(12)]
-    for name in ("train", "dev", "test", "news"):
-        lines = [json.dumps(document) for document in documents]
+    documents = [{"en": rng.choices(SENTENCES, k=4), "de": rng.choices(SENTENCES, k=4)} for _ in range(20)]
+    lines = [json.dumps(document) for document in documents]
+    for name in ("train", "dev", "test"):
         Path(f"{name}.jsonl").write_text("\n".join(lines) + "\n")
-    for name in ("report.txt", "notes.txt", "manual.txt", "a.txt", "news.de", "talk.txt", "mail"):
+    Path("outputs/demo/corpus").mkdir()
+    Path("outputs/demo/corpus/test.jsonl").write_text("\n".join(lines).replace('"en"', '"source"') + "\n")
+    for name in ("report.txt", "manual.txt"):
         Path(name).write_text("the cat sleeps. it is old.\n\nthe old cat.\n")
     Path("notes.md").write_text("# the *cat*\n\nit is old.\n")
-    Path("docs").mkdir()
-    Path("docs/index.md").write_text("the *cat*\n")
     letter = docx.Document()
     letter.add_paragraph("the cat sleeps.")
     letter.save("letter.docx")
+    authors = Reference("postnorm_sin_k2")
+    write_run(tmp_path, authors.meta["args"], authors.weights)
     Path("ContraPro").mkdir()
     Path("ContraPro/en.txt").write_text("a cat . <SEP> it sleeps .\n" * 2)
     Path("ContraPro/de.txt").write_text("die katze . <SEP> sie ist .\ndie katze . <SEP> es ist .\n")
@@ -191,3 +200,69 @@ def test_page(page, workplace, run, run_without_package):
                 else:
                     run_command(words)
     assert count
+
+
+def test_drawings_show_what_the_code_does(tmp_path):
+    runpy.run_path(str(DOCS / "draw_how_it_works.py"))["main"]([str(tmp_path)])
+    drawings = sorted(tmp_path.iterdir())
+    assert len(drawings) == 4
+    for drawing in drawings:
+        assert drawing.read_text() == (DOCS / "images" / drawing.name).read_text(), f"draw {drawing.name} again"
+
+
+def test_map_has_every_file():
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    guarantees, rest = contributing[contributing.index("## What the tests guarantee") :].split("## The map")
+    named = set(re.findall(r"[\w/]+\.py", rest.partition("\n## ")[0]))
+    files = {file.name for file in PACKAGE.rglob("*.py")} - {"__init__.py"}
+    assert named == files
+    for test in re.findall(r"`((?:\w+/)*test_\w+\.py)`", guarantees):
+        assert list((ROOT / "tests").rglob(test)), test
+
+
+@pytest.fixture
+def docstrings(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    return importlib.import_module("markdown_docstrings")
+
+
+def test_docstrings_become_rest(docstrings):
+    docstring = """Adds `1`, see [`group_tags`].
+
+    Args:
+        number, other (`int`, defaults to 7): what is
+            added.
+
+    Returns:
+        A sum: `int`.
+
+    ```python
+    >>> add(1)  # `code`
+    ```"""
+    rest = docstrings.to_rest(docstring)
+    assert "Adds ``1``, see :py:func:`~.group_tags`." in rest
+    assert ":Parameters:\n    * **number, other** – what is added.\n" in rest
+    assert ":Returns: A sum: ``int``.\n" in rest
+    assert ".. code-block:: pycon\n\n    >>> add(1)  # `code`\n" in rest
+    with pytest.raises(ValueError, match="no `name: text`"):
+        docstrings.to_rest("Adds.\n\n    Args:\n        a number\n")
+
+
+def test_fields_of_the_configuration_have_their_defaults(docstrings):
+    lines = GTransformerConfig.__doc__.splitlines()
+    docstrings.convert(None, "class", "GTransformerConfig", GTransformerConfig, None, lines)
+    assert any("**init_std** (``float | None = 0.02``)" in line for line in lines)
+    for name in GTransformerConfig.__annotations__:
+        assert sum(bool(re.search(rf"\*\*{name}\*\*|^ +{name}: ", line)) for line in lines) == 1, name
+
+
+def test_tables_have_every_argument(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    tables = importlib.import_module("argument_tables")
+    options = dict(tables.of_parser(argument_parser()))
+    assert options["--model"].endswith(". Required.")
+    assert "``markdown``" in options["--format"] and "; default: ``same``. One of" in options["--output_format"]
+    data = dict(tables.of_dataclass(DataArguments))
+    assert data["segment_tokens"].endswith("; default: ``512``.")
+    assert data["min_document_tokens"].endswith("; default: ``0``.") and "default" not in data["train_files"]
+    assert data.keys() == DataArguments.__annotations__.keys()

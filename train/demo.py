@@ -26,6 +26,7 @@ from modeling_gtransformer.training.experiment import train
 from modeling_gtransformer.training.invented_language import LANGUAGES, InventedLanguagePair, write_corpus
 from modeling_gtransformer.training.metrics import score_documents
 from modeling_gtransformer.training.recipe import parse_recipe
+from modeling_gtransformer.training.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.tiny_mbart import pretrain_tiny_mbart
 
 
@@ -55,7 +56,7 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
 
     if language_pair:
         step("Pretraining a tiny MBartForConditionalGeneration on single sentences")
-        pretrain_tiny_mbart(args.model, read_documents(args.train, columns), columns, LANGUAGES, args.seed)
+        pretrain_tiny_mbart(args.model, StoredCorpus.from_files(args.train, columns), LANGUAGES, args.seed)
 
         shutil.rmtree(gtransformer, ignore_errors=True)  # of an earlier demo, which is not to be continued
 
@@ -132,11 +133,13 @@ def step(title: str) -> None:
 def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """The demo's own arguments, and the others, which are for the recipe."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", help="an mBART checkpoint: folder or Hub name; default: a tiny one is pretrained")
-    parser.add_argument("--train", nargs="+", help="documents to train on, as train.py reads them")
-    parser.add_argument("--valid", nargs="+", help="documents to validate and score on")
-    parser.add_argument("--output", type=Path, default=Path("outputs/demo"))
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--model", help="Folder or Hub name of an mBART checkpoint; default: a tiny one that is pretrained first."
+    )
+    parser.add_argument("--train", nargs="+", help="Documents to train on, in a format that train.py reads.")
+    parser.add_argument("--valid", nargs="+", help="Documents to validate and score on.")
+    parser.add_argument("--output", type=Path, default=Path("outputs/demo"), help="Folder for all results.")
+    parser.add_argument("--seed", type=int, default=1, help="Seed of the corpus and of both trainings.")
     args, overrides = parser.parse_known_args(argv)
     if not bool(args.model) == bool(args.train) == bool(args.valid):
         parser.error("--model, --train and --valid go together")

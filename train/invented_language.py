@@ -27,11 +27,11 @@ def main(argv: list[str]) -> None:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("output", type=Path, help="folder for train.jsonl, valid.jsonl, test.jsonl and tokenizer/")
+    parser.add_argument("output", type=Path, help="Folder for train.jsonl, valid.jsonl, test.jsonl and tokenizer/.")
     for part in ("train", "valid", "test"):
-        parser.add_argument(f"--{part}", type=int, default=100, help="documents")
-    parser.add_argument("--sentences", type=int, help="in a document; default: 4 to 8")
-    parser.add_argument("--seed", type=int, default=1, help="of the language pair and the documents")
+        parser.add_argument(f"--{part}", type=int, default=100, help="Number of documents in this part.")
+    parser.add_argument("--sentences", type=int, help="Number of sentences of a document; default: 4 to 8.")
+    parser.add_argument("--seed", type=int, default=1, help="Seed of the language pair and the documents.")
     return parser.parse_args(argv)
 
 

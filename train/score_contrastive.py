@@ -57,7 +57,7 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def weights(model: str) -> list[list[Any]]:
-    """What tells the weights of a local model from those of another training in its folder."""
+    """Names, sizes and times of the weight files of a local model, which differ from training to training."""
     files = sorted(Path(model).glob("*.safetensors"))
     return [[file.name, file.stat().st_size, file.stat().st_mtime] for file in files]
 
@@ -93,12 +93,13 @@ def encode(items: list[ContrastiveItem], processor: GTransformerProcessor, confi
     rows = []
     for item in items:
         source = processor.build_source(processor.encode_sentences(item.source))
-        context = processor.build_source(processor.encode_sentences(item.context)) if item.context else []
+        context = processor.encode_sentences(item.context, is_target=True) if item.context else []
+        given = len(processor.build_target([*context, []])) - 1
         candidates = []
-        for words in processor.encode_sentences(item.candidates):
-            target = [*context, *processor.build_source([words])]
-            # <s> is given, the words and </s> are the model's.
-            labels = [-100] * len(context) + target[len(context) + 1 :]
+        for words in processor.encode_sentences(item.candidates, is_target=True):
+            target = processor.build_target([*context, words])
+            # The frame is given, the words and </s> are the model's.
+            labels = [-100] * (given - 1) + target[given:]
             candidates.append({"input_ids": source, "decoder_input_ids": target[:-1], "labels": labels})
         longest = max(len(ids) for row in candidates for ids in row.values())
         if config.position_embedding_type == "learned" and longest > config.max_position_embeddings:
@@ -127,7 +128,8 @@ def log_probabilities(
 
 
 def count_right(items: list[ContrastiveItem], scores: dict[str, list[float]]) -> dict[str, dict[str, Any]]:
-    """By phenomenon, by phenomenon and distance, and over all: `items`, `right` and `accuracy` in percent."""
+    """Counts `items` and those that are `right`, with the `accuracy` in percent, by phenomenon, by phenomenon and
+    distance, and over all."""
     counts: dict[str, list[bool]] = {}
     for item in items:
         right, *wrong = scores[item.name]
@@ -156,11 +158,17 @@ def table(accuracies: dict[str, dict[str, Any]]) -> str:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="folder or Hub name of a trained model")
-    parser.add_argument("output", type=Path, help="JSON lines to write, or to continue")
-    parser.add_argument("--suites", nargs="+", required=True, help="ContraPro folder; JSON files of the other suites")
-    parser.add_argument("--context", type=int, default=3, help="sentences before the one that is translated, at most")
-    parser.add_argument("--max_tokens", type=int, default=4096, help="tokens in a batch, padding included")
+    parser.add_argument("model", help="Folder or Hub name of a trained model.")
+    parser.add_argument("output", type=Path, help="JSON-lines file to write, or to continue.")
+    parser.add_argument(
+        "--suites", nargs="+", required=True, help="ContraPro folder, or JSON files of the other suites."
+    )
+    parser.add_argument(
+        "--context", type=int, default=3, help="Upper bound on the sentences before the one that is scored."
+    )
+    parser.add_argument(
+        "--max_tokens", type=int, default=4096, help="Upper bound on the tokens of a batch, padding included."
+    )
     return parser.parse_args(argv)
 
 

@@ -63,13 +63,13 @@ def table(scores: dict[str, dict[str, Any]]) -> str:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("translations", help="documents as translate.py writes them")
-    parser.add_argument("--reference", required=True, help="the documents' reference translations")
-    parser.add_argument("--reference_column", default="target", help="their column in JSON lines")
-    parser.add_argument("--translation_column", default="translation", help="column of the translations")
-    parser.add_argument("--baseline", help="translations of the same documents by a second system")
-    parser.add_argument("--tokenize", default="13a", help="sacrebleu's tokenizer for BLEU, e.g. zh or ja-mecab")
-    parser.add_argument("--json", help="file for the scores; a card reads FOLDER/scores/NAME.json")
+    parser.add_argument("translations", help="Documents as translate.py writes them.")
+    parser.add_argument("--reference", required=True, help="Reference translations of the documents.")
+    parser.add_argument("--reference_column", default="target", help="Column that holds the references.")
+    parser.add_argument("--translation_column", default="translation", help="Column that holds the translations.")
+    parser.add_argument("--baseline", help="Translations of the same documents by a second system.")
+    parser.add_argument("--tokenize", default="13a", help="Tokenizer of sacrebleu for BLEU, e.g. zh or ja-mecab.")
+    parser.add_argument("--json", help="File for the scores; the model card reads FOLDER/scores/NAME.json.")
     return parser.parse_args(argv)
 
 

@@ -10,6 +10,7 @@ leaves to the group attention, by token and on average. For the stacks "encoder"
 
 import argparse
 import sys
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,6 +18,7 @@ import torch
 from matplotlib.axes import Axes
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.group_tags import read_group_tags
 from modeling_gtransformer.training.attention_recording import LayerAttention, recorded_attention
 from modeling_gtransformer.training.corpus import read_documents
 
@@ -37,39 +39,40 @@ def main(argv: list[str]) -> None:
     inputs = processor(document[args.source_column], return_tensors="pt")
     with torch.inference_mode():
         if args.target_column:
-            target = torch.tensor([processor.build_source(processor.encode_sentences(document[args.target_column]))])
+            sentences = processor.encode_sentences(document[args.target_column], is_target=True)
+            target = model.prepare_decoder_input_ids_from_labels(torch.tensor([processor.build_labels(sentences)]))
         else:
             # Without the end of the document, after which the model looks for nothing.
             target = model.generate(**inputs)[:, :-1]
         with recorded_attention(model) as sublayers:
-            model(**inputs, decoder_input_ids=target)
+            model(**inputs, decoder_input_ids=target, decoder_attention_mask=torch.ones_like(target))
     shown = [sublayer for sublayer in sublayers if sublayer.stack == args.stack and sublayer.weights]
     if not args.all_layers:
         shown = [sublayer for sublayer in shown if "global" in sublayer.weights]
     if not shown:
         raise ValueError(f"No layer of the stack {args.stack} has global attention: use --all_layers.")
-    keys = target[0] if args.stack == "decoder" else inputs["input_ids"][0]
-    queries = inputs["input_ids"][0] if args.stack == "encoder" else target[0]
-    draw(shown, queries, keys, processor, args.output)
+    sides = {
+        is_target: Axis(
+            processor.tokenizer.convert_ids_to_tokens(ids[0].tolist()),
+            read_group_tags(ids, model.config, is_target)[0].diff().nonzero()[:, 0].tolist(),
+        )
+        for is_target, ids in ((False, inputs["input_ids"]), (True, target))
+    }
+    draw(shown, sides[args.stack != "encoder"], sides[args.stack == "decoder"], args.output)
     for sublayer in shown:
         if sublayer.gate is not None:
             print(f"{args.stack}, layer {sublayer.layer + 1}: the gate leaves {sublayer.gate.mean():.3f} to the group")
 
 
-def draw(
-    sublayers: list[LayerAttention],
-    queries: torch.Tensor,
-    keys: torch.Tensor,
-    processor: GTransformerProcessor,
-    file: str,
-) -> None:
-    """
-    The picture of some sublayers with the same queries and keys.
+class Axis(NamedTuple):
+    """Tokens along a side of a picture, and the positions of the last tokens of sentences."""
 
-    Args:
-        queries, keys: ids `(T,)` and `(S,)`.
-        file: of any type that matplotlib writes.
-    """
+    tokens: list[str]
+    borders: list[int]
+
+
+def draw(sublayers: list[LayerAttention], queries: Axis, keys: Axis, file: str) -> None:
+    """Draws sublayers with the same queries and keys into a file of any type that matplotlib writes."""
     figure, axes = plt.subplots(
         len(sublayers),
         3,
@@ -84,15 +87,15 @@ def draw(
             if kind in sublayer.weights:
                 # The root, so that small weights show.
                 panel.imshow(sublayer.weights[kind][0].sqrt().numpy(), aspect="auto", vmin=0, interpolation="nearest")
-                name_tokens(panel, queries, processor, "y")
-                name_tokens(panel, keys, processor, "x")
+                name_tokens(panel, queries, "y")
+                name_tokens(panel, keys, "x")
             else:
                 panel.axis("off")
         if sublayer.gate is None:
             panels[2].axis("off")
         else:
             draw_gate(panels[2], sublayer.gate[0].numpy())
-            name_tokens(panels[2], queries, processor, "y")
+            name_tokens(panels[2], queries, "y")
     figure.savefig(file)
     plt.close(figure)
 
@@ -103,30 +106,30 @@ def draw_gate(panel: Axes, gate: np.ndarray) -> None:
     panel.set(xlim=(0, 1), ylim=(len(gate) - 0.5, -0.5), title=f"gate: group {gate.mean():.2f}")
 
 
-def name_tokens(panel: Axes, ids: torch.Tensor, processor: GTransformerProcessor, side: str) -> None:
-    """Tokens along an axis, as far as one could read them, and lines where sentences begin."""
-    starts = (ids == processor.bos_token_id).nonzero()[1:, 0].tolist()
-    for start in starts:
-        (panel.axvline if side == "x" else panel.axhline)(start - 0.5, color="gray", linewidth=0.6)
-    if len(ids) <= LABELLED_TOKENS:
-        tokens = processor.tokenizer.convert_ids_to_tokens(ids.tolist())
+def name_tokens(panel: Axes, axis: Axis, side: str) -> None:
+    """Writes tokens along an axis, as far as one could read them, and draws lines between sentences."""
+    for border in axis.borders:
+        (panel.axvline if side == "x" else panel.axhline)(border + 0.5, color="gray", linewidth=0.6)
+    if len(axis.tokens) <= LABELLED_TOKENS:
         # Tokens may hold what matplotlib would take for a formula.
-        names = [token.replace("$", r"\$") for token in tokens]
-        (panel.set_xticks if side == "x" else panel.set_yticks)(range(len(ids)), names, fontsize=7)
+        names = [token.replace("$", r"\$") for token in axis.tokens]
+        (panel.set_xticks if side == "x" else panel.set_yticks)(range(len(names)), names, fontsize=7)
         if side == "x":
             panel.tick_params(axis="x", labelrotation=90)
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="folder or Hub name of a trained G-Transformer")
-    parser.add_argument("documents", help="documents: .jsonl[.gz|.xz], or text with <d> lines")
-    parser.add_argument("output", help="picture to write: .svg, .png or .pdf")
-    parser.add_argument("--number", type=int, default=1, help="which of the documents, from 1")
-    parser.add_argument("--source_column", default="source", help="column with the list of source sentences")
-    parser.add_argument("--target_column", help="column with its translation; default: the model translates")
-    parser.add_argument("--stack", choices=("encoder", "decoder", "cross"), default="cross")
-    parser.add_argument("--all_layers", action="store_true", help="also those that have group attention only")
+    parser.add_argument("model", help="Folder or Hub name of a trained G-Transformer.")
+    parser.add_argument("documents", help="Documents: .jsonl[.gz|.xz], or text with <d> lines.")
+    parser.add_argument("output", help="Picture to write: .svg, .png or .pdf.")
+    parser.add_argument("--number", type=int, default=1, help="Number of the document to show, counted from 1.")
+    parser.add_argument("--source_column", default="source", help="Column that holds the list of source sentences.")
+    parser.add_argument("--target_column", help="Column that holds the translation; default: the model translates.")
+    parser.add_argument(
+        "--stack", choices=("encoder", "decoder", "cross"), default="cross", help="Attention stack to show."
+    )
+    parser.add_argument("--all_layers", action="store_true", help="Show layers with group attention only as well.")
     return parser.parse_args(argv)
 
 

@@ -115,11 +115,11 @@ def encoder_state_from_bert(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bert", help="a BertModel checkpoint with its tokenizer: folder or Hub name")
-    parser.add_argument("output", help="folder for model and processor")
-    parser.add_argument("--languages", nargs=2, default=["[en]", "[de]"], help="codes to add for source and target")
+    parser.add_argument("bert", help="Folder or Hub name of a BertModel checkpoint with its tokenizer.")
+    parser.add_argument("output", help="Folder for model and processor.")
+    parser.add_argument("--languages", nargs=2, default=["[en]", "[de]"], help="Codes to add for source and target.")
     parser.add_argument("--decoder_layers", type=int, default=6)
-    parser.add_argument("--seed", type=int, default=42, help="of the random weights")
+    parser.add_argument("--seed", type=int, default=42, help="Seed of the random weights.")
     return parser.parse_args(argv)
 
 

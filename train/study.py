@@ -222,7 +222,7 @@ def execute(run: TrainingRun, study: dict[str, Any], processes: "Processes") -> 
 
 
 def fingerprint(run: TrainingRun, test: dict[str, Any]) -> list[Any]:
-    """What tells a model and a test set from others in their place."""
+    """Size and time of the weights and a hash of the test set, which tell them from others in their place."""
     weights = (run.folder / "model.safetensors").stat()
     return [weights.st_size, weights.st_mtime_ns, hashlib.sha256(Path(test["files"][0]).read_bytes()).hexdigest()]
 
@@ -332,7 +332,7 @@ def joined(documents_of_seeds: list[list[list[Any]]]) -> list[list[Any]]:
 
 
 def curves_of(run: TrainingRun) -> dict[str, list[tuple[int, float]]]:
-    """What the training logged, by name: `(step, value)`."""
+    """Logged values of a training by name, as `(step, value)`."""
     state = json.loads((run.folder / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
     curves: dict[str, list[tuple[int, float]]] = {}
     for record in state["log_history"]:
@@ -372,12 +372,14 @@ def cell(score: dict[str, Any]) -> str:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", help="YAML file as described above")
+    parser.add_argument("study", help="YAML file of the study.")
     parser.add_argument(
-        "--output", type=Path, help="folder for runs and results; default: outputs/ and the study's name"
+        "--output", type=Path, help="Folder for runs and results; default: outputs/ and the name of the study."
     )
-    parser.add_argument("--jobs", type=int, default=1, help="runs at a time, which share the cores")
-    parser.add_argument("--launch", default=sys.executable, help='what starts train.py, e.g. "accelerate launch"')
+    parser.add_argument("--jobs", type=int, default=1, help="Number of runs at a time, which share the cores.")
+    parser.add_argument(
+        "--launch", default=sys.executable, help='Command that starts train.py, e.g. "accelerate launch".'
+    )
     return parser.parse_args(argv)
 
 

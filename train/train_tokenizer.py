@@ -24,13 +24,17 @@ def main(argv: list[str]) -> None:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("output", help="folder for the tokenizer")
-    parser.add_argument("--files", nargs="+", required=True, help="documents, as train.py reads them")
-    parser.add_argument("--columns", nargs="+", required=True, help="columns with lists of sentences")
-    parser.add_argument("--languages", nargs="+", required=True, help='language codes, e.g. "[en]" "[de]"')
-    parser.add_argument("--vocab_size", type=int, default=30000)
-    parser.add_argument("--merges", type=int, help="of BPE, instead of the size of the vocabulary; the paper: 30000")
-    parser.add_argument("--model", choices=("bpe", "unigram"), default="bpe")
+    parser.add_argument("output", help="Folder for the tokenizer.")
+    parser.add_argument("--files", nargs="+", required=True, help="Documents in a format that train.py reads.")
+    parser.add_argument("--columns", nargs="+", required=True, help="Columns that hold lists of sentences.")
+    parser.add_argument("--languages", nargs="+", required=True, help='Language codes, e.g. "[en]" "[de]".')
+    parser.add_argument("--vocab_size", type=int, default=30000, help="Size of the vocabulary.")
+    parser.add_argument(
+        "--merges", type=int, help="Number of BPE merges instead of the size of the vocabulary (paper: 30000)."
+    )
+    parser.add_argument(
+        "--model", choices=("bpe", "unigram"), default="bpe", help="Kind of the tokenizer; the paper has BPE."
+    )
     return parser.parse_args(argv)
 
 

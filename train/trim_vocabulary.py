@@ -82,12 +82,13 @@ def tokens_to_keep(model, processor: GTransformerProcessor, texts: Sequence[list
     vocabulary = tokenizer_json(tokenizer)["model"]
     kept = {token for text in texts for words in processor.encode_sentences(text) for token in words}
     kept |= {*processor.structural_token_ids, *tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
-    kept |= {token for _, _, value in id_fields(model) for token in ids_in(value) if token in range(size)}
+    known = {*tokenizer.get_vocab().values()}  # the model may have rows without a token
+    kept |= {token for _, _, value in id_fields(model) for token in ids_in(value) if token in known}
     return sorted({"Unigram": with_characters, "BPE": with_merged}[vocabulary["type"]](vocabulary, kept))
 
 
 def tokenizer_json(tokenizer) -> dict[str, Any]:
-    """What the tokenizer's `tokenizer.json` holds."""
+    """Content of the tokenizer's `tokenizer.json`."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     content = json.loads(backend.to_str()) if backend else {"model": {"type": type(tokenizer).__name__}}
     if (kind := content["model"]["type"]) not in ("Unigram", "BPE"):
@@ -168,10 +169,13 @@ def check_tokenization(
 def trim_model(model, new_ids: dict[int, int]) -> None:
     """Leaves the rows of embeddings and output layer that have a new id, in a model that is yet to be saved."""
     rows, stacks = torch.tensor([*new_ids]), model.model
-    tables = (stacks.shared, stacks.encoder.embed_tokens, stacks.decoder.embed_tokens, model.lm_head)
+    tables = (stacks.encoder.embed_tokens, stacks.decoder.embed_tokens, model.lm_head)
     for weight in {table.weight for table in tables}:  # a single one unless the configuration unties them
         weight.data = weight.data[rows]
     model.final_logits_bias = model.final_logits_bias[:, rows]
+    if model.generation_config.suppress_tokens:
+        kept = [token for token in model.generation_config.suppress_tokens if token in new_ids]
+        model.generation_config.suppress_tokens = kept or None
     for config, name, value in id_fields(model):
         setattr(config, name, renumber(value, new_ids))
     model.config.vocab_size = len(new_ids)
@@ -191,7 +195,7 @@ def ids_in(value: Any) -> set[int]:
 
 
 def renumber(value: Any, new_ids: dict[int, int]) -> Any:
-    """The same nested lists with the new ids; what is no id of a token stays."""
+    """Nested lists of ids with the new ids; a number that is no id of a token stays."""
     if isinstance(value, list):
         return [renumber(item, new_ids) for item in value]
     return new_ids.get(value, value) if isinstance(value, int) else value
@@ -199,11 +203,16 @@ def renumber(value: Any, new_ids: dict[int, int]) -> Any:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", help="folder or Hub name of a G-Transformer or a plain mBART")
-    parser.add_argument("output", help="new folder for the trimmed checkpoint")
-    parser.add_argument("--text", nargs="+", required=True, help=".jsonl[.gz|.xz], or text of one sentence per line")
-    parser.add_argument("--source_column", default="source", help="of JSON lines, as for train.py")
-    parser.add_argument("--target_column", default="target", help="of JSON lines, as for train.py")
+    parser.add_argument("checkpoint", help="Folder or Hub name of a G-Transformer or a plain mBART.")
+    parser.add_argument("output", help="New folder for the trimmed checkpoint.")
+    parser.add_argument(
+        "--text",
+        nargs="+",
+        required=True,
+        help="Text whose words are kept: .jsonl[.gz|.xz], or one sentence per line.",
+    )
+    parser.add_argument("--source_column", default="source", help="Column that holds the source sentences.")
+    parser.add_argument("--target_column", default="target", help="Column that holds the target sentences.")
     return parser.parse_args(argv)
 
 

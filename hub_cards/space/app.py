@@ -43,8 +43,8 @@ SPLITTERS = {"sentencex": "find the sentences", "line": "every line or paragraph
 @dataclass(frozen=True)
 class Translation:
     """
-    What came out for the document `name`: `pairs` with their confidence, the numbers of sentences that were translated
-    at once, and the document in its own format.
+    The translation of the document `name`: `pairs` with their confidence, the numbers of sentences of its `segments`,
+    and the document in its own format.
     """
 
     name: str
@@ -75,7 +75,7 @@ def load(name: str) -> Any:
 
 
 def splitters(translate: Any) -> list[str]:
-    """Those that are installed and know the source language."""
+    """Splitters that are installed and know the source language."""
     try:
         translate.preprocess("A.", splitter="sentencex")
     except (ImportError, ValueError):
@@ -129,7 +129,8 @@ def translate_document(translate: Any, text: str, file: str | None, splitter: st
 
 
 def downloads(translate: Any, translation: Translation) -> dict[str, tuple[str, bytes]]:
-    """By label name and content of files: the document and, where the package is, the pairs as TMX and JSONL."""
+    """Names and contents of files by label: the document and, where the package is installed, the pairs as TMX and
+    JSONL."""
     path = Path(translation.name)
     contents = {path.suffix: translation.document}
     if files is not None:

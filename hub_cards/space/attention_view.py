@@ -1,4 +1,4 @@
-"""What a sentence looked at: global attention over the sentences of its segment, and what the gates chose."""
+"""Attention of one sentence as HTML: global attention over the sentences of its segment, and the gates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +22,12 @@ GATES = {"cross": "cross-attention", "encoder": "encoder", "decoder": "decoder"}
 @dataclass(frozen=True)
 class AttendedSentences:
     """
-    Of one sentence, averaged over its tokens, over heads and over layers.
+    Global attention of one sentence, averaged over its tokens, over heads and over layers.
 
-    `shares` has, for "cross" and "encoder" as far as they have global attention, the share of each source sentence of
-    the segment: together 1. `gates` has for each stack with combined layers the share of the group attention.
+    Attributes:
+        shares: for "cross" and "encoder", as far as they have global attention, the share of each source sentence of
+            the segment; the shares add up to 1.
+        gates: for each stack with combined layers, the share of the group attention.
     """
 
     shares: dict[str, list[float]]
@@ -46,15 +48,17 @@ def attended_sentences(
     Raises:
         ValueError: the segment has more tokens than the model has positions: its sentence was translated in parts.
     """
-    source, target = (_ids(processor, [pair[name] for pair in pairs]) for name in ("source_text", "translation_text"))
-    learned = model.config.position_embedding_type == "learned"
-    if learned and max(source.shape[1], target.shape[1]) > model.config.max_position_embeddings:
+    source = torch.tensor([processor.build_source(_words(processor, [pair["source_text"] for pair in pairs]))])
+    words = _words(processor, [pair["translation_text"] for pair in pairs], is_target=True)
+    target = model.prepare_decoder_input_ids_from_labels(torch.tensor([processor.build_labels(words)]))
+    limited = model.config.position_embedding_type == "learned" and model.config.position_scope == "document"
+    if limited and max(source.shape[1], target.shape[1]) > model.config.max_position_embeddings:
         raise ValueError("This sentence is too long for one pass through the model: its attention cannot be shown.")
-    sentences = (source[0] == processor.bos_token_id).cumsum(0) - 1
-    own = {
-        stack: (ids[0] == processor.bos_token_id).cumsum(0) - 1 == sentence
-        for stack, ids in (("encoder", source), ("decoder", target), ("cross", target))
-    }
+    sentences, targets = (
+        stack.read_group_tags(ids, None, None)[0] - 1
+        for stack, ids in ((model.model.encoder, source), (model.model.decoder, target))
+    )
+    own = {"encoder": sentences == sentence, "decoder": targets == sentence, "cross": targets == sentence}
     weights: dict[str, list[Tensor]] = {stack: [] for stack in CAPTIONS}
     gates: dict[str, list[Tensor]] = {stack: [] for stack in CAPTIONS}
 
@@ -81,6 +85,7 @@ def attended_sentences(
                 input_ids=source.to(model.device),
                 attention_mask=torch.ones_like(source).to(model.device),
                 decoder_input_ids=target.to(model.device),
+                decoder_attention_mask=torch.ones_like(target).to(model.device),
                 use_cache=False,
             )
     finally:
@@ -97,10 +102,9 @@ def attended_sentences(
     )
 
 
-def _ids(processor: Any, sentences: Sequence[str]) -> Tensor:
-    """`(1, T)`; a translation may have no words, which a processor does not take."""
-    words = [processor.encode_sentences([text])[0] if text.strip() else [] for text in sentences]
-    return torch.tensor([processor.build_source(words)])
+def _words(processor: Any, sentences: Sequence[str], is_target: bool = False) -> list[list[int]]:
+    """Word ids of sentences; a translation may have no words, which a processor does not take."""
+    return [processor.encode_sentences([text], is_target)[0] if text.strip() else [] for text in sentences]
 
 
 def attention_html(

@@ -134,10 +134,12 @@ def main(argv: list[str]) -> None:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", help="folder or Hub name of a trained G-Transformer")
+    parser.add_argument("checkpoint", help="Folder or Hub name of a trained G-Transformer.")
     parser.add_argument("picture", type=Path, metavar="OUT.png")
     parser.add_argument("--dark", action="store_true")
-    parser.add_argument("--width", type=int, default=1100, help="of the page, in CSS pixels; default: %(default)s")
+    parser.add_argument(
+        "--width", type=int, default=1100, help="Width of the page in CSS pixels; default: %(default)s."
+    )
     return parser.parse_args(argv)
 
 

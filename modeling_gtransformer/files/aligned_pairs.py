@@ -60,7 +60,7 @@ def to_tmx(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
 
 
 def _xml_text(text: str) -> str:
-    """Without the control characters that XML cannot hold."""
+    """Removes the control characters that XML cannot hold."""
     return "".join(character for character in text if character >= " " or character in "\t\n\r")
 
 

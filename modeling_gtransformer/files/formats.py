@@ -16,7 +16,7 @@ from .wrapped_text import read_wrapped
 
 
 class TranslatableFile(Protocol):
-    """What a format makes of a file."""
+    """A file that a format has taken apart."""
 
     blocks: list[Block]
 

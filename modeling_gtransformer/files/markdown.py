@@ -92,7 +92,7 @@ def _add_block(file: TextFile, content: bytes, done: int, end: int, parts: list[
 
 
 def _parts(node: Any, labels: set[str]) -> Iterator[Part]:
-    """What in an inline text is not to be translated."""
+    """Parts of an inline text that are not translated."""
     words = node.text.decode()
     if node.type == "latex_block" and not FORMULA.fullmatch(words):
         return

@@ -110,8 +110,9 @@ def translated_runs(block: Block, split: SplitText, translations: Sequence[str])
 
     A border between two sentences stays between them. A border inside a sentence comes to a place between two words of
     the translation: in proportion to its length, measured from the nearest words that both have (numbers, names, kept
-    runs) on either side. Every run with words gets at least one, as long as there are enough. Kept runs give their
-    markup, in the order in which the translation has their words, and these words are taken out of the text around.
+    runs) on either side. Every run in which a word ends gets at least one, as long as there are enough. Kept runs
+    give their markup, in the order in which the translation has their words, and these words are taken out of the text
+    around.
 
     >>> block = [Run("The "), Run("old"), Run(" cat uses "), Run("foo()", "`foo()`"), Run(".")]
     >>> translated_runs(block, SplitText([text_of(block)], ["", ""]), ["Die alte Katze nutzt foo()."])

@@ -65,7 +65,7 @@ def _line(text: str, position: int) -> tuple[str, str]:
 
 
 def _ends_cue(text: str, position: int) -> bool:
-    """Whether a blank line comes here, a timing, what looks like one, or the number in front of it."""
+    """Tells whether a blank line starts here, a timing, what looks like one, or the number in front of it."""
     words, line_end = _line(text, position)
     after = position + len(words) + len(line_end)
     return not words or "-->" in words or (words.isdigit() and "-->" in _line(text, after)[0])

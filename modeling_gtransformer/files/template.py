@@ -29,11 +29,11 @@ class TextFile:
         self._open: int | None = None
 
     def add(self, markup: str) -> None:
-        """What stays as it is."""
+        """Adds markup, which stays as it is."""
         self._parts.append(markup)
 
     def add_text(self, raw: str, unescape: Callable[[str], str] = str) -> None:
-        """Text to translate. A line end in it is a space to the reader; it comes to about the same place again."""
+        """Adds text to translate. A line end in it is a space to the reader; it returns at about the same place."""
         done = 0
         for end in re.finditer(r"[\r\n][ \t\r\n]*", raw):
             line = raw[done : end.start()].rstrip(" \t")
@@ -43,15 +43,16 @@ class TextFile:
             self.add_line(raw[done:], "", unescape)
 
     def add_line(self, raw: str, tail: str, unescape: Callable[[str], str] = str) -> None:
-        """A line to translate, and what stands between it and the next one of its paragraph. A hyphen at its end that
-        nobody types parts a word."""
+        """Adds a line to translate, and the characters between it and the next line of its paragraph. A typographic
+        hyphen at its end divides a word."""
         text = unescape(raw)
         if tail:
             text = text[:-1] if text.endswith(HYPHENS) else f"{text} "
         self._add_run(Run(text), raw, tail)
 
     def keep(self, raw: str, text: str) -> None:
-        """What belongs to a sentence, but stays as it is: code, an image. `text` is what the model reads of it."""
+        """Adds a part of a sentence that stays as it is, such as code or an image; the model reads `text` in its
+        place."""
         self._add_run(Run(text, raw), raw, "")
 
     def add_aside(self, raw: str, text: str, escape: Callable[[str], str]) -> None:
@@ -68,11 +69,16 @@ class TextFile:
         self._parts.append((self._open, len(block) - 1, raw, tail, self.escape))
 
     def end_block(self) -> None:
+<<<<<<< HEAD
         """A paragraph ends here."""
         self._open = None
+=======
+        """Ends the paragraph."""
+        self._in_block = False
+>>>>>>> chores
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
-        """The file with these texts for its runs."""
+        """Returns the file with these texts for its runs."""
         result = []
         for part in self._parts:
             if isinstance(part, str):

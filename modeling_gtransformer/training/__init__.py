@@ -9,19 +9,23 @@ if missing := [
 ]:
     raise ImportError(f"Training needs {', '.join(missing)}: pip install 'gtransformer-hf[train]'")
 
+from .arguments import GTransformerTrainingArguments
 from .collator import DocumentCollator, WordDropout
-from .corpus import make_segments, read_documents
+from .corpus import read_documents
 from .metrics import compare_systems, score_documents
 from .model_card import write_model_card
 from .recipe import parse_recipe
 from .sampler import TokenBatchSampler
-from .trainer import GTransformerTrainer, GTransformerTrainingArguments
+from .segments import make_segments
+from .stored_corpus import StoredCorpus
+from .trainer import GTransformerTrainer
 
 
 __all__ = [
     "DocumentCollator",
     "GTransformerTrainer",
     "GTransformerTrainingArguments",
+    "StoredCorpus",
     "TokenBatchSampler",
     "WordDropout",
     "compare_systems",

@@ -1,4 +1,4 @@
-"""What a model attends to: attention weights and gates of a forward pass, and their entropy in bits."""
+"""Attention weights and gates of a forward pass, and the entropy of the attention in bits."""
 
 import re
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ class LayerAttention:
 
 @contextmanager
 def recorded_attention(model: GTransformerForConditionalGeneration) -> Iterator[list[LayerAttention]]:
-    """What the forward pass in this context attends to, one entry per attention sublayer, in the order of the layers.
-    The pass takes the eager attention, which is the one that has weights."""
+    """Records the forward pass in this context, one entry per attention sublayer, in the order of the layers. The pass
+    takes the eager attention, which is the one that has weights."""
     sublayers: dict[tuple[str, int], LayerAttention] = {}
     handles = []
     implementation = model.config._attn_implementation

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import datasets
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,26 +10,26 @@ from torch.utils.data import Dataset
 
 
 class WordDropout(Dataset):
-    """
-    Segments whose words are replaced by `<mask>` with some probability, in the source and, independently, in the
-    target that the decoder reads; the labels stay clean (paper, appendix on training).
+    """Segments whose words are replaced by `<mask>`, or `<unk>` where there is none, with some probability, in the
+    source and, independently, in the target that the decoder reads; the labels stay clean (paper, appendix on
+    training).
 
     Item `e * len(segments) + i` is segment `i` in epoch `e` (see `TokenBatchSampler`). Its noise is a pure function
     of `(seed, e, i)`: the same with any number of workers and processes, in any order, and after a resume.
 
     Args:
-        segments: dicts of `input_ids` and `labels`, 1-D tensors.
+        segments: as `make_segments` gives them.
         processor: tells words from structural tokens, which are never replaced; nor is `<unk>`.
         probability: of every word.
         epochs: the first epochs, which have noise; all of them if `None`.
     """
 
     def __init__(
-        self, segments: Sequence[dict], processor, probability: float, epochs: int | None = None, seed: int = 0
+        self, segments: datasets.Dataset, processor, probability: float, epochs: int | None = None, seed: int = 0
     ):
         self.segments, self.probability, self.epochs, self.seed = segments, probability, epochs, seed
         if probability:
-            self.bos_token_id, self.mask_token_id = processor.bos_token_id, processor.mask_token_id
+            self.start, self.mask_token_id = processor.target_frame.start, processor.mask_token_id
             untouched = {*processor.structural_token_ids, processor.tokenizer.unk_token_id} - {None}
             self.untouched = torch.tensor(sorted(untouched))
 
@@ -36,12 +37,20 @@ class WordDropout(Dataset):
         return len(self.segments)
 
     def __getitem__(self, item: int) -> dict[str, Tensor]:
-        epoch, index = divmod(item, len(self.segments))
-        source, labels = self.segments[index]["input_ids"], self.segments[index]["labels"]
+        return self.__getitems__([item])[0]
+
+    def __getitems__(self, items: Sequence[int]) -> list[dict[str, Tensor]]:
+        """The items of a batch, which are read from the disk at once."""
+        places = [divmod(item, len(self.segments)) for item in items]
+        segments = self.segments.__getitems__([index for _, index in places])
+        return [self._with_noise(segment, *place) for segment, place in zip(segments, places, strict=True)]
+
+    def _with_noise(self, segment: dict[str, Tensor], epoch: int, index: int) -> dict[str, Tensor]:
+        source, labels = segment["input_ids"], segment["labels"]
         if not self.probability or (self.epochs is not None and epoch >= self.epochs):
             return {"input_ids": source, "labels": labels}
         rng = np.random.default_rng([self.seed, epoch, index])
-        target_input = torch.cat([labels.new_tensor([self.bos_token_id]), labels[:-1]])
+        target_input = torch.cat([labels.new_tensor([self.start]), labels[:-1]])
         return {
             "input_ids": self._noisy(source, rng),
             "labels": labels,

@@ -1,4 +1,4 @@
-"""Documents of aligned sentences: reading, checking, and cutting into the segments that a model is trained on.
+"""Documents of aligned sentences: reading and checking.
 
 A corpus is one of
 
@@ -21,11 +21,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO, cast
-
-import torch
-from transformers.utils.logging import tqdm
-
-from ..segmentation import segment, sentence_cost
 
 
 logger = logging.getLogger(__name__)
@@ -55,7 +50,7 @@ def read_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bool 
 
 def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bool = False) -> Iterator[Document]:
     """
-    Reads and checks documents whose `columns` are aligned sentence by sentence, one after the other.
+    Reads and checks documents whose `columns` are aligned sentence by sentence, and gives the sound ones one by one.
 
     Args:
         files: JSON-lines files that have all the columns, or one plain text file per column, in the same order.
@@ -78,91 +73,10 @@ def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bo
     yield from _checked(documents, columns, blank_ok, problems, ", ".join(files))
 
 
-def documents_of(dataset: Iterable[dict], columns: Sequence[str], name: str = "dataset") -> list[Document]:
-    """The documents of a `datasets` dataset, or of any iterable of dicts with these columns, checked as files are."""
+def iterate_dataset(dataset: Iterable[dict], columns: Sequence[str], name: str = "dataset") -> Iterator[Document]:
+    """Documents of a `datasets` dataset, or of any iterable of dicts with these columns, checked as files are."""
     documents = (Document(record, partial(_in_record, f"{name}[{i}]")) for i, record in enumerate(dataset))
-    return list(_checked(documents, columns, False, [], name))
-
-
-def make_segments(
-    documents: Sequence[Document],
-    processor,
-    columns: tuple[str, str],
-    segment_tokens: int = 512,
-    segment_sentences: int | None = None,
-    min_document_tokens: int = 0,
-) -> list[dict[str, Any]]:
-    """
-    Cuts documents at sentence borders into training segments of fewer than `segment_tokens` tokens, as the authors do;
-    a longer sentence is a segment of its own.
-
-    Args:
-        columns: the source and the target column.
-        segment_sentences: at most so many sentences in a segment. 1 trains a sentence-level model.
-        min_document_tokens: shorter documents are left out, which is announced (the paper: 768, so that long segments
-            come from the same documents as short ones).
-
-    Returns:
-        Dicts of `input_ids` and `labels` (1-D tensors), `document` (index) and `sentences` (slice).
-
-    Raises:
-        ValueError: lists the sentences of which the tokenizer leaves nothing.
-    """
-    segments: list[dict[str, Any]] = []
-    problems: list[str] = []
-    too_short = 0
-    for index, document in enumerate(tqdm(documents, desc="Tokenizing", unit=" documents")):
-        source, target = (_encode(document, column, processor, problems) for column in columns)
-        costs = [sentence_cost(max(len(s), len(t))) for s, t in zip(source, target, strict=True)]
-        if sum(costs) < min_document_tokens:
-            too_short += 1
-            continue
-        for sentences in segment(costs, segment_tokens, segment_sentences):
-            segments.append(
-                {
-                    "input_ids": torch.tensor(processor.build_source(source[sentences])),
-                    "labels": torch.tensor(processor.build_labels(target[sentences])),
-                    "document": index,
-                    "sentences": sentences,
-                }
-            )
-    _raise_if_any(problems, "sentences without any token")
-    if too_short:
-        logger.warning(
-            f"{too_short} of {len(documents)} documents have fewer than {min_document_tokens} tokens: not trained on."
-        )
-    return segments
-
-
-def fit_positions(
-    segments: list[dict], documents: Sequence[Document], column: str, positions: int, drop: bool
-) -> list:
-    """The segments that a model of so many `positions` can read. The others are announced and dropped, or raised as a
-    `ValueError`; the authors, too, drop them in training and refuse them in validation."""
-    fitting = [i for i in segments if max(len(i["input_ids"]), len(i["labels"])) <= positions]
-    if len(fitting) < len(segments):
-        lost = next(i for i in segments if max(len(i["input_ids"]), len(i["labels"])) > positions)
-        place = documents[lost["document"]].where(column, lost["sentences"].start)
-        message = (
-            f"{len(segments) - len(fitting)} of {len(segments)} segments are longer than the {positions} positions "
-            f"of the model, the first at {place}"
-        )
-        if not drop:
-            raise ValueError(f"{message}. Split its sentences.")
-        logger.warning(f"{message}: left out of training.")
-    return fitting
-
-
-def _encode(document: Document, column: str, processor, problems: list[str]) -> list[list[int]]:
-    try:
-        return processor.encode_sentences(document[column])
-    except ValueError:
-        for position, sentence in enumerate(document[column]):
-            try:
-                processor.encode_sentences([sentence])
-            except ValueError as error:
-                problems.append(f"{document.where(column, position)}: {error}")
-        return [[] for _ in document[column]]
+    return _checked(documents, columns, False, [], name)
 
 
 def _read_json_lines(path: str, problems: list[str]) -> Iterator[Document]:
@@ -243,11 +157,12 @@ def _checked(
         found = list(_problems_of(document, columns, blank_ok))
         problems.extend(found)
         read += 1
-        sentences += 0 if found else len(document[columns[0]])
-        yield document
+        if not found:
+            sentences += len(document[columns[0]])
+            yield document
     if not read and not problems:
         problems.append(f"{name}: no documents")
-    _raise_if_any(problems, "problems in the corpus")
+    raise_if_any(problems, "problems in the corpus")
     logger.info(f"{name}: {read} documents, {sentences} sentences.")
 
 
@@ -288,7 +203,11 @@ def _encodable(sentence: str) -> bool:
     return True
 
 
-def _raise_if_any(problems: list[str], what: str) -> None:
+def raise_if_any(problems: list[str], what: str) -> None:
+    """
+    Raises:
+        ValueError: there are problems; it counts them all and lists the first.
+    """
     if problems:
         shown = "\n  ".join(problems[:PROBLEMS_SHOWN])
         rest = f"\n  and {len(problems) - PROBLEMS_SHOWN} more" if len(problems) > PROBLEMS_SHOWN else ""

@@ -27,19 +27,23 @@ CHUNK = 64
 
 @dataclass
 class TranslationSettings:
-    """How a corpus is translated: options of `translate.py`, and of a study under `generation`."""
+    """Settings of the translation of a corpus: options of `translate.py`, and of a study under `generation`."""
 
-    source_column: str = field(default="source", metadata={"help": "Column with the list of source sentences."})
-    segment_tokens: int = field(default=512, metadata={"help": "Longest segment that is translated at once."})
+    source_column: str = field(default="source", metadata={"help": "Column that holds the list of source sentences."})
+    segment_tokens: int = field(
+        default=512, metadata={"help": "Upper bound on the source tokens of a segment, which is translated at once."}
+    )
     segment_sentences: int | None = field(
-        default=None, metadata={"help": "Most sentences in a segment; 1 for a sentence-level model."}
+        default=None, metadata={"help": "Upper bound on the sentences of a segment; 1 for a sentence-level model."}
     )
     carried_sentences: int = field(
         default=0, metadata={"help": "Number of sentences of a segment that open the next one as well."}
     )
-    max_tokens: int = field(default=4096, metadata={"help": "Source tokens in a batch, padding included."})
+    max_tokens: int = field(
+        default=4096, metadata={"help": "Upper bound on the source tokens of a batch, padding included."}
+    )
     num_beams: int | None = field(
-        default=None, metadata={"help": "Width of the beam; default: as the model's generation config says."}
+        default=None, metadata={"help": "Number of beams; default: that of the model's generation config."}
     )
     parallel_sentences: bool = field(
         default=False, metadata={"help": "Decode the sentences of a segment side by side."}
@@ -168,7 +172,7 @@ class Shards:
             )
 
     def resume(self, rank: int) -> int:
-        """How many chunks the process has finished; what it wrote of another one is taken off."""
+        """Counts the chunks that the process has finished, and removes what it wrote of another one."""
         with self.files[rank].open("ab+") as file:
             file.seek(0)
             ends = [file.tell() for line in iter(file.readline, b"") if line.endswith(b"\n")]

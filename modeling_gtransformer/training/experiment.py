@@ -1,13 +1,8 @@
 """One training after a recipe: data, model, trainer, checkpoint, validation scores."""
 
-import json
 import logging
-import os
-import random
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 import datasets
 import torch
@@ -17,18 +12,17 @@ from transformers.utils.logging import disable_progress_bar
 from ..configuration_gtransformer import GTransformerConfig
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
-from .corpus import Document, documents_of, fit_positions, make_segments, read_documents
+from .arguments import GTransformerTrainingArguments
 from .metrics import score_documents
 from .paper_corpora import paper_corpus
 from .recipe import DataArguments, ModelArguments
-from .trainer import GTransformerTrainer, GTransformerTrainingArguments, last_complete_checkpoint
+from .resumption import find_progress
+from .segments import fit_positions, make_segments, sample, target_sentences
+from .stored_corpus import StoredCorpus
+from .trainer import GTransformerTrainer
 
 
 logger = logging.getLogger("train")
-
-# Arguments that may change when a training is continued.
-WITHOUT_EFFECT = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
-WITHOUT_EFFECT |= {"dataloader_num_workers", "save_total_limit", "logging_steps", "log_level", "push_to_hub"}
 
 
 def train(
@@ -46,52 +40,21 @@ def train(
     """
     logging.basicConfig(format="%(asctime)s %(message)s")
     logger.setLevel(logging.INFO if training_args.should_log else logging.WARNING)
-    if not training_args.should_log:
+    if training_args.disable_tqdm or not training_args.should_log:
         disable_progress_bar()
+        datasets.disable_progress_bars()
     set_seed(training_args.seed)
 
-    checkpoint = training_args.resume_from_checkpoint
-    if not checkpoint:
-        output_dir = Path(training_args.output_dir)
-        refuse_other_arguments(output_dir, asdict(model_args) | asdict(data_args) | training_args.to_dict())
-        if (scores := output_dir / "eval_results.json").exists():
-            logger.warning(f"{output_dir} holds a training that is finished: nothing is left to do.")
-            return json.loads(scores.read_text())
-        checkpoint = last_complete_checkpoint(training_args.output_dir)
-
-    # Data first: what is wrong with it should show before a model is loaded.
-    train_documents, validation_documents = load_documents(data_args)
-    processor = load_processor(model_args)
-    model = load_model(model_args, processor)
-    if training_args.generation_num_beams:
-        # The checkpoint then translates as it was validated.
-        model.generation_config.num_beams = training_args.generation_num_beams
-        model.generation_config.early_stopping = training_args.generation_num_beams > 1 or None
-    columns = (data_args.source_column, data_args.target_column)
-    positions = model.config.max_position_embeddings
-
-    def segments_of(documents: list[Document], drop: bool, min_document_tokens: int = 0) -> list[dict]:
-        cut = (data_args.segment_tokens, data_args.segment_sentences, min_document_tokens)
-        segments = make_segments(documents, processor, columns, *cut)
-        return fit_positions(segments, documents, columns[0], positions, drop)
-
-    train_segments = segments_of(train_documents, True, data_args.min_document_tokens)
-    train_segments = sample(train_segments, data_args.train_segments, training_args.seed)
-    validation_segments = segments_of(validation_documents, drop=False)
-    references = [validation_documents[i["document"]][columns[1]][i["sentences"]] for i in validation_segments]
-
-    trainer = GTransformerTrainer(
-        model,
-        training_args,
-        train_dataset=train_segments,
-        eval_dataset=validation_segments,
-        processing_class=processor,
-        compute_metrics=generation_scores(processor, references) if training_args.predict_with_generate else None,
-    )
-
-    if checkpoint:
-        logger.warning(f"Continuing from {checkpoint}.")
-    trainer.train(resume_from_checkpoint=checkpoint)
+    refuse_unknown_metric(training_args)
+    progress = find_progress(training_args, asdict(model_args) | asdict(data_args) | training_args.to_dict())
+    if progress.scores is not None:
+        logger.warning(f"{training_args.output_dir} holds a training that is finished: nothing is left to do.")
+        return progress.scores
+    log_plan(training_args)
+    trainer = make_trainer(model_args, data_args, training_args)
+    if progress.checkpoint:
+        logger.warning(f"Continuing from {progress.checkpoint}.")
+    trainer.train(resume_from_checkpoint=progress.checkpoint)
 
     trainer.save_model()
     trainer.save_state()
@@ -103,56 +66,74 @@ def train(
     return scores
 
 
-def refuse_other_arguments(output_dir: Path, arguments: dict[str, Any]) -> None:
-    """Keeps the arguments beside the checkpoints, so that a training is only ever continued as it began.
+def make_trainer(
+    model_args: ModelArguments, data_args: DataArguments, training_args: GTransformerTrainingArguments
+) -> GTransformerTrainer:
+    """The trainer with its data, processor and model."""
+    # Data first: what is wrong with it should show before a model is loaded. One process of each machine prepares it.
+    with training_args.main_process_first(local=False), training_args.main_process_first(local=True):
+        train_corpus, validation_corpus = load_corpora(data_args)
+        processor = load_processor(model_args)
+        cut = (data_args.segment_tokens, data_args.segment_sentences)
+        train_segments = make_segments(train_corpus, processor, *cut, data_args.min_document_tokens)
+        validation_segments = make_segments(validation_corpus, processor, *cut)
+    model = load_model(model_args, processor)
+    set_beams(model, training_args.generation_num_beams)
+    positions = model.config.max_position_embeddings
+    train_segments = fit_positions(train_segments, train_corpus, positions, drop=True)
+    train_segments = sample(train_segments, data_args.train_segments, training_args.seed)
+    validation_segments = fit_positions(validation_segments, validation_corpus, positions, drop=False)
+    metrics = None
+    if training_args.predict_with_generate:
+        metrics = generation_scores(processor, target_sentences(validation_segments, validation_corpus))
 
-    Raises:
-        ValueError: the folder holds a training with other arguments.
+    return GTransformerTrainer(
+        model,
+        training_args,
+        train_dataset=train_segments,
+        eval_dataset=validation_segments,
+        processing_class=processor,
+        compute_metrics=metrics,
+    )
+
+
+def refuse_unknown_metric(args: GTransformerTrainingArguments) -> None:
     """
-    file = output_dir / "arguments.json"
-    arguments = {name: value for name, value in arguments.items() if name not in WITHOUT_EFFECT}
-    arguments = json.loads(json.dumps(arguments, default=str))
-    # One that failed before it had anything to continue from may be begun again with other arguments.
-    if file.exists() and (any(output_dir.glob("checkpoint-*")) or any(output_dir.glob("*.safetensors"))):
-        before = json.loads(file.read_text(encoding="utf-8"))
-        # An argument that did not exist then had no effect.
-        changed = [name for name in arguments if name in before and arguments[name] != before[name]]
-        if changed:
-            raise ValueError(
-                f"{output_dir} holds a training with another {', '.join(changed)}: choose another output_dir, remove "
-                "this one, or continue in spite of that with --resume_from_checkpoint."
-            )
-    elif int(os.environ.get("RANK", 0)) == 0:
-        output_dir.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(arguments, indent=2) + "\n", encoding="utf-8")
+    Raises:
+        ValueError: no evaluation would have the metric by which the best model is to be chosen.
+    """
+    known = ["loss", *(["s_bleu", "d_bleu"] if args.predict_with_generate else [])]
+    metric = (args.metric_for_best_model or "loss").removeprefix("eval_")
+    if metric not in known and not (args.attention_entropy and metric.startswith("entropy_")):
+        raise ValueError(
+            f"metric_for_best_model is one of {', '.join(known)}, not {metric}; s_bleu and d_bleu need "
+            "--predict_with_generate."
+        )
 
 
-def load_documents(args: DataArguments) -> tuple[list[Document], list[Document]]:
+def log_plan(args: GTransformerTrainingArguments) -> None:
+    """Logs what was derived for this machine."""
+    precision = {"no": "float32"}.get(args.mixed_precision, args.mixed_precision)
+    logger.info(
+        f"Precision: {precision}. Processes: {args.world_size}. Batches per update: {args.batches_per_update}, of up "
+        f"to {args.max_tokens} tokens, {args.gradient_accumulation_steps} from each process."
+    )
+
+
+def load_corpora(args: DataArguments) -> tuple[StoredCorpus, StoredCorpus]:
     """Training and validation documents, from files, a dataset, or one of the paper's corpora."""
     columns = (args.source_column, args.target_column)
     if args.dataset_name is None:
         files = (args.train_files, args.validation_files)
         if args.paper_corpus:
             files = (paper_corpus(args.paper_corpus, "train"), paper_corpus(args.paper_corpus, "dev"))
-        return read_documents(files[0], columns), read_documents(files[1], columns)
+        return StoredCorpus.from_files(files[0], columns), StoredCorpus.from_files(files[1], columns)
     splits = datasets.load_dataset(args.dataset_name, args.dataset_config_name)
     train, validation = (
-        documents_of(splits[split], columns, f"{args.dataset_name}:{split}") for split in ("train", "validation")
+        StoredCorpus.from_dataset(splits[split], columns, f"{args.dataset_name}:{split}")
+        for split in ("train", "validation")
     )
     return train, validation
-
-
-def sample(segments: list[dict], size: int | None, seed: int) -> list[dict]:
-    """So many of the segments, drawn without replacement (the paper's data scales).
-
-    Raises:
-        ValueError: there are not as many.
-    """
-    if size is None:
-        return segments
-    if size > len(segments):
-        raise ValueError(f"train_segments={size}, but the corpus has {len(segments)} segments.")
-    return random.Random(seed).sample(segments, size)
 
 
 def load_processor(args: ModelArguments) -> GTransformerProcessor:
@@ -182,6 +163,13 @@ def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTrans
         trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
         logger.info(f"An adapter of {trained:,} parameters, for a model of {model.num_parameters() - trained:,}.")
     return model
+
+
+def set_beams(model: GTransformerForConditionalGeneration, num_beams: int | None) -> None:
+    """Makes the checkpoint translate with as many beams as it is validated with."""
+    if num_beams:
+        model.generation_config.num_beams = num_beams
+        model.generation_config.early_stopping = num_beams > 1 or None
 
 
 def generation_scores(

@@ -29,7 +29,7 @@ SETTINGS = {
     "weight_decay": "weight decay",
     "label_smoothing_factor": "label smoothing",
     "max_tokens": "tokens per batch and device",
-    "gradient_accumulation_steps": "batches per update and device",
+    "batches_per_update": "batches per update, over all devices",
     "word_dropout": "word dropout",
     "fp16": "fp16",
     "bf16": "bf16",
@@ -147,7 +147,7 @@ def draw_curves(history: list[dict[str, Any]], file: Path) -> bool:
 
 
 def _is_on_hub(name: str | None) -> bool:
-    """Whether a model of that name can only be one on the Hub."""
+    """Tells whether a model of that name can only be one on the Hub."""
     is_name = re.fullmatch(r"[\w.-]+/[\w.-]+", name or "") is not None
     return is_name and not Path(name or "").exists() and not (name or "").startswith(("outputs/", "./", "../"))
 

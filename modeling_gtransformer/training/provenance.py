@@ -1,4 +1,4 @@
-"""Where a figure comes from: command, commit, hardware, versions."""
+"""Provenance of a figure: command, commit, hardware, versions."""
 
 import os
 import platform
@@ -17,13 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def provenance(command: list[str]) -> dict[str, Any]:
-    """What one needs to judge the figures that the command `python *command` prints, from the root of this code."""
+    """Command, commit, hardware and versions behind the figures of `python *command`, as seen from the root of the
+    code."""
     script = Path(command[0]).resolve()
     if script.is_relative_to(ROOT):
         command = [str(script.relative_to(ROOT)), *command[1:]]
     return {
         "command": " ".join(["python", *command]),
-        "commit": _commit(),
+        "commit": commit_of(ROOT),
         "hardware": _hardware(),
         "versions": {
             "python": platform.python_version(),
@@ -33,12 +34,12 @@ def provenance(command: list[str]) -> dict[str, Any]:
     }
 
 
-def _commit() -> str:
-    """The commit of this code, with a mark if it was changed since; the version if this is no repository."""
-    if not (ROOT / ".git").exists():
+def commit_of(checkout: Path) -> str:
+    """The commit of a checkout, with a mark if it was changed since; the version if it is no repository."""
+    if not (checkout / ".git").exists():
         return f"version {__version__}"
     try:
-        command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=7"]
+        command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=7"]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     except FileNotFoundError:  # without git
         return f"version {__version__}"

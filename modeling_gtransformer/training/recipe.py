@@ -12,30 +12,33 @@ import yaml
 from transformers import HfArgumentParser
 
 from ..configuration_gtransformer import GTransformerConfig
+from .arguments import GTransformerTrainingArguments
 from .paper_corpora import CORPORA
-from .trainer import GTransformerTrainingArguments
 
 
 @dataclass
 class ModelArguments:
-    """Which model to train: a pretrained one, or a fresh one of the given `config` for an own tokenizer."""
+    """The model to train: a pretrained one, or a fresh one of the given `config` for a tokenizer of one's own."""
 
     model_name_or_path: str | None = field(
-        default=None, metadata={"help": "A G-Transformer or mBART checkpoint: a folder or a Hub name."}
+        default=None, metadata={"help": "Folder or Hub name of a G-Transformer or mBART checkpoint."}
     )
     config: dict | str | None = field(
         default=None,
-        metadata={"help": "Values of GTransformerConfig; JSON on the command line, which overrides single ones."},
+        metadata={"help": "Fields of GTransformerConfig; on the command line JSON, which overrides single fields."},
     )
     tokenizer_name_or_path: str | None = field(
-        default=None, metadata={"help": "Tokenizer, or processor of an earlier training; default: the model's."}
+        default=None,
+        metadata={
+            "help": "Folder or Hub name of a tokenizer, or of an earlier training's processor; default: the model's."
+        },
     )
-    src_lang: str | None = field(default=None, metadata={"help": "Language code of the tokenizer, e.g. en_XX."})
-    tgt_lang: str | None = field(default=None, metadata={"help": "Language code of the tokenizer, e.g. de_DE."})
+    src_lang: str | None = field(default=None, metadata={"help": "Code of the source language, e.g. en_XX."})
+    tgt_lang: str | None = field(default=None, metadata={"help": "Code of the target language, e.g. de_DE."})
 
     lora: dict | str | None = field(
         default=None,
-        metadata={"help": "Train an adapter only: values of peft's LoraConfig; JSON on the command line."},
+        metadata={"help": "Fields of peft's LoraConfig, to train an adapter only; on the command line JSON."},
     )
 
     @property
@@ -55,28 +58,39 @@ class ModelArguments:
 
 @dataclass
 class DataArguments:
-    """Which documents to train on, and how they are cut into segments."""
+    """The documents to train on, and how they are cut into segments."""
 
     train_files: list[str] = field(
-        default_factory=list, metadata={"help": "JSON lines, or two text files with <d> lines, source then target."}
+        default_factory=list,
+        metadata={
+            "help": "Training documents: JSON-lines files, or two text files with <d> lines, source then target."
+        },
     )
-    validation_files: list[str] = field(default_factory=list, metadata={"help": "As train_files."})
+    validation_files: list[str] = field(
+        default_factory=list, metadata={"help": "Validation documents, in the same formats as train_files."}
+    )
     dataset_name: str | None = field(
-        default=None, metadata={"help": "Instead of files, a `datasets` dataset with train and validation splits."}
+        default=None,
+        metadata={"help": "Name of a `datasets` dataset with train and validation splits, instead of files."},
     )
     dataset_config_name: str | None = field(default=None, metadata={"help": "Configuration of that dataset."})
     paper_corpus: str | None = field(
-        default=None, metadata={"help": "Or one of the paper's corpora, from the Hub: ted, news or europarl."}
+        default=None,
+        metadata={"help": "One of the paper's corpora on the Hub, instead of files: ted, news or europarl."},
     )
-    source_column: str = field(default="source", metadata={"help": "Column with the list of source sentences."})
-    target_column: str = field(default="target", metadata={"help": "Column with the list of target sentences."})
-    segment_tokens: int = field(default=512, metadata={"help": "Longest segment, cut at sentence borders."})
+    source_column: str = field(default="source", metadata={"help": "Column that holds the list of source sentences."})
+    target_column: str = field(default="target", metadata={"help": "Column that holds the list of target sentences."})
+    segment_tokens: int = field(
+        default=512, metadata={"help": "Upper bound on the tokens of a segment, which ends at a sentence border."}
+    )
     segment_sentences: int | None = field(
-        default=None, metadata={"help": "Most sentences in a segment; 1 trains on single sentences."}
+        default=None, metadata={"help": "Upper bound on the sentences of a segment; 1 trains on single sentences."}
     )
-    min_document_tokens: int = field(default=0, metadata={"help": "Shorter documents are left out of training."})
+    min_document_tokens: int = field(
+        default=0, metadata={"help": "Lower bound on the tokens of a training document; shorter ones are left out."}
+    )
     train_segments: int | None = field(
-        default=None, metadata={"help": "Train on so many segments, drawn by the seed; default: on all."}
+        default=None, metadata={"help": "Number of training segments, drawn by the seed; default: all."}
     )
 
     def __post_init__(self):

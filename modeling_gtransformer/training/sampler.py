@@ -1,8 +1,9 @@
 """Batches by number of tokens, the same for every number of processes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from torch.utils.data import Sampler
 
 from ..segmentation import token_batches
@@ -21,7 +22,7 @@ class TokenBatchSampler(Sampler[list[int]]):
     pure function of it.
 
     Args:
-        lengths: `(source, target)` tokens of each segment.
+        lengths: source and target tokens of each segment, `(N, 2)`.
         max_tokens: tokens in a batch of one process, padding included.
         rank, world_size: the process and the number of processes.
         accumulation: batches of a process per update.
@@ -32,18 +33,20 @@ class TokenBatchSampler(Sampler[list[int]]):
 
     def __init__(
         self,
-        lengths: Sequence[tuple[int, int]],
+        lengths: ArrayLike,
         max_tokens: int,
         seed: int,
         rank: int = 0,
         world_size: int = 1,
         accumulation: int = 1,
     ):
-        shuffled = np.random.default_rng(seed).permutation(len(lengths)).tolist()
-        order = sorted(shuffled, key=lambda index: lengths[index])
-        batches = token_batches([max(pair) for pair in lengths], order, max_tokens)
+        pairs = np.asarray(lengths)
+        shuffled = np.random.default_rng(seed).permutation(len(pairs))
+        source, target = pairs[shuffled].T
+        order = shuffled[np.lexsort((target, source))]  # stable: equal lengths stay shuffled
+        batches = token_batches(pairs.max(axis=1).tolist(), order, max_tokens)
         self.batches = _round_up(batches, world_size * accumulation)
-        self.segments, self.seed, self.rank, self.world_size, self.epoch = len(lengths), seed, rank, world_size, 0
+        self.segments, self.seed, self.rank, self.world_size, self.epoch = len(pairs), seed, rank, world_size, 0
 
     def set_epoch(self, epoch: int) -> None:
         """Selects the epoch, counted from 0, that the next iteration goes through."""
@@ -55,17 +58,20 @@ class TokenBatchSampler(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self.batches))
         for position in order[self.rank :: self.world_size]:
-            yield [self.epoch * self.segments + index for index in self.batches[position]]
+            yield (self.epoch * self.segments + self.batches[position]).tolist()
 
 
-def _round_up(batches: list[list[int]], multiple: int) -> list[list[int]]:
+def _round_up(batches: list[NDArray], multiple: int) -> list[NDArray]:
     """As many batches as the next multiple, by halving the largest."""
     batches = list(batches)
     while len(batches) % multiple:
         largest = max(range(len(batches)), key=lambda position: len(batches[position]))
         batch = batches[largest]
         if len(batch) == 1:
-            raise ValueError(f"{len(batches)} segments are too few for the {multiple} batches of a global step.")
+            raise ValueError(
+                f"{len(batches)} segments are too few for the {multiple} batches of a global step: lower "
+                "tokens_per_update or gradient_accumulation_steps."
+            )
         half = len(batch) // 2
         batches[largest : largest + 1] = [batch[:half], batch[half:]]
     return batches

@@ -1,6 +1,5 @@
 """A tiny mBART that translates single sentences: what `make demo` has in place of a downloaded checkpoint."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,7 +7,8 @@ from transformers import MBartConfig, MBartForConditionalGeneration, Trainer, Tr
 
 from ..processing_gtransformer import GTransformerProcessor
 from .collator import DocumentCollator
-from .corpus import Document, make_segments
+from .segments import make_segments
+from .stored_corpus import StoredCorpus
 from .tokenizer import train_tokenizer
 
 
@@ -27,8 +27,7 @@ TINY = {
 
 def pretrain_tiny_mbart(
     folder: str,
-    documents: Sequence[Document],
-    columns: tuple[str, str],
+    corpus: StoredCorpus,
     languages: tuple[str, str],
     seed: int,
     size: dict[str, Any] = TINY,
@@ -36,15 +35,14 @@ def pretrain_tiny_mbart(
     learning_rate: float = 2e-3,
 ) -> None:
     """
-    Trains a tokenizer and a small mBART on the single sentences of documents, and saves them as any mBART is saved.
+    Trains a tokenizer and a small mBART on the single sentences of a corpus, and saves them as any mBART is saved.
 
     Args:
-        columns: the source and the target column of the documents.
         languages: codes for the two languages, new tokens of the tokenizer.
         size: fields of `MBartConfig`.
     """
     set_seed(seed)
-    sentences = [sentence for document in documents for column in columns for sentence in document[column]]
+    sentences = [text for document in corpus.documents for column in corpus.columns for text in document[column]]
     tokenizer = train_tokenizer(sentences, languages)
     processor = GTransformerProcessor(tokenizer, *languages)
     config = MBartConfig(vocab_size=len(tokenizer), scale_embedding=True, dropout=0.0, **size)
@@ -72,7 +70,7 @@ def pretrain_tiny_mbart(
         remove_unused_columns=False,
         seed=seed,
     )
-    segments = make_segments(documents, processor, columns, segment_sentences=1)
+    segments = make_segments(corpus, processor, segment_sentences=1)
     Trainer(model, training_args, train_dataset=segments, data_collator=collate).train()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -2,59 +2,32 @@
 
 import copy
 import logging
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from torch.utils.data import DataLoader
-from transformers import EarlyStoppingCallback, Seq2SeqTrainer, Seq2SeqTrainingArguments, TrainerCallback
-from transformers.trainer import TRAINER_STATE_NAME
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers import EarlyStoppingCallback, Seq2SeqTrainer, TrainerCallback
+from transformers.trainer_callback import ExportableState
 
 from ..hub import with_code
+from .arguments import GTransformerTrainingArguments
 from .attention_recording import attention_entropy, recorded_attention
 from .collator import DocumentCollator, WordDropout
 from .model_card import write_model_card
 from .sampler import TokenBatchSampler
+from .segments import segment_lengths
 
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass
-class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
-    """The arguments of `Seq2SeqTrainer`, of which `per_device_train_batch_size` has no effect, and the paper's own."""
-
-    max_tokens: int = field(default=4096, metadata={"help": "Tokens in a batch of one device, padding included."})
-    pretrained_lr_scale: float = field(
-        default=1.0, metadata={"help": "Factor on the learning rate of all but the fresh parameters."}
-    )
-    fresh_parameters: list[str] = field(
-        default_factory=lambda: ["_global.", "_gate."],
-        metadata={"help": "Parts of the names of parameters that the checkpoint did not have."},
-    )
-    word_dropout: float = field(
-        default=0.0, metadata={"help": "Probability that a source or target input word is replaced by <mask>."}
-    )
-    word_dropout_epochs: int | None = field(
-        default=None, metadata={"help": "Number of epochs, from the first, that have word dropout; default: all."}
-    )
-    restore_callback_states_from_checkpoint: bool = field(
-        default=True, metadata={"help": "Resume early stopping where it was, patience included."}
-    )
-    attention_entropy: bool = field(
-        default=False, metadata={"help": "Validate with one more forward pass, for the entropy of the attention."}
-    )
-    early_stopping_patience: int | None = field(
-        default=None, metadata={"help": "Stop after so many evaluations without a better metric_for_best_model."}
-    )
 
 
 class GTransformerTrainer(Seq2SeqTrainer):
     """
     Trains on segments as `make_segments` gives them. Beyond `Seq2SeqTrainer`:
 
-    * batches hold up to `args.max_tokens` tokens and do not depend on the number of processes (`TokenBatchSampler`);
+    * batches hold up to `args.max_tokens` tokens and do not depend on the number of processes (`TokenBatchSampler`),
+      nor do updates of `args.tokens_per_update`;
+    * `args.decay_steps` keeps the learning rate's decay apart from the end of the training;
     * parameters that a pretrained checkpoint has get `args.pretrained_lr_scale` times the learning rate;
     * word dropout on the training segments (`WordDropout`);
     * label smoothing inside the model, in training and in validation;
@@ -68,14 +41,17 @@ class GTransformerTrainer(Seq2SeqTrainer):
         kwargs.setdefault("data_collator", DocumentCollator(kwargs["processing_class"]))
         super().__init__(model, args, **kwargs)
         self.label_smoother = None
-        self.add_callback(_KeepInStep())
+        if args.save_on_each_node:
+            # Transformers would save the weights on the first machine only (seen in 5.17 and 5.23).
+            self.model.should_save_on_this_rank = bool
+        self.add_callback(_KeepInStep(args.batches_per_update))
         if args.early_stopping_patience is not None:
             self.add_callback(EarlyStoppingCallback(args.early_stopping_patience))
 
     def get_train_dataloader(self) -> DataLoader:
         args = self.args
         batch_sampler = TokenBatchSampler(
-            [(len(segment["input_ids"]), len(segment["labels"])) for segment in self.train_dataset],
+            segment_lengths(self.train_dataset),
             max_tokens=args.max_tokens,
             seed=args.seed,
             rank=args.process_index,
@@ -110,6 +86,9 @@ class GTransformerTrainer(Seq2SeqTrainer):
                     if params:
                         optimizer.add_param_group({**group, "params": params, "lr": scale * group["lr"]})
         return self.optimizer
+
+    def create_scheduler(self, num_training_steps, optimizer=None):
+        return super().create_scheduler(self.args.decay_steps or num_training_steps, optimizer)
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         inputs = {**inputs, "label_smoothing": self.args.label_smoothing_factor}
@@ -195,19 +174,33 @@ class GTransformerTrainer(Seq2SeqTrainer):
             write_model_card(Path(self.args.output_dir), license, dataset, self.hub_model_id)
 
 
-class _KeepInStep(TrainerCallback):
-    """Undoes what Transformers assumes of other models, and tells the sampler the epoch, also after a resume."""
+class _KeepInStep(TrainerCallback, ExportableState):
+    """
+    Undoes what Transformers assumes of other models, and keeps the sampler at the right place, also after a resume.
+
+    Args:
+        batches_per_update: as the training began; a checkpoint counts updates, and with others it would lie elsewhere
+            in the corpus.
+    """
+
+    def __init__(self, batches_per_update: int):
+        self.batches_per_update = batches_per_update
+
+    def state(self) -> dict:
+        return {"args": {"batches_per_update": self.batches_per_update}, "attributes": {}}
 
     def on_train_begin(self, args, state, control, model=None, processing_class=None, **kwargs):
+        if self.batches_per_update != args.batches_per_update and not args.ignore_data_skip:
+            raise ValueError(
+                f"The checkpoint has {self.batches_per_update} batches per update, this training "
+                f"{args.batches_per_update} ({args.world_size} processes, {args.gradient_accumulation_steps} each): "
+                "it would repeat some segments and miss others. Set tokens_per_update or gradient_accumulation_steps "
+                "so that the number is the same, or accept that with --ignore_data_skip true."
+            )
+        self.batches_per_update = args.batches_per_update
+        state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # of checkpoints that did not have it
         # Transformers has just made the tokenizer's </s>, which closes a sentence, an end of sequence.
         processing_class.configure(model)
 
     def on_epoch_begin(self, args, state, control, train_dataloader=None, **kwargs):
         train_dataloader.batch_sampler.set_epoch(int(state.epoch or 0))
-
-
-def last_complete_checkpoint(output_dir: str) -> str | None:
-    """The newest checkpoint in the folder, to resume from; one whose saving was cut off does not count."""
-    states = Path(output_dir).glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")  # the state is written last
-    newest = max(states, key=lambda state: int(state.parent.name.rpartition("-")[2]), default=None)
-    return str(newest.parent) if newest else None

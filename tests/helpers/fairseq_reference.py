@@ -1,16 +1,35 @@
-"""What the authors' fairseq code printed for seeded random weights (`fixtures/fairseq`), and our model with them."""
+"""What the authors' fairseq code printed for seeded random weights (`fixtures/fairseq`), our model with them, and the
+files that such a run leaves behind."""
 
+import argparse
 import json
+import re
 from pathlib import Path
 
+import torch
 from safetensors.torch import load_file
 
-from modeling_gtransformer import GTransformerForConditionalGeneration
-from modeling_gtransformer.training.fairseq import config_from_fairseq, rename, state_dict_from_fairseq
+from modeling_gtransformer.training.fairseq import model_from_fairseq, rename
 
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "fairseq"
 PAD, END_OF_DOCUMENT = 1, 113
+# The runs have 115 tokens, of which the dictionary has neither the special ones nor language codes and <mask>.
+PIECES = ["the", "cat", "it", "is", "ol@@", "d", ".", "s@@", "leeps", "die", "katze", "sch@@", "läft", "alt"]
+WORDS = [*PIECES, *(f"word{number}" for number in range(91)), *(f"madeupword{number:04d}" for number in range(3))]
+MERGES = [
+    "t h",
+    "th e</w>",
+    "c a",
+    "ca t</w>",
+    "i t</w>",
+    "i s</w>",
+    "o l",
+    "p s</w>",
+    "l e",
+    "e ps</w>",
+    "le eps</w>",
+]
 
 
 class Reference:
@@ -19,10 +38,8 @@ class Reference:
     def __init__(self, name):
         self.meta = json.loads((FIXTURES / name / "meta.json").read_text())
         self.tensors = load_file(FIXTURES / name / "tensors.safetensors")
-        config = config_from_fairseq(self.meta["args"], self.meta["tgt_vocab"])
-        self.model = GTransformerForConditionalGeneration(config).eval()
-        weights = load_file(FIXTURES / name / "model.safetensors")
-        self.model.load_state_dict(state_dict_from_fairseq(weights, config))
+        self.weights = load_file(FIXTURES / name / "model.safetensors")
+        self.model = model_from_fairseq(self.meta["args"], self.weights)
         self.model.generation_config.eos_token_id = END_OF_DOCUMENT
 
     def batch(self, name):
@@ -43,3 +60,31 @@ def renamed(printed):
     ours = {rename(name): value for name, value in printed.items()}
     ours["model.shared.weight"] = ours.pop("model.encoder.embed_tokens.weight")
     return ours
+
+
+def older_names(weights):
+    """The weights as older code saved them: attention without a kind, one projection to queries, keys and values."""
+    older = {}
+    for name, tensor in weights.items():
+        name = name.replace("_attn_local.", "_attn.")
+        if match := re.fullmatch(r"(.+_attn\.)q_proj\.(weight|bias)", name):
+            local = name.replace("_attn.", "_attn_local.")
+            parts = [weights[local.replace("q_proj", f"{projection}_proj")] for projection in "qkv"]
+            older[f"{match[1]}in_proj_{match[2]}"] = torch.cat(parts)
+        elif not re.search(r"_attn\.[kv]_proj\.", name):
+            older[name] = tensor
+    return older
+
+
+def write_run(folder, args, weights, words=WORDS, **kwargs):
+    """A checkpoint, its dictionary and its codes, as fairseq and subword-nmt write them."""
+    checkpoint = {
+        "args": argparse.Namespace(**args),
+        "model": weights,
+        "optimizer_history": [{"optimizer_name": "FairseqAdam", "lr_scheduler_state": {"best": None}}],
+        "extra_state": {"train_iterator": {"epoch": 3}, "val_loss": 4.2},
+        "last_optimizer_state": {"state": {0: {"step": 8, "exp_avg": torch.zeros(2)}}, "param_groups": [{"lr": 1e-3}]},
+    }
+    torch.save(checkpoint, folder / "checkpoint_best.pt", **kwargs)
+    (folder / "dict.en.txt").write_text("".join(f"{word} 1\n" for word in words), encoding="utf-8")
+    (folder / "code").write_text("\n".join(["#version: 0.2", *MERGES]) + "\n", encoding="utf-8")

@@ -56,7 +56,7 @@ def test_impossible_settings_are_refused(wrong):
 
 def test_plain_checkpoints_are_understood():
     mbart = MBartConfig(scale_embedding=True, decoder_start_token_id=250020).to_dict()
-    config = GTransformerConfig.from_dict(mbart)
+    config = GTransformerConfig.from_dict(mbart, sentence_frame="paper")
     assert config.model_type == "gtransformer"
     assert (config.decoder_start_token_id, config.normalize_before, config.scale_embedding) == (0, True, True)
     assert not GTransformerConfig.from_dict({"model_type": "bart"}).normalize_before

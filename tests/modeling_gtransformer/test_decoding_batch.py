@@ -4,17 +4,24 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from tiny import BOS, EOS, PAD
+from tiny import BOS, END_OF_DOCUMENT, EOS, PAD
 from transformers.generation import LogitsProcessorList
 
+from modeling_gtransformer.configuration_gtransformer import SENTENCE_FRAMES
 from modeling_gtransformer.decoding_batch import DecodingBatch, FramedDecoder, OpenSentence
+from modeling_gtransformer.generation_gtransformer import GroupTagLogitsProcessor
+
+
+IDS = {"bos": BOS, "eos": EOS, "pad": PAD, "tgt_lang": END_OF_DOCUMENT}
+FRAME = SENTENCE_FRAMES["paper"].in_ids(IDS.__getitem__)
 
 
 class Recorder:
     """Stands for the decoder over the sources: keeps what it is asked, and scores every token alike."""
 
     device = torch.device("cpu")
-    frame = SimpleNamespace(pad_token_id=PAD)
+    model = SimpleNamespace(config=SimpleNamespace(position_scope="document"))
+    frame = FRAME
     # Two sentences of two tokens and one of padding; one sentence of four tokens.
     source_tags = torch.tensor([[1, 1, 2, 2, 0], [1, 1, 1, 1, 0]])
     source_mask = (source_tags > 0).long()
@@ -73,7 +80,7 @@ def test_sentences_see_their_document_as_it_stands_and_what_they_write(decoder):
 def test_drafts_see_what_the_sentences_before_them_write(decoder):
     batch = batch_of(decoder, drafting=True)
     for _ in range(2):
-        batch.step(batch.tokens)
+        batch.step(batch.tokens, alive=batch.real)
     call = decoder.calls[-1]
     assert seen(call.group) == [[0, 6, 8], [3, 4, 7, 9]]
     assert seen(getattr(call, "global")) == [[0, 6, 8], [0, 1, 2, 3, 4, 6, 7, 8, 9]]
@@ -81,8 +88,8 @@ def test_drafts_see_what_the_sentences_before_them_write(decoder):
 
 def test_a_sentence_that_has_ended_is_not_seen_any_more(decoder):
     batch = batch_of(decoder, drafting=True)
-    batch.step(torch.tensor([[EOS, 7], [BOS, PAD]]))
-    batch.step(torch.tensor([[PAD, 8], [8, PAD]]))
+    batch.step(torch.tensor([[EOS, 7], [BOS, PAD]]), alive=batch.real)
+    batch.step(torch.tensor([[PAD, 8], [8, PAD]]), alive=torch.tensor([[False, True], [True, False]]))
     assert seen(getattr(decoder.calls[-1], "global"))[1] == [0, 1, 2, 3, 4, 6, 7, 9]
 
 
@@ -120,7 +127,8 @@ def test_beams_follow_their_parents(decoder):
 def test_masks_of_a_framed_decoder(tiny_model, implementation):
     model = tiny_model()
     model.set_attn_implementation(implementation)
-    decoder = FramedDecoder(model, None, LogitsProcessorList(), torch.zeros(2, 12, 16), None, None)
+    frame = GroupTagLogitsProcessor(torch.ones(2, 1), min_length=1, max_length=9, frame=FRAME)
+    decoder = FramedDecoder(model, frame, LogitsProcessorList(), torch.zeros(2, 12, 16), None, None)
     group = torch.tensor([[[True, False]]])
     masks = decoder.masks(group, ~group)
     if implementation == "sdpa":
@@ -134,7 +142,7 @@ def test_scores_are_processed_then_framed(tiny_model):
     """Logits or log-probabilities, first through the processors, then through the frame."""
     model, order = tiny_model(), []
 
-    class Frame:
+    class Frame(GroupTagLogitsProcessor):
         def mask(self, scores, *before):
             order.append(("frame", before))
             return scores + 1
@@ -143,7 +151,8 @@ def test_scores_are_processed_then_framed(tiny_model):
         order.append(("processor", ids))
         return scores / 2
 
-    decoder = FramedDecoder(model, Frame(), LogitsProcessorList([halve]), torch.zeros(2, 12, 16), None, None)
+    frame = Frame(torch.ones(2, 1), min_length=1, max_length=9, frame=FRAME)
+    decoder = FramedDecoder(model, frame, LogitsProcessorList([halve]), torch.zeros(2, 12, 16), None, None)
     states = torch.randn(3, 16)
     logits = model.output_logits(states)
     torch.testing.assert_close(decoder.scores(states, "before"), logits / 2 + 1)

@@ -7,6 +7,7 @@ from transformers import GenerationConfig
 from transformers.utils import logging
 
 from modeling_gtransformer import GroupTagLogitsProcessor
+from modeling_gtransformer.configuration_gtransformer import TargetFrame
 
 
 def words_per_sentence(row):
@@ -146,7 +147,8 @@ def test_frame_of_any_documents(limits, spare):
     most = max(sum(row) + 2 * len(row) for row in limits) + 1
     max_length = min(most, max(3 * len(row) for row in limits) + 1 + spare)
     padded = torch.tensor([row + [0] * (groups - len(row)) for row in limits])
-    frame = GroupTagLogitsProcessor(padded, 1, max_length, BOS, EOS, PAD, END_OF_DOCUMENT)
+    target = TargetFrame(BOS, (BOS,), EOS, PAD, END_OF_DOCUMENT, closer_opens=False)
+    frame = GroupTagLogitsProcessor(padded, 1, max_length, target)
     ids = torch.full((2 * len(limits), 1), BOS)
     while ids.shape[1] < max_length:
         scores = frame(ids, torch.zeros(len(ids), 50))

@@ -9,9 +9,9 @@ from transformers import (
     BitsAndBytesConfig,
     DynamicCache,
     EncoderDecoderCache,
-    MarianConfig,
     MBartConfig,
     MBartForConditionalGeneration,
+    T5Config,
 )
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerModel
@@ -32,7 +32,9 @@ def mbart(tmp_path):
 
 
 def test_mbart_checkpoint_is_used_whole(mbart, tmp_path):
-    model, info = GTransformerForConditionalGeneration.from_pretrained(tmp_path, output_loading_info=True)
+    model, info = GTransformerForConditionalGeneration.from_pretrained(
+        tmp_path, sentence_frame="paper", output_loading_info=True
+    )
     ours, theirs = model.state_dict(), mbart.state_dict()
     assert set(info["missing_keys"]) == {name for name in ours if any(part in name for part in FRESH)}
     assert not info["unexpected_keys"] and not info["mismatched_keys"]
@@ -46,8 +48,8 @@ def test_mbart_checkpoint_is_used_whole(mbart, tmp_path):
 
 
 def test_other_checkpoints_are_refused(tmp_path):
-    MarianConfig().save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="'marian' checkpoint"):
+    T5Config().save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"'t5' checkpoint: only of .*'marian'"):
         GTransformerForConditionalGeneration.from_pretrained(tmp_path)
 
 
@@ -57,7 +59,8 @@ def test_one_sentence_equals_the_plain_model(tmp_path, plain):
     theirs = plain(config).eval()
     theirs.save_pretrained(tmp_path)
     ours = GTransformerForConditionalGeneration.from_pretrained(tmp_path, **ONLY_GROUP)
-    inputs = {"input_ids": torch.tensor([[0, 5, 6, 7, 2]]), "decoder_input_ids": torch.tensor([[0, 8, 9, 2]])}
+    target = [0, 8, 9, 2] if plain is MBartForConditionalGeneration else [2, 0, 8, 9]
+    inputs = {"input_ids": torch.tensor([[0, 5, 6, 7, 2]]), "decoder_input_ids": torch.tensor([target])}
     torch.testing.assert_close(ours(**inputs).logits, theirs(**inputs).logits)
 
 
@@ -74,6 +77,26 @@ def test_checkpoint_round_trip(tiny_model, documents, tmp_path):
     assert isinstance(base, GTransformerModel)
     torch.testing.assert_close(base(**inputs)[0], model.model(**inputs)[0])
     assert loaded.lm_head.weight is loaded.model.shared.weight is loaded.model.encoder.embed_tokens.weight
+
+
+def test_untied_embeddings_stay_apart(tiny_model, documents, tmp_path):
+    """When they are resized, saved and loaded; no parameter is there that nothing uses."""
+    model = tiny_model(tie_word_embeddings=False)
+    inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
+    with torch.no_grad():
+        expected = model(**inputs).logits
+    model.resize_token_embeddings(60)
+    torch.testing.assert_close(model(**inputs).logits[..., :50], expected)
+    tables = (model.model.encoder.embed_tokens, model.model.decoder.embed_tokens, model.lm_head)
+    assert {len(table.weight) for table in tables} == {model.config.vocab_size} == {60}
+    model.save_pretrained(tmp_path)
+    loaded = GTransformerForConditionalGeneration.from_pretrained(tmp_path)
+    torch.testing.assert_close(loaded(**inputs).logits, model(**inputs).logits)
+    base = GTransformerModel.from_pretrained(tmp_path)
+    base.resize_token_embeddings(50)
+    torch.testing.assert_close(base(**inputs)[0], model.model(**inputs)[0])
+    model(**inputs, labels=documents["input_ids"]).loss.backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
 
 
 def test_paper_initialisation_of_the_base_model():

@@ -100,7 +100,7 @@ def test_a_sentence_that_goes_on_as_before_keeps_the_rest(tiny_model, monkeypatc
         documents, rounds = decode(decoder, prompts)
         framed = decoder.decoder
         cache, _ = decoder.check(documents, [0], [len(documents[0])])
-        sentence = documents[0][: documents[0].index(decoder.frame.eos_token_id) + 1]
+        sentence = documents[0][: documents[0].index(decoder.frame.closer) + 1]
         for old_rest in (sentence[2:], [END_OF_DOCUMENT, *sentence[3:]], [END_OF_DOCUMENT] * len(sentence[2:])):
             before, opened = framed.steps, OpenSentence(1, 0, sentence[:2], 1, old_rest)
             decoder.extend(cache, [0], [[opened]], drafting=False)

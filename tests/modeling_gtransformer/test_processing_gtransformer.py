@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 from hypothesis import given
@@ -116,6 +118,17 @@ def test_configured_model_ends_documents_with_the_tgt_lang(any_processor, tiny_m
     others = set(any_processor.structural_token_ids) - framed - {any_processor.end_of_document_token_id}
     assert not others & set(outputs.flatten().tolist())
     assert [len(document) for document in any_processor.batch_decode_sentences(outputs)] == [2, 1]
+
+
+def test_tokens_are_looked_up_without_copying_the_vocabulary(bpe_tokenizer, monkeypatch):
+    """Also those that were added later."""
+    processor = GTransformerProcessor(copy.deepcopy(bpe_tokenizer), src_lang="[en]", tgt_lang="[de]")
+    before = processor.structural_token_ids
+    processor.tokenizer.add_tokens(["[fr]"], special_tokens=True)
+    monkeypatch.setattr(type(processor.tokenizer), "get_vocab", None)
+    assert processor.structural_token_ids == [*before, len(processor.tokenizer) - 1]
+    french = processor.for_languages(tgt_lang="[fr]")
+    assert french.build_labels([[5]])[-1] == len(processor.tokenizer) - 1
 
 
 def test_bad_input_is_refused(processor, tiny_model):

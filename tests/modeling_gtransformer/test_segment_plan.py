@@ -16,7 +16,7 @@ def limits_of(tokens=512, sentences=None, positions=128, embeddings="learned", *
         config=SimpleNamespace(position_embedding_type=embeddings, max_position_embeddings=positions),
         generation_config=SimpleNamespace(max_length_a=2, max_length_b=1),
     )
-    return SegmentLimits(model, tokens, sentences, limits)
+    return SegmentLimits(model, WordProcessor(), tokens, sentences, limits)
 
 
 def document_of(lengths, required=None):

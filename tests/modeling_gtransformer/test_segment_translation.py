@@ -21,7 +21,7 @@ def model(translation_model):
 def translator(model, processor):
     def make(confidence=False, **arguments):
         arguments = {**LIMITS, **arguments}
-        limits = SegmentLimits(model, 512, None, arguments)
+        limits = SegmentLimits(model, processor, 512, None, arguments)
         return SegmentTranslator(model, processor, limits, confidence, arguments)
 
     return make

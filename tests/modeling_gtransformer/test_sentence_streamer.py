@@ -24,8 +24,7 @@ def model(translation_model):
 def test_what_is_told_is_what_comes_out(model, processor, search, early_stopping):
     told = []
     inputs = processor(DOCUMENT, return_tensors="pt")
-    ids = processor.bos_token_id, processor.eos_token_id
-    streamer = SentenceStreamer(lambda *sentence: told.append(sentence), len(DOCUMENT), *ids)
+    streamer = SentenceStreamer(lambda *sentence: told.append(sentence), len(DOCUMENT), processor.target_frame)
     arguments = search | ({"early_stopping": early_stopping} if "num_beams" in search else {})
     output = model.generate(**inputs, logits_processor=[streamer], **arguments)
     [sentences] = processor.split_sentences(output)
@@ -47,7 +46,9 @@ def test_beams_agree_before_the_end(model, processor):
         return certain.scatter(1, best[:, None], 0.0)
 
     told = []
-    streamer = SentenceStreamer(lambda *event: told.append((lengths[-1], *event)), len(DOCUMENT), 0, eos)
+    streamer = SentenceStreamer(
+        lambda *event: told.append((lengths[-1], *event)), len(DOCUMENT), processor.target_frame
+    )
     output = model.generate(
         **processor(DOCUMENT, return_tensors="pt"), logits_processor=[surer, streamer], num_beams=3
     )

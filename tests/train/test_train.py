@@ -1,5 +1,6 @@
-"""Training runs as the recipe says, on one process or two, and every recipe does."""
+"""Training runs as the recipe says, on one process, two, or two machines, and every recipe does."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,8 @@ import torch
 import yaml
 from repository import ROOT
 from tiny import SIZE, STACKS
-from training_runs import history, weights
-from two_processes import run_on_two_processes
+from training_runs import history, output, weights
+from two_processes import run_on_two_machines, run_on_two_processes
 
 import train.train
 from modeling_gtransformer.training.recipe import read_recipe
@@ -18,15 +19,31 @@ from train.train import main
 RECIPES = ROOT / "train" / "recipes"
 
 
-def test_two_processes_train_as_one_with_twice_the_accumulation(experiment):
-    one = experiment("one", gradient_accumulation_steps=2)
-    two = experiment("two")
+def test_two_processes_train_as_one(experiment):
+    """And one process continues what two began."""
+    settings = {"tokens_per_update": 512, "save_steps": 5}
+    one, two, continued = (experiment(name, **settings) for name in ("one", "two", "continued"))
     run_on_two_processes(train.train.__file__, two)
     main([one])
-    assert history(two) == pytest.approx(history(one), rel=1e-5)
+    shutil.copytree(output(two) / "checkpoint-5", output(continued) / "checkpoint-5")
+    shutil.copy(output(two) / "arguments.json", output(continued))
+    main([continued])
     assert {name for _, name in history(one)} == {"loss", "eval_loss", "learning_rate", "grad_norm"}
-    for name, value in weights(one).items():
-        torch.testing.assert_close(weights(two)[name], value, rtol=1e-4, atol=1e-5)
+    for other in (two, continued):
+        assert history(other) == pytest.approx(history(one), rel=1e-5)
+        for name, value in weights(one).items():
+            torch.testing.assert_close(weights(other)[name], value, rtol=1e-4, atol=1e-5)
+
+
+def test_machines_with_disks_of_their_own(experiment, tmp_path):
+    """Each prepares the corpus, and keeps what it needs to continue."""
+    recipe = experiment("machines", output_dir="output", max_steps=2, save_steps=1, save_on_each_node=True)
+    disks = [tmp_path / "0", tmp_path / "1"]
+    run_on_two_machines(disks, train.train.__file__, recipe)
+    for disk in disks:
+        assert [*disk.glob("cache/**/cache-*.arrow")]
+        for name in ("arguments.json", "checkpoint-2/trainer_state.json", "checkpoint-2/model.safetensors"):
+            assert (disk / "output" / name).exists(), name
 
 
 def small(name):
@@ -44,7 +61,7 @@ def test_every_recipe_trains(experiment, tmp_path):
     """A step of each, at the size of the tiny model: from random weights, or from a sentence-level Transformer."""
     base = yaml.safe_load(Path(experiment("recipes")).read_text())
     keep = ("train_files", "validation_files", "src_lang", "tgt_lang", "max_tokens", "use_cpu", "report_to")
-    shared = {name: base[name] for name in keep} | {"max_steps": 1, "fp16": False, "segment_tokens": 64}
+    shared = {name: base[name] for name in keep} | {"max_steps": 1, "tokens_per_update": 256, "segment_tokens": 64}
     shared |= {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "disable_tqdm": True}
     shared |= {"early_stopping_patience": None}
     names = sorted(path.stem for path in RECIPES.glob("*.yaml"))

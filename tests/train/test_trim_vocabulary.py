@@ -110,7 +110,10 @@ def test_every_kind_of_vocabulary(save, tokenizer, capsys):
         for name in ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"):
             assert kept[getattr(getattr(small_model, config), name)] == getattr(getattr(model, config), name)
     settings = small_model.generation_config
-    assert [kept[token] for token in settings.suppress_tokens] == model.generation_config.suppress_tokens
+    # The model has three rows without a token, which it must not generate.
+    suppressed = model.generation_config.suppress_tokens
+    assert [kept[token] for token in settings.suppress_tokens] == suppressed[:-3]
+    assert suppressed[-3:] == [*range(size)][-3:]
     assert settings.sequence_bias == [[[len(kept) - 1], 1.0]]
     # The file by itself, of which a tokenizer's class may build parts anew.
     file, small_file = (Tokenizer.from_file(f"{folder}/tokenizer.json") for folder in (large, small))

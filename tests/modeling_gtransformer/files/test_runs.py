@@ -1,5 +1,7 @@
 """Borders between runs: between sentences they stay, inside of one they come to about the same words."""
 
+from itertools import accumulate, pairwise
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -69,6 +71,7 @@ WORDS = st.text("ab1 .,猫", max_size=12)
 
 @given(st.lists(st.builds(Run, WORDS, st.none() | st.just("<>")), min_size=1, max_size=6), WORDS)
 @example([Run("1"), Run(". 1")], "")
+@example([Run("11"), Run("1"), Run("1")], "1.1.1")
 def test_nothing_is_lost(block, translation):
     split = split_text(text_of(block))
     assert translated_runs(block, split, split.sentences) == [
@@ -79,9 +82,11 @@ def test_nothing_is_lost(block, translation):
     runs = translated_runs(block, split, [translation])
     if all(run.markup is None for run in block):
         assert "".join(runs) == split.gaps[0] + translation + split.gaps[1]
-        busy = [i for i, run in enumerate(block) if WORD.search(run.text)]
         if WORD.search(split.gaps[0]):  # the number of a list, which is no part of the sentence
             return
+        borders = pairwise([0, *accumulate(len(run.text) for run in block)])
+        ends = [word.end() for word in WORD.finditer(text_of(block))]
+        busy = [i for i, (start, stop) in enumerate(borders) if any(start < end <= stop for end in ends)]
         assert sum(WORD.search(runs[i]) is not None for i in busy) == min(len(busy), len(WORD.findall(translation)))
     elif any(WORD.search(run.text) for run in block if run.markup is None):
         assert runs.count("<>") >= sum(run.markup is not None for run in block)

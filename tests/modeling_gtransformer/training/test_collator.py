@@ -3,13 +3,14 @@
 from types import SimpleNamespace
 
 import torch
+from datasets import Dataset
 
 from modeling_gtransformer.training.collator import WordDropout
 
 
 # <s> <pad> </s> <unk> are 0 to 3, words 4 to 99, [en] [de] <mask> 100 to 102.
 PROCESSOR = SimpleNamespace(
-    bos_token_id=0,
+    target_frame=SimpleNamespace(start=0),
     mask_token_id=102,
     structural_token_ids=[0, 1, 2, 100, 101, 102],
     tokenizer=SimpleNamespace(unk_token_id=3),
@@ -24,7 +25,8 @@ INSTANCES = [
 
 
 def noisy(item, **kwargs):
-    return WordDropout(INSTANCES, PROCESSOR, **{"probability": 0.3, "seed": 7, **kwargs})[item]
+    segments = Dataset.from_list(INSTANCES).with_format("torch")
+    return WordDropout(segments, PROCESSOR, **{"probability": 0.3, "seed": 7, **kwargs})[item]
 
 
 def test_only_words_of_both_inputs_are_masked_and_labels_stay_clean():

@@ -1,4 +1,4 @@
-"""Corpora of all formats give the same documents, which become segments; what is wrong is named, not lost."""
+"""Corpora of all formats give the same documents; what is wrong with one is reported at once, with file and line."""
 
 import gzip
 import json
@@ -6,9 +6,8 @@ import lzma
 
 import datasets
 import pytest
-from word_processor import WordProcessor
 
-from modeling_gtransformer.training.corpus import documents_of, fit_positions, make_segments, read_documents
+from modeling_gtransformer.training.corpus import iterate_dataset, read_documents
 
 
 RECORDS = [
@@ -48,9 +47,9 @@ def test_text_with_document_lines(tmp_path, marks):
 
 
 def test_datasets():
-    assert sentences(documents_of(datasets.Dataset.from_list(RECORDS), ["en", "de"])) == EXPECTED
+    assert sentences(iterate_dataset(datasets.Dataset.from_list(RECORDS), ["en", "de"])) == EXPECTED
     with pytest.raises(ValueError, match=r"wmt\[0\] \(fr, sentence 1\): no list of sentences in column 'fr'"):
-        documents_of(datasets.Dataset.from_list(RECORDS), ["en", "fr"], "wmt")
+        list(iterate_dataset(datasets.Dataset.from_list(RECORDS), ["en", "fr"], "wmt"))
 
 
 BAD_LINES = [
@@ -117,42 +116,3 @@ def test_a_cut_off_archive_is_no_shorter_corpus(tmp_path, opener, suffix):
 def test_blank_sentences_are_accepted_from_a_system(tmp_path):
     path = write(tmp_path / "system.jsonl", '{"translation": ["a", ""]}\n')
     assert read_documents([path], ["translation"], blank_ok=True)[0]["translation"] == ["a", ""]
-
-
-def record_of(*lengths):
-    """A document with sentences of so many words; the target's are one word shorter."""
-    return {"en": [" ".join("w" * n) for n in lengths], "de": [" ".join("v" * max(n - 1, 1)) for n in lengths]}
-
-
-def test_short_documents_are_left_out_and_announced(caplog):
-    documents = documents_of([record_of(3, 4), record_of(9, 9), record_of(2)], ["en", "de"])
-    segments = make_segments(documents, WordProcessor(), ("en", "de"), min_document_tokens=14)
-    assert [segment["document"] for segment in segments] == [1]
-    assert "2 of 3 documents have fewer than 14 tokens: not trained on" in caplog.text
-
-
-def test_instances_are_cut_at_sentence_borders():
-    documents = documents_of([record_of(3, 4, 5, 20, 2), record_of(2)], ["en", "de"])
-    segments = make_segments(documents, WordProcessor(), ("en", "de"), segment_tokens=15)
-    cuts = [(i["document"], i["sentences"].start, i["sentences"].stop) for i in segments]
-    assert cuts == [(0, 0, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5), (1, 0, 1)]
-    assert [(len(i["input_ids"]), len(i["labels"])) for i in segments][:2] == [(11, 9), (7, 6)]
-    single = make_segments(documents, WordProcessor(), ("en", "de"), segment_tokens=15, segment_sentences=1)
-    assert len(single) == 6
-
-
-def test_instances_beyond_the_positions_are_announced_or_refused(caplog):
-    documents = documents_of([record_of(3, 20)], ["en", "de"], "corpus")
-    segments = make_segments(documents, WordProcessor(), ("en", "de"), segment_tokens=15)
-    message = "1 of 2 segments are longer than the 16 positions of the model, the first at corpus[0] (en, sentence 2)"
-    assert len(fit_positions(segments, documents, "en", 16, drop=True)) == 1
-    assert message in caplog.text
-    with pytest.raises(ValueError) as error:
-        fit_positions(segments, documents, "en", 16, drop=False)
-    assert message in str(error.value)
-
-
-def test_sentences_without_tokens_are_named():
-    documents = documents_of([{"en": ["a", "..."], "de": ["b", "c"]}], ["en", "de"], "corpus")
-    with pytest.raises(ValueError, match=r"corpus\[0\] \(en, sentence 2\): nothing to translate"):
-        make_segments(documents, WordProcessor(), ("en", "de"))

@@ -43,6 +43,17 @@ def test_epochs_shuffle_the_order_reproducibly_and_count_items_on():
     assert all(i // len(LENGTHS) == 1 for batch in epochs[1] for i in batch)
 
 
+def test_batches_are_the_same_in_every_version():
+    """A seed means the same batches for ever: those of the first version, in which lengths were lists."""
+    rng = random.Random(5)
+    lengths = [(rng.randint(5, 90), rng.randint(5, 90)) for _ in range(24)]
+    batches = TokenBatchSampler(lengths, max_tokens=300, seed=3, accumulation=4)
+    packed = [[17, 10, 16], [14, 13, 5], [19, 23, 12, 21], [18, 7, 20], [1, 6, 11], [3, 2, 8], [9, 0, 15], [22, 4]]
+    assert [batch.tolist() for batch in batches.batches] == packed
+    batches.set_epoch(1)
+    assert list(batches) == [[24 + index for index in packed[position]] for position in (2, 1, 4, 0, 5, 7, 6, 3)]
+
+
 def test_batches_are_of_similar_length():
     padding = sum(len(b) * max(max(LENGTHS[i]) for i in b) for b in sampler()) / sum(max(p) for p in LENGTHS)
     assert padding < 1.4

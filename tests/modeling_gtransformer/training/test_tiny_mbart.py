@@ -1,11 +1,12 @@
 """What stands for a downloaded checkpoint is a plain mBART that has learnt single sentences."""
 
+import datasets
 import pytest
 from tiny import ONLY_GROUP, SIZE
 from transformers import AutoTokenizer, MBartForConditionalGeneration
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.training.corpus import documents_of
+from modeling_gtransformer.training.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.tiny_mbart import pretrain_tiny_mbart
 
 
@@ -15,9 +16,9 @@ SENTENCES = {"en": ["a b c", "b c", "c a", "b b a"], "de": ["x y z", "y z", "z x
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("mbart"))
-    documents = documents_of([SENTENCES] * 8, ["en", "de"])
+    corpus = StoredCorpus.from_dataset(datasets.Dataset.from_list([SENTENCES] * 8), ("en", "de"))
     size = {**SIZE, "init_std": 0.08}
-    pretrain_tiny_mbart(folder, documents, ("en", "de"), ("[en]", "[de]"), 1, size, steps=80, learning_rate=1e-2)
+    pretrain_tiny_mbart(folder, corpus, ("[en]", "[de]"), 1, size, steps=80, learning_rate=1e-2)
     return folder
 
 

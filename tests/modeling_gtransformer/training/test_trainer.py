@@ -10,13 +10,14 @@ from json_lines import read_json_lines
 from repository import ROOT
 from safetensors.torch import load_file
 from tiny import ONLY_GROUP, STACKS
-from training_runs import output, validation_files
+from training_runs import history, output, validation_files
 from transformers import Trainer, set_seed
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.training.corpus import documents_of, make_segments
-from modeling_gtransformer.training.experiment import load_documents, load_model, load_processor
+from modeling_gtransformer.training.experiment import load_corpora, load_model, load_processor
 from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
+from modeling_gtransformer.training.segments import make_segments
+from modeling_gtransformer.training.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.trainer import GTransformerTrainer
 from train.train import main
 from train.translate import main as translate
@@ -41,10 +42,7 @@ def make_trainer(experiment):
         model_args, data_args, training_args = parse_recipe([experiment("trainer", **changes)])
         set_seed(training_args.seed)
         processor = load_processor(model_args)
-        segments = [
-            make_segments(documents, processor, ("source", "target"), data_args.segment_tokens)
-            for documents in load_documents(data_args)
-        ]
+        segments = [make_segments(corpus, processor, data_args.segment_tokens) for corpus in load_corpora(data_args)]
         return GTransformerTrainer(
             load_model(model_args, processor),
             training_args,
@@ -99,6 +97,16 @@ def test_linear_decay_reaches_zero_with_both_learning_rates(make_trainer):
     torch.testing.assert_close(torch.tensor(trace), torch.tensor([[lr, 0.2 * lr] for lr in expected]))
 
 
+def test_max_steps_does_not_shorten_the_decay(experiment):
+    decay = {"lr_scheduler_type": "linear", "warmup_steps": 0, "max_steps": 8, "eval_strategy": "no"}
+    rates = []
+    for name, settings in {"whole": {}, "short": {"max_steps": 3, "decay_steps": 8}}.items():
+        recipe = experiment(f"decay-{name}", **{**decay, **settings})
+        main([recipe])
+        rates.append([rate for (_, name), rate in sorted(history(recipe).items()) if name == "learning_rate"])
+    assert len(rates[1]) == 3 and rates[1] == rates[0][:3]
+
+
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_validation_loss_is_the_smoothed_mean_over_target_tokens(make_trainer, batch_size):
     trainer = make_trainer(per_device_eval_batch_size=batch_size)
@@ -137,13 +145,15 @@ def test_validation_by_translation(experiment, monkeypatch):
     scores = main([recipe])
     # The translations are those of the model that was saved, segment by segment.
     documents = read_json_lines(*validation_files(recipe))
+    corpus = StoredCorpus.from_files(validation_files(recipe), ("source", "target"))
     model = GTransformerForConditionalGeneration.from_pretrained(output(recipe)).eval()
     processor = GTransformerProcessor.from_pretrained(output(recipe))
     hypotheses, references = [], []
-    for segment in make_segments(documents_of(documents, ("source", "target")), processor, ("source", "target"), 64):
-        generated = model.generate(input_ids=segment["input_ids"][None])
+    for segment in make_segments(corpus, processor, 64).with_format(None):
+        generated = model.generate(input_ids=torch.tensor([segment["input_ids"]]))
         hypotheses += processor.batch_decode_sentences(generated)
-        references.append(documents[segment["document"]]["target"][segment["sentences"]])
+        first, size = segment["first_sentence"], segment["sentences"]
+        references.append(documents[segment["document"]]["target"][first : first + size])
     assert validated[-1] == (hypotheses, references)
     assert (scores["eval_s_bleu"], scores["eval_d_bleu"]) == (12.5, 34.5)
     # The loss is the same whether or not the trainer also translates.
@@ -173,6 +183,18 @@ def test_training_stops_when_validation_does_not_improve(make_trainer):
     )
     trainer.train()
     assert trainer.state.global_step == 4
+
+
+def test_other_updates_are_not_continued(experiment):
+    """A checkpoint counts updates: with others it would lie elsewhere in the corpus."""
+    settings = {"max_steps": 2, "save_steps": 1, "eval_strategy": "no"}
+    begun = experiment("begun", **settings, gradient_accumulation_steps=2)
+    main([begun])
+    checkpoint = ["--resume_from_checkpoint", str(output(begun) / "checkpoint-1")]
+    other = [experiment("other", **settings, gradient_accumulation_steps=3), *checkpoint]
+    with pytest.raises(ValueError, match=r"has 2 batches per update, this training 3 \(1 processes, 3 each\)"):
+        main(other)
+    main([*other, "--ignore_data_skip", "true"])
 
 
 def stop_after(step):

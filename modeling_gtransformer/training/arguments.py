@@ -1,0 +1,162 @@
+"""Arguments of a training: those of `Seq2SeqTrainer`, and what the paper's training needs besides."""
+
+import logging
+import math
+import os
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from transformers import Seq2SeqTrainingArguments
+from transformers.utils import strtobool
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
+    """
+    The arguments of `Seq2SeqTrainer`, of which `per_device_train_batch_size` has no effect, and the paper's own.
+
+    What depends on the machine is derived here: the precision, and from `tokens_per_update` the number of batches that
+    each process contributes to an update.
+    """
+
+    max_tokens: int = field(
+        default=4096, metadata={"help": "Upper bound on the tokens of a batch of one device, padding included."}
+    )
+    tokens_per_update: int | None = field(
+        default=None,
+        metadata={
+            "help": "Number of tokens of an update, over all devices and padding included, from which "
+            "gradient_accumulation_steps follows; default: max_tokens of every device, gradient_accumulation_steps "
+            "times."
+        },
+    )
+    precision: Literal["auto", "bf16", "fp16", "float32"] = field(
+        default="float32",
+        metadata={
+            "help": "Number format of the computation; auto: bf16 on a GPU that has it, else fp16, float32 on a CPU. "
+            "--fp16, --bf16 and accelerate launch --mixed_precision override it."
+        },
+    )
+    fp16: bool | None = field(
+        default=None, metadata={"help": "Compute in fp16; default: as precision says.", "nargs": "?", "const": True}
+    )
+    bf16: bool | None = field(
+        default=None, metadata={"help": "Compute in bf16; default: as precision says.", "nargs": "?", "const": True}
+    )
+    save_strategy: str | None = field(
+        default=None,
+        metadata={
+            "help": "When to save a checkpoint: no, steps, epoch or best; default: at every evaluation with "
+            "load_best_model_at_end, else steps."
+        },
+    )
+    save_steps: float | None = field(
+        default=None,
+        metadata={
+            "help": "Number of updates between checkpoints, or as a fraction their share of the training; default: "
+            "that of evaluations with load_best_model_at_end, else 500."
+        },
+    )
+    decay_steps: int | None = field(
+        default=None,
+        metadata={
+            "help": "Number of updates after which a learning rate that decays reaches its end; default: those of the "
+            "training."
+        },
+    )
+    report_to: list[str] = field(
+        default_factory=lambda: ["none"], metadata={"help": "Where to log, e.g. tensorboard wandb; all, or none."}
+    )
+    pretrained_lr_scale: float = field(
+        default=1.0, metadata={"help": "Factor on the learning rate of all parameters but the fresh ones."}
+    )
+    fresh_parameters: list[str] = field(
+        default_factory=lambda: ["_global.", "_gate."],
+        metadata={"help": "Substrings that name the fresh parameters, which the checkpoint does not have."},
+    )
+    word_dropout: float = field(
+        default=0.0, metadata={"help": "Probability that a source or target input word is replaced by <mask>."}
+    )
+    word_dropout_epochs: int | None = field(
+        default=None, metadata={"help": "Number of epochs with word dropout, counted from the first; default: all."}
+    )
+    restore_callback_states_from_checkpoint: bool = field(
+        default=True, metadata={"help": "Resume early stopping with the patience that is left."}
+    )
+    attention_entropy: bool = field(
+        default=False,
+        metadata={"help": "Measure the entropy of the attention in validation, with one more forward pass."},
+    )
+    early_stopping_patience: int | None = field(
+        default=None,
+        metadata={"help": "Number of evaluations without a better metric_for_best_model after which training stops."},
+    )
+
+    def __post_init__(self):
+        self._set_precision()
+        self._refuse_without_effect()
+        self._set_save_strategy()
+        if self.early_stopping_patience:
+            self.metric_for_best_model: str = self.metric_for_best_model or "loss"
+        super().__post_init__()
+        if self.n_gpu > 1:
+            logger.warning(f"{self.n_gpu} GPUs, of which one process uses one: start one for each, accelerate launch.")
+            self._n_gpu = 1
+        if self.tokens_per_update is not None:
+            self._divide_update(self.tokens_per_update)
+        if self.decay_steps is not None and self.decay_steps < self.max_steps:
+            raise ValueError(
+                f"The learning rate ends after decay_steps={self.decay_steps}, before max_steps={self.max_steps}."
+            )
+
+    @property
+    def batches_per_update(self) -> int:
+        """Number of batches of all processes together."""
+        return self.world_size * self.gradient_accumulation_steps
+
+    def _set_precision(self) -> None:
+        by_launcher = os.environ.get("ACCELERATE_MIXED_PRECISION", "no") != "no"
+        if self.fp16 is None and self.bf16 is None and not by_launcher:
+            on_cpu = self.use_cpu or strtobool(os.environ.get("ACCELERATE_USE_CPU", "false"))
+            precision = _best_precision(bool(on_cpu)) if self.precision == "auto" else self.precision
+            self.fp16, self.bf16 = precision == "fp16", precision == "bf16"
+        self.fp16, self.bf16 = bool(self.fp16), bool(self.bf16)
+
+    def _refuse_without_effect(self) -> None:
+        for name, steps in (("eval", self.eval_steps), ("save", self.save_steps)):
+            if steps is not None and getattr(self, f"{name}_strategy") == "epoch":
+                raise ValueError(f"{name}_steps has no effect with {name}_strategy=epoch: set that to steps.")
+        for name in ("load_best_model_at_end", "early_stopping_patience"):
+            if getattr(self, name) and self.eval_strategy == "no":
+                raise ValueError(f"{name} needs evaluations: set eval_strategy to epoch or steps.")
+
+    def _set_save_strategy(self) -> None:
+        """Saves where it evaluates, if the best model is to be loaded, which must have been saved."""
+        together = self.load_best_model_at_end and self.save_strategy is None
+        if self.save_strategy is None:
+            self.save_strategy = self.eval_strategy if together else "steps"
+        if self.save_steps is None and self.save_strategy == "steps":
+            self.save_steps = (self.eval_steps or self.logging_steps) if together else 500
+
+    def _divide_update(self, tokens: int) -> None:
+        """Divides the tokens of an update into batches of the same size, as few as `max_tokens` allows."""
+        accumulation = math.ceil(tokens / (self.world_size * self.max_tokens))
+        if self.gradient_accumulation_steps not in (1, accumulation):
+            raise ValueError(
+                f"tokens_per_update={tokens} on {self.world_size} processes with batches of up to "
+                f"max_tokens={self.max_tokens} means gradient_accumulation_steps={accumulation}, not "
+                f"{self.gradient_accumulation_steps}: give tokens_per_update alone, from which it follows."
+            )
+        self.gradient_accumulation_steps: int = accumulation
+        self.max_tokens = math.ceil(tokens / self.batches_per_update)
+
+
+def _best_precision(on_cpu: bool) -> str:
+    if on_cpu or not torch.cuda.is_available():
+        return "float32"
+    # Before Ampere torch emulates bf16, slowly.
+    return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"

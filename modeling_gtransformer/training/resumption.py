@@ -1,0 +1,104 @@
+"""What a training continues from: one decision for all processes, on one machine or several."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accelerate import PartialState
+from accelerate.utils import broadcast_object_list, gather_object
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from .arguments import GTransformerTrainingArguments
+
+
+# Arguments that may change when a training is continued.
+WITHOUT_EFFECT = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
+WITHOUT_EFFECT |= {"dataloader_num_workers", "save_total_limit", "logging_steps", "log_level", "push_to_hub"}
+WITHOUT_EFFECT |= {"ddp_timeout", "save_on_each_node"}
+# Arguments that only say how to find others: max_tokens and batches_per_update, fp16 and bf16.
+WITHOUT_EFFECT |= {"tokens_per_update", "gradient_accumulation_steps", "precision"}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the training in a folder has come.
+
+    Attributes:
+        checkpoint: folder to continue from.
+        scores: those of a training that is finished.
+    """
+
+    checkpoint: str | None = None
+    scores: dict[str, float] | None = None
+
+
+def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> Progress:
+    """
+    Looks into `args.output_dir` for what is there already. The main process looks, and all processes do the same; a
+    training that only begins has its arguments kept there, so that it is only ever continued as it began.
+
+    Args:
+        arguments: all arguments of the training.
+
+    Raises:
+        ValueError: the folder holds a training with other arguments, or not all processes see its files.
+    """
+    arguments = {**arguments, "batches_per_update": args.batches_per_update}
+    arguments = {name: value for name, value in arguments.items() if name not in WITHOUT_EFFECT}
+    arguments = json.loads(json.dumps(arguments, default=str))
+    found: Progress | ValueError | None = None
+    if args.process_index == 0:
+        try:
+            found = _progress(args, arguments)
+        except ValueError as error:
+            found = error
+    [found] = broadcast_object_list([found])
+    if not isinstance(found, Progress):
+        raise found
+    if found.scores is not None:
+        return found
+    kept = Path(args.output_dir) / "arguments.json"
+    if not found.checkpoint and args.should_save:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(arguments, indent=2) + "\n", encoding="utf-8")
+    PartialState().wait_for_everyone()
+    _refuse_unless_seen(Path(found.checkpoint) / TRAINER_STATE_NAME if found.checkpoint else kept)
+    return found
+
+
+def last_complete_checkpoint(output_dir: str) -> str | None:
+    """The newest checkpoint in the folder, to resume from; one whose saving was cut off does not count."""
+    states = Path(output_dir).glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")  # the state is written last
+    newest = max(states, key=lambda state: int(state.parent.name.rpartition("-")[2]), default=None)
+    return str(newest.parent) if newest else None
+
+
+def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> Progress:
+    if args.resume_from_checkpoint:
+        return Progress(args.resume_from_checkpoint)
+    output_dir = Path(args.output_dir)
+    file, results = output_dir / "arguments.json", output_dir / "eval_results.json"
+    # One that failed before it had anything to continue from may be begun again with other arguments.
+    if file.exists() and (any(output_dir.glob("checkpoint-*")) or any(output_dir.glob("*.safetensors"))):
+        before = json.loads(file.read_text(encoding="utf-8"))
+        # An argument that did not exist then had no effect.
+        changed = [name for name in arguments if name in before and arguments[name] != before[name]]
+        if changed:
+            raise ValueError(
+                f"{output_dir} holds a training with another {', '.join(changed)}: choose another output_dir, remove "
+                "this one, or continue in spite of that with --resume_from_checkpoint."
+            )
+    if results.exists():
+        return Progress(scores=json.loads(results.read_text(encoding="utf-8")))
+    return Progress(last_complete_checkpoint(args.output_dir))
+
+
+def _refuse_unless_seen(file: Path) -> None:
+    blind = [index for index, seen in enumerate(gather_object([file.exists()])) if not seen]
+    if blind:
+        raise ValueError(
+            f"Processes {blind} do not see {file}: put output_dir on a disk that all machines share or, where each "
+            "has its own, train with --save_on_each_node true and copy to each what is to be continued."
+        )

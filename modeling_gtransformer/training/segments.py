@@ -1,0 +1,195 @@
+"""Segments of a corpus: cut and tokenized once, kept on disk, and memory-mapped by every process of a machine.
+
+They lie beside the documents of a [`StoredCorpus`], under a name that changes with these, with the processor, with the
+settings and with the code.
+"""
+
+import logging
+import os
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import tokenizers
+from datasets import Dataset, Features, List, Value
+from datasets.fingerprint import Hasher
+
+from ..configuration_gtransformer import GTransformerConfig
+from ..processing_gtransformer import GTransformerProcessor
+from ..segmentation import segment
+from .corpus import raise_if_any
+from .stored_corpus import StoredCorpus, code_hash, file_hash
+
+
+logger = logging.getLogger(__name__)
+
+# Documents that are tokenized and written together.
+DOCUMENTS_AT_ONCE = 64
+# Text that keeps a process busy for some seconds, so that starting it pays.
+BYTES_PER_PROCESS = 2**24
+SEGMENT = Features(
+    {
+        "input_ids": List(Value("int32")),
+        "labels": List(Value("int32")),
+        "source_tokens": Value("int32"),
+        "target_tokens": Value("int32"),
+        "document": Value("int32"),
+        "first_sentence": Value("int32"),
+        "sentences": Value("int32"),
+    }
+)
+
+
+def make_segments(
+    corpus: StoredCorpus,
+    processor,
+    segment_tokens: int = 512,
+    segment_sentences: int | None = None,
+    min_document_tokens: int = 0,
+) -> Dataset:
+    """
+    Cuts documents at sentence borders into training segments of fewer than `segment_tokens` tokens, as the authors do;
+    a longer sentence is a segment of its own.
+
+    Args:
+        processor: the `GTransformerProcessor` that tokenizes.
+        segment_sentences: at most so many sentences in a segment. 1 trains a sentence-level model.
+        min_document_tokens: shorter documents are left out, which is announced (the paper: 768, so that long segments
+            come from the same documents as short ones).
+
+    Returns:
+        Dataset of `input_ids` and `labels` (1-D tensors), memory-mapped; [`segment_lengths`] has their lengths.
+
+    Raises:
+        ValueError: lists the sentences of which the tokenizer leaves nothing; or no document is long enough.
+    """
+    settings = {
+        "segment_tokens": segment_tokens,
+        "segment_sentences": segment_sentences,
+        "min_document_tokens": min_document_tokens,
+    }
+    documents = corpus.documents
+    try:
+        segments = documents.map(
+            _segments_of,
+            batched=True,
+            batch_size=DOCUMENTS_AT_ONCE,
+            with_indices=True,
+            fn_kwargs={"columns": corpus.columns, "processor": processor, **settings},
+            remove_columns=documents.column_names,
+            features=SEGMENT,
+            num_proc=_processes(documents.data.nbytes),
+            new_fingerprint=Hasher.hash([corpus.fingerprint, _processor_hash(processor), settings]),
+            desc="Tokenizing",
+        )
+    except ValueError:
+        raise_if_any(list(_untokenizable(corpus, processor)), "sentences without any token")
+        raise
+    # Every document that is not left out has one segment that begins with its first sentence.
+    too_short = len(documents) - int(np.count_nonzero(_column(segments, "first_sentence") == 0))
+    if too_short == len(documents):
+        raise ValueError(f"No document has min_document_tokens={min_document_tokens} tokens: lower that.")
+    if too_short:
+        logger.warning(
+            f"{too_short} of {len(documents)} documents have fewer than {min_document_tokens} tokens: not trained on."
+        )
+    return segments.with_format("torch", columns=["input_ids", "labels"])
+
+
+def segment_lengths(segments: Dataset) -> np.ndarray:
+    """Source and target tokens of each segment, `(N, 2)`, without reading the segments."""
+    return np.stack([_column(segments, name) for name in ("source_tokens", "target_tokens")], axis=1)
+
+
+def fit_positions(segments: Dataset, corpus: StoredCorpus, positions: int, drop: bool) -> Dataset:
+    """The segments that a model of so many `positions` can read. The others are announced and dropped, or raised as a
+    `ValueError`; the authors, too, drop them in training and refuse them in validation."""
+    longest = segment_lengths(segments).max(axis=1)
+    too_long = np.flatnonzero(longest > positions)
+    if not len(too_long):
+        return segments
+    first = segments.with_format(None)[int(too_long[0])]
+    message = (
+        f"{len(too_long)} of {len(segments)} segments are longer than the {positions} positions of the model, "
+        f"the first at {corpus.where(first['document'], first['first_sentence'])}"
+    )
+    if not drop:
+        raise ValueError(f"{message}. Split its sentences.")
+    logger.warning(f"{message}: left out of training.")
+    return segments.select(np.flatnonzero(longest <= positions))
+
+
+def sample(segments: Dataset, size: int | None, seed: int) -> Dataset:
+    """Draws so many of the segments without replacement (the paper's data scales); all of them for `None`.
+
+    Raises:
+        ValueError: there are not as many.
+    """
+    if size is None:
+        return segments
+    if size > len(segments):
+        raise ValueError(f"train_segments={size}, but the corpus has {len(segments)} segments.")
+    return segments.select(random.Random(seed).sample(range(len(segments)), size))
+
+
+def target_sentences(segments: Dataset, corpus: StoredCorpus) -> list[list[str]]:
+    """The target text of each segment, as a list of sentences."""
+    places = [_column(segments, name).tolist() for name in ("document", "first_sentence", "sentences")]
+    target = corpus.columns[1]
+    return [
+        corpus.documents[document][target][first : first + size] for document, first, size in zip(*places, strict=True)
+    ]
+
+
+def _segments_of(
+    documents: dict[str, list],
+    indices: list[int],
+    columns: tuple[str, str],
+    processor,
+    segment_tokens: int,
+    segment_sentences: int | None,
+    min_document_tokens: int,
+) -> dict[str, list]:
+    rows: list[tuple] = []
+    for index, *texts in zip(indices, *(documents[column] for column in columns), strict=True):
+        source, target = (processor.encode_sentences(text, bool(is_target)) for is_target, text in enumerate(texts))
+        costs = [max(len(s), len(t)) + processor.sentence_tokens for s, t in zip(source, target, strict=True)]
+        if sum(costs) < min_document_tokens:
+            continue
+        for part in segment(costs, segment_tokens, segment_sentences):
+            input_ids, labels = processor.build_source(source[part]), processor.build_labels(target[part])
+            size = part.stop - part.start
+            rows.append((input_ids, labels, len(input_ids), len(labels), index, part.start, size))
+    return {name: [row[place] for row in rows] for place, name in enumerate(SEGMENT)}
+
+
+def _untokenizable(corpus: StoredCorpus, processor) -> Iterator[str]:
+    for document in corpus.read():
+        for is_target, column in enumerate(corpus.columns):
+            for position, sentence in enumerate(document[column]):
+                try:
+                    processor.encode_sentences([sentence], bool(is_target))
+                except ValueError as error:
+                    yield f"{document.where(column, position)}: {error}"
+
+
+def _column(segments: Dataset, name: str) -> np.ndarray:
+    return segments.with_format("numpy", columns=[name])[:][name]
+
+
+def _processes(text_bytes: int) -> int | None:
+    """Number of processes that tokenize so much text; `None` for this one alone."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processes = min(cores, text_bytes // BYTES_PER_PROCESS)
+    return processes if processes > 1 else None
+
+
+def _processor_hash(processor) -> str:
+    """Hash of the files of a processor (vocabulary, languages, normalization), and of the code that they depend on."""
+    code = code_hash(GTransformerProcessor, GTransformerConfig, segment, make_segments)
+    with tempfile.TemporaryDirectory() as folder:
+        processor.save_pretrained(folder)
+        files = [(file.name, file_hash(str(file))) for file in sorted(Path(folder).iterdir())]
+    return Hasher.hash([tokenizers.__version__, code, files])

@@ -1,0 +1,84 @@
+"""Checked documents on disk, in the cache of `datasets`: read once, memory-mapped by every process of a machine.
+
+The Arrow files of the cache (`HF_DATASETS_CACHE`) are named by a fingerprint of content, columns and code, so that the
+same corpus is found again wherever its files lie, and a changed one is read anew.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset, Features, List, Value
+from datasets.exceptions import DatasetGenerationError
+from datasets.fingerprint import Hasher
+
+from .corpus import JSON_LINES, Document, iterate_dataset, iterate_documents
+
+
+@dataclass(frozen=True)
+class StoredCorpus:
+    """
+    Checked documents with a source and a target column, on disk.
+
+    Attributes:
+        documents: dataset of the two columns, each a list of sentences.
+        columns: names of the source and of the target column.
+        fingerprint: changes with the content.
+        read: reads the documents again, with the files and lines where they stand.
+    """
+
+    documents: Dataset
+    columns: tuple[str, str]
+    fingerprint: str
+    read: Callable[[], Iterator[Document]]
+
+    @classmethod
+    def from_files(cls, files: Sequence[str], columns: tuple[str, str]) -> "StoredCorpus":
+        """Documents of files as [`iterate_documents`] reads them.
+
+        Raises:
+            ValueError: lists all that is wrong with the files.
+        """
+        content = [(file.endswith(JSON_LINES), file_hash(file)) for file in files]
+        return cls._stored(partial(iterate_documents, files, columns), columns, content)
+
+    @classmethod
+    def from_dataset(cls, dataset: Dataset, columns: tuple[str, str], name: str = "dataset") -> "StoredCorpus":
+        """Documents of a `datasets` dataset whose columns are lists of sentences; problems are named `name[i]`.
+
+        Raises:
+            ValueError: lists all that is wrong with its documents.
+        """
+        return cls._stored(partial(iterate_dataset, dataset, columns, name), columns, dataset._fingerprint)
+
+    @classmethod
+    def _stored(cls, read: Callable[[], Iterator[Document]], columns: tuple[str, str], content: Any) -> "StoredCorpus":
+        fingerprint = Hasher.hash([content, columns, code_hash(iterate_documents, StoredCorpus)])
+        try:
+            documents = Dataset.from_generator(
+                lambda: ({column: document[column] for column in columns} for document in read()),
+                features=Features({column: List(Value("string")) for column in columns}),
+                fingerprint=fingerprint,
+            )
+        except DatasetGenerationError as error:
+            raise error.__cause__ or error from None
+        return cls(documents, columns, fingerprint, read)
+
+    def where(self, document: int, sentence: int) -> str:
+        """Place of a source sentence, e.g. `train.en:57`. Reads up to it again, as only messages need it."""
+        places = (found.where for index, found in enumerate(self.read()) if index == document)
+        return next(places)(self.columns[0], sentence)
+
+
+def file_hash(file: str) -> str:
+    """Hash of the content of a file."""
+    with open(file, "rb") as stream:
+        return Hasher.hash_bytes(iter(partial(stream.read, 2**20), b""))
+
+
+def code_hash(*parts: Callable) -> str:
+    """Hash of the source files of functions and classes."""
+    return Hasher.hash([Path(inspect.getfile(part)).read_bytes() for part in parts])

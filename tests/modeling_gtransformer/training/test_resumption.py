@@ -1,0 +1,60 @@
+"""A training is only continued as it began, by every process from the same place."""
+
+import pytest
+
+from modeling_gtransformer.training import resumption
+from modeling_gtransformer.training.arguments import GTransformerTrainingArguments
+from modeling_gtransformer.training.resumption import Progress, find_progress
+
+
+@pytest.fixture
+def find(tmp_path, monkeypatch):
+    """Looks for the progress of a training on a number of processes."""
+
+    def find(processes=1, checkpoint=None, **values):
+        monkeypatch.setattr(GTransformerTrainingArguments, "world_size", processes)
+        values = {"tokens_per_update": 1024, "max_tokens": 256, **values}
+        args = GTransformerTrainingArguments(
+            str(tmp_path / "output"), use_cpu=True, resume_from_checkpoint=checkpoint, **values
+        )
+        return find_progress(args, args.to_dict())
+
+    return find
+
+
+@pytest.fixture
+def checkpoint(find, tmp_path):
+    """A checkpoint of a training that one process began."""
+    assert find() == Progress()
+    folder = tmp_path / "output" / "checkpoint-7"
+    folder.mkdir()
+    (folder / "trainer_state.json").write_text("{}")
+    return str(folder)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_continued_on_another_number_of_processes(find, checkpoint, processes):
+    assert find(processes) == Progress(checkpoint)
+
+
+def test_not_continued_with_other_updates(find, checkpoint):
+    with pytest.raises(ValueError, match="holds a training with another max_tokens, batches_per_update: choose"):
+        find(processes=3)
+    with pytest.raises(ValueError, match="another batches_per_update"):
+        find(tokens_per_update=None)
+    # The same said in another way.
+    assert find(tokens_per_update=None, gradient_accumulation_steps=4) == Progress(checkpoint)
+    assert find(processes=3, checkpoint=checkpoint) == Progress(checkpoint), "in spite of that"
+
+
+def test_a_checkpoint_that_a_process_does_not_see_is_refused_by_all(find, checkpoint, monkeypatch):
+    """As on machines with disks of their own."""
+    monkeypatch.setattr(resumption, "gather_object", lambda seen: [*seen, False, False])
+    with pytest.raises(ValueError, match=r"Processes \[1, 2\] do not see .*checkpoint-7.*save_on_each_node true"):
+        find()
+
+
+def test_the_folder_of_a_new_training_must_be_seen_by_all(find, monkeypatch):
+    monkeypatch.setattr(resumption, "gather_object", lambda seen: [*seen, False])
+    with pytest.raises(ValueError, match=r"Processes \[1\] do not see .*arguments.json"):
+        find()

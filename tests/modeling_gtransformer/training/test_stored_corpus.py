@@ -1,0 +1,52 @@
+"""Documents are checked as they are stored, and found again; their places are those in the files."""
+
+import json
+
+import datasets
+import pytest
+
+from modeling_gtransformer.training import corpus
+from modeling_gtransformer.training.stored_corpus import StoredCorpus
+
+
+COLUMNS = ("en", "de")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+
+
+def write(path, *lines):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def test_problems_are_listed_at_every_start(tmp_path):
+    good = json.dumps({"en": ["a"], "de": ["b"]})
+    files = [write(tmp_path / f"{name}.jsonl", good, '{"en": [3], "de": ["b"]}', good, "{") for name in "xy"]
+    for _ in range(2):
+        with pytest.raises(ValueError) as error:
+            StoredCorpus.from_files(files, COLUMNS)
+        assert str(error.value).startswith("4 problems in the corpus")
+        assert f"{files[1]}:2 (en, sentence 1): a sentence must be text, not int" in str(error.value)
+
+
+def test_documents_are_read_once(tmp_path, monkeypatch):
+    record = {"en": ["a", "b"], "de": ["c", "d"], "fr": ["e", "f"]}
+    files = [write(tmp_path / "train.jsonl", json.dumps(record))]
+    reads = []
+    read_lines = corpus._read_json_lines
+    monkeypatch.setattr(corpus, "_read_json_lines", lambda *args: reads.append(args) or read_lines(*args))
+    first, again, other = (StoredCorpus.from_files(files, columns) for columns in (COLUMNS, COLUMNS, ("en", "fr")))
+    assert len(reads) == 2
+    assert first.documents[:] == again.documents[:] == {"en": [["a", "b"]], "de": [["c", "d"]]}
+    assert other.documents[:] == {"en": [["a", "b"]], "fr": [["e", "f"]]}
+    assert again.documents.cache_files, "held in memory"
+
+
+def test_where_a_sentence_stands(tmp_path):
+    files = [write(tmp_path / f"train.{column}", "one", "<d>", "two", "three") for column in COLUMNS]
+    assert StoredCorpus.from_files(files, COLUMNS).where(document=1, sentence=1) == f"{files[0]}:4"
+    records = datasets.Dataset.from_list([{"en": ["a"], "de": ["b"]}])
+    assert StoredCorpus.from_dataset(records, COLUMNS, "wmt").where(0, 0) == "wmt[0] (en, sentence 1)"

@@ -1,0 +1,106 @@
+"""Make a checkpoint of one that the authors' fairseq code (github.com/baoguangsheng/g-transformer) trained.
+
+    python train/convert_fairseq.py checkpoint_best.pt outputs/authors --dict dict.en.txt --bpe_codes code
+    python train/convert_fairseq.py model.pt outputs/authors_mbart --dict dict.txt --sentencepiece sentence.bpe.model
+
+The checkpoint is loaded without running any code in it. It becomes a model, dictionary and codes a processor, so that
+the result translates. A model with BPE reads and writes text as it was trained on: tokenized and truecased by Moses
+(`train/moses.py` is the way there and back).
+
+Two dictionaries that differ become two processors. The pipeline, which has a single one, cannot use them:
+
+    source = GTransformerProcessor.from_pretrained("outputs/authors/source")
+    target = GTransformerProcessor.from_pretrained("outputs/authors/target")
+    target.batch_decode_sentences(model.generate(**source(document, return_tensors="pt")))
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from modeling_gtransformer import GTransformerProcessor
+from modeling_gtransformer.training.fairseq import model_from_fairseq, read_checkpoint
+from modeling_gtransformer.training.fairseq_tokenizer import (
+    Dictionary,
+    bpe_tokenizer,
+    read_dictionary,
+    sentencepiece_tokenizer,
+)
+
+
+def main(argv: list[str]) -> None:
+    args = parse_arguments(argv)
+    output = Path(args.output)
+    if output.is_file() or (output.is_dir() and any(output.iterdir())):
+        raise FileExistsError(f"{output} exists and is no empty folder: give another one.")
+    arguments, weights = read_checkpoint(args.checkpoint)
+    model = model_from_fairseq(arguments, weights)
+    languages = arguments["langs"].split(",")
+    source = read_dictionary(args.dict, languages)
+    target = read_dictionary(args.target_dict or args.dict, languages)
+    check_sizes(weights, source, target)
+    if model.config.tie_word_embeddings and source != target:
+        raise ValueError("The checkpoint shares its embeddings, so it has one dictionary: leave out --target_dict.")
+    sides = {"": source} if source == target else {"source": source, "target": target}
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=output.parent, prefix=f"{output.name}.partial.") as folder:
+        partial = Path(folder, "checkpoint")
+        for side, dictionary in sides.items():
+            processor = make_processor(dictionary, arguments, args, partial / side)
+            processor.save_pretrained(partial / side)
+        # The last one is the target's, to whose dictionary belongs what is generated.
+        processor.configure(model)
+        model.save_pretrained(partial)
+        os.replace(partial, output)
+    print(
+        f"{model.num_parameters():,} parameters, {len(source):,} source and {len(target):,} target tokens, in {output}"
+    )
+    if len(sides) > 1:
+        print(f"No pipeline: the dictionaries differ; {output}/source reads documents, {output}/target writes them.")
+
+
+def check_sizes(weights: dict[str, Any], source: Dictionary, target: Dictionary) -> None:
+    """Raises a ValueError if a dictionary has more or fewer tokens than the checkpoint has embeddings for it."""
+    for side, dictionary, option in (("encoder", source, "--dict"), ("decoder", target, "--target_dict")):
+        rows = len(weights[f"{side}.embed_tokens.weight"])
+        if rows != len(dictionary):
+            raise ValueError(
+                f"With the special tokens and language codes the dictionary has {len(dictionary)} tokens, the "
+                f"checkpoint's {side} {rows}: give its own by {option}."
+            )
+
+
+def make_processor(
+    dictionary: Dictionary, arguments: dict[str, Any], args: argparse.Namespace, folder: Path
+) -> GTransformerProcessor:
+    """The processor of a dictionary, between the run's languages; some tokenizers keep their files in the folder."""
+    folder.mkdir(parents=True)
+    if args.bpe_codes:
+        tokenizer = bpe_tokenizer(dictionary, args.bpe_codes, folder)
+    else:
+        tokenizer = sentencepiece_tokenizer(dictionary, args.sentencepiece)
+    source, target = (f"[{arguments[name]}]" for name in ("source_lang", "target_lang"))
+    return GTransformerProcessor(tokenizer, source, target, normalization=None)
+
+
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoint", help="checkpoint that the authors' code saved, such as checkpoint_best.pt")
+    parser.add_argument("output", help="new folder for model and processor")
+    parser.add_argument("--dict", required=True, help="dict.txt of the source, or of both sides")
+    parser.add_argument("--target_dict", help="dict.txt of the target, where it is another one")
+    pieces = parser.add_mutually_exclusive_group(required=True)
+    pieces.add_argument("--bpe_codes", help="codes that subword-nmt learned from both languages")
+    pieces.add_argument("--sentencepiece", help="SentencePiece model, such as mBART's sentence.bpe.model")
+    args = parser.parse_args(argv)
+    files = [args.checkpoint, args.dict, args.target_dict, args.bpe_codes, args.sentencepiece]
+    if missing := [file for file in files if file and not Path(file).is_file()]:
+        parser.error(f"no such file: {', '.join(missing)}")
+    return args
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
