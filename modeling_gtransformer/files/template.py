@@ -69,13 +69,8 @@ class TextFile:
         self._parts.append((self._open, len(block) - 1, raw, tail, self.escape))
 
     def end_block(self) -> None:
-<<<<<<< HEAD
-        """A paragraph ends here."""
-        self._open = None
-=======
         """Ends the paragraph."""
-        self._in_block = False
->>>>>>> chores
+        self._open = None
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
         """Returns the file with these texts for its runs."""

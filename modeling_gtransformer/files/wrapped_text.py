@@ -51,13 +51,8 @@ def _without_justification(line: str) -> str:
     return re.sub(r"(?<=\S)  (?=\S)", " ", line)
 
 
-<<<<<<< HEAD
 def _continuations(lines: list[tuple[str, str, str]]) -> list[bool]:
-    """Whether a line continues the one before it, from the second line on."""
-=======
-def _continuations(lines: list[tuple[str, ...]]) -> list[bool]:
     """Tells for every line from the second on whether it continues the line before it."""
->>>>>>> chores
     result: list[bool] = []
     for (indentation, words, _), (next_indentation, next_words, _) in pairwise(lines):
         item = ITEM.match(words)
