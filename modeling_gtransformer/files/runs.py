@@ -136,7 +136,7 @@ def translated_runs(block: Block, split: SplitText, translations: Sequence[str])
         pieces = dict(_pieces(sentence, start, borders))
         if translation != sentence:  # what needed no translation stays as it is cut
             occurrences = Occurrences(translation)
-            kept = [index for index in pieces if block[index].markup is not None]
+            kept = [index for index in pieces if block[index].markup]  # those without markup stay where they are
             in_order = _in_order_of_words(kept, [block[index].text for index in kept], occurrences)
             for index, other in zip(kept, in_order, strict=True):
                 runs[index], pieces[index] = [block[other].markup or ""], block[other].text
