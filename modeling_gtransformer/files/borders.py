@@ -8,7 +8,7 @@ function here shows by an example what it guesses.
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from ..plain_text import LETTER, UNSPACED
@@ -17,60 +17,84 @@ from .occurrences import Occurrences
 
 # A word; a character in scripts that put no spaces between words.
 WORD = re.compile(rf"[{UNSPACED}]|{LETTER}+(?:['’-]{LETTER}+)*")
+SPACES = re.compile(r"\s*")
 
 
-def cut_around_kept(occurrences: Occurrences, pieces: list[str], kept: list[bool]) -> list[str]:
+def kept_places(pieces: list[str], kept: list[int], translation: str) -> dict[int, int | None]:
+    """
+    Finds where the words of kept pieces stand in a translation; `None` for words that it lacks.
+
+    Words that sentence and translation have equally often, in kept pieces or not, are taken in their order; others are
+    taken nearest to their place in the sentence, each once.
+
+    >>> kept_places(["A list: ", "map", " on ", "list"], [1, 3], "Eine list: map auf list")
+    {1: 11, 3: 19}
+    """
+    sentence = "".join(pieces)
+    starts = [0, *accumulate(map(len, pieces))]
+    own, theirs = Occurrences(sentence), Occurrences(translation)
+    to_come = Counter(pieces[number].strip() for number in kept)
+    lowest: Counter[str] = Counter()
+    result = {}
+    for number in kept:
+        words = pieces[number].strip()
+        start = starts[number] + len(pieces[number]) - len(pieces[number].lstrip())
+        found, in_sentence = theirs.of(words), own.of(words)
+        to_come[words] -= 1
+        if len(found) == len(in_sentence):
+            ordinal = bisect_left(in_sentence, start)
+            result[number] = found[ordinal] if ordinal < len(found) else None
+            continue
+        # Leave as many to the pieces that come as they need.
+        highest = max(len(found) - to_come[words], lowest[words] + 1)
+        place = nearest(found, start / len(sentence) * len(translation), lowest[words], highest)
+        result[number] = place
+        if place is not None:
+            lowest[words] = bisect_right(found, place)
+    return result
+
+
+def cut_around_kept(text: str, pieces: list[str], kept: Mapping[int, int | None]) -> list[str]:
     """
     Cuts a translation into as many pieces as its sentence has; the pieces of kept runs are left empty.
 
     Args:
-        occurrences: the translation.
-        pieces: the sentence between its borders; kept ones in the order in which the translation has them.
+        pieces: the sentence between its borders, kept pieces in the order in which the translation has them.
+        kept: numbers of the kept pieces, and where their words stand in the translation, if they do.
 
-    >>> cut_around_kept(Occurrences("Nutze foo() jetzt"), ["Use ", "foo()", " now"], [False, True, False])
+    >>> cut_around_kept("Nutze foo() jetzt", ["Use ", "foo()", " now"], {1: 6})
     ['Nutze ', '', ' jetzt']
-    >>> cut_around_kept(Occurrences("Jetzt nutzen"), ["Use ", "foo()", " now"], [False, True, False])  # foo() was lost
+    >>> cut_around_kept("Jetzt nutzen", ["Use ", "foo()", " now"], {1: None})  # foo() was lost
     ['Jetzt ', '', ' nutzen']
     """
-    text = occurrences.text
     word_starts = [*(word.start() for word in WORD.finditer(text)), len(text)]
     lengths = [0, *accumulate(map(len, pieces))]
-    words = [piece.strip() for piece in pieces]
-    to_come = Counter(own for own, is_kept in zip(words, kept, strict=True) if is_kept)
     result = [""] * len(pieces)
     done, first, carried = 0, 0, ""  # place in the translation, first piece without text, text in front of the place
-    for index in [number for number, is_kept in enumerate(kept) if is_kept]:
-        to_come[words[index]] -= 1
-        rest = len(text) - done
-        proportional = done + (lengths[index] - lengths[first]) / (lengths[-1] - lengths[first]) * rest
-        found = occurrences.of(words[index])
-        # Leave as many to the pieces that come as they need.
-        lowest = bisect_left(found, done)
-        highest = max(len(found) - to_come[words[index]], lowest + 1)
-        start = nearest(found, proportional, lowest, highest)
-        if start is not None:
-            left, stop, space = text[done:start], start + len(words[index]), ""
+    for index, start in kept.items():
+        if start is not None and start >= done:
+            left, stop, space = carried + text[done:start], start + len(pieces[index].strip()), ""
         else:
             # Between two words, where it is in the sentence.
-            start = stop = nearest(word_starts, proportional, bisect_left(word_starts, done)) or 0
-            left, space = text[done:start], " "
-            if (carried + left)[-1:].strip():
-                left += " "
-        left = carried + left
+            share = (lengths[index] - lengths[first]) / (lengths[-1] - lengths[first])
+            proportional = done + share * (len(text) - done)
+            stop = nearest(word_starts, proportional, bisect_left(word_starts, done)) or 0
+            left, space = carried + text[done:stop], " "
+            left += " " if left[-1:].strip() else ""
         done, carried = stop, space
         if first < index:
             result[first:index] = _cut_in_proportion(left, pieces[first:index])
         elif left.strip():
             # Words between two kept runs go to the text behind them.
             carried = f"{left.strip()} "
-            done += len(text) - done - len(text[done:].lstrip())
+            done = SPACES.match(text, done).end()  # type: ignore[union-attr]  # it matches nothing, too
         first = index + 1
-    rest_of_text = carried + text[done:]
+    rest = carried + text[done:]
     if first < len(pieces):
-        result[first:] = _cut_in_proportion(rest_of_text, pieces[first:])
-    elif rest_of_text.strip() and False in kept:
-        last = len(kept) - 1 - kept[::-1].index(False)
-        result[last] = f"{result[last].rstrip()} {rest_of_text.strip()}"
+        result[first:] = _cut_in_proportion(rest, pieces[first:])
+    elif rest.strip() and len(kept) < len(pieces):
+        last = max(number for number in range(len(pieces)) if number not in kept)
+        result[last] = f"{result[last].rstrip()} {rest.strip()}"
     return result
 
 

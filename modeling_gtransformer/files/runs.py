@@ -1,14 +1,12 @@
 """Paragraphs as runs of unlike format: their text and sentences, and translations distributed over their runs."""
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from ..plain_text import SplitText
-from .borders import cut_around_kept
-from .occurrences import Occurrences
+from .borders import cut_around_kept, kept_places
 
 
 @dataclass(frozen=True)
@@ -135,18 +133,48 @@ def translated_runs(block: Block, split: SplitText, translations: Sequence[str])
         start += len(gap)
         pieces = dict(_pieces(sentence, start, borders))
         if translation != sentence:  # what needed no translation stays as it is cut
-            occurrences = Occurrences(translation)
-            kept = [index for index in pieces if block[index].markup]  # those without markup stay where they are
-            in_order = _in_order_of_words(kept, [block[index].text for index in kept], occurrences)
-            for index, other in zip(kept, in_order, strict=True):
-                runs[index], pieces[index] = [block[other].markup or ""], block[other].text
-            cut = cut_around_kept(occurrences, [*pieces.values()], [block[index].markup is not None for index in pieces])
+            own = [block[index] for index in pieces]
+            order, cut = _translated_pieces(own, [*pieces.values()], translation)
+            for index, other in zip(pieces, order, strict=True):
+                runs[index] = [own[other].markup or ""] if block[index].markup is not None else runs[index]
             pieces = dict(zip(pieces, cut, strict=True))
         for index, piece in pieces.items():
             if block[index].markup is None:
                 runs[index].append(piece)
         start += len(sentence)
     return ["".join(parts) for parts in runs]
+
+
+def _translated_pieces(runs: list[Run], pieces: list[str], translation: str) -> tuple[list[int], list[str]]:
+    """
+    Cuts the translation of a sentence into as many pieces as the sentence has. Its kept runs change their order where
+    the translation has their words in another one; those without any markup cannot move.
+
+    >>> runs = [Run("Use "), Run("a", "`a`"), Run(" or "), Run("b", "`b`")]
+    >>> _translated_pieces(runs, ["Use ", "a", " or ", "b"], "Nutze b oder a")
+    ([0, 3, 2, 1], ['Nutze ', '', ' oder ', ''])
+    """
+    kept = [number for number, run in enumerate(runs) if run.markup is not None]
+    places = kept_places(pieces, kept, translation)
+    order = [*range(len(runs))]
+    if all(runs[number].markup for number in kept):
+        for number, other in zip(kept, _by_place(places), strict=True):
+            order[number] = other
+    found = {number: places[order[number]] for number in kept}
+    return order, cut_around_kept(translation, [pieces[number] for number in order], found)
+
+
+def _by_place(places: Mapping[int, int | None]) -> list[int]:
+    """
+    Sorts items by their places; an item without a place goes with the one before it.
+
+    >>> _by_place({1: 10, 3: None, 5: 0})
+    [5, 1, 3]
+    """
+    latest, keys = -1, {}
+    for item, place in places.items():
+        keys[item] = latest = latest if place is None else place
+    return sorted(places, key=keys.__getitem__)
 
 
 def _pieces(text: str, start: int, borders: list[int]) -> Iterator[tuple[int, str]]:
@@ -162,21 +190,3 @@ def _pieces(text: str, start: int, borders: list[int]) -> Iterator[tuple[int, st
         piece = text[max(borders[index] - start, 0) : borders[index + 1] - start]
         if piece:
             yield index, piece
-
-
-def _in_order_of_words(items: list[int], words: list[str], occurrences: Occurrences) -> list[int]:
-    """
-    Sorts items by where their words stand in a text; an item whose words are missing goes with the one before it.
-
-    >>> _in_order_of_words([1, 3, 5], ["foo", "missing", "bar"], Occurrences("bar, then foo"))
-    [5, 1, 3]
-    """
-    places: list[int] = []
-    taken: Counter[str] = Counter()
-    latest = -1
-    for own in words:
-        found = occurrences.of(own)
-        places.append(found[taken[own]] if taken[own] < len(found) else latest)
-        latest = max(latest, places[-1])
-        taken[own] += 1
-    return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]

@@ -16,7 +16,7 @@ def read_wrapped(text: str) -> TextFile:
     Hard-wrapped paragraphs, as in e-mail and manual pages. A blank line, an item of a list or another indentation
     begins a new one; but its second line may stand under the text of an item, or left of the first line.
     """
-    file = TextFile()
+    file = TextFile(drop_blank_lines=True)
     lines = [_line(*match.groups()) for match in LINE.finditer(text)]
     joined = [False, *_continuations(lines), False]
     for number, (indentation, words, tail) in enumerate(lines):

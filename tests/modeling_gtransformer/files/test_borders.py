@@ -1,14 +1,13 @@
 """Borders in a translation, in number what its sentence has, without recursion."""
 
-from modeling_gtransformer.files.borders import cut_around_kept, nearest
-from modeling_gtransformer.files.occurrences import Occurrences
+from modeling_gtransformer.files.borders import cut_around_kept, kept_places, nearest
 
 
-def cut(translation, pieces):
+def cut(translation, marked):
     """Pieces in backticks are kept."""
-    return cut_around_kept(
-        Occurrences(translation), [piece.strip("`") for piece in pieces], [piece.startswith("`") for piece in pieces]
-    )
+    pieces = [piece.strip("`") for piece in marked]
+    kept = [number for number, piece in enumerate(marked) if piece.startswith("`")]
+    return cut_around_kept(translation, pieces, kept_places(pieces, kept, translation))
 
 
 def test_repeated_words_are_left_to_the_pieces_that_come():
