@@ -22,7 +22,7 @@ import torch
 from transformers import pipeline
 from transformers.utils.logging import disable_progress_bar
 
-from .files import ALIGNED_FORMATS, FILE_FORMATS, format_of
+from .files import ALIGNED_FORMATS, FILE_FORMATS, decode, format_of
 from .hub import __version__
 from .pipeline_gtransformer import DocumentTranslationPipeline
 from .processing_gtransformer import GTransformerProcessor
@@ -61,6 +61,8 @@ def load(args: argparse.Namespace) -> DocumentTranslationPipeline:
         "num_beams",
     )
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if args.mark_fuzzy:
+        options["mark_fuzzy"] = True
     if args.glossary:
         options["glossary"] = read_glossary(args.glossary)
     if args.parallel_sentences:
@@ -95,13 +97,6 @@ def translate_file(file: str, args: argparse.Namespace, translate: DocumentTrans
     if args.output_format != "same":
         result = translate.export_pairs(translated["sentences"], args.output_format)
     write(file, result, args)
-
-
-def decode(content: bytes) -> str:
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8, {error.reason} at byte {error.start + 1}") from error
 
 
 def translate_json_lines(text: str, args: argparse.Namespace, translate: DocumentTranslationPipeline) -> str:
@@ -182,6 +177,9 @@ def argument_parser() -> argparse.ArgumentParser:
         "--splitter",
         choices=["line", "sentencex"],
         help="Splitter that finds sentences; default: line for text, sentencex for other formats.",
+    )
+    parser.add_argument(
+        "--mark_fuzzy", action="store_true", help="mark new translations of PO files as fuzzy, to be reviewed"
     )
     parser.add_argument("--glossary", metavar="TSV", help="File of terms and their translations, separated by tabs.")
     parser.add_argument(

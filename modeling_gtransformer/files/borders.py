@@ -118,6 +118,8 @@ def _cut_in_proportion(translation: str, texts: list[str]) -> list[str]:
     >>> _cut_in_proportion("Die alte Katze", ["The ", "old", " cat"])
     ['Die ', 'alte', ' Katze']
     """
+    if len(texts) == 1:
+        return [translation]
     source = "".join(texts)
     proportional = _proportional_places(source, translation)
     ends = [word.end() for word in WORD.finditer(translation)]

@@ -77,7 +77,9 @@ class SplitFile:
         if isinstance(content, str) and content.startswith("\ufeff"):
             self._mark, content = content[0], content[1:]
         options = {"tgt_lang": tgt_lang, "mark_fuzzy": mark_fuzzy}
-        self._file = FILE_FORMATS[format].read(content, **{name: options[name] for name in FILE_FORMATS[format].options})
+        self._file = FILE_FORMATS[format].read(
+            content, **{name: options[name] for name in FILE_FORMATS[format].options}
+        )
         self._splits = [
             join_across_kept_runs(block, split_text(text, splitter)) if has_words(block) else SplitText([], [text])
             for block in self._file.blocks

@@ -27,7 +27,9 @@ DESCRIPTIONS = frozenset({"description", "og:description", "og:title", "twitter:
 BUTTONS = frozenset({"button", "reset", "submit"})
 LANGUAGE_ATTRIBUTES = frozenset({"lang", "xml:lang"})
 TEMPLATE = re.compile(TEMPLATE_SYNTAX)
-CHARSET = re.compile(r"""<(?:meta\s[^<>]{0,200}?charset|\?xml\s[^<>]{0,200}?encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.I)
+CHARSET = re.compile(
+    r"""<(?:meta\s[^<>]{0,200}?charset|\?xml\s[^<>]{0,200}?encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.I
+)
 
 
 def read_html(text: str, tgt_lang: str | None = None) -> TextFile:

@@ -186,5 +186,8 @@ def _copies(alternatives: Any) -> list[tuple[Any, Any]]:
     first, *others = [list(alternative.iter(*_tags("w:t"))) for alternative in alternatives] or [[]]
     words = [element.text for element in first]
     return [
-        pair for other in others if [element.text for element in other] == words for pair in zip(first, other, strict=True)
+        pair
+        for other in others
+        if [element.text for element in other] == words
+        for pair in zip(first, other, strict=True)
     ]

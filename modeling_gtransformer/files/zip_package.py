@@ -49,7 +49,9 @@ class ZipPackage:
         members = [member for member in self._members if member.filename in set(names)]
         size = sum(member.file_size for member in members)
         if size > MOST_BYTES:
-            raise ValueError(f"its text takes {size / 2**20:.0f} MiB unpacked, more than the {MOST_BYTES // 2**20} allowed")
+            raise ValueError(
+                f"its text takes {size / 2**20:.0f} MiB unpacked, more than the {MOST_BYTES // 2**20} allowed"
+            )
         with zipfile.ZipFile(io.BytesIO(self._content)) as archive:
             return {member.filename: _read(archive, member) for member in members}
 

@@ -61,11 +61,11 @@ def test_attributes_for_readers():
     page = (
         '<head><meta name="Description" content="All about it"><meta name="viewport" content="width=device-width">'
         "<meta property=og:title content=Cats></head><p>See <img src='a b' alt='the \n cat'> <a title=\"a tip\" "
-        "href='x'>here</a> <input type=submit value=Send><input value=name> <img alt=\"{{ name }}\" title=\"2021\">.</p>"
+        'href=\'x\'>here</a> <input type=submit value=Send><input value=name> <img alt="{{ name }}" title="2021">.</p>'
     )
     sentences, result = translated(page, "html")
     assert sentences == ["All about it", "Cats", "See  here  .", "the cat", "a tip", "Send"]
-    _, result = translated(page, "html", ["A", "B", "C", 'd\'"<&', 'd\'"<&', "two words"])
+    _, result = translated(page, "html", ["A", "B", "C", "d'\"<&", "d'\"<&", "two words"])
     for expected in (
         'content="A"', 'content="B">', "alt='d&#x27;\"&lt;&amp;'", "title=\"d'&quot;&lt;&amp;\"",
         'value="two words">', "value=name>", 'alt="{{ name }}" title="2021"',
@@ -84,7 +84,7 @@ def test_templates_are_not_translated():
     assert SplitFile(page, "html", None).kept[0] == ["{{ user.name|title }}"]
 
 
-@pytest.mark.parametrize("declaration", ['<meta charset="iso-8859-1">', '<?xml version="1.0" encoding=\'latin1\'?>'])
+@pytest.mark.parametrize("declaration", ['<meta charset="iso-8859-1">', "<?xml version=\"1.0\" encoding='latin1'?>"])
 def test_another_character_set_is_kept(declaration):
     """The page is ASCII, as it is read as UTF-8, and stays so."""
     assert translated(f"{declaration}<p>a", "html", ["<ä猫"])[1] == f"{declaration}<p>&lt;&#228;&#29483;"
