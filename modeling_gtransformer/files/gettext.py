@@ -19,7 +19,8 @@ class Catalogue:
     """
     A PO file. `blocks` are the messages that have no translation yet, or a fuzzy one; of a plural both forms. The
     translation of the singular is the form for the number one, that of the plural all others; forms that are there
-    stay. A template gets the plural forms of its language. `polib` writes the file, with the same messages and comments, wrapped and ordered in its way.
+    stay. A template gets the plural forms of its language. `polib` writes the file, with the same messages and
+    comments, wrapped and ordered in its way.
 
     Args:
         tgt_lang: language of the translation.
@@ -42,7 +43,7 @@ class Catalogue:
                 raise ValueError(f"line {number} has no string in quotation marks: {line[:200]!r}")
         try:
             # Unwrapped files stay so.
-            self._file = polib.pofile(text, wrapwidth=max(map(len, text.splitlines()), default=0) + 78)
+            self._file = polib.pofile(text, wrapwidth=max([78, *map(len, text.splitlines())]))
         except OSError as error:
             raise ValueError(str(error)) from error
         self._line_end = "\r\n" if "\r\n" in text else "\n"
@@ -83,7 +84,10 @@ class Catalogue:
             entry.previous_msgctxt = entry.previous_msgid = entry.previous_msgid_plural = None
             entry.flags = [flag for flag in entry.flags if flag != "fuzzy"] + ["fuzzy"] * self._mark_fuzzy
         if self._entries and self._file.metadata:
-            self._file.metadata.update(self._new_header)
+            # ASCII is in any character set.
+            is_ascii = str(self._file).isascii()
+            new = {name: text for name, text in self._new_header.items() if name != "Content-Type" or not is_ascii}
+            self._file.metadata.update(new)
         catalogue = str(self._file)
         # polib begins every file with a comment.
         catalogue = catalogue if self._begins_with_comment else catalogue.removeprefix("#\n")

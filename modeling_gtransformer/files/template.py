@@ -89,14 +89,14 @@ class TextFile:
         is_dropped = False
         for part in self._parts:
             if isinstance(part, _FilePart):
-                run, text = self.blocks[part.block][part.index], blocks[part.block][part.index]
-                filled = self._filled(part, run, text, "".join(blocks[part.block][part.index + 1 : part.index + 2]))
+                run, text = self.blocks[part.block][part.number], blocks[part.block][part.number]
+                filled = self._filled(part, run, text, "".join(blocks[part.block][part.number + 1 : part.number + 2]))
                 is_blank = bool(run.text.strip()) and not text.strip()
-                is_last = part.index == last[part.block] < len(blocks[part.block]) - 1 and bool(run.text.strip())
+                is_last = part.number == last[part.block] < len(blocks[part.block]) - 1 and bool(run.text.strip())
                 is_dropped = self.drop_blank_lines and bool(part.tail) and (is_blank or is_last)
                 if not is_dropped:
                     filled += part.tail
-                elif part.index < last[part.block] and (filled or "".join(result[-1:]))[-1:].strip():
+                elif part.number < last[part.block] and (filled or "".join(result[-1:]))[-1:].strip():
                     filled += " "
                 result.append(filled)
             else:
@@ -122,7 +122,7 @@ class _FilePart(NamedTuple):
     """A run in the file: its numbers, characters, line end and indentation behind it, and what makes its text safe."""
 
     block: int
-    index: int
+    number: int
     raw: str
     tail: str
     escape: Callable[[str], str]

@@ -1,4 +1,4 @@
-"""A ZIP package whose members are read only where they are needed, in bounds, and otherwise copied as they are packed."""
+"""A ZIP package: members are read in bounds where they are needed, and otherwise copied as they are packed."""
 
 import io
 import struct

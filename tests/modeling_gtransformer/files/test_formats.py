@@ -17,7 +17,8 @@ MARKUP = [
     "<p>", "<code>", "</code>", "<br/>", "<!--", "-->", "&amp;", "&", "\\*", "\r\n", "猫。", "---\n", "```\n",
     "![i](j)", "<pre>", '<p translate="no">', "[^1]", "[^1]: ", "<", "$x$", "~~", "\t", "\u00a0", "😀", "\ufeff",
     "_", "_1_", "{{ x }}", "{%", "%}", "<!--", "<![CDATA[", "<title>", "<script>", '<img alt="a b">', "!!! note\n",
-    "::: x\n", "[!NOTE]", "&#99999999999999999999999;", "00:00:01,000 --> 00:00:02,500\n", "WEBVTT\n", "NOTE ", "{\\an8}",
+    "::: x\n", "[!NOTE]", "&#99999999999999999999999;", "00:00:01,000 --> 00:00:02,500\n", "WEBVTT\n", "NOTE ",
+    "{\\an8}",
     "\x0b", "\x1c", "\x85", "\u2028", "\u00ad\n",
 ]  # fmt: skip
 TEXT = st.lists(st.sampled_from(MARKUP)).map("".join) | st.text()
@@ -42,9 +43,9 @@ def test_any_file_comes_back(format, text, words):
 
 
 PO_LINES = [
-    'msgid ""', 'msgstr ""', 'msgid "a"', 'msgid_plural "%d b"', 'msgstr[0] ""', 'msgstr[1] "c"', "#, fuzzy", "# d", "",
-    '"Plural-Forms: nplurals=1; plural=0;\\n"', '"Plural-Forms: nplurals=2; plural=n<0;\\n"', '"e"', "#| msgid", "#~ x",
-    'msgctxt "f"', '"Content-Type: text/plain; charset=x\\n"', "\\", '"', "\ufeff",
+    'msgid ""', 'msgstr ""', 'msgid "a"', 'msgid_plural "%d b"', 'msgstr[0] ""', 'msgstr[1] "c"', "#, fuzzy", "# d",
+    '"Plural-Forms: nplurals=1; plural=0;\\n"', '"Plural-Forms: nplurals=2; plural=n<0;\\n"', '"e"', "#| msgid",
+    "", "#~ x", 'msgctxt "f"', '"Content-Type: text/plain; charset=x\\n"', "\\", '"', "\ufeff",
 ]  # fmt: skip
 
 
@@ -61,8 +62,8 @@ PACKAGE = io.BytesIO()
 with zipfile.ZipFile(PACKAGE, "w", zipfile.ZIP_DEFLATED) as archive:
     archive.writestr(
         "word/document.xml",
-        '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r><w:t>a b. c'
-        "</w:t></w:r></w:p></w:body></w:document>",
+        '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r>'
+        "<w:t>a b. c</w:t></w:r></w:p></w:body></w:document>",
     )
     archive.writestr("other", b"x" * 50)
 

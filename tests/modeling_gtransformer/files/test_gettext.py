@@ -87,10 +87,10 @@ def test_a_template_gets_the_header_of_its_language():
     header = '"Language: \\n"\n"Content-Type: text/plain; charset=CHARSET\\n"\n'
     header += '"Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;\\n"'
     file = SplitFile(PLURAL.format(header, "a file"), "po", None, tgt_lang="ja_XX")
-    result = file.rejoin(file.sentences)
+    result = file.rejoin(["a file", "%(n)d filés"])
     for expected in ("Language: ja\\n", "charset=UTF-8\\n", "Plural-Forms: nplurals=1; plural=0;"):
         assert expected in result
-    assert 'msgstr[0] "%(n)d files"\n' in result and "msgstr[1]" not in result
+    assert 'msgstr[0] "%(n)d filés"\n' in result and "msgstr[1]" not in result
 
 
 def test_new_translations_may_be_marked():

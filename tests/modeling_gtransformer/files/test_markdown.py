@@ -100,7 +100,8 @@ def test_tricky_translations_of_markdown(content, translations, expected):
         ('!!! note "A title"\n    Text.\n', ["A title", "Text."], ["Titel", "T."], '!!! note "Titel"\n    T.\n'),
         ("??? warning inline end\n    Text.\n", ["Text."], ["T."], "??? warning inline end\n    T.\n"),
         ("::: warning\nText here.\n:::\n", ["Text here."], ["T."], "::: warning\nT.\n:::\n"),
-        ("::: tip A title\r\nText.\r\n:::\r\n", ["A title", "Text."], ["Titel", "T."], "::: tip Titel\r\nT.\r\n:::\r\n"),
+        ("::: tip A title\r\nText.\r\n:::\r\n", ["A title", "Text."], ["Titel", "T."],
+         "::: tip Titel\r\nT.\r\n:::\r\n"),
         # A line break parts sentences, in a cell as well.
         ("| a<br>b c | d |\n|---|---|\n", ["a", "b c", "d"], ["A", "B", "D"], "| A<br>B | D |\n|---|---|\n"),
         # Emphasis without words goes; the white space in it goes outside, and in a word underscores mark nothing.
