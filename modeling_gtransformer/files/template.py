@@ -83,8 +83,9 @@ class TextFile:
 
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
         """Returns the parts of the file, in order, with these texts for its runs."""
-        # Of every block the last run that is not left blank.
-        last = [max((index for index, text in enumerate(texts) if text.strip()), default=-1) for texts in blocks]
+        # Of every block the last run that is not left blank, and the last one that was not blank.
+        last = [_last_words(texts) for texts in blocks]
+        last_before = [_last_words([run.text for run in block]) for block in self.blocks]
         result: list[str] = []
         is_dropped = False
         for part in self._parts:
@@ -92,7 +93,7 @@ class TextFile:
                 run, text = self.blocks[part.block][part.number], blocks[part.block][part.number]
                 filled = self._filled(part, run, text, "".join(blocks[part.block][part.number + 1 : part.number + 2]))
                 is_blank = bool(run.text.strip()) and not text.strip()
-                is_last = part.number == last[part.block] < len(blocks[part.block]) - 1 and bool(run.text.strip())
+                is_last = part.number == last[part.block] < last_before[part.block]
                 is_dropped = self.drop_blank_lines and bool(part.tail) and (is_blank or is_last)
                 if not is_dropped:
                     filled += part.tail
@@ -112,6 +113,11 @@ class TextFile:
         filled = part.escape(text.rstrip(" ") if part.tail else text)
         is_divided = part.tail and part.raw.endswith(HYPHENS) and text[-1:].isalnum() and following[:1].isalnum()
         return filled + part.raw[-1] if is_divided else filled
+
+
+def _last_words(texts: Sequence[str]) -> int:
+    """Returns the number of the last text that is not blank, or -1."""
+    return max((number for number, text in enumerate(texts) if text.strip()), default=-1)
 
 
 class _Continuation(str):

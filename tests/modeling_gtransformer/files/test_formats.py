@@ -5,7 +5,7 @@ import sys
 import zipfile
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from modeling_gtransformer.files.formats import FILE_FORMATS, SplitFile, format_of
@@ -25,6 +25,7 @@ TEXT = st.lists(st.sampled_from(MARKUP)).map("".join) | st.text()
 
 
 @pytest.mark.parametrize("format", ["wrapped", "markdown", "html", "subtitles"])
+@example(text="word \n\x0b", words=["x"])  # a line that is blank in the file stays
 @given(text=TEXT, words=st.lists(st.sampled_from([*MARKUP, ""]), min_size=1))
 def test_any_file_comes_back(format, text, words):
     """As it was with its own sentences; with any others it is a file as well."""
