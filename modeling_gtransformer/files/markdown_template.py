@@ -1,6 +1,7 @@
 """A Markdown file as a template, whose marks of emphasis still mark something around other text."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from .template import TextFile
@@ -28,13 +29,18 @@ class MarkdownTemplate(TextFile):
     def close_emphasis(self, mark: str) -> None:
         """Adds a mark behind emphasised text."""
         if self._open_marks:
-            self._emphases.append((self._open_marks.pop(), len(self._parts)))
+            first = self._open_marks.pop()
+            if any(self.has_words(number) for number in range(first, len(self._parts))):
+                self._emphases.append((first, len(self._parts)))
         self.add(mark)
 
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
         """Returns the parts of the file with these texts for its runs, and marks that mark something."""
         parts = super().filled_parts(blocks)
+        changes = [0, *accumulate(part != self.source_of(number) for number, part in enumerate(parts))]
         for first, last in self._emphases:
+            if changes[max(first - 1, 0)] == changes[min(last + 2, len(parts))]:
+                continue  # nothing has changed inside of it or beside it
             inside = range(first + 1, last)
             begin = next((number for number in inside if parts[number].strip()), None)
             if begin is None:

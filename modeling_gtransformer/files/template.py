@@ -77,6 +77,16 @@ class TextFile:
         """Ends the paragraph."""
         self._open = None
 
+    def has_words(self, number: int) -> bool:
+        """Tells whether a part of the file is a run that is not blank."""
+        part = self._parts[number]
+        return isinstance(part, _FilePart) and bool(part.raw.strip())
+
+    def source_of(self, number: int) -> str:
+        """Returns the characters of a part in the file as it was."""
+        part = self._parts[number]
+        return part.raw + part.tail if isinstance(part, _FilePart) else str(part)
+
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
         """Returns the file with these texts for its runs."""
         return "".join(self.filled_parts(blocks))

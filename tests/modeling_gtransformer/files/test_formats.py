@@ -26,6 +26,8 @@ TEXT = st.lists(st.sampled_from(MARKUP)).map("".join) | st.text()
 
 @pytest.mark.parametrize("format", ["wrapped", "markdown", "html", "subtitles"])
 @example(text="word \n\x0b", words=["x"])  # a line that is blank in the file stays
+@example(text="~~\u00a0~~", words=["x"])  # so does emphasis of nothing
+@example(text="~~word ~~word ", words=["x"])  # and what the parser takes for emphasis
 @given(text=TEXT, words=st.lists(st.sampled_from([*MARKUP, ""]), min_size=1))
 def test_any_file_comes_back(format, text, words):
     """As it was with its own sentences; with any others it is a file as well."""
@@ -50,6 +52,7 @@ PO_LINES = [
 ]  # fmt: skip
 
 
+@example('msgid ""\nmsgstr ""\nmsgid ""')
 @given(st.lists(st.sampled_from(PO_LINES)).map("\n".join) | st.text())
 def test_any_catalogue_is_filled_or_refused(text):
     try:
