@@ -115,7 +115,7 @@ class DocumentCache(EncoderDecoderCache):
         if self.length and new_tokens != 1:
             raise ValueError("A DocumentCache takes one token at a time: use a DynamicCache, or start again.")
         in_open = group_tags == group_tags[:, -1:]
-        # What no longer belongs to the open sentence goes to a place that nobody reads.
+        # Tokens that no longer belong to the open sentence go to a place that nobody reads.
         places = torch.where(in_open, in_open.cumsum(dim=1) - 1, self.longest_sentence)
         self.places = places[:, -new_tokens:].clamp(max=self.longest_sentence)
         if self.length == 0:

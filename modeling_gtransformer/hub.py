@@ -22,7 +22,7 @@ logger = logging.get_logger(__name__)
 TAGS = ["gtransformer", "document-translation", "translation"]
 
 
-# What belongs to a card, beside a checkpoint.
+# Files that belong to a card, beside a checkpoint.
 CARD_FILES = ("training.svg", ".eval_results")
 
 # Pipelines that a model brings along, by task. They enter themselves: what a model imports belongs to its own files.

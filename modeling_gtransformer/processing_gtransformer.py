@@ -232,7 +232,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             index = tokenizer.convert_tokens_to_ids(code)
             if index is not None:
                 tokens[code] = index
-        # What a tokenizer names but does not have gets the id of unknown words.
+        # A token that a tokenizer names but does not have gets the id of unknown words.
         return {token: index for token, index in tokens.items() if index != tokenizer.unk_token_id}
 
     @property

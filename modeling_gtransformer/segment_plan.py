@@ -150,7 +150,7 @@ def next_segments(
         done = len(document.translations)
         costs = [limits.cost(len(words)) for words in document.parts]
         carried = min(carried_sentences, done)
-        # What is carried over takes at most half of a segment.
+        # Carried sentences take at most half of a segment.
         while carried and sum(costs[done - carried : done]) > limits.tokens / 2:
             carried -= 1
         cuts = segment(costs[done:], limits.tokens - sum(costs[done - carried : done]), limits.sentences)

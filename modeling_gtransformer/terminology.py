@@ -111,7 +111,7 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
             index = torch.tensor(list(following), device=scores.device)
             bonuses = torch.tensor(list(following.values()), device=scores.device, dtype=scores.dtype)
             preferred = scores[row, index] + bonuses
-            # What is begun may still not be finished.
+            # A begun term may still not be finished.
             full = len(words) + sum(map(len, tokens)) >= self.word_limits[document][sentence]
             if preferred.isfinite().any():
                 at_end = scores[row].argmax() == self.processor.eos_token_id

@@ -86,7 +86,7 @@ class SplitFile:
             for text in [text_of(block)]
         ]
         self.sentences = [sentence for split in self._splits for sentence in split.sentences]
-        # Of every sentence the words that its translation keeps, such as code.
+        # Words that the translation of each sentence keeps, such as code.
         self.kept = [
             words
             for block, split in zip(self._file.blocks, self._splits, strict=True)

@@ -19,7 +19,7 @@ INLINE = frozenset({
 # fmt: on
 # Parts of a sentence that are not translated.
 KEPT = frozenset({"code", "kbd", "math", "samp", "svg", "tt", "var"})
-# What is not text, or not meant for translation.
+# Elements that hold no text, or none that is meant for translation.
 SKIPPED = frozenset({"pre", "script", "style", "template", "textarea"})
 # Attributes that readers see or hear; of `<meta>` the content under these names, of buttons the value.
 TRANSLATED_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})

@@ -22,7 +22,7 @@ RAW_TEXT = {"title": True, "textarea": True} | dict.fromkeys(
     ("iframe", "noembed", "noframes", "script", "style", "xmp"), False
 )
 RAW_TEXT_ENDS = {tag: re.compile(rf"</{tag}(?=[{SPACE}/>])", re.IGNORECASE) for tag in RAW_TEXT}
-# What ends at another mark than the next `>`, if there is one.
+# These openings end at another mark than the next `>`, if there is one.
 LONG_MARKUP = {"<![CDATA[": "]]>", "<?php": "?>", "<?=": "?>"}
 
 

@@ -27,7 +27,7 @@ SPECIAL = re.compile(r"([\\`*_~\[\]<>|]|&(?=#?\w+;)|^[-+#](?=\s))")
 NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|\Z)")
 # A formula, and not two prices.
 FORMULA = re.compile(r"\$\$.*\$\$|\$[^\s$](?:[^$]*[^\s$])?\$", re.DOTALL)
-# What site generators read: {{ name }}, {% tag %}, and the attributes of a heading.
+# Site generators read {{ name }}, {% tag %}, and the attributes of a heading.
 TEMPLATE = re.compile((TEMPLATE_SYNTAX + r"|\{[#.][^{}\n]*\}").encode())
 # A line that opens or closes a box: `!!! note "Title"` and `=== "Tab"` of MkDocs, `::: warning Title` of Pandoc and
 # VitePress, `> [!NOTE] Title` of GitHub and Obsidian. The title is text.

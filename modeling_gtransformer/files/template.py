@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .runs import Block, Run
 
 
-# Those that part a word at the end of a line.
+# Hyphens that part a word at the end of a line.
 HYPHENS = ("\u2010", "\u00ad")
 
 
@@ -93,7 +93,7 @@ class TextFile:
 
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
         """Returns the parts of the file, in order, with these texts for its runs."""
-        # Of every block the last run that is not left blank, and the last one that was not blank.
+        # The last run of every block that is not left blank, and the last one that was not blank.
         last = [_last_words(texts) for texts in blocks]
         last_before = [_last_words([run.text for run in block]) for block in self.blocks]
         result: list[str] = []

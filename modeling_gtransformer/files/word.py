@@ -20,10 +20,10 @@ SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 # The parts of a document that have paragraphs.
 MAIN_PART = re.compile(r"word/document\d*\.xml")
 PARTS = re.compile(rf"{MAIN_PART.pattern}|word/(?:header|footer|footnotes|endnotes|comments)\d*\.xml")
-# What ends a sentence, and what has paragraphs of its own.
+# Elements that end a sentence, and elements that have paragraphs of their own.
 BREAKS = frozenset({"w:br", "w:cr", "w:tab"})
 NESTED = frozenset({"w:p", "w:txbxContent"})
-# What was moved away or deleted.
+# Elements that hold moved or deleted text.
 GONE = frozenset({"w:moveFrom", "w:del"})
 READ = frozenset({"w:t", "w:noBreakHyphen", "m:oMath"})
 # Fields whose result is text of the document. That of others, such as PAGE and DATE, is computed, and stays.
@@ -155,7 +155,7 @@ def _field_results(root: Any) -> set[Any]:
     for field in root.iter(*_tags("w:fldSimple")):
         if _is_computed(_attribute(field, "instr")):
             kept.update(field.iter(*_tags("w:t")))
-    # Of every open field its instruction, and whether the result has begun.
+    # Every open field has its instruction, and a mark that its result has begun.
     fields: list[tuple[list[str], bool]] = []
     computed = 0
     for element in root.iter(*_tags("w:fldChar"), *_tags("w:instrText"), *_tags("w:t")):

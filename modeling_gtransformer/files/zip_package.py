@@ -86,7 +86,7 @@ class ZipPackage:
         new.header_offset = stream.tell()
         stream.write(new.FileHeader())
         stream.write(packed)
-        # What `ZipFile.writestr` does when it has written a member.
+        # `ZipFile.writestr` does this when it has written a member.
         archive.start_dir = stream.tell()
         archive.filelist.append(new)
         archive.NameToInfo[new.filename] = new

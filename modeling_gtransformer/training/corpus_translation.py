@@ -26,7 +26,7 @@ from .fingerprint import hash_of_file, hashes_of_translator
 
 # Documents that are translated and written together: what is lost if a process is stopped.
 CHUNK = 64
-# What a translation adds to a document.
+# Fields that a translation adds to a document.
 FIELDS = ("translation", "segments")
 
 

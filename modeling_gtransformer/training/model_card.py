@@ -19,7 +19,7 @@ from .licenses import base_license, check_license
 
 
 TEMPLATE = Path(__file__).with_suffix(".md")
-# Those of the training arguments that say how a model was trained.
+# Training arguments that say how a model was trained.
 SETTINGS = {
     "learning_rate": "learning rate",
     "pretrained_lr_scale": "its factor for pretrained parameters",
