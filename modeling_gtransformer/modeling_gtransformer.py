@@ -135,7 +135,8 @@ class GTransformerStack(GTransformerPreTrainedModel):
         length = inputs_embeds.shape[1]
         if position_ids is None and self.config.position_scope == "sentence":
             position_ids = sentence_positions(tokens.tags)[:, -length:]
-            if not past_length and self.config.position_embedding_type == "learned":
+            if not past_length and length > self.config.max_position_embeddings:
+                # Looking synchronises with the device, which a shorter document does not need.
                 self.check_length(int(position_ids.max()) + 1)
         elif position_ids is None:
             if isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
