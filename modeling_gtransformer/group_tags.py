@@ -138,8 +138,8 @@ def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, closer
 
 
 def sentence_positions(tags: Tensor) -> Tensor:
-    """Positions of tokens with tags `(B, T)` in their sentences, from 0; sentences stand in one piece each. What stands
-    outside of them, such as padding, takes no positions; a document without tags is a single sentence."""
+    """Positions of tokens with tags `(B, T)` in their sentences, from 0; sentences stand in one piece each. What
+    stands outside of them, such as padding, takes no positions; a document without tags is a single sentence."""
     position = torch.arange(tags.shape[1], device=tags.device).expand_as(tags)
     starts = tags != torch.nn.functional.pad(tags, (1, -1), value=PADDING)
     outside = (tags <= 0) & (tags > 0).any(dim=1, keepdim=True)
