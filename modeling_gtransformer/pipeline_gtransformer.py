@@ -72,6 +72,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
       (SubRip or WebVTT), "po", or "docx" (as bytes).
     - `splitter`: finds the sentences of a paragraph: "sentencex", that package, for the processor's source language;
       "line": every line or paragraph is one, the default for text; or a function that gives the sentences of a string.
+    - `mark_fuzzy`: marks new translations of a "po" file as fuzzy, to be reviewed.
     - `glossary`: a dictionary of terms and the translations that they must have.
     - `segment_tokens` (512, as in the paper, or the model's positions), `max_tokens` (4096, the source tokens in a
       batch of segments), `segment_sentences` (1 for a model that was trained on single sentences),
@@ -136,9 +137,10 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         glossary: Mapping[str, str] | None = None,
         src_lang: str | None = None,
         tgt_lang: str | None = None,
+        mark_fuzzy: bool | None = None,
         **translate_kwargs: Any,
     ):
-        preprocess_kwargs: dict[str, Any] = {}
+        preprocess_kwargs: dict[str, Any] = {} if mark_fuzzy is None else {"mark_fuzzy": mark_fuzzy}
         if src_lang or tgt_lang:
             translate_kwargs["processor"] = self.processor.for_languages(src_lang, tgt_lang)
             preprocess_kwargs["processor"] = translate_kwargs["processor"]
@@ -224,10 +226,12 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         format: str = "text",
         splitter: Splitter | str | None = None,
         processor: Any = None,
+        mark_fuzzy: bool = False,
     ) -> dict[str, Any]:
         if isinstance(document, NumberedDocument):
-            inputs = self.preprocess(document.document, format, splitter, processor)
+            inputs = self.preprocess(document.document, format, splitter, processor, mark_fuzzy)
             return {**inputs, "name": f"Document {document.number}"}
+        processor = processor or self.processor
         if isinstance(document, list):
             if format != "text":
                 raise ValueError(f"A list of sentences is in no format such as {format!r}: give a string.")
@@ -235,13 +239,13 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         if splitter is None:
             splitter = "line" if format == "text" else "sentencex"
         if isinstance(splitter, str):
-            splitter = None if splitter == "line" else sentencex_splitter((processor or self.processor).src_lang)
+            splitter = None if splitter == "line" else sentencex_splitter(processor.src_lang)
         if format == "text":
             if isinstance(document, bytes):
                 raise ValueError("the format 'text' takes a string")
             file = split_text(document, splitter)
         else:
-            file = _formats().SplitFile(document, format, splitter)
+            file = _formats().SplitFile(document, format, splitter, processor.tgt_lang, mark_fuzzy)
         return {"sentences": file.sentences, "file": file}
 
     def _forward(
@@ -256,10 +260,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             translate_kwargs = {**processor.generation_settings(self.model), **translate_kwargs}
         sentences = model_inputs["sentences"]
         numbers = [number for number, sentence in enumerate(sentences) if sentence.strip()]
-        texts, named = (
-            [sentences[number] for number in numbers],
-            name_sentences(sentences, name or model_inputs.get("name", "Document 1")),
-        )
+        texts = [sentences[number] for number in numbers]
+        named = name_sentences(sentences, name or model_inputs.get("name", "Document 1"))
         places = [named[number] for number in numbers]
         required = [(terminology or Terminology()).required(text) for text in texts]
         if model_inputs["file"] is not None:

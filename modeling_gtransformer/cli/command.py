@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from transformers.utils.logging import disable_progress_bar
 
-from ..files import FILE_FORMATS
+from ..files import FILE_FORMATS, decode
 from ..pipeline_gtransformer import DocumentTranslationPipeline
 from ..terminology import read_glossary
 from .atomic_file import atomic_file
@@ -59,6 +59,8 @@ def load(args: argparse.Namespace) -> DocumentTranslationPipeline:
             options["glossary"] = read_glossary(args.glossary)
         except (OSError, ValueError, csv.Error) as error:
             raise UsageError(f"The glossary {args.glossary} cannot be read: {in_a_sentence(error)}") from error
+    if args.mark_fuzzy:
+        options["mark_fuzzy"] = True
     if args.parallel_sentences:
         options["parallel_sentences"] = True
     return load_translator(
@@ -108,13 +110,6 @@ def translate_document(job: Job, content: bytes, output_format: str, translate: 
     if output_format != "same":
         result = translate.export_pairs(translated["sentences"], output_format)
     return result.encode("utf-8") if isinstance(result, str) else result
-
-
-def decode(content: bytes) -> str:
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8, {error.reason} at byte {error.start + 1}") from error
 
 
 def translate_json_lines(

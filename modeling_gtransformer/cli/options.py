@@ -95,6 +95,9 @@ def argument_parser() -> argparse.ArgumentParser:
         choices=["line", "sentencex"],
         help="Splitter that finds sentences; default: line for text, sentencex for other formats.",
     )
+    parser.add_argument(
+        "--mark_fuzzy", action="store_true", help="Mark new translations of PO files as fuzzy, to be reviewed."
+    )
     parser.add_argument("--glossary", metavar="TSV", help="File of terms and their translations, separated by tabs.")
     parser.add_argument(
         "--segment_tokens",
