@@ -138,10 +138,12 @@ def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, closer
 
 
 def sentence_positions(tags: Tensor) -> Tensor:
-    """Positions of tokens with tags `(B, T)` in their sentences, from 0; sentences stand in one piece each."""
+    """Positions of tokens with tags `(B, T)` in their sentences, from 0; sentences stand in one piece each. What
+    stands outside of them, such as padding, takes no positions; a document without tags is a single sentence."""
     position = torch.arange(tags.shape[1], device=tags.device).expand_as(tags)
     starts = tags != torch.nn.functional.pad(tags, (1, -1), value=PADDING)
-    return position - (starts * position).cummax(dim=1).values
+    outside = (tags <= 0) & (tags > 0).any(dim=1, keepdim=True)
+    return (position - (starts * position).cummax(dim=1).values).masked_fill(outside, 0)
 
 
 def tags_on_cpu(tags: Tensor, real: Tensor) -> Tensor:
