@@ -49,7 +49,9 @@ class Catalogue:
         self._line_end = "\r\n" if "\r\n" in text else "\n"
         self._begins_with_comment = text.lstrip().startswith("#")
         self._mark_fuzzy = mark_fuzzy
-        self._entries = [entry for entry in self._file if entry.msgid and not entry.obsolete and not entry.translated()]
+        self._entries = [
+            entry for entry in self._file if entry.msgid and not entry.obsolete and not entry.translated()
+        ]
         header = self._file.metadata
         self._new_header: dict[str, str] = {}
         if not header.get("Language") and language_tag(tgt_lang):
