@@ -79,7 +79,7 @@ def main() -> None:
             row = in_a_process(format, IN_FORMAT.get(format, "{}").replace("{}", text))
             results.setdefault(format, {})[kind] = row
             print(f"{format}, {kind}: {row}", flush=True)
-    save("hostile_text", sys.argv, {"megabytes": args.megabytes, **results})
+        save("hostile_text", sys.argv, {"megabytes": args.megabytes, **results})
 
 
 if __name__ == "__main__":
