@@ -15,7 +15,7 @@ from transformers.modeling_outputs import (
     Seq2SeqModelOutput,
 )
 from transformers.processing_utils import Unpack
-from transformers.utils import TransformersKwargs, can_return_tuple
+from transformers.utils import TransformersKwargs, can_return_tuple, logging
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
@@ -38,6 +38,18 @@ from .layers_gtransformer import (
     is_plain_linear,
     states_by_kind,
 )
+
+
+logger = logging.get_logger(__name__)
+
+
+def warn_of_unknown_sentences(side: str) -> None:
+    """Warn once that nothing tells the sentences of the "source" or the "target" apart."""
+    if not torch.compiler.is_compiling():
+        argument = "group_tags" if side == "source" else "decoder_group_tags"
+        logger.warning_once(
+            f"The sentences of the {side} are unknown, so attention is open to all of it: pass {argument}, or the ids."
+        )
 
 
 @dataclass
@@ -117,6 +129,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
     ) -> Tensor:
         """Group tags `(B, T)` of the ids; embeddings do not show the sentences, so without ids there are none."""
         if input_ids is None:
+            warn_of_unknown_sentences("target" if self.is_target else "source")
             return torch.zeros(inputs_embeds.shape[:2], dtype=torch.long, device=inputs_embeds.device)
         if not isinstance(attention_mask, Tensor) or attention_mask.shape != input_ids.shape:
             attention_mask = None
@@ -281,17 +294,24 @@ class GTransformerDecoder(GTransformerStack):
             past_key_values,
         )
         hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
-        positions, source_states = self.global_positions(target), None
+        positions, encoder_global_states = self.global_positions(target), None
         if positions is not None:
             positions = positions[:, -inputs_embeds.shape[1] :]
         if encoder_hidden_states is not None:
             # A DocumentCache has projected the source at its first step.
             is_projected = source is None or getattr(past_key_values, "step", None) is not None
             source_positions = None if is_projected else self.global_positions(source)  # type: ignore[arg-type]
-            source_states = states_by_kind(encoder_hidden_states, source_positions)
+            encoder_global_states = states_by_kind(encoder_hidden_states, source_positions)["global"]
         for layer in self.layers:
             hidden_states = layer(
-                hidden_states, masks, positions, source_states, cross_masks, past_key_values, **kwargs
+                hidden_states,
+                masks,
+                positions,
+                encoder_hidden_states,
+                encoder_global_states,
+                cross_masks,
+                past_key_values,
+                **kwargs,
             )
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
@@ -374,8 +394,10 @@ class GTransformerModel(GTransformerPreTrainedModel):
             attention_mask: 1 for source tokens, 0 for padding, `(B, S)`.
             decoder_input_ids: target prefixes in the same format, `(B, T)`.
             decoder_attention_mask: the same for the target, cached tokens included; or ready masks `(B, 1, T, S)`.
-            encoder_outputs: what the encoder returned for the source, to save running it again.
-            group_tags: tags of the source tokens, `(B, S)`; read off `input_ids` unless given.
+            encoder_outputs: what the encoder returned for the source, to save running it again. It has the tags; for
+                states alone, give `group_tags` or `input_ids` as well.
+            group_tags: tags of the source tokens, `(B, S)`; read off `input_ids` unless given. Where the sentences are
+                unknown, attention is open to the whole document, with a warning.
             decoder_group_tags: tags of the target tokens, `(B, T)` or with the cached ones before them; read off
                 `decoder_input_ids` unless given.
             decoder_position_ids: positions of the target tokens, `(B, T)`, below `max_position_embeddings`; counted
@@ -402,6 +424,8 @@ class GTransformerModel(GTransformerPreTrainedModel):
             group_tags = encoder_outputs.group_tags
         if group_tags is None and input_ids is not None:
             group_tags = self.encoder.read_group_tags(input_ids, encoder_outputs[0], attention_mask)
+        if group_tags is None:
+            warn_of_unknown_sentences("source")
 
         decoder_outputs = self.decoder(
             input_ids=decoder_input_ids,

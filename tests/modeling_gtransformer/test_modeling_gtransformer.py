@@ -202,8 +202,10 @@ def test_a_cache_of_unknown_tokens_needs_their_tags(tiny_model, documents):
     torch.testing.assert_close(rest, full[:, 4:], rtol=1e-4, atol=1e-5)
 
 
-def test_gradient_checkpointing_gives_the_same_gradients(tiny_model, documents):
-    model = tiny_model().train()
+@pytest.mark.parametrize("use_reentrant", [False, True])
+@pytest.mark.parametrize("global_positions", ["none", "sentence"])
+def test_gradient_checkpointing_gives_the_same_gradients(tiny_model, documents, use_reentrant, global_positions):
+    model = tiny_model(global_positions=global_positions).train()
     for module in model.modules():
         module.dropout = 0.0 if isinstance(getattr(module, "dropout", None), float) else getattr(module, "dropout", 0)
     model.config.dropout = 0.0
@@ -211,7 +213,7 @@ def test_gradient_checkpointing_gives_the_same_gradients(tiny_model, documents):
     gradients = []
     for enable in (False, True):
         if enable:
-            model.gradient_checkpointing_enable()
+            model.gradient_checkpointing_enable({"use_reentrant": use_reentrant})
         model.zero_grad()
         model(**documents, labels=labels).loss.backward()
         gradients.append([parameter.grad.clone() for parameter in model.parameters()])
