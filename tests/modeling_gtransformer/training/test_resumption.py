@@ -58,3 +58,13 @@ def test_the_folder_of_a_new_training_must_be_seen_by_all(find, monkeypatch):
     monkeypatch.setattr(resumption, "gather_object", lambda seen: [*seen, False])
     with pytest.raises(ValueError, match=r"Processes \[1\] do not see .*arguments.json"):
         find()
+
+
+def test_the_newest_checkpoint_is_that_of_most_updates(find, checkpoint, tmp_path):
+    for step in (9, 10, 100, 101):
+        folder = tmp_path / "output" / f"checkpoint-{step}"
+        folder.mkdir()
+        if step < 101:  # the last one was cut off while it was saved
+            (folder / "trainer_state.json").write_text("{}")
+        newest = folder if step < 101 else tmp_path / "output" / "checkpoint-100"
+        assert find() == Progress(str(newest))
