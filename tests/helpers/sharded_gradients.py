@@ -1,6 +1,7 @@
-"""Gradients of a tiny model divided among two processes: `python -m torch.distributed.run ... sharded_gradients.py FILE`.
+"""Gradients of a tiny model divided among processes, a script for two of them.
 
-Each process computes the loss of one of the two documents; the first writes the gradients of both to the file."""
+Each process computes the loss of one of the two documents; the first writes the gradients of both to a file.
+"""
 
 import sys
 
@@ -19,9 +20,7 @@ def loss_of(model, rows):
     """The loss of documents as their share in that of both, in nats per label."""
     source, labels = SOURCE[rows], LABELS[rows]
     items = int((LABELS != -100).sum())
-    return model(
-        input_ids=source, attention_mask=source.ne(1).long(), labels=labels, num_items_in_batch=items
-    ).loss
+    return model(input_ids=source, attention_mask=source.ne(1).long(), labels=labels, num_items_in_batch=items).loss
 
 
 def trained_model():

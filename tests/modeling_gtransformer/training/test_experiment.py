@@ -116,7 +116,9 @@ def test_the_sample_is_what_is_trained_on(experiment):
 
 def test_training_may_leave_out_what_is_too_long_but_validation_may_not(experiment, caplog):
     recipe = experiment("too-long", segment_tokens=40, config={**RECIPE_CONFIG, "max_position_embeddings": 30})
-    with pytest.raises(ValueError, match="segments are longer than the 30 positions of the model, the first at .*val"):
+    with pytest.raises(
+        ValueError, match=r"segments are longer than the 30 positions of the model, the first at .*val"
+    ):
         trainer_of(recipe)
     assert "left out of training" in caplog.text
 
