@@ -11,7 +11,7 @@ BIN := .venv/bin
 OWN := $(if $(MODEL),--model $(MODEL)) $(if $(TRAIN),--train $(TRAIN)) $(if $(VALID),--valid $(VALID))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo study test mutants upstream-tests docs lint format clean
+.PHONY: help install demo study test fuzz mutants upstream-tests docs lint format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,12 @@ study: install ## how long an input a Transformer and a G-Transformer learn: tab
 
 test: install ## run the tests, without network
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+FUZZED := tests/modeling_gtransformer/files $(addprefix tests/modeling_gtransformer/test_,plain_text.py terminology.py \
+	processing_gtransformer.py group_tags.py)
+
+fuzz: install ## search for text, files and ids that break what reads them, for about 15 minutes
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz $(FUZZED)
 
 mutants: install ## list small bugs that no test notices: hours, or MUTANTS="modeling_gtransformer.group_tags*" alone
 	$(BIN)/python -m pip install --quiet 'mutmut>=3.8'

@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 ATTENTION_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
-# What the counter of torch does not know; causal attention counts in full, although half of it is skipped.
+# Operators that the counter of torch does not know; causal attention counts in full, although half of it is skipped.
 OPERATIONS = {
     torch.ops.aten.addmm_: lambda _, left, right, **__: 2 * left[0] * left[1] * right[1],
     ATTENTION: lambda query, key, *_, **__: 4 * math.prod(query) * key[2],

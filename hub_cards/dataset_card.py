@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from huggingface_hub import DatasetCard, DatasetCardData, HfApi
 
+from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.training.card_file import save_card
 from modeling_gtransformer.training.corpus import Document, read_documents
 
 
@@ -33,7 +35,7 @@ def main(argv: list[str]) -> None:
         (args.folder / f"{split}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     repository = args.repository or f"your-name/{args.folder.resolve().name}"
     card = dataset_card(splits, args.columns, repository, args.languages or args.columns, args.license)
-    card.save(args.folder / "README.md")
+    save_card(card, args.folder / "README.md", args.overwrite_card)
     if args.push:
         api = HfApi()
         api.create_repo(repository, repo_type="dataset", exist_ok=True)
@@ -105,6 +107,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--license", help="Licence of the data, e.g. cc-by-4.0.")
     parser.add_argument("--repository", help="Name of the dataset on the Hub, e.g. user/name.")
     parser.add_argument("--push", action="store_true", help="Upload the dataset to the Hub.")
+    parser.add_argument(
+        "--overwrite_card", action="store_true", help="Replace a README.md that was written or edited by hand."
+    )
     args = parser.parse_args(argv)
     if args.push and not args.repository:
         parser.error("--push needs --repository")
@@ -112,4 +117,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("dataset_card.py", lambda: main(sys.argv[1:])))

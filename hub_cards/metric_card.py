@@ -12,7 +12,9 @@ from pathlib import Path
 
 from huggingface_hub import HfApi, RepoCard, SpaceCardData
 
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training import metrics
+from modeling_gtransformer.training.card_file import save_card
 
 
 TEMPLATE = Path(__file__).parent / "templates" / "metric.md"
@@ -34,7 +36,7 @@ def main(argv: list[str]) -> None:
     (args.folder / "requirements.txt").write_text("evaluate\ndatasets\nnumpy\nsacrebleu>=2.4\n", encoding="utf-8")
     data = SpaceCardData(title=name, sdk="gradio", app_file="app.py", tags=["evaluate", "metric"])
     card = RepoCard.from_template(data, template_path=str(TEMPLATE), name=name, address=address)
-    card.save(args.folder / "README.md")
+    save_card(card, args.folder / "README.md", args.overwrite_card)
     if args.push:
         api = HfApi()
         api.create_repo(args.repository, repo_type="space", space_sdk="gradio", exist_ok=True)
@@ -51,6 +53,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("folder", type=Path, help="Folder to write; its name becomes the name of the metric.")
     parser.add_argument("--repository", help="Name of the metric on the Hub, e.g. user/name.")
     parser.add_argument("--push", action="store_true", help="Upload the metric to the Hub.")
+    parser.add_argument(
+        "--overwrite_card", action="store_true", help="Replace a README.md that was written or edited by hand."
+    )
     args = parser.parse_args(argv)
     if args.push and not args.repository:
         parser.error("--push needs --repository")
@@ -58,4 +63,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("metric_card.py", lambda: main(sys.argv[1:])))

@@ -3,19 +3,23 @@
     python hub_cards/model_card.py outputs/mbart25 [--license mit] [--dataset user/corpus] [--repository user/name]
 
 Scores are those that `train/score_translations.py --json outputs/mbart25/scores/NAME.json` wrote, of as many test
-sets as there are. Writes `README.md`, `training.svg` (with matplotlib) and, for a dataset on the Hub, `.eval_results`.
+sets as there are. Writes `README.md`, `training.svg` (with matplotlib) and, for a dataset on the Hub, `.eval_results`;
+a `README.md` that was written or edited by hand is kept.
 """
 
 import argparse
 import sys
 from pathlib import Path
 
+from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.loading import check_folder
 from modeling_gtransformer.training.model_card import write_model_card
 
 
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
-    write_model_card(args.folder, args.license, args.dataset, args.repository)
+    check_folder(str(args.folder))
+    write_model_card(args.folder, args.license, args.dataset, args.repository, args.overwrite_card)
     print(args.folder / "README.md")
 
 
@@ -25,8 +29,11 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--license", help="Licence of the weights, e.g. mit.")
     parser.add_argument("--dataset", help="Name on the Hub of the dataset that the checkpoint was scored on.")
     parser.add_argument("--repository", help="Name of the checkpoint on the Hub, e.g. user/name.")
+    parser.add_argument(
+        "--overwrite_card", action="store_true", help="Replace a README.md that was written or edited by hand."
+    )
     return parser.parse_args(argv)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("model_card.py", lambda: main(sys.argv[1:])))

@@ -2,23 +2,29 @@
 
     python hub_cards/publish.py outputs/mbart25 user/name [--license mit] [--dataset user/corpus] [--private]
 
-Whoever finds it needs no more than Transformers: `pipeline(model="user/name", trust_remote_code=True)`.
+Whoever finds it needs no more than Transformers: `pipeline(model="user/name", trust_remote_code=True)`. A `README.md`
+that was written or edited by hand is published as it is.
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-from transformers import pipeline
-
 from modeling_gtransformer import DocumentTranslationPipeline
+from modeling_gtransformer.cli.errors import UsageError, run
+from modeling_gtransformer.cli.loading import load_checkpoint
 from modeling_gtransformer.training.model_card import write_model_card
 
 
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
-    write_model_card(args.folder, args.license, args.dataset, args.repository)
-    translate = pipeline("document-translation", model=str(args.folder), pipeline_class=DocumentTranslationPipeline)
+    model, processor = load_checkpoint(str(args.folder))
+    if model.config.model_type != "gtransformer":
+        raise UsageError(
+            f"{args.folder} is no G-Transformer but a plain {model.config.model_type}: fine-tune it first."
+        )
+    write_model_card(args.folder, args.license, args.dataset, args.repository, args.overwrite_card)
+    translate = DocumentTranslationPipeline(model, processor=processor)
     print(translate.push_to_hub(args.repository, commit_message="Upload checkpoint", private=args.private or None))
 
 
@@ -31,8 +37,11 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--license", help="Licence of the weights, e.g. mit.")
     parser.add_argument("--dataset", help="Name on the Hub of the dataset that the checkpoint was scored on.")
     parser.add_argument("--private", action="store_true", help="Create a private repository.")
+    parser.add_argument(
+        "--overwrite_card", action="store_true", help="Replace a README.md that was written or edited by hand."
+    )
     return parser.parse_args(argv)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("publish.py", lambda: main(sys.argv[1:])))

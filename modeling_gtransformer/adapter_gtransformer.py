@@ -39,7 +39,7 @@ class AdapterMixin:
     config: GTransformerConfig
     config_class: Any
     name_or_path: str
-    # Of a model with an adapter: the name of its base, and where the adapter came from.
+    # A model with an adapter knows the name of its base, and where the adapter came from.
     adapter_base: str | None = None
     adapter_folder: str | None = None
 

@@ -1,5 +1,6 @@
 """Documents of any length through the model: cut into segments, translated in batches, put together again."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,33 @@ from .processing_gtransformer import GTransformerProcessor
 from .segment_plan import PendingDocument, Segment, SegmentLimits, next_segments, take_apart
 from .segment_translation import SegmentTranslator
 from .segmentation import token_batches
+
+
+# Least and greatest values of settings.
+RANGES = {
+    "segment_tokens": (1, math.inf),
+    "max_tokens": (1, math.inf),
+    "segment_sentences": (1, math.inf),
+    "carried_sentences": (0, math.inf),
+    "num_beams": (1, 100),
+}
+
+
+def check_ranges(**settings: int | None) -> None:
+    """
+    Raises:
+        ValueError: one of these settings is out of its range; `None` is in every range.
+    """
+    for name, value in settings.items():
+        least, greatest = RANGES[name]
+        if value is not None and not least <= value <= greatest:
+            bounds = f"at least {least}" if greatest == math.inf else f"between {least} and {greatest}"
+            raise ValueError(f"{name} must be {bounds}, not {value}.")
+
+
+def name_sentences(sentences: Sequence[str], document: str) -> list[str]:
+    """Where the sentences of a document stand, as warnings name them."""
+    return [f"{document}, sentence {number}" for number in range(1, len(sentences) + 1)]
 
 
 @dataclass(frozen=True)
@@ -39,6 +67,7 @@ def translate_documents(
     carried_sentences: int = 0,
     confidence: bool = False,
     required: Sequence[Sequence[list[str]]] | None = None,
+    places: Sequence[Sequence[str]] | None = None,
     progress: bool = False,
     on_sentence: Callable[[int, int, str], None] | None = None,
     **generate_arguments: Any,
@@ -56,18 +85,30 @@ def translate_documents(
         confidence: score the translations, with one more forward pass.
         required: for every sentence what its translation must contain. Where something is missing, the segment is
             translated once more under that constraint; what is missing even then is named in a warning.
+        places: for every sentence where it stands, as warnings name it; by default "Document 1, sentence 1".
         progress: show a progress bar.
         on_sentence: called with the numbers of document and sentence, from 0, and the translation, as soon as this is
             certain, in order. Then segments are translated one by one, and at once under the constraint of what is
             required.
         generate_arguments: for `model.generate`.
+
+    Raises:
+        ValueError: a setting is out of its range.
     """
+    check_ranges(
+        segment_tokens=segment_tokens,
+        max_tokens=max_tokens,
+        segment_sentences=segment_sentences,
+        carried_sentences=carried_sentences,
+        num_beams=generate_arguments.get("num_beams"),
+    )
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, generate_arguments)
     translator = SegmentTranslator(model, processor, limits, confidence, generate_arguments)
     required = required or [[[]] * len(document) for document in documents]
+    places = places or [name_sentences(document, f"Document {n}") for n, document in enumerate(documents, 1)]
     pending = [
-        take_apart(document, number, processor, limits, needed)
-        for number, (document, needed) in enumerate(zip(documents, required, strict=True), 1)
+        take_apart(document, number, processor, limits, needed, where)
+        for number, (document, needed, where) in enumerate(zip(documents, required, places, strict=True))
     ]
     with tqdm(
         total=sum(len(document.parts) for document in pending),
@@ -123,7 +164,7 @@ class SentenceTeller:
             first = max(index for index in range(part + 1) if glue[index] is None)
             texts = self.processor.decode_sentences(self.parts[first:])
             sentence = "".join((between or "") + text for between, text in zip(glue[first:], texts, strict=False))
-            self.on_sentence(self.document.number - 1, self.document.sentence_of(part) - 1, sentence)
+            self.on_sentence(self.document.number, self.document.sentence_of(part), sentence)
 
 
 def _put_together(document: PendingDocument, processor: GTransformerProcessor, confidence: bool) -> TranslatedDocument:

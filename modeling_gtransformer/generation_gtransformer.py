@@ -104,7 +104,7 @@ class GroupTagLogitsProcessor(LogitsProcessor):
 
         finished = (number > sentences) & (words == -len(frame.prefix))
         inside = (words >= 0) & ~finished
-        # What must still fit after one more word: `</s>`, the later sentences, the end of the document.
+        # After one more word `</s>`, the later sentences and the end of the document must still fit.
         needed = 1 + later * (self.min_length + frame.tokens) + (frame.end is not None)
         no_room = self.max_length - length - 1 < needed
         close = inside & (words >= self.min_length) & ((words >= limit) | no_room)

@@ -9,9 +9,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from transformers.utils import logging
 
 from .configuration_gtransformer import TargetFrame
 
+
+logger = logging.get_logger(__name__)
 
 #: Group tag of padding, where it must be told from a token outside of all sentences.
 PADDING = -1
@@ -138,10 +141,12 @@ def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, closer
 
 
 def sentence_positions(tags: Tensor) -> Tensor:
-    """Positions of tokens with tags `(B, T)` in their sentences, from 0; sentences stand in one piece each."""
+    """Positions of tokens with tags `(B, T)` in their sentences, from 0; sentences stand in one piece each. What
+    stands outside of them, such as padding, takes no positions; a document without tags is a single sentence."""
     position = torch.arange(tags.shape[1], device=tags.device).expand_as(tags)
     starts = tags != torch.nn.functional.pad(tags, (1, -1), value=PADDING)
-    return position - (starts * position).cummax(dim=1).values
+    outside = (tags <= 0) & (tags > 0).any(dim=1, keepdim=True)
+    return (position - (starts * position).cummax(dim=1).values).masked_fill(outside, 0)
 
 
 def tags_on_cpu(tags: Tensor, real: Tensor) -> Tensor:
@@ -179,3 +184,12 @@ def sentence_lengths(tags: Tensor) -> Tensor:
     lengths = tags.new_zeros(tags.shape[0], groups + 1)
     lengths.scatter_add_(1, tags, torch.ones_like(tags))
     return lengths[:, 1:]
+
+
+def warn_of_unknown_sentences(side: str) -> None:
+    """Warn once that nothing tells the sentences of the "source" or the "target" apart."""
+    if not torch.compiler.is_compiling():
+        argument = "group_tags" if side == "source" else "decoder_group_tags"
+        logger.warning_once(
+            f"The sentences of the {side} are unknown, so attention is open to all of it: pass {argument}, or the ids."
+        )

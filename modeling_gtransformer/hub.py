@@ -1,5 +1,6 @@
 """A checkpoint on the Hub brings its own code, so that it loads where this package is not installed."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ logger = logging.get_logger(__name__)
 TAGS = ["gtransformer", "document-translation", "translation"]
 
 
-# What belongs to a card, beside a checkpoint.
+# Files that belong to a card, beside a checkpoint.
 CARD_FILES = ("training.svg", ".eval_results")
 
 # Pipelines that a model brings along, by task. They enter themselves: what a model imports belongs to its own files.
@@ -93,6 +94,12 @@ def _source_of(cls: type) -> str:
     return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
 
 
+def _is_gtransformer(folder: Path) -> bool:
+    """Tells whether a folder holds a G-Transformer, whose card may be written by hand."""
+    config = folder / "config.json"
+    return config.is_file() and json.loads(config.read_text(encoding="utf-8")).get("model_type") == "gtransformer"
+
+
 class PublishMixin:
     """`push_to_hub` with code, tags, and the model card that lies beside the checkpoint."""
 
@@ -128,14 +135,14 @@ class PublishMixin:
     def _upload_modified_files(self, working_dir: str, *args: Any, **kwargs: Any) -> CommitInfo:
         source = Path(self._loaded_from() or "nowhere")
         card = ModelCard.load(source / "README.md") if (source / "README.md").is_file() else None
-        if card is not None and TAGS[0] in (card.data.tags or []):
+        if card is not None and (TAGS[0] in (card.data.tags or []) or _is_gtransformer(source)):
             given = ModelCard.load(Path(working_dir, "README.md")).data.tags or []
             for name in CARD_FILES:
                 if (source / name).is_dir():
                     shutil.copytree(source / name, Path(working_dir, name), dirs_exist_ok=True)
                 elif (source / name).exists():
                     shutil.copyfile(source / name, Path(working_dir, name))
-            card.data.tags = list(dict.fromkeys([*card.data.tags, *given]))
+            card.data.tags = list(dict.fromkeys([*(card.data.tags or []), *given]))
             card.save(Path(working_dir, "README.md"))
         return super()._upload_modified_files(working_dir, *args, **kwargs)  # type: ignore[misc]
 

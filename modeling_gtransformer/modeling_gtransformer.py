@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers import initialization as init
-from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import Cache
 from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import (
     BaseModelOutput,
@@ -15,18 +15,18 @@ from transformers.modeling_outputs import (
     Seq2SeqModelOutput,
 )
 from transformers.processing_utils import Unpack
-from transformers.utils import TransformersKwargs, can_return_tuple, logging
+from transformers.utils import TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
 from .attention_masks import Side, decoder_masks, encoder_masks, step_masks
-from .cache_gtransformer import DocumentCache, TargetCache
+from .cache_gtransformer import DocumentCache, TargetCache, cache_for
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
 from .group_attention import GTransformerAttention, GTransformerGate
-from .group_tags import read_group_tags, sentence_positions
+from .group_tags import read_group_tags, sentence_positions, warn_of_unknown_sentences
 from .hub import PublishMixin
 from .layers_gtransformer import (
     POSITION_EMBEDDINGS,
@@ -38,18 +38,6 @@ from .layers_gtransformer import (
     is_plain_linear,
     states_by_kind,
 )
-
-
-logger = logging.get_logger(__name__)
-
-
-def warn_of_unknown_sentences(side: str) -> None:
-    """Warn once that nothing tells the sentences of the "source" or the "target" apart."""
-    if not torch.compiler.is_compiling():
-        argument = "group_tags" if side == "source" else "decoder_group_tags"
-        logger.warning_once(
-            f"The sentences of the {side} are unknown, so attention is open to all of it: pass {argument}, or the ids."
-        )
 
 
 @dataclass
@@ -148,7 +136,8 @@ class GTransformerStack(GTransformerPreTrainedModel):
         length = inputs_embeds.shape[1]
         if position_ids is None and self.config.position_scope == "sentence":
             position_ids = sentence_positions(tokens.tags)[:, -length:]
-            if not past_length and self.config.position_embedding_type == "learned":
+            if not past_length and length > self.config.max_position_embeddings:
+                # Looking synchronises with the device, which a shorter document does not need.
                 self.check_length(int(position_ids.max()) + 1)
         elif position_ids is None:
             if isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
@@ -263,7 +252,7 @@ class GTransformerDecoder(GTransformerStack):
             raise ValueError("Give exactly one of decoder_input_ids and decoder_inputs_embeds.")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(self.ids_to_embed(input_ids))
-        past_key_values = self.prepare_cache(past_key_values, use_cache, has_tags=group_tags is not None)
+        past_key_values = cache_for(self.config, past_key_values, use_cache, has_tags=group_tags is not None)
         past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
         if group_tags is None:
             seen_ids = input_ids
@@ -322,19 +311,6 @@ class GTransformerDecoder(GTransformerStack):
         if not self.config.frame.reads_closer_as_start:
             return input_ids
         return input_ids.masked_fill(input_ids == self.config.eos_token_id, self.config.decoder_start_token_id)
-
-    def prepare_cache(
-        self, past_key_values: Cache | None, use_cache: bool | None, has_tags: bool
-    ) -> EncoderDecoderCache | None:
-        """The cache to fill, if any. Without tags from the caller it is one that remembers the ids."""
-        if past_key_values is None and not use_cache:
-            return None
-        if isinstance(past_key_values, (TargetCache, DocumentCache)):
-            return past_key_values
-        if isinstance(past_key_values, EncoderDecoderCache):
-            return past_key_values if has_tags else TargetCache.around(past_key_values)
-        self_attention_cache = DynamicCache(config=self.config) if past_key_values is None else past_key_values
-        return TargetCache(self_attention_cache, DynamicCache(config=self.config))
 
 
 class GTransformerModel(GTransformerPreTrainedModel):

@@ -6,12 +6,12 @@ from collections.abc import Generator, Mapping, Sequence
 from queue import Queue
 from threading import Event, Thread
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from .document_translation import translate_documents
+from .document_translation import name_sentences, translate_documents
 from .hub import PublishMixin, brought_along, with_code
 from .plain_models import from_plain_model, load_processor
 from .plain_text import Splitter, language_code, sentencex_splitter, split_text
@@ -36,6 +36,13 @@ def _formats() -> ModuleType:
             "pip install 'gtransformer-hf[files]'"
         ) from error
     return files
+
+
+class NumberedDocument(NamedTuple):
+    """A document of a list, with its number from 1, by which warnings name it."""
+
+    number: int
+    document: str | bytes | list[str]
 
 
 @brought_along("document-translation")
@@ -65,11 +72,13 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
       (SubRip or WebVTT), "po", or "docx" (as bytes).
     - `splitter`: finds the sentences of a paragraph: "sentencex", that package, for the processor's source language;
       "line": every line or paragraph is one, the default for text; or a function that gives the sentences of a string.
+    - `mark_fuzzy`: marks new translations of a "po" file as fuzzy, to be reviewed.
     - `glossary`: a dictionary of terms and the translations that they must have.
     - `segment_tokens` (512, as in the paper, or the model's positions), `max_tokens` (4096, the source tokens in a
       batch of segments), `segment_sentences` (1 for a model that was trained on single sentences),
       `carried_sentences` (0: so many sentences of a segment open the next one, too, with their translations),
       `confidence`, and those of `generate`, among them `num_beams` and `parallel_sentences`.
+    - `name`: what warnings call the document, such as the name of its file.
 
     ```python
     >>> translate = pipeline("document-translation", model="path/to/checkpoint")  # doctest: +SKIP
@@ -128,9 +137,10 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         glossary: Mapping[str, str] | None = None,
         src_lang: str | None = None,
         tgt_lang: str | None = None,
+        mark_fuzzy: bool | None = None,
         **translate_kwargs: Any,
     ):
-        preprocess_kwargs: dict[str, Any] = {}
+        preprocess_kwargs: dict[str, Any] = {} if mark_fuzzy is None else {"mark_fuzzy": mark_fuzzy}
         if src_lang or tgt_lang:
             translate_kwargs["processor"] = self.processor.for_languages(src_lang, tgt_lang)
             preprocess_kwargs["processor"] = translate_kwargs["processor"]
@@ -152,6 +162,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             raise ValueError("Batches are made of segments, by number of tokens: use max_tokens, not batch_size.")
         if isinstance(documents, list) and all(isinstance(sentence, str) for sentence in documents):
             return super().__call__([documents], **kwargs)[0]
+        if isinstance(documents, list):
+            documents = [NumberedDocument(*numbered) for numbered in enumerate(documents, 1)]
         return super().__call__(documents, **kwargs)
 
     def stream(self, document: str | bytes | list[str], **kwargs: Any) -> Generator[dict[str, str], None, dict]:
@@ -210,11 +222,16 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def preprocess(
         self,
-        document: str | bytes | list[str],
+        document: "str | bytes | list[str] | NumberedDocument",
         format: str = "text",
         splitter: Splitter | str | None = None,
         processor: Any = None,
+        mark_fuzzy: bool = False,
     ) -> dict[str, Any]:
+        if isinstance(document, NumberedDocument):
+            inputs = self.preprocess(document.document, format, splitter, processor, mark_fuzzy)
+            return {**inputs, "name": f"Document {document.number}"}
+        processor = processor or self.processor
         if isinstance(document, list):
             if format != "text":
                 raise ValueError(f"A list of sentences is in no format such as {format!r}: give a string.")
@@ -222,13 +239,13 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         if splitter is None:
             splitter = "line" if format == "text" else "sentencex"
         if isinstance(splitter, str):
-            splitter = None if splitter == "line" else sentencex_splitter((processor or self.processor).src_lang)
+            splitter = None if splitter == "line" else sentencex_splitter(processor.src_lang)
         if format == "text":
             if isinstance(document, bytes):
                 raise ValueError("the format 'text' takes a string")
             file = split_text(document, splitter)
         else:
-            file = _formats().SplitFile(document, format, splitter)
+            file = _formats().SplitFile(document, format, splitter, processor.tgt_lang, mark_fuzzy)
         return {"sentences": file.sentences, "file": file}
 
     def _forward(
@@ -236,11 +253,16 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         model_inputs: dict[str, Any],
         terminology: Terminology | None = None,
         processor: Any = None,
+        name: str | None = None,
         **translate_kwargs: Any,
     ) -> dict[str, Any]:
         if processor is not None:
             translate_kwargs = {**processor.generation_settings(self.model), **translate_kwargs}
-        texts = [sentence for sentence in model_inputs["sentences"] if sentence.strip()]
+        sentences = model_inputs["sentences"]
+        numbers = [number for number, sentence in enumerate(sentences) if sentence.strip()]
+        texts = [sentences[number] for number in numbers]
+        named = name_sentences(sentences, name or model_inputs.get("name", "Document 1"))
+        places = [named[number] for number in numbers]
         required = [(terminology or Terminology()).required(text) for text in texts]
         if model_inputs["file"] is not None:
             # Code may be a placeholder, too: then it is required once.
@@ -249,7 +271,12 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             ]
             required = [list(Counter(words).elements()) for words in both]
         [translated] = translate_documents(
-            self.model, processor or self.processor, [texts], required=[required], **translate_kwargs
+            self.model,
+            processor or self.processor,
+            [texts],
+            required=[required],
+            places=[places],
+            **translate_kwargs,
         )
         return {**model_inputs, "translated": translated}
 

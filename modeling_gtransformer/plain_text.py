@@ -11,11 +11,22 @@ Splitter = Callable[[str], Iterable[str]]
 LINE = re.compile(r"(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 # A bullet or a number in front of an item of a list.
 ITEM = re.compile(r"\s*(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
-ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)[^\s<>]+|[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+", re.IGNORECASE)
-
-
 # A character is a word in the scripts that put no spaces between words.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+# Punctuation of East Asian scripts.
+WIDE_MARKS = "\u3000-\u303f\uff00-\uff65"
+NOT_IN_MAIL = rf"\s@<>(){{}}\[\],;:\"“”‘’«»{UNSPACED}{WIDE_MARKS}"
+# A scheme begins behind what is no letter, and a mail address fills its word: so each character is visited a few times
+# however long the text is.
+ADDRESS = re.compile(
+    rf"(?:(?<![a-z])[a-z][a-z0-9+.-]{{0,30}}://|www\.)[^\s<>{WIDE_MARKS}]+"
+    rf"|(?<![^{NOT_IN_MAIL}])[^{NOT_IN_MAIL}]+@[^{NOT_IN_MAIL}]+\.[^{NOT_IN_MAIL}]+",
+    re.IGNORECASE,
+)
+# Characters that are split into sentences at once.
+STRETCH = 5000
+# Syntax of template languages, which is no text: {{ name }}, {% tag %}, {# comment #}, <%= value %>.
+TEMPLATE_SYNTAX = r"\{\{[^{}]*\}\}|\{%[^{}]*%\}|\{#[^{}]*#\}|<%[^<>]*%>"
 LETTER = rf"[^\W{UNSPACED}]"
 
 
@@ -94,8 +105,8 @@ def _check_gap(gap: str) -> None:
 
 
 def is_translatable(words: str) -> bool:
-    """Tells whether there is anything to translate: a letter or a digit outside of an address."""
-    return any(character.isalnum() for character in ADDRESS.sub("", words))
+    """Tells whether there is anything to translate: a letter outside of an address. Numbers alone stay as they are."""
+    return any(character.isalpha() for character in ADDRESS.sub("", words))
 
 
 def sentencex_splitter(language: str | None) -> Splitter:
@@ -116,7 +127,20 @@ def sentencex_splitter(language: str | None) -> Splitter:
     code = language_code(language)
     if code is None:
         raise ValueError(f"The language {language!r} has no code by which sentencex knows it: give a splitter.")
-    return lambda line: segment(code, line)
+    return lambda line: _in_stretches(line, lambda stretch: segment(code, stretch))
+
+
+def _in_stretches(line: str, splitter: Splitter) -> Iterable[str]:
+    """The sentences of a line, which the splitter sees in stretches, as its time may grow with the square of their
+    length. The last sentence of a stretch begins the next one; a sentence that fills a stretch is cut at a space."""
+    start = 0
+    while start < len(line):
+        stretch = line[start : start + STRETCH]
+        sentences = list(splitter(stretch))
+        if start + STRETCH < len(line):
+            sentences = sentences[:-1] or [stretch[: stretch.rfind(" ") + 1] or stretch]
+        yield from sentences
+        start += sum(map(len, sentences))
 
 
 def language_code(language: str | None) -> str | None:

@@ -171,6 +171,9 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         for language in languages:
             if language is not None:
                 self._language_token_id(language)
+        only = getattr(self.tokenizer, "target_lang", None)
+        if only and self.tgt_lang and not self.language_codes and not self.tgt_lang.startswith(only):
+            raise ValueError(f"The model translates into {only!r} only, not into {self.tgt_lang!r}.")
 
     def _is_known(self, language: str | None) -> bool:
         """Whether a language can be a target, which a tokenizer of two languages does not say."""
@@ -189,11 +192,18 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         for form in LANGUAGE_TOKENS:
             if form.format(language) in known:
                 return known[form.format(language)]
-        near = difflib.get_close_matches(language, known, n=5, cutoff=0.4)
+        near = difflib.get_close_matches(language, self.language_codes, n=5, cutoff=0.4)
         raise ValueError(
             f"The tokenizer does not know the language {language!r}; "
-            + (f"near it are {', '.join(near)}." if near else f"it knows {', '.join(sorted(known))}.")
+            + (f"near it are {', '.join(near)}." if near else f"it knows {', '.join(self.language_codes)}.")
         )
+
+    @property
+    def language_codes(self) -> list[str]:
+        """The codes of the languages that the tokenizer has tokens for, as `src_lang` and `tgt_lang` take them."""
+        names = ("bos", "eos", "pad", "unk", "mask", "cls", "sep")
+        others = {getattr(self.tokenizer, f"{name}_token", None) for name in names}
+        return sorted({re.sub(r"^(__|>>|\[)|(__|<<|\])$", "", token) for token in {*self._structural_tokens} - others})
 
     @property
     def _structural_tokens(self) -> dict[str, int]:
@@ -222,7 +232,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             index = tokenizer.convert_tokens_to_ids(code)
             if index is not None:
                 tokens[code] = index
-        # What a tokenizer names but does not have gets the id of unknown words.
+        # A token that a tokenizer names but does not have gets the id of unknown words.
         return {token: index for token, index in tokens.items() if index != tokenizer.unk_token_id}
 
     @property

@@ -21,7 +21,8 @@ class PendingDocument:
     A document on its way: its sentences, or parts of long ones, and what has been translated so far.
 
     Attributes:
-        number: its place in the corpus, from 1.
+        number: its place in the corpus, from 0.
+        places: for every sentence where it stands, as warnings name it.
         parts: word ids of each part.
         glue: what stands before a part in its sentence; `None` for the first part of a sentence.
         required: strings that the translation of each part must contain.
@@ -31,6 +32,7 @@ class PendingDocument:
     """
 
     number: int
+    places: Sequence[str]
     parts: list[list[int]] = field(default_factory=list)
     glue: list[str | None] = field(default_factory=list)
     required: list[list[str]] = field(default_factory=list)
@@ -39,8 +41,8 @@ class PendingDocument:
     scores: list[tuple[float, int]] = field(default_factory=list)
 
     def sentence_of(self, part: int) -> int:
-        """The number of the sentence that a part belongs to, from 1."""
-        return self.glue[: part + 1].count(None)
+        """The number of the sentence that a part belongs to, from 0."""
+        return self.glue[: part + 1].count(None) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +112,7 @@ def take_apart(
     processor: GTransformerProcessor,
     limits: SegmentLimits,
     required: Sequence[list[str]],
+    places: Sequence[str],
 ) -> PendingDocument:
     """The word ids of a document's sentences; too long ones in parts. What is required of such a sentence is required
     of the part that has it or, a term of a glossary, of its last part."""
@@ -117,22 +120,22 @@ def take_apart(
     def fits(text: str) -> bool:
         return limits.longest(len(processor.encode_sentences([text])[0])) <= limits.positions
 
-    document = PendingDocument(number)
-    for position, words in enumerate(processor.encode_sentences(sentences), 1):
+    document = PendingDocument(number, places)
+    for position, words in enumerate(processor.encode_sentences(sentences)):
         if limits.longest(len(words)) <= limits.positions:
             document.parts.append(words)
             document.glue.append(None)
-            document.required.append(required[position - 1])
+            document.required.append(required[position])
             continue
-        gaps, parts = zip(*split_long_sentence(sentences[position - 1].strip(), fits), strict=True)
+        gaps, parts = zip(*split_long_sentence(sentences[position].strip(), fits), strict=True)
         logger.warning(
-            f"Document {number}, sentence {position} has {len(words)} tokens, and its translation may have more than "
+            f"{places[position]} has {len(words)} tokens, and its translation may have more than "
             f"fit the {limits.positions} positions of the model: it is translated in {len(parts)} parts."
         )
         document.parts += processor.encode_sentences(parts)
         document.glue += [None, *gaps[1:]]
         of_parts: list[list[str]] = [[] for _ in parts]
-        for needed in required[position - 1]:
+        for needed in required[position]:
             of_parts[next((index for index, part in enumerate(parts) if needed in part), -1)].append(needed)
         document.required += of_parts
     return document
@@ -147,7 +150,7 @@ def next_segments(
         done = len(document.translations)
         costs = [limits.cost(len(words)) for words in document.parts]
         carried = min(carried_sentences, done)
-        # What is carried over takes at most half of a segment.
+        # Carried sentences take at most half of a segment.
         while carried and sum(costs[done - carried : done]) > limits.tokens / 2:
             carried -= 1
         cuts = segment(costs[done:], limits.tokens - sum(costs[done - carried : done]), limits.sentences)

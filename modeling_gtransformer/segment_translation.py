@@ -142,10 +142,8 @@ class SegmentTranslator:
             document = segment.document
             for part, absent in enumerate(lacking, segment.new):
                 if absent:
-                    logger.warning(
-                        f"Document {document.number}, sentence {document.sentence_of(part)}: its translation lacks "
-                        f"{', '.join(absent)}."
-                    )
+                    place = document.places[document.sentence_of(part)]
+                    logger.warning(f"{place}: its translation lacks {', '.join(absent)}.")
 
     def finished(self, segments: list[Segment], rows: list[list[int]]) -> list[tuple[list[list[int]], list[Score]]]:
         """Translations and scores of generated rows, after a check that no sentence is missing."""

@@ -32,7 +32,7 @@ def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None
     return [slice(start, end) for start, end in zip(borders, [*borders[1:], len(costs)], strict=True) if start < end]
 
 
-# Where a sentence that is too long is cut, best first; the last place is between any two characters.
+# Places to cut a sentence that is too long, best first; the last place is between any two characters.
 CUTS = (r"(?<=[.;:!?。；：！？])\s*", r"(?<=[,、，—–)])\s*", r"\s+", r"")
 
 

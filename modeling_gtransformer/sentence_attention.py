@@ -239,7 +239,7 @@ class _SentenceAttention(torch.autograd.Function):
     @staticmethod
     def forward(query, key, value, plan, scaling):
         output = _blank(query, plan.query_lengths)
-        # Of all sentences together: many small tensors that live long would break up the memory that others free.
+        # All sentences share one tensor: many small tensors that live long would break up the memory that others free.
         precision = torch.promote_types(query.dtype, torch.float32)  # of the kernel's sums
         logsumexp = query.new_empty(1, query.shape[1], query.shape[0], dtype=precision)
         queries, keys, values, outputs = _heads_first(query, key, value, output)

@@ -64,7 +64,7 @@ class SentenceBeamSearch:
         total = (self.running[..., None] + scores).flatten(2)
         candidates, index = total.topk(2 * self.num_beams, dim=-1)
         parent, chosen = index // scores.shape[-1], index % scores.shape[-1]
-        # Where a token ends a document, what follows </s> stands for it, as if this were the only sentence.
+        # Frames with a token that ends a document read it as the one after </s>, as if this were the only sentence.
         last = chosen if self.frame.end is None else self.tokens.gather(2, parent)
         ends = last == self.frame.closer
         grown = torch.cat([_pick(self.written, parent), chosen[..., None]], dim=-1)

@@ -10,14 +10,23 @@ import torch
 from torch import Tensor
 from transformers.generation import LogitsProcessor
 
-from .plain_text import ADDRESS, whole_words
+from .plain_text import ADDRESS, TEMPLATE_SYNTAX, whole_words
 from .processing_gtransformer import GTransformerProcessor
 
 
-# {name}, {0:,.2f}, {{ name }}, ${name}, %{name}; %s, %d, %5.2f, %1$s, %(name)s; tags; addresses.
+# Every alternative begins with a character that it does not repeat, so that a scan is linear.
 PLACEHOLDER = re.compile(
-    r"[$%#]?\{\{?[ ]?[\w.:!\[\]<>,+#-]*[ ]?\}?\}"
-    r"|%(?:\(\w+\)|\d+\$)?[-+#0]?\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[sdiufgeoxXcrpG@](?!\w)"
+    # {n, plural, one {# file} other {# files}}, to a depth of three; {{ name|upper }}; {a:%Y-%m-%d}; {name}, ${name}
+    r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\}"
+    rf"|{TEMPLATE_SYNTAX}"
+    r"|\{[\w.!\[\]]*:(?=[^{}%]*%)[^{}]*\}"
+    r"|[$%#]?\{\{?[ ]?[\w.:!\[\]<>,+#-]*[ ]?\}?\}"
+    # %s, %5.2f, %*d, %1$s, %(user.name)s; "% s", but not "50 % d'accord"; %1, %L1 and %n of Qt; %%
+    r"|%(?:\([^()%]+\)|\d{1,2}\$)?[-+#0]{0,4}(?:\d{1,9}|\*)?(?:\.(?:\d{1,9}|\*))?(?:hh|h|ll|l|z|j|t)?[sdiufgeoxXcrpG@](?!\w)"
+    r"|(?<!\d)(?<!\d\s)%[ ][sdifgeoxX](?![\w'’])"
+    r"|%L?[1-9]\d?(?!\w)|%n(?!\w)|%%"
+    # $HOME; @name, but not in a mail address
+    r"|(?<!\w)\$[a-z_][a-z0-9_]*|(?<![\w@.-])@[a-z_][a-z0-9_-]*(?![\w@])"
     r"|</?[a-z][^<>]*>"
     rf"|{ADDRESS.pattern}",
     re.IGNORECASE,
@@ -102,7 +111,7 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
             index = torch.tensor(list(following), device=scores.device)
             bonuses = torch.tensor(list(following.values()), device=scores.device, dtype=scores.dtype)
             preferred = scores[row, index] + bonuses
-            # What is begun may still not be finished.
+            # A begun term may still not be finished.
             full = len(words) + sum(map(len, tokens)) >= self.word_limits[document][sentence]
             if preferred.isfinite().any():
                 at_end = scores[row].argmax() == self.processor.eos_token_id

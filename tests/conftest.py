@@ -27,6 +27,8 @@ from modeling_gtransformer import GTransformerConfig, GTransformerForConditional
 # No test is timed by the clock.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+# `make fuzz`: the same properties, on many more examples.
+settings.register_profile("fuzz", deadline=None, max_examples=20_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,7 +7,7 @@ import re
 import pytest
 from repository import ROOT
 
-from modeling_gtransformer.files import runs
+from modeling_gtransformer.files import borders, occurrences, runs
 
 
 class FencedParser(doctest.DocTestParser):
@@ -42,5 +42,7 @@ def test_examples(module):
 
 
 def test_every_heuristic_of_runs_has_an_example():
-    assert {docstring.name for docstring in docstrings(runs) if not docstring.examples} == {runs.__name__}
-    assert len(docstrings(runs)) > 15
+    modules = (runs, borders, occurrences)
+    without = {docstring.name for module in modules for docstring in docstrings(module) if not docstring.examples}
+    assert without == {module.__name__ for module in modules}
+    assert sum(len(docstrings(module)) for module in modules) > 15

@@ -34,8 +34,8 @@ from transformers import (
 )
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.cli import argument_parser
-from modeling_gtransformer.cli import main as gtransformer_translate
+from modeling_gtransformer.cli.command import main as gtransformer_translate
+from modeling_gtransformer.cli.options import argument_parser
 from modeling_gtransformer.training.recipe import DataArguments, read_recipe
 
 

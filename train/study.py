@@ -192,7 +192,7 @@ def translation_arguments(run: TrainingRun, test: str, study: dict[str, Any]) ->
     # A model of single sentences never saw several.
     settings |= {"segment_sentences": data.segment_sentences} if data.segment_sentences else {}
     settings |= study["generation"]
-    # Of two text files the first is the source; JSON lines have both sides.
+    # The first of two text files is the source; JSON lines have both sides.
     arguments = [str(run.folder), study["test"][test]["files"][0], str(run.translations(test))]
     for name, value in settings.items():
         if value is not False:
@@ -210,7 +210,7 @@ def execute(run: TrainingRun, study: dict[str, Any], processes: "Processes") -> 
         processes.call(run, "train.py", [str(run.recipe)])
         for name, test in study["test"].items():
             arguments = translation_arguments(run, name, study)
-            # What the translations depend on, kept beside them.
+            # Everything that the translations depend on is kept beside them.
             record, made_of = run.folder / f"{name}.made_of.json", json.dumps([arguments, fingerprint(run, test)])
             if run.translations(name).exists() and record.exists() and record.read_text() == made_of:
                 continue
@@ -337,7 +337,7 @@ def test_scores(
         values["spread"] = stdev(values["seeds"]) if len(values["seeds"]) > 1 else None
     pairs = [(run, other) for run in runs for other in baseline if run.seed == other.seed]
     if pairs:
-        # What the seeds made of a document goes together, as segments of one: documents are drawn, not seeds.
+        # The translations of a document by all seeds go together, as segments of one: documents are drawn, not seeds.
         compared = compare_systems(
             joined([run.hypotheses(name) for run, _ in pairs]),
             joined([other.hypotheses(name) for _, other in pairs]),

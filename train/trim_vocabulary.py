@@ -9,19 +9,20 @@ anything appears in the output.
 """
 
 import argparse
-import json
+import itertools
 import os
 import sys
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import torch
+from transformers import PreTrainedConfig
 
-from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.plain_models import ONLY_GROUP
 from modeling_gtransformer.training.corpus import JSON_LINES, read_documents
+from modeling_gtransformer.training.vocabularies import Vocabulary, renumber, vocabularies
 
 
 # How the names of those fields of a configuration end that hold token ids.
@@ -35,26 +36,35 @@ def main(argv: list[str]) -> None:
         raise FileExistsError(f"{output} exists and is no empty folder: give another one.")
     texts = read_texts(args.text, [args.source_column, args.target_column])
     processor = GTransformerProcessor.from_pretrained(args.checkpoint)
-    model = GTransformerForConditionalGeneration.from_pretrained(args.checkpoint)
+    model = GTransformerForConditionalGeneration.from_pretrained(args.checkpoint, **as_it_translates(args.checkpoint))
 
-    size, parameters = model.config.vocab_size, model.num_parameters()
-    kept = tokens_to_keep(model, processor, texts)
-    if len(kept) == size:
-        print(f"All {size} tokens are needed: there is nothing to trim, and {output} is not written.")
+    sizes, parameters = (model.config.vocab_size, model.config.decoder_vocab_size), model.num_parameters()
+    parts = vocabularies(processor.tokenizer)
+    kept = tokens_to_keep(model, processor, parts, texts)
+    if [len(ids) for ids in kept] == [*sizes[: len(kept)]]:
+        print(f"All {sizes[0]} tokens are needed: there is nothing to trim, and {output} is not written.")
         return
-    new_ids = {old: new for new, old in enumerate(kept)}
+    new_ids = [{old: new for new, old in enumerate(ids)} for ids in kept]
     output.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=output.parent, prefix=f"{output.name}.partial.") as folder:
         partial = Path(folder, "checkpoint")
         processor.save_pretrained(partial)
-        content = json.dumps(trim_tokenizer(processor.tokenizer, new_ids), ensure_ascii=False)
-        (partial / "tokenizer.json").write_text(content, encoding="utf-8")
+        for vocabulary, ids in zip(parts, new_ids, strict=True):
+            vocabulary.write(partial, ids)
         check_tokenization(processor, GTransformerProcessor.from_pretrained(partial), new_ids, texts)
         trim_model(model, new_ids)
         model.save_pretrained(partial)
         os.replace(partial, output)
+    tokens = " and ".join(f"{size} -> {len(ids)}" for size, ids in zip(sizes, kept, strict=False))
     millions = f"{parameters / 1e6:.1f}M -> {model.num_parameters() / 1e6:.1f}M"
-    print(f"{size} -> {len(kept)} tokens, parameters {millions}, in {output}")
+    print(f"{tokens} tokens, parameters {millions}, in {output}")
+
+
+def as_it_translates(checkpoint: str) -> dict[str, int]:
+    """Fields of a configuration with which a plain translator goes on translating as it does."""
+    config, _ = PreTrainedConfig.get_config_dict(checkpoint)
+    is_plain = config.get("model_type") != GTransformerConfig.model_type
+    return ONLY_GROUP if is_plain and GTransformerConfig.from_dict(config).frame.translates else {}
 
 
 def read_texts(files: Sequence[str], columns: Sequence[str]) -> list[list[str]]:
@@ -66,12 +76,15 @@ def read_texts(files: Sequence[str], columns: Sequence[str]) -> list[list[str]]:
     return texts
 
 
-def tokens_to_keep(model, processor: GTransformerProcessor, texts: Sequence[list[str]]) -> list[int]:
+def tokens_to_keep(
+    model, processor: GTransformerProcessor, parts: Sequence[Vocabulary], texts: Sequence[list[str]]
+) -> list[list[int]]:
     """
-    The ids, ascending, of the text, of all that is no word or that a configuration names, and of what spells words.
+    The ids of each vocabulary, ascending, of the text, of all that is no word or that a configuration names, and of
+    what spells words.
 
     Raises:
-        ValueError: the tokenizer belongs to another model, or has a vocabulary of another kind than Unigram and BPE.
+        ValueError: the tokenizer belongs to another model.
     """
     tokenizer, size = processor.tokenizer, model.config.vocab_size
     if max(tokenizer.get_vocab().values()) >= size:
@@ -79,75 +92,32 @@ def tokens_to_keep(model, processor: GTransformerProcessor, texts: Sequence[list
             f"The tokenizer has {len(tokenizer)} tokens, the model {size}: this tokenizer belongs to another model, "
             "or model.resize_token_embeddings(len(processor.tokenizer)) was forgotten."
         )
-    vocabulary = tokenizer_json(tokenizer)["model"]
-    kept = {token for text in texts for words in processor.encode_sentences(text) for token in words}
-    kept |= {*processor.structural_token_ids, *tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
-    known = {*tokenizer.get_vocab().values()}  # the model may have rows without a token
-    kept |= {token for _, _, value in id_fields(model) for token in ids_in(value) if token in known}
-    return sorted({"Unigram": with_characters, "BPE": with_merged}[vocabulary["type"]](vocabulary, kept))
+    needed = {*processor.structural_token_ids, *tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
+    named = {token for _, _, value in id_fields(model) for token in ids_in(value)}
+    kept = []
+    for vocabulary, sides in zip(parts, [[False], [True]] if len(parts) > 1 else [[False, True]], strict=True):
+        # The model may have rows without a token.
+        words = needed | (named & {*vocabulary.ids.values()})
+        for text in texts:
+            words |= {token for side in sides for ids in processor.encode_sentences(text, side) for token in ids}
+        kept.append(sorted(vocabulary.with_spelling(words)))
+    return with_one_padding(kept, processor.pad_token_id)
 
 
-def tokenizer_json(tokenizer) -> dict[str, Any]:
-    """Content of the tokenizer's `tokenizer.json`."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    content = json.loads(backend.to_str()) if backend else {"model": {"type": type(tokenizer).__name__}}
-    if (kind := content["model"]["type"]) not in ("Unigram", "BPE"):
-        raise ValueError(f"Only tokenizers of the kinds Unigram and BPE can be trimmed, this one is a {kind}.")
-    return content
-
-
-def with_characters(vocabulary: dict[str, Any], kept: set[int]) -> set[int]:
-    """Add to the ids of a Unigram vocabulary those that spell any word: characters, and bytes if it falls back."""
-    scores = [score for _, score in vocabulary["vocab"]]
-    spelling = {f"<0x{byte:02X}>" for byte in range(256)} if vocabulary["byte_fallback"] else set()
-    kept = kept | {i for i, (piece, _) in enumerate(vocabulary["vocab"]) if len(piece) == 1 or piece in spelling}
-    # The lowest score is the measure for unknown characters: if it rose, these could displace known pieces.
-    return (kept | {scores.index(min(scores)), vocabulary["unk_id"]}) - {None}
-
-
-def with_merged(vocabulary: dict[str, Any], kept: set[int]) -> set[int]:
-    """Add to the ids of a BPE vocabulary those that merge into them, and the base alphabet, which no merge makes."""
-    ids = vocabulary["vocab"]
-    parts: dict[int, set[int]] = defaultdict(set)
-    for (left, right), merged in merges(vocabulary):
-        parts[merged] |= {ids[left], ids[right]}
-    kept = new = kept | (set(ids.values()) - parts.keys())
-    while new:
-        new = {part for token in new for part in parts.get(token, ())} - kept
-        kept = kept | new
-    return kept
-
-
-def merges(vocabulary: dict[str, Any]) -> Iterator[tuple[list[str], int]]:
-    """The merges of a BPE vocabulary, each with the id of what it makes."""
-    prefix = len(vocabulary["continuing_subword_prefix"] or "")
-    for left, right in vocabulary["merges"]:
-        yield [left, right], vocabulary["vocab"][left + right[prefix:]]
-
-
-def trim_tokenizer(tokenizer, new_ids: dict[int, int]) -> dict[str, Any]:
-    """A `tokenizer.json` with those tokens only that have a new id."""
-    content = tokenizer_json(tokenizer)
-    vocabulary, template = content["model"], content["post_processor"] or {}
-    if vocabulary["type"] == "Unigram":
-        vocabulary["vocab"] = [piece for old, piece in enumerate(vocabulary["vocab"]) if old in new_ids]
-        vocabulary["unk_id"] = renumber(vocabulary["unk_id"], new_ids)
-    else:
-        vocabulary["merges"] = [merge for merge, merged in merges(vocabulary) if merged in new_ids]
-        vocabulary["vocab"] = {token: new_ids[old] for token, old in vocabulary["vocab"].items() if old in new_ids}
-    holders = [*content["added_tokens"], content["padding"] or {}]
-    for part in template.get("processors", [template]):
-        holders += [part, *part.get("special_tokens", {}).values()]
-    for holder in holders:
-        for name in {"id", "ids", "pad_id", "cls", "sep"} & holder.keys():
-            holder[name] = renumber(holder[name], new_ids)
-    return content
+def with_one_padding(kept: list[list[int]], pad: int) -> list[list[int]]:
+    """The ids of both vocabularies, with so many more in one of them that padding has the same new id in both."""
+    before = max(ids.index(pad) for ids in kept)
+    filled = []
+    for ids in kept:
+        others = iter(sorted({*range(pad)} - {*ids}))
+        filled.append(sorted([*ids, *itertools.islice(others, before - ids.index(pad))]))
+    return filled
 
 
 def check_tokenization(
     processor: GTransformerProcessor,
     trimmed: GTransformerProcessor,
-    new_ids: dict[int, int],
+    new_ids: Sequence[dict[int, int]],
     texts: Sequence[list[str]],
 ) -> None:
     """
@@ -156,29 +126,31 @@ def check_tokenization(
     Raises:
         ValueError: a token has another id than its embedding, or a sentence has become other pieces.
     """
-    vocabulary = processor.tokenizer.get_vocab()
-    if trimmed.tokenizer.get_vocab() != {token: new_ids[old] for token, old in vocabulary.items() if old in new_ids}:
-        raise ValueError(f"{type(trimmed.tokenizer).__name__} does not load what is left of it: it cannot be trimmed.")
-    for text in texts:
-        expected, pieces = renumber(processor.encode_sentences(text), new_ids), trimmed.encode_sentences(text)
-        for sentence, *ids in zip(text, expected, pieces, strict=True):
+    parts = zip(vocabularies(processor.tokenizer), vocabularies(trimmed.tokenizer), new_ids, strict=True)
+    for vocabulary, other, kept in parts:
+        if other.ids != {token: kept[old] for token, old in vocabulary.ids.items() if old in kept}:
+            raise ValueError(f"{type(trimmed.tokenizer).__name__} does not load what is left: it cannot be trimmed.")
+    for text, is_target in itertools.product(texts, (False, True)):
+        expected = renumber(processor.encode_sentences(text, is_target), new_ids[-1 if is_target else 0])
+        for sentence, *ids in zip(text, expected, trimmed.encode_sentences(text, is_target), strict=True):
             if ids[0] != ids[1]:
                 raise ValueError(f"The trimmed tokenizer cuts {sentence!r} into other pieces: it cannot be trimmed.")
 
 
-def trim_model(model, new_ids: dict[int, int]) -> None:
+def trim_model(model, new_ids: Sequence[dict[int, int]]) -> None:
     """Leaves the rows of embeddings and output layer that have a new id, in a model that is yet to be saved."""
-    rows, stacks = torch.tensor([*new_ids]), model.model
-    tables = (stacks.encoder.embed_tokens, stacks.decoder.embed_tokens, model.lm_head)
-    for weight in {table.weight for table in tables}:  # a single one unless the configuration unties them
-        weight.data = weight.data[rows]
-    model.final_logits_bias = model.final_logits_bias[:, rows]
+    source, target, stacks = new_ids[0], new_ids[-1], model.model
+    rows = {stacks.encoder.embed_tokens.weight: source, stacks.decoder.embed_tokens.weight: target}
+    rows[model.lm_head.weight] = target
+    for weight, ids in rows.items():  # a single one unless the configuration unties them
+        weight.data = weight.data[[*ids]]
+    model.final_logits_bias = model.final_logits_bias[:, [*target]]
     if model.generation_config.suppress_tokens:
-        kept = [token for token in model.generation_config.suppress_tokens if token in new_ids]
+        kept = [token for token in model.generation_config.suppress_tokens if token in target]
         model.generation_config.suppress_tokens = kept or None
     for config, name, value in id_fields(model):
-        setattr(config, name, renumber(value, new_ids))
-    model.config.vocab_size = len(new_ids)
+        setattr(config, name, renumber(value, target))
+    model.config.vocab_size, model.config.decoder_vocab_size = len(source), len(target)
 
 
 def id_fields(model) -> list[tuple[Any, str, Any]]:
@@ -194,16 +166,9 @@ def ids_in(value: Any) -> set[int]:
     return {value} if isinstance(value, int) else set()
 
 
-def renumber(value: Any, new_ids: dict[int, int]) -> Any:
-    """Nested lists of ids with the new ids; a number that is no id of a token stays."""
-    if isinstance(value, list):
-        return [renumber(item, new_ids) for item in value]
-    return new_ids.get(value, value) if isinstance(value, int) else value
-
-
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", help="Folder or Hub name of a G-Transformer or a plain mBART.")
+    parser.add_argument("checkpoint", help="Folder or Hub name of a G-Transformer or a plain checkpoint.")
     parser.add_argument("output", help="New folder for the trimmed checkpoint.")
     parser.add_argument(
         "--text",

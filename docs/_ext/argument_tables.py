@@ -1,6 +1,6 @@
 """Tables of arguments with their defaults and help texts, made from what reads them: a parser or a dataclass.
 
-.. arguments:: modeling_gtransformer.cli.argument_parser
+.. arguments:: modeling_gtransformer.cli.options.argument_parser
 .. arguments:: modeling_gtransformer.training.recipe.DataArguments
 """
 

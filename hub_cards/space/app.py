@@ -3,16 +3,18 @@
     GTRANSFORMER_MODEL=user/name python app.py
     python app.py outputs/mbart25
 
-The model is a folder or a name on the Hub. Where this project's package is not installed, the code of the checkpoint
-is run: name one that you trust.
+The model is a folder or a name on the Hub, of a G-Transformer or of a plain translator such as Opus-MT or NLLB. Where
+this project's package is not installed, only a G-Transformer can be used, by the code of the checkpoint: name one that
+you trust.
 """
 
 import logging
 import os
+import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
@@ -25,6 +27,7 @@ from attention_view import attended_sentences, attention_html
 from gradio.processing_utils import save_bytes_to_cache
 from pairs_view import pairs_html
 from transformers import pipeline
+from turns import Turns
 
 
 try:
@@ -36,7 +39,12 @@ ENDINGS = {".txt": "text"} if files is None else files.ENDINGS
 # The code of a language that is not known.
 UNDETERMINED = "und"
 MAX_BYTES = 5_000_000  # of a file
-MAX_CHARACTERS = 50_000  # of the sentences of a document
+MAX_CHARACTERS = 50_000  # of a text, and of the sentences of a document
+MAX_MARKUP = 500_000  # characters of a file in a text format, with its markup
+MAX_SECONDS = 300  # that a document may compute
+BATCH_TOKENS = 1024  # after which others have their turn
+SESSIONS = 16  # that take turns; others wait until one of them is done
+PAIRS = ("tmx", "jsonl")  # formats of sentence pairs
 SPLITTERS = {"sentencex": "find the sentences", "line": "every line or paragraph is one sentence"}
 
 
@@ -44,13 +52,15 @@ SPLITTERS = {"sentencex": "find the sentences", "line": "every line or paragraph
 class Translation:
     """
     The translation of the document `name`: `pairs` with their confidence, the numbers of sentences of its `segments`,
-    and the document in its own format.
+    the document in its own format, and the codes of its languages.
     """
 
     name: str
     pairs: list[dict[str, Any]]
     segments: list[int]
     document: str | bytes
+    src_lang: str | None
+    tgt_lang: str | None
 
     def segment(self, sentence: int) -> slice:
         """The segment that a sentence was translated in, both counted from 0."""
@@ -64,20 +74,42 @@ def load(name: str) -> Any:
     The pipeline of a checkpoint, with its own code if the package is not installed.
 
     Raises:
-        ValueError: it is no G-Transformer.
+        ValueError: the checkpoint cannot translate.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    translate = pipeline("document-translation", model=name, trust_remote_code=files is None, device=device)
-    if translate.model.config.model_type != "gtransformer":
-        raise ValueError(f"It is no G-Transformer, but of the type {translate.model.config.model_type!r}.")
-    translate.processor.configure(translate.model)
-    return translate
+    return pipeline("document-translation", model=name, trust_remote_code=files is None, device=device)
+
+
+def has_global_attention(model: Any) -> bool:
+    """Tells whether sentences of a document look at each other."""
+    stacks = ("encoder", "decoder", "cross")
+    return any(kind != "group" for stack in stacks for kind in model.config.attention_types(stack))
+
+
+def choices(translate: Any) -> tuple[list[str], list[str]]:
+    """Codes of the source and target languages that a reader can choose; a list is empty where there is no choice."""
+    processor = translate.processor
+    if processor.tgt_lang and has_global_attention(translate.model):
+        return [], []  # trained on documents, of these languages
+    codes = processor.language_codes
+    reads_code = "src_lang" in (*processor.frame.source_prefix, *processor.frame.source_suffix)
+    return (codes if reads_code else []), codes
+
+
+def language_tag(code: str | None) -> str:
+    """The language of a code as HTML names it: `de` of `de_DE`."""
+    found = re.search("[a-z]{2,3}", code or "")
+    return found[0] if found else UNDETERMINED
 
 
 def splitters(translate: Any) -> list[str]:
-    """Splitters that are installed and know the source language."""
+    """Splitters that are installed and know the source language, or one of those that can be chosen."""
+    processor = translate.processor
+    sources, _ = choices(translate)
+    if sources and not processor.src_lang:
+        processor = processor.for_languages(sources[0])
     try:
-        translate.preprocess("A.", splitter="sentencex")
+        translate.preprocess("A.", splitter="sentencex", processor=processor)
     except (ImportError, ValueError):
         return ["line"]
     return list(SPLITTERS)
@@ -91,6 +123,8 @@ def read(file: str) -> tuple[str | bytes, str]:
         ValueError: the format is unknown, the file too large, or not UTF-8.
     """
     path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"{path.name} is no longer there: choose it again.")
     format = ENDINGS.get(path.suffix.lower())
     if format is None:
         raise ValueError(f"{path.name} is of no format that can be translated. Known are: {', '.join(ENDINGS)}.")
@@ -100,22 +134,48 @@ def read(file: str) -> tuple[str | bytes, str]:
     if format != "text" and files.FILE_FORMATS[format].binary:
         return content, format
     try:
-        return content.decode("utf-8"), format
+        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is no text in UTF-8: {error.reason} at byte {error.start + 1}.") from error
+    return text, format
 
 
-def translate_document(translate: Any, text: str, file: str | None, splitter: str, num_beams: int) -> Translation:
+def check_size(document: str | bytes, format: str) -> None:
+    """
+    Raises:
+        ValueError: the document is too large to be read at all.
+    """
+    limit = MAX_CHARACTERS if format == "text" else MAX_MARKUP
+    if isinstance(document, str) and len(document) > limit:
+        raise ValueError(f"The document is too large: {len(document):,} characters, at most {limit:,}.")
+
+
+def translate_document(
+    translate: Any,
+    text: str,
+    file: str | None,
+    splitter: str,
+    num_beams: int,
+    src_lang: str | None = None,
+    tgt_lang: str | None = None,
+    turn: AbstractContextManager | None = None,
+) -> Translation:
     """
     The translation of a file or, if there is none, of a text.
+
+    Args:
+        src_lang, tgt_lang: languages, where the model knows several.
+        turn: entered while the model computes.
 
     Raises:
         ValueError: it has no sentences or too many, or the file cannot be read.
     """
     name = Path(file).name if file else "text.txt"
     document, format = read(file) if file else (text, "text")
+    check_size(document, format)
+    processor = translate.processor.for_languages(src_lang, tgt_lang)
     try:
-        inputs = translate.preprocess(document, format=format, splitter=splitter)
+        inputs = translate.preprocess(document, format=format, splitter=splitter, processor=processor)
     except Exception as error:  # a broken file can break its parser anywhere
         raise ValueError(f"{name} cannot be read: {error}") from error
     characters = sum(map(len, inputs["sentences"]))
@@ -123,19 +183,24 @@ def translate_document(translate: Any, text: str, file: str | None, splitter: st
         raise ValueError("There is nothing to translate: type a text with words, or choose a file that has some.")
     if characters > MAX_CHARACTERS:
         raise ValueError(f"The document is too large: {characters:,} characters, at most {MAX_CHARACTERS:,}.")
-    outputs = translate.forward(inputs, num_beams=int(num_beams), confidence=True)
+    settings = {"num_beams": int(num_beams), "confidence": True, "max_tokens": BATCH_TOKENS, "name": name}
+    with turn or nullcontext():
+        outputs = translate.forward(inputs, processor=processor, **settings)
     result = translate.postprocess(outputs)
-    return Translation(name, result["sentences"], outputs["translated"].segments, result["translation_text"])
+    segments = outputs["translated"].segments
+    languages = processor.src_lang, processor.tgt_lang
+    return Translation(name, result["sentences"], segments, result["translation_text"], *languages)
 
 
-def downloads(translate: Any, translation: Translation) -> dict[str, tuple[str, bytes]]:
+def downloads(translation: Translation) -> dict[str, tuple[str, bytes]]:
     """Names and contents of files by label: the document and, where the package is installed, the pairs as TMX and
     JSONL."""
     path = Path(translation.name)
     contents = {path.suffix: translation.document}
     if files is not None:
-        contents |= {f".{format}": translate.export_pairs(translation.pairs, format) for format in ("tmx", "jsonl")}
-    stem = f"{path.stem}.{translate.languages[1] or UNDETERMINED}"
+        languages = translation.src_lang or UNDETERMINED, translation.tgt_lang or UNDETERMINED
+        contents |= {f".{format}": files.ALIGNED_FORMATS[format](translation.pairs, *languages) for format in PAIRS}
+    stem = f"{path.stem}.{language_tag(translation.tgt_lang)}"
     return {
         f"Download {ending.lstrip('.').upper()}": (
             stem + ending,
@@ -147,13 +212,14 @@ def downloads(translate: Any, translation: Translation) -> dict[str, tuple[str, 
 
 @contextmanager
 def errors_in_words() -> Iterator[None]:
-    """Whatever goes wrong is said in the page, until the reader closes it; what was not foreseen is logged, too."""
+    """What goes wrong is said in the page, until the reader closes it; of what was not foreseen only that it did, as
+    its message may name folders of this machine: that is logged."""
     try:
         yield
     except Exception as error:
-        foreseen = isinstance(error, (ValueError, ImportError))
-        message = escape(str(error) or type(error).__name__)
-        raise gr.Error(message, duration=None, print_exception=not foreseen) from error
+        foreseen = isinstance(error, (ValueError, ImportError)) and not isinstance(error, OSError)
+        words = str(error) if foreseen else "Something went wrong here: try again, or another document."
+        raise gr.Error(escape(words), duration=None, print_exception=not foreseen) from error
 
 
 class WarningsInPage(logging.Handler):
@@ -165,54 +231,60 @@ class WarningsInPage(logging.Handler):
 
 def build(translate: Any) -> gr.Blocks:
     """The page around a pipeline."""
-    source, target = (code or UNDETERMINED for code in translate.languages)
-    known_splitters = splitters(translate)
+    turns = Turns(MAX_SECONDS)
+    turns.watch(translate.model)
 
-    def on_translate(text: str, file: str | None, splitter: str, num_beams: int) -> list[Any]:
+    def on_translate(
+        request: gr.Request,
+        text: str,
+        file: str | None,
+        splitter: str,
+        num_beams: int,
+        src_lang: str | None,
+        tgt_lang: str | None,
+    ) -> list[Any]:
         with errors_in_words():
-            translation = translate_document(translate, text, file, splitter, num_beams)
+            turn = turns.job(request.session_hash or "")
+            translation = translate_document(translate, text, file, splitter, num_beams, src_lang, tgt_lang, turn)
             ready = [
                 gr.DownloadButton(label, save_bytes_to_cache(content, name, button.GRADIO_CACHE), visible=True)
                 for button, (label, (name, content)) in zip(
-                    buttons, downloads(translate, translation).items(), strict=files is not None
+                    buttons, downloads(translation).items(), strict=files is not None
                 )
             ]
         numbers = [(f"{n}. {pair['source_text']}", n - 1) for n, pair in enumerate(translation.pairs, 1)]
+        languages = language_tag(translation.src_lang), language_tag(translation.tgt_lang)
         return [
             translation,
-            pairs_html(translation.pairs, source, target),
+            pairs_html(translation.pairs, *languages),
             *ready,
             *buttons[len(ready) :],
             gr.Dropdown(numbers, value=0),
             gr.Column(visible=True),
         ]
 
-    def on_choose(translation: Translation | None, sentence: int) -> str:
-        with errors_in_words():
-            if translation is None:
-                raise ValueError("This translation is no longer kept: translate the document again.")
-            segment = translation.segment(sentence)
-            pairs, inside = translation.pairs[segment], sentence - segment.start
-            attention = attended_sentences(translate.model, translate.processor, pairs, inside)
-            sources = [pair["source_text"] for pair in pairs]
-            return attention_html(attention, sources, source, segment.start + 1, inside)
+    def on_choose(request: gr.Request, translation: Translation | None, sentence: int) -> str:
+        # Alone: looking at the attention changes how the model computes it.
+        with errors_in_words(), turns.job(request.session_hash or "", shares=False):
+            return attention_of(translate, translation, sentence)
+
+    def on_cancel(request: gr.Request) -> None:
+        turns.cancel(request.session_hash or "")
 
     with gr.Blocks(title="Document translation", delete_cache=(3600, 3600)) as page:
-        gr.Markdown(
-            f"# Document translation\n\nFrom {source} to {target}, a whole document at once; and still every sentence "
-            "has a translation of its own."
-        )
+        gr.Markdown(f"# Document translation\n\n{description(translate)}")
         with gr.Row():
-            text = gr.Textbox(label="Text", lines=8, max_lines=20, scale=2)
+            text = gr.Textbox(label="Text", lines=8, max_lines=20, max_length=MAX_CHARACTERS, scale=2)
             file = gr.File(label="Or a file, which then takes the place of the text", file_types=list(ENDINGS))
         with gr.Row():
-            splitter = gr.Radio(
-                [(SPLITTERS[name], name) for name in known_splitters], value=known_splitters[0], label="Sentences"
-            )
+            languages = language_menus(translate)
+            splitter = splitter_menu(translate)
             beams = gr.Slider(
                 1, 10, value=translate.model.generation_config.num_beams or 1, step=1, label="Number of beams"
             )
-        button = gr.Button("Translate", variant="primary")
+        with gr.Row():
+            button = gr.Button("Translate", variant="primary")
+            cancel = gr.Button("Cancel")
         state = gr.State(time_to_live=3600)
         pairs = gr.HTML("<p>The translation will stand here.</p>")
         with gr.Column(visible=False) as results:
@@ -221,19 +293,57 @@ def build(translate: Any) -> gr.Blocks:
             gr.Markdown("## What a sentence looked at")
             chooser = gr.Dropdown(label="Sentence")
             attention = gr.HTML()
-        # One at a time: looking at the attention changes how the model computes it.
-        turn: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 1}
+        shared: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": SESSIONS}
         translated = gr.on(
             [button.click, text.submit],
             on_translate,
-            [text, file, splitter, beams],
+            [text, file, splitter, beams, *languages],
             [state, pairs, *buttons, chooser, results],
             show_progress_on=pairs,
-            **turn,
+            **shared,
         )
-        translated.success(on_choose, [state, chooser], attention, **turn)
-        chooser.input(on_choose, [state, chooser], attention, **turn)
+        translated.success(on_choose, [state, chooser], attention, **shared)
+        chooser.input(on_choose, [state, chooser], attention, **shared)
+        cancel.click(on_cancel, cancels=[translated], queue=False)
+        page.unload(on_cancel)
     return page
+
+
+def description(translate: Any) -> str:
+    """What the model of the page does."""
+    sources, targets = choices(translate)
+    source, target = (language_tag(code) for code in (translate.processor.src_lang, translate.processor.tgt_lang))
+    names = f"From {'a language of your choice' if sources else source} to {'another' if targets else target}"
+    if has_global_attention(translate.model):
+        return f"{names}, a whole document at once; and still every sentence has a translation of its own."
+    return f"{names}, sentence by sentence: none is lost, and none sees the others."
+
+
+def language_menus(translate: Any) -> list[gr.Dropdown]:
+    """Menus of the source and the target language, hidden where there is no choice."""
+    own = translate.processor.src_lang, translate.processor.tgt_lang
+    return [
+        gr.Dropdown(codes, value=code if code in codes else next(iter(codes), None), label=label, visible=bool(codes))
+        for label, codes, code in zip(("From", "To"), choices(translate), own, strict=True)
+    ]
+
+
+def splitter_menu(translate: Any) -> gr.Radio:
+    known = splitters(translate)
+    return gr.Radio([(SPLITTERS[name], name) for name in known], value=known[0], label="Sentences")
+
+
+def attention_of(translate: Any, translation: Translation | None, sentence: int) -> str:
+    """What a sentence of a translation looked at, as HTML."""
+    if translation is None:
+        raise ValueError("This translation is no longer kept: translate the document again.")
+    if not has_global_attention(translate.model):
+        return "<p>Every sentence looked at itself only.</p>"
+    segment = translation.segment(sentence)
+    pairs, inside = translation.pairs[segment], sentence - segment.start
+    attention = attended_sentences(translate.model, translate.processor, pairs, inside)
+    sources = [pair["source_text"] for pair in pairs]
+    return attention_html(attention, sources, language_tag(translation.src_lang), segment.start + 1, inside)
 
 
 def main() -> None:
@@ -250,7 +360,7 @@ def main() -> None:
         theme=gr.themes.Default(primary_hue="indigo"),
         css_paths=Path(__file__).with_name("style.css"),
         max_file_size=MAX_BYTES,
-        show_error=True,
+        show_error=False,  # what is not ours to say may name folders of this machine
     )
 
 

@@ -1,16 +1,19 @@
 """Sentence pairs as files that other tools read: JSON lines, tab-separated values, TMX."""
 
 import csv
-import io
 import json
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from ..hub import __version__
 
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+
+# A cell that begins with these is a formula to a spreadsheet, which might run it.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 Pairs = Sequence[dict[str, Any]]
 
@@ -21,13 +24,27 @@ def to_jsonl(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
 
 
 def to_tsv(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
-    """A header and a line per sentence; what holds a tab or a quotation mark is quoted."""
-    buffer = io.StringIO()
+    """
+    Returns a header and a line per sentence; what holds a tab or a quotation mark is quoted. A text that a spreadsheet
+    would run as a formula begins with an apostrophe, which spreadsheets take as the mark of a text.
+    """
+    rows: list[str] = []
     columns = ["source_text", "translation_text", *(["confidence"] if pairs and "confidence" in pairs[0] else [])]
-    writer = csv.DictWriter(buffer, columns, dialect="excel-tab", lineterminator="\n")
+    writer = csv.DictWriter(SimpleNamespace(write=rows.append), columns, dialect="excel-tab")
     writer.writeheader()
-    writer.writerows(pairs)
-    return buffer.getvalue()
+    writer.writerows({name: _no_formula(value) for name, value in pair.items()} for pair in pairs)
+    # The writer quotes what is in its line end, which is `\r\n`.
+    return "".join(row.removesuffix("\r\n") + "\n" for row in rows)
+
+
+def _no_formula(value: Any) -> Any:
+    """
+    Returns a text that no spreadsheet takes as a formula.
+
+    >>> _no_formula("=1+1"), _no_formula("a = b"), _no_formula(-0.5)
+    ("'=1+1", 'a = b', -0.5)
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
 def to_tmx(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:

@@ -26,19 +26,20 @@ class TranslatableFile(Protocol):
 
 @dataclass(frozen=True)
 class FileFormat:
-    """`read` takes the text of a file, or the bytes if it is `binary`."""
+    """`read` takes the text of a file, or the bytes if it is `binary`, and those `options` of [`SplitFile`]."""
 
     endings: tuple[str, ...]
     read: Callable[..., TranslatableFile]
     binary: bool = False
+    options: tuple[str, ...] = ()
 
 
 FILE_FORMATS = {
     "wrapped": FileFormat((), read_wrapped),
     "markdown": FileFormat((".md", ".markdown"), read_markdown),
-    "html": FileFormat((".html", ".htm", ".xhtml"), read_html),
+    "html": FileFormat((".html", ".htm", ".xhtml"), read_html, options=("tgt_lang",)),
     "subtitles": FileFormat((".srt", ".vtt"), read_subtitles),
-    "po": FileFormat((".po", ".pot"), Catalogue),
+    "po": FileFormat((".po", ".pot"), Catalogue, options=("tgt_lang", "mark_fuzzy")),
     "docx": FileFormat((".docx",), WordDocument, binary=True),
 }
 
@@ -54,26 +55,38 @@ class SplitFile:
     Args:
         content: text, or the bytes of a binary format.
         splitter: gives the sentences of a paragraph; by default it is one.
+        tgt_lang: language of the translation, where a file says what language it is in.
+        mark_fuzzy: marks new translations of a message catalogue as fuzzy, to be reviewed.
 
     Raises:
         ValueError: the file is broken, or not of this format.
     """
 
-    def __init__(self, content: str | bytes, format: str, splitter: Splitter | None = None):
+    def __init__(
+        self,
+        content: str | bytes,
+        format: str,
+        splitter: Splitter | None = None,
+        tgt_lang: str | None = None,
+        mark_fuzzy: bool = False,
+    ):
         binary = FILE_FORMATS[format].binary
         if isinstance(content, bytes) != binary:
             raise ValueError(f"the format {format!r} takes {'bytes' if binary else 'a string'}")
         self._mark = ""
         if isinstance(content, str) and content.startswith("\ufeff"):
             self._mark, content = content[0], content[1:]
-        self._file = FILE_FORMATS[format].read(content)
+        options = {"tgt_lang": tgt_lang, "mark_fuzzy": mark_fuzzy}
+        self._file = FILE_FORMATS[format].read(
+            content, **{name: options[name] for name in FILE_FORMATS[format].options}
+        )
         self._splits = [
             join_across_kept_runs(block, split_text(text, splitter)) if has_words(block) else SplitText([], [text])
             for block in self._file.blocks
             for text in [text_of(block)]
         ]
         self.sentences = [sentence for split in self._splits for sentence in split.sentences]
-        # Of every sentence the words that its translation keeps, such as code.
+        # Words that the translation of each sentence keeps, such as code.
         self.kept = [
             words
             for block, split in zip(self._file.blocks, self._splits, strict=True)

@@ -1,42 +1,69 @@
 """Message catalogues of gettext: messages without a translation get one."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
+from ..terminology import Terminology
+from .languages import EXAMPLES, language_tag, numbers_of_forms, plural_forms_of
 from .runs import Block, Run
+
+
+# A line with one string in quotation marks.
+STRING = re.compile(r'[^"]*"[^"\\]*(?:\\.[^"\\]*)*"\s*\Z')
+UTF_8 = "text/plain; charset=UTF-8"
 
 
 class Catalogue:
     """
     A PO file. `blocks` are the messages that have no translation yet, or a fuzzy one; of a plural both forms. The
-    translation of the singular is the first form, that of the plural all others; forms that are there stay. `polib`
-    writes the file, with the same messages and comments, wrapped and ordered in its way.
+    translation of the singular is the form for the number one, that of the plural all others; forms that are there
+    stay. A template gets the plural forms of its language. `polib` writes the file, with the same messages and
+    comments, wrapped and ordered in its way.
+
+    Args:
+        tgt_lang: language of the translation.
+        mark_fuzzy: marks new translations as fuzzy, to be reviewed.
 
     Raises:
         ImportError: polib is not installed.
         ValueError: the file is broken.
     """
 
-    def __init__(self, text: str):
+    def __init__(self, text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False):
         try:
             import polib
         except ImportError as error:
             raise ImportError("PO files need polib: pip install polib") from error
-        if not re.search(r"^\s*msgid\s", text, re.MULTILINE):
+        if not re.search(r"^[ \t]*msgid\s", text, re.MULTILINE):
             raise ValueError("no messages in it: there is no line that begins with msgid")
         for number, line in enumerate(text.splitlines(), 1):
-            if re.match(r"\s*(msg|\")", line) and not re.search(r'"(?:[^"\\]|\\.)*"\s*$', line):
-                raise ValueError(f"line {number} has no string in quotation marks: {line!r}")
+            if re.match(r"\s*(msg|\")", line) and not STRING.match(line):
+                raise ValueError(f"line {number} has no string in quotation marks: {line[:200]!r}")
         try:
             # Unwrapped files stay so.
-            self._file = polib.pofile(text, wrapwidth=max(78, *map(len, text.splitlines())))
+            self._file = polib.pofile(text, wrapwidth=max([78, *map(len, text.splitlines())]))
         except OSError as error:
             raise ValueError(str(error)) from error
         self._line_end = "\r\n" if "\r\n" in text else "\n"
         self._begins_with_comment = text.lstrip().startswith("#")
-        forms = re.search(r"nplurals\s*=\s*(\d+)", self._file.metadata.get("Plural-Forms", ""))
-        self._plurals = int(forms[1]) if forms else 2
-        self._entries = [entry for entry in self._file if not entry.obsolete and not entry.translated()]
+        self._mark_fuzzy = mark_fuzzy
+        self._entries = [
+            entry for entry in self._file if entry.msgid and not entry.obsolete and not entry.translated()
+        ]
+        header = self._file.metadata
+        self._new_header: dict[str, str] = {}
+        if not header.get("Language") and language_tag(tgt_lang):
+            self._new_header["Language"] = str(language_tag(tgt_lang)).replace("-", "_")
+        if not re.search("charset=utf-?8", content_type := header.get("Content-Type", ""), re.IGNORECASE):
+            self._new_header["Content-Type"] = re.sub(r"(charset=)\S*", r"\1UTF-8", content_type) or UTF_8
+        plural_forms = header.get("Plural-Forms", "")
+        if any(entry.msgid_plural for entry in self._entries):
+            if not plural_forms or "EXPRESSION" in plural_forms:  # a template
+                plural_forms = plural_forms_of(tgt_lang)
+                self._new_header["Plural-Forms"] = plural_forms
+            self._numbers = numbers_of_forms(plural_forms)
         self.blocks: list[Block] = [
             [Run(message)] for entry in self._entries for message in (entry.msgid, entry.msgid_plural) if message
         ]
@@ -49,12 +76,32 @@ class Catalogue:
             if entry.msgid_plural:
                 plural = next(translations)
                 kept = {} if entry.fuzzy else {form: text for form, text in entry.msgstr_plural.items() if text}
-                forms = {form: plural if form else singular for form in range(self._plurals)}
+                forms = {
+                    form: singular if _is_singular(entry, numbers) else plural
+                    for form, numbers in enumerate(self._numbers)
+                }
                 entry.msgstr_plural = forms | kept
             else:
                 entry.msgstr = singular
-            entry.flags = [flag for flag in entry.flags if flag != "fuzzy"]
+            entry.previous_msgctxt = entry.previous_msgid = entry.previous_msgid_plural = None
+            entry.flags = [flag for flag in entry.flags if flag != "fuzzy"] + ["fuzzy"] * self._mark_fuzzy
+        if self._entries and self._file.metadata:
+            # ASCII is in any character set.
+            is_ascii = str(self._file).isascii()
+            new = {name: text for name, text in self._new_header.items() if name != "Content-Type" or not is_ascii}
+            self._file.metadata.update(new)
         catalogue = str(self._file)
         # polib begins every file with a comment.
         catalogue = catalogue if self._begins_with_comment else catalogue.removeprefix("#\n")
         return catalogue.replace("\n", self._line_end)
+
+
+def _is_singular(entry: Any, numbers: Sequence[int]) -> bool:
+    """
+    Tells whether the form for some numbers comes from the singular: if it is for 1 alone, or if it is for 1 among
+    others, as in Serbian for 21 and 31, and the singular names the number as the plural does.
+    """
+    if 1 not in numbers or len(numbers) == EXAMPLES:
+        return False
+    required = Terminology().required
+    return len(numbers) == 1 or not Counter(required(entry.msgid_plural)) - Counter(required(entry.msgid))

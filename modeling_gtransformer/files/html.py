@@ -1,11 +1,13 @@
 """HTML: text in blocks, with inline tags as borders between runs; everything else stays byte for byte."""
 
 import html
-from collections.abc import Sequence
-from dataclasses import dataclass
-from html.parser import HTMLParser
-from itertools import accumulate, pairwise
+import re
+from collections.abc import Callable
 
+from ..plain_text import TEMPLATE_SYNTAX
+from .character_references import unescape
+from .html_tokens import Attribute, Token, html_tokens
+from .languages import language_tag, text_direction
 from .template import TextFile
 
 
@@ -17,119 +19,143 @@ INLINE = frozenset({
 # fmt: on
 # Parts of a sentence that are not translated.
 KEPT = frozenset({"code", "kbd", "math", "samp", "svg", "tt", "var"})
-# What is not text, or not meant for translation.
+# Elements that hold no text, or none that is meant for translation.
 SKIPPED = frozenset({"pre", "script", "style", "template", "textarea"})
+# Attributes that readers see or hear; of `<meta>` the content under these names, of buttons the value.
+TRANSLATED_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
+DESCRIPTIONS = frozenset({"description", "og:description", "og:title", "twitter:description", "twitter:title"})
+BUTTONS = frozenset({"button", "reset", "submit"})
+LANGUAGE_ATTRIBUTES = frozenset({"lang", "xml:lang"})
+TEMPLATE = re.compile(TEMPLATE_SYNTAX)
+CHARSET = re.compile(
+    r"""<(?:meta\s[^<>]{0,200}?charset|\?xml\s[^<>]{0,200}?encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.I
+)
 
 
-def read_html(text: str) -> TextFile:
+def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
     """
-    Text, but not attributes, is translated. A block ends at every tag that is not inline, `<br>` too. `<code>` and the
-    like, and what is marked with `translate="no"`, stay as they are.
+    Text, titles, descriptions of images and pages, and labels are translated. A block ends at every tag that is not
+    inline, `<br>` too. `<code>` and the like, what is marked with `translate="no"`, and the syntax of templates such
+    as `{{ name }}` and `{% tag %}` stay as they are.
+
+    Args:
+        tgt_lang: language of the translation, which `lang` and `dir` of the page name then.
     """
-    file = TextFile(escape=lambda words: html.escape(words, quote=False))
-    tokens = _Tokens(text)
+    declared = CHARSET.search(text[:4096])
+    file = TextFile(_escape_in(declared[1] if declared else "utf-8"))
+    tokens = list(html_tokens(text))
+    ends = _ends(tokens)
+    page = _Page(text, tokens, tgt_lang)
     position = 0
     while position < len(tokens):
         token = tokens[position]
+        stop = position + 1
         if token.kind == "text":
-            file.add_text(token.raw, html.unescape)
-        elif token.kind == "start" and not token.translated:
-            stop = tokens.ends.get(position, position + 1)
+            file.add_text(token.raw, unescape)
+        elif token.kind == "template":
+            file.keep(token.raw, token.raw)
+        elif token.kind == "start" and not page.is_translated(token):
+            stop = ends.get(position, stop)
             raw = "".join(inner.raw for inner in tokens[position:stop])
-            words = "".join(html.unescape(inner.raw) for inner in tokens[position:stop] if inner.kind == "text")
             if token.tag in INLINE | KEPT:
+                words = "".join(unescape(inner.raw) for inner in tokens[position:stop] if inner.kind == "text")
                 file.keep(raw, " ".join(words.split()))
             else:
                 file.end_block()
                 file.add(raw)
-            position = stop
-            continue
         else:
-            if token.kind != "other" and token.tag not in INLINE:
+            if token.kind in ("start", "end") and token.tag not in INLINE:
                 file.end_block()
-            file.add(token.raw)
-        position += 1
+            page.add_markup(file, token)
+        position = stop
     return file
 
 
-@dataclass
-class _Token:
-    """A tag, a stretch of text, or anything else, and its characters in the file."""
-
-    kind: str  # "start", "end", "text", "other"
-    tag: str = ""
-    translated: bool = True
-    raw: str = ""
+def _escape_in(charset: str) -> Callable[[str], str]:
+    """Makes text safe in a page; where another character set than UTF-8 is declared, in that, too."""
+    if re.fullmatch("utf-?8", charset, re.IGNORECASE):
+        return lambda words: html.escape(words, quote=False)
+    return lambda words: html.escape(words, quote=False).encode("ascii", "xmlcharrefreplace").decode()
 
 
-class _Tokens(HTMLParser, Sequence[_Token]):
-    """The whole file as tokens, in order."""
+def _ends(tokens: list[Token]) -> dict[int, int]:
+    """For the numbers of start tags that have an end tag, the number of the token behind it."""
+    ends = {}
+    open_tags: dict[str, list[int]] = {}
+    for position, token in enumerate(tokens):
+        if token.kind == "start":
+            open_tags.setdefault(token.tag, []).append(position)
+        elif token.kind == "end" and open_tags.get(token.tag):
+            ends[open_tags[token.tag].pop()] = position + 1
+    return ends
 
-    def __init__(self, text: str):
-        super().__init__(convert_charrefs=False)
-        self._lines = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-        self._tokens: list[_Token] = []
-        self._starts: list[int] = []
-        try:
-            self.feed(text)
-            self.close()
-        except AssertionError as error:
-            raise ValueError(f"no HTML: {error}") from error
-        if self._starts[:1] != [0]:
-            self._tokens.insert(0, _Token("other"))
-            self._starts.insert(0, 0)
-        # Where the element of a start tag ends: behind its end tag, if it has one.
-        self.ends: dict[int, int] = {}
-        open_tags: dict[str, list[int]] = {}
-        for position, token in enumerate(self._tokens):
-            if token.kind == "start":
-                open_tags.setdefault(token.tag, []).append(position)
-            elif token.kind == "end" and open_tags.get(token.tag):
-                self.ends[open_tags[token.tag].pop()] = position + 1
-        for token, span in zip(self._tokens, pairwise([*self._starts, len(text)]), strict=True):
-            token.raw = text[slice(*span)]
 
-    def __len__(self) -> int:
-        return len(self._tokens)
+class _Page:
+    """What is translated in the tags of a page: attributes for readers, and those that name its language."""
 
-    def __getitem__(self, index):
-        return self._tokens[index]
+    def __init__(self, text: str, tokens: list[Token], tgt_lang: str | None):
+        self.text, self.language, self.root = text, language_tag(tgt_lang), None
+        if self.language is not None:
+            self.root = next((token for token in tokens if token.kind == "start" and token.tag == "html"), None)
+        values = self.values(self.root) if self.root else {}
+        self.source_languages = {values[name].lower() for name in LANGUAGE_ATTRIBUTES if values.get(name)}
 
-    def _add(self, kind: str, tag: str = "", translated: bool = True) -> None:
-        if kind == "text" and self._tokens and self._tokens[-1].kind == "text":
-            return  # a character reference within text
-        line, column = self.getpos()
-        self._tokens.append(_Token(kind, tag, translated))
-        self._starts.append(self._lines[line - 1] + column)
+    def values(self, token: Token) -> dict[str, str]:
+        return {one.name: unescape(self.text[one.start : one.stop]) for one in reversed(token.attributes)}
 
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        marked = attributes.get("translate") == "no" or "notranslate" in (attributes.get("class") or "").split()
-        self._add("start", tag, not marked and tag not in SKIPPED | KEPT)
+    def is_translated(self, token: Token) -> bool:
+        if token.tag in SKIPPED | KEPT:
+            # `<script/>` and the like end at once in XHTML.
+            return token.raw.endswith("/>")
+        values = self.values(token)
+        return values.get("translate", "").lower() != "no" and "notranslate" not in values.get("class", "").split()
 
-    def handle_startendtag(self, tag, attrs):
-        self._add("start", tag)
+    def add_markup(self, file: TextFile, token: Token) -> None:
+        """Adds a tag or anything else that is no text; what readers see of it is a block of its own."""
+        done = token.start
+        values = self.values(token) if token.kind == "start" else {}
+        for attribute in token.attributes if token.kind == "start" else ():
+            raw = self.text[attribute.start : attribute.stop]
+            file.add(self.text[done : attribute.start])
+            if _is_for_readers(token.tag, attribute.name, values) and not TEMPLATE.search(raw):
+                file.add_aside(raw, " ".join(unescape(raw).split()), _escape_attribute(attribute, file.escape))
+            else:
+                file.add(self._target_value(token, attribute, raw))
+            done = attribute.stop
+        rest = self.text[done : token.start + len(token.raw)]
+        if token is self.root:
+            # Behind the name of the tag or its last attribute.
+            place = len("<html") if done == token.start else len(token.attributes[-1].quote)
+            rest = rest[:place] + self._missing_attributes(values) + rest[place:]
+        file.add(rest)
 
-    def handle_endtag(self, tag):
-        self._add("end", tag)
+    def _target_value(self, token: Token, attribute: Attribute, raw: str) -> str:
+        """The value of an attribute, which names the target language where it named that of the page."""
+        if self.language is None:
+            return raw
+        is_root = token is self.root
+        if attribute.name in LANGUAGE_ATTRIBUTES and (is_root or raw.lower() in self.source_languages):
+            return self.language
+        return text_direction(self.language) if is_root and attribute.name == "dir" else raw
 
-    def handle_data(self, data):
-        self._add("text")
+    def _missing_attributes(self, values: dict[str, str]) -> str:
+        """Attributes that the page lacks: its language and, from right to left, its direction."""
+        language = self.language or ""
+        missing = "" if values.keys() & LANGUAGE_ATTRIBUTES else f' lang="{language}"'
+        return missing + (' dir="rtl"' if text_direction(language) == "rtl" and "dir" not in values else "")
 
-    def handle_entityref(self, name):
-        self._add("text")
 
-    def handle_charref(self, name):
-        self._add("text")
+def _is_for_readers(tag: str, name: str, values: dict[str, str]) -> bool:
+    """Tells whether the value of an attribute is text."""
+    if tag == "meta":
+        return name == "content" and (values.get("name") or values.get("property") or "").lower() in DESCRIPTIONS
+    is_button = tag == "input" and values.get("type", "").lower() in BUTTONS
+    return name in TRANSLATED_ATTRIBUTES or (name == "value" and is_button)
 
-    def handle_comment(self, data):
-        self._add("other")
 
-    def handle_decl(self, decl):
-        self._add("other")
-
-    def handle_pi(self, data):
-        self._add("other")
-
-    def unknown_decl(self, data):
-        self._add("other")
+def _escape_attribute(attribute: Attribute, escape: Callable[[str], str]) -> Callable[[str], str]:
+    """Makes text safe as the value of an attribute; a bare one gets quotation marks."""
+    mark = attribute.quote or '"'
+    reference = {'"': "&quot;", "'": "&#x27;"}[mark]
+    around = "" if attribute.quote else mark
+    return lambda words: f"{around}{escape(words).replace(mark, reference)}{around}"

@@ -1,12 +1,12 @@
 """Markdown: paragraphs, headings, items, cells and footnotes, with emphasis and links as borders between runs."""
 
-import html
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..plain_text import ADDRESS
-from .template import TextFile
+from ..plain_text import ADDRESS, TEMPLATE_SYNTAX
+from .character_references import unescape
+from .markdown_template import MarkdownTemplate
 
 
 # Nodes of tree-sitter-markdown: blocks of text; parts of a sentence that are not translated; what only marks it.
@@ -14,22 +14,37 @@ BLOCKS = frozenset({"inline", "pipe_table_cell"})
 KEPT = frozenset({"code_span", "email_autolink", "image", "latex_block", "uri_autolink"})
 REFERENCES = frozenset({"collapsed_reference_link", "shortcut_link"})
 LINKS = frozenset({"full_reference_link", "inline_link"})
-MARKS = {"emphasis_delimiter": "mark", "html_tag": "mark", "hard_line_break": "break"}
+EMPHASIS = frozenset({"emphasis", "strong_emphasis", "strikethrough"})
+MARKS = {"html_tag": "mark", "hard_line_break": "break"}
 
-# Start and end in bytes, kind ("kept", "mark", "break"), what the model reads of it.
+# Start and end in bytes, kind ("kept", "mark", "open", "close", "break", "continuation"), what the model reads of it.
 Part = tuple[int, int, str, str]
 
 FOOTNOTE = re.compile(r"\[\^[^\]\s]+\](?::[ \t]*)?")
+LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 SPECIAL = re.compile(r"([\\`*_~\[\]<>|]|&(?=#?\w+;)|^[-+#](?=\s))")
 NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|\Z)")
 # A formula, and not two prices.
 FORMULA = re.compile(r"\$\$.*\$\$|\$[^\s$](?:[^$]*[^\s$])?\$", re.DOTALL)
-# What site generators read: {{ name }}, {% tag %}, and the attributes of a heading.
-TEMPLATE = re.compile(rb"\{\{.*?\}\}|\{%.*?%\}|\{[#.][^{}\n]*\}")
+# Site generators read {{ name }}, {% tag %}, and the attributes of a heading.
+TEMPLATE = re.compile((TEMPLATE_SYNTAX + r"|\{[#.][^{}\n]*\}").encode())
+# A line that opens or closes a box: `!!! note "Title"` and `=== "Tab"` of MkDocs, `::: warning Title` of Pandoc and
+# VitePress, `> [!NOTE] Title` of GitHub and Obsidian. The title is text.
+DIRECTIVE = re.compile(
+    rb"(?<![^\n])[ \t>]*(?:(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?:[ \t]+(?:inline|end)\b)*|===[!+]?(?=[ \t]+\")"
+    rb"|:{3,}[ \t]*[\w-]*(?:[ \t]*\{[^{}\n]*\})?|\[![\w-]+\][+-]?)(?![^\s])[ \t]*(?P<title>[^\r\n]*)"
+)
+LINE_END = re.compile(rb'"?[ \t]*\r?\n?')
+# Emphasis that the parser overlooks, as it does behind a digit.
+UNDERSCORES = re.compile(rb"(?<![\w\\])(?P<open>_{1,3})(?=[^\s_])|(?<=[^\s_\\])_{1,3}(?!\w)")
+# A paragraph is parsed in stretches: with marks that open something and do not close it, time grows with the square.
+STRETCH, MOST_MARKS = 20_000, 300
+PIECE = re.compile(rb".{1,1000}(?:\s|\Z)|.{1,1000}", re.DOTALL)
+MARK = re.compile(rb"[*_~\[]")
 
 
-def read_markdown(text: str) -> TextFile:
+def read_markdown(text: str) -> MarkdownTemplate:
     """
     Code, images, formulas, addresses, HTML and the head of a file (`---`) stay as they are.
 
@@ -48,20 +63,23 @@ def read_markdown(text: str) -> TextFile:
     content = text.encode() + b"\n"
     root = Parser(block_language).parse(content).root_node
     labels = {_label(node.text.decode()) for node in _find(root, frozenset({"link_label"}))}
-    file = TextFile(_escape)
+    file = MarkdownTemplate(_escape, drop_blank_lines=True)
     done = 0
     for block in _find(root, BLOCKS):
         # Inline parts are read without the quotation marks or indentation in front of further lines.
         outside = [
-            (node.start_byte, node.end_byte, "mark", "")
+            (node.start_byte, node.end_byte, "continuation", "")
             for node in block.children
             if node.type == "block_continuation"
         ]
         gaps = [block.start_byte, *(place for span in outside for place in span[:2]), block.end_byte]
-        ranges = [Range(Point(0, a), Point(0, b), a, b) for a, b in zip(gaps[::2], gaps[1::2], strict=True)]
-        parts = [*_parts(Parser(inline_language, included_ranges=ranges).parse(content).root_node, labels), *outside]
+        parts: list[Part] = list(outside)
+        for stretch in _stretches(content, list(zip(gaps[::2], gaps[1::2], strict=True))):
+            ranges = [Range(Point(0, a), Point(0, b), a, b) for a, b in stretch]
+            parts += _parts(Parser(inline_language, included_ranges=ranges).parse(content).root_node, labels)
         for template in TEMPLATE.finditer(content, block.start_byte, block.end_byte):
             parts.append((*template.span(), "kept", template[0].decode()))
+        parts += _directives(content, block.start_byte, block.end_byte)
         file.add(content[done : block.start_byte].decode())
         _add_block(file, content, block.start_byte, block.end_byte, sorted(parts))
         done = block.end_byte
@@ -69,7 +87,40 @@ def read_markdown(text: str) -> TextFile:
     return file
 
 
-def _add_block(file: TextFile, content: bytes, done: int, end: int, parts: list[Part]) -> None:
+def _stretches(content: bytes, spans: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+    """Yields the spans of a block in groups that a parser takes at once; a long span is cut between two words."""
+    group: list[tuple[int, int]] = []
+    size = marks = 0
+    for start, stop in spans:
+        for piece in PIECE.finditer(content, start, stop):
+            size += len(piece[0])
+            marks += len(MARK.findall(piece[0]))
+            if group and (size > STRETCH or marks > MOST_MARKS):
+                yield group
+                group, size, marks = [], len(piece[0]), len(MARK.findall(piece[0]))
+            if group and group[-1][1] == piece.start():
+                group[-1] = (group[-1][0], piece.end())
+            else:
+                group.append(piece.span())
+    if group:
+        yield group
+
+
+def _directives(content: bytes, start: int, end: int) -> Iterator[Part]:
+    """Yields the parts of lines that open or close a box."""
+    block = content[start:end]
+    for line in DIRECTIVE.finditer(block):
+        title, title_end = line.span("title")
+        title_end = title + len(line["title"].rstrip())
+        if title_end - title > 1 and block[title : title + 1] == block[title_end - 1 : title_end] == b'"':
+            title, title_end = title + 1, title_end - 1
+        behind = LINE_END.match(block, title_end)
+        yield start + line.start(), start + title, "break", ""
+        if behind and behind[0]:
+            yield start + title_end, start + behind.end(), "break", ""
+
+
+def _add_block(file: MarkdownTemplate, content: bytes, done: int, end: int, parts: list[Part]) -> None:
     """Adds the text of a block, and the parts of it that are no text as what they are."""
     footnote = FOOTNOTE.match(content[done:end].decode())
     if footnote:
@@ -79,10 +130,16 @@ def _add_block(file: TextFile, content: bytes, done: int, end: int, parts: list[
         if start < done:
             continue
         if start > done:
-            file.add_text(content[done:start].decode(), _unescape)
+            _add_text(file, content[done:start])
         raw = content[start:stop].decode()
-        if kind == "kept":
+        if kind == "continuation":
+            file.add_continuation(raw)
+        elif kind == "kept":
             file.keep(raw, words)
+        elif kind == "open":
+            file.open_emphasis(raw)
+        elif kind == "close":
+            file.close_emphasis(raw)
         else:
             file.add(raw)
         if kind == "break":
@@ -91,50 +148,72 @@ def _add_block(file: TextFile, content: bytes, done: int, end: int, parts: list[
     file.end_block()
 
 
-def _parts(node: Any, labels: set[str]) -> Iterator[Part]:
-    """Parts of an inline text that are not translated."""
-    words = node.text.decode()
-    if node.type == "latex_block" and not FORMULA.fullmatch(words):
-        return
-    if node.type in KEPT or (node.type in REFERENCES and _label(words) in labels):
-        description = [child.text.decode() for child in node.children if child.type == "image_description"]
-        read = "".join(description) if node.type == "image" else words.strip("`$<>[] ")
-        yield node.start_byte, node.end_byte, "kept", " ".join(read.split())
-    elif node.type in REFERENCES and FOOTNOTE.fullmatch(words):
-        yield node.start_byte, node.end_byte, "mark", ""
-    elif node.type in LINKS:
-        text = next(child for child in node.children if child.type == "link_text")
-        yield node.start_byte, text.start_byte, "mark", ""
-        yield from _parts(text, labels)
-        yield text.end_byte, node.end_byte, "mark", ""
-    elif node.type in MARKS:
-        yield node.start_byte, node.end_byte, MARKS[node.type], ""
-    else:
-        for child in node.children:
-            yield from _parts(child, labels)
+def _add_text(file: MarkdownTemplate, raw: bytes) -> None:
+    """Adds text, with underscores around emphasis in it."""
+    done = 0
+    for mark in UNDERSCORES.finditer(raw):
+        file.add_text(raw[done : mark.start()].decode(), _unescape)
+        (file.open_emphasis if mark["open"] else file.close_emphasis)(mark[0].decode())
+        done = mark.end()
+    file.add_text(raw[done:].decode(), _unescape)
 
 
-def _find(node: Any, types: frozenset[str]) -> Iterator[Any]:
-    if node.type in types:
-        yield node
-        return
-    for child in node.children:
-        yield from _find(child, types)
+def _parts(root: Any, labels: set[str]) -> Iterator[Part]:
+    """Yields the parts of an inline text that are not translated."""
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        start, end = node.start_byte, node.end_byte
+        if node.type in KEPT or node.type in REFERENCES:
+            words = node.text.decode()
+            if node.type in REFERENCES and FOOTNOTE.fullmatch(words):
+                yield start, end, "mark", ""
+            elif node.type in REFERENCES and _label(words) not in labels:
+                nodes += reversed(node.children)
+            elif node.type != "latex_block" or FORMULA.fullmatch(words):
+                description = [child.text.decode() for child in node.children if child.type == "image_description"]
+                read = "".join(description) if node.type == "image" else words.strip("`$<>[] ")
+                yield start, end, "kept", " ".join(read.split())
+        elif node.type in LINKS:
+            text = next(child for child in node.children if child.type == "link_text")
+            yield start, text.start_byte, "mark", ""
+            yield text.end_byte, end, "mark", ""
+            nodes.append(text)
+        elif node.type in EMPHASIS:
+            marks = [child for child in node.children if child.type == "emphasis_delimiter"]
+            for number, mark in enumerate(marks):
+                yield mark.start_byte, mark.end_byte, "open" if number < len(marks) / 2 else "close", ""
+            nodes += [child for child in reversed(node.children) if child.type != "emphasis_delimiter"]
+        elif node.type in MARKS:
+            is_break = node.type == "html_tag" and LINE_BREAK.fullmatch(node.text.decode())
+            yield start, end, "break" if is_break else MARKS[node.type], ""
+        else:
+            nodes += reversed(node.children)
+
+
+def _find(root: Any, types: frozenset[str]) -> Iterator[Any]:
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        if node.type in types:
+            yield node
+        else:
+            nodes += reversed(node.children)
 
 
 def _label(link: str) -> str:
-    """The name by which `[Name]` or `[Name][]` refers to an address."""
+    """Returns the name by which `[Name]` or `[Name][]` refers to an address."""
     return " ".join(link.removesuffix("[]").strip("[]").casefold().split())
 
 
 def _unescape(text: str) -> str:
-    return html.unescape(ESCAPED.sub(r"\1", text))
+    return unescape(ESCAPED.sub(r"\1", text))
 
 
 def _escape(text: str) -> str:
-    """Text that means itself in Markdown, too; addresses are left alone."""
-    result, done = "", 0
+    """Returns text that means itself in Markdown, too; addresses are left alone."""
+    result, done = [], 0
     for address in ADDRESS.finditer(text):
-        result += SPECIAL.sub(r"\\\1", text[done : address.start()]) + address[0]
+        result += [SPECIAL.sub(r"\\\1", text[done : address.start()]), address[0]]
         done = address.end()
-    return NUMBER.sub(r"\1\\\2", result + SPECIAL.sub(r"\\\1", text[done:]))
+    return NUMBER.sub(r"\1\\\2", "".join([*result, SPECIAL.sub(r"\\\1", text[done:])]))

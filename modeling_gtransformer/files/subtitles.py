@@ -8,9 +8,9 @@ from ..plain_text import ITEM
 from .template import TextFile
 
 
-TIME = r"(?:(\d+):)?(\d\d):(\d\d)[.,](\d{3})"
+TIME = r"(?:(\d{1,9}):)?(\d\d):(\d\d)[.,](\d{1,3})"
 TIMING = re.compile(rf"[ \t]*{TIME}[ \t]*-->[ \t]*{TIME}(?:[ \t][^\r\n]*)?[ \t]*(?:\r\n|\r|\n|\Z)")
-LINE = re.compile(r"([^\r\n]*?)([ \t]*(?:\r\n|\r|\n|\Z))")
+LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 # Blocks of WebVTT that are no cues.
 NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?!\S)(?:[^\r\n]+|(?:\r\n|\r|\n)(?=[^\r\n]))*")
 # `<i>`, `</font>`, `<00:01:02.000>` of WebVTT, `{\an8}` of SubRip.
@@ -58,9 +58,10 @@ def read_subtitles(text: str) -> TextFile:
 
 
 def _line(text: str, position: int) -> tuple[str, str]:
-    """The words of the line that starts there, and its end."""
-    words, line_end = LINE.match(text, position).groups()  # type: ignore[union-attr]  # any text has a line
-    return words, line_end
+    """The words of the line that starts there, and its end with the white space in front."""
+    line, line_end = LINE.match(text, position).groups()  # type: ignore[union-attr]  # any text has a line
+    words = line.rstrip(" \t")
+    return words, line[len(words) :] + line_end
 
 
 def _ends_cue(text: str, position: int) -> bool:
@@ -96,5 +97,5 @@ def _line_number(text: str, position: int) -> int:
 
 
 def _seconds(time: tuple[str | None, ...]) -> float:
-    hours, minutes, seconds, thousandths = (int(part or 0) for part in time)
-    return 3600 * hours + 60 * minutes + seconds + thousandths / 1000
+    hours, minutes, seconds = (int(part or 0) for part in time[:3])
+    return 3600 * hours + 60 * minutes + seconds + float(f"0.{time[3]}")

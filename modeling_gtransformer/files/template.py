@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from .runs import Block, Run
 
 
-# Those that part a word at the end of a line.
+# Hyphens that part a word at the end of a line.
 HYPHENS = ("\u2010", "\u00ad")
 
 
@@ -16,20 +17,25 @@ class TextFile:
 
     Args:
         escape: makes text safe to stand in the file.
+        drop_blank_lines: drops a line that its translation leaves blank, as it would end the paragraph.
 
     `blocks` are the paragraphs, in order: a sentence never goes beyond one.
     """
 
-    def __init__(self, escape: Callable[[str], str] = str):
-        self.escape = escape
+    def __init__(self, escape: Callable[[str], str] = str, drop_blank_lines: bool = False):
+        self.escape, self.drop_blank_lines = escape, drop_blank_lines
         self.blocks: list[Block] = []
-        # Strings as they are, or (block, run, the run in the file, line end and indentation behind it).
-        self._parts: list[str | tuple[int, int, str, str]] = []
-        self._in_block = False
+        self._parts: list[str | _Continuation | _FilePart] = []
+        # The number of the block that is not ended, if there is one.
+        self._open: int | None = None
 
     def add(self, markup: str) -> None:
         """Adds markup, which stays as it is."""
         self._parts.append(markup)
+
+    def add_continuation(self, markup: str) -> None:
+        """Adds markup in front of a further line of a paragraph, which goes where that line goes."""
+        self._parts.append(_Continuation(markup))
 
     def add_text(self, raw: str, unescape: Callable[[str], str] = str) -> None:
         """Adds text to translate. A line end in it is a space to the reader; it returns at about the same place."""
@@ -54,34 +60,85 @@ class TextFile:
         place."""
         self._add_run(Run(text, raw), raw, "")
 
+    def add_aside(self, raw: str, text: str, escape: Callable[[str], str]) -> None:
+        """Adds a block in the midst of another, such as the description of an image."""
+        self.blocks.append([Run(text)])
+        self._parts.append(_FilePart(len(self.blocks) - 1, 0, raw, "", escape))
+
     def _add_run(self, run: Run, raw: str, tail: str) -> None:
-        if not self._in_block:
+        if self._open is None:
+            self._open = len(self.blocks)
             self.blocks.append([])
-            self._in_block = True
-        self.blocks[-1].append(run)
-        self._parts.append((len(self.blocks) - 1, len(self.blocks[-1]) - 1, raw, tail))
+        block = self.blocks[self._open]
+        block.append(run)
+        self._parts.append(_FilePart(self._open, len(block) - 1, raw, tail, self.escape))
 
     def end_block(self) -> None:
         """Ends the paragraph."""
-        self._in_block = False
+        self._open = None
+
+    def has_words(self, number: int) -> bool:
+        """Tells whether a part of the file is a run that is not blank."""
+        part = self._parts[number]
+        return isinstance(part, _FilePart) and bool(part.raw.strip())
+
+    def source_of(self, number: int) -> str:
+        """Returns the characters of a part in the file as it was."""
+        part = self._parts[number]
+        return part.raw + part.tail if isinstance(part, _FilePart) else str(part)
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
         """Returns the file with these texts for its runs."""
-        result = []
+        return "".join(self.filled_parts(blocks))
+
+    def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
+        """Returns the parts of the file, in order, with these texts for its runs."""
+        # The last run of every block that is not left blank, and the last one that was not blank.
+        last = [_last_words(texts) for texts in blocks]
+        last_before = [_last_words([run.text for run in block]) for block in self.blocks]
+        result: list[str] = []
+        is_dropped = False
         for part in self._parts:
-            if isinstance(part, str):
-                result.append(part)
-                continue
-            block, index, raw, tail = part
-            run, text = self.blocks[block][index], blocks[block][index]
-            if run.markup is not None:
-                result.append(text)
-            elif text == run.text:
-                result.append(raw)
+            if isinstance(part, _FilePart):
+                run, text = self.blocks[part.block][part.number], blocks[part.block][part.number]
+                filled = self._filled(part, run, text, "".join(blocks[part.block][part.number + 1 : part.number + 2]))
+                is_blank = bool(run.text.strip()) and not text.strip()
+                is_last = part.number == last[part.block] < last_before[part.block]
+                is_dropped = self.drop_blank_lines and bool(part.tail) and (is_blank or is_last)
+                if not is_dropped:
+                    filled += part.tail
+                elif part.number < last[part.block] and (filled or "".join(result[-1:]))[-1:].strip():
+                    filled += " "
+                result.append(filled)
             else:
-                result.append(self.escape(text.rstrip(" ") if tail else text))
-                following = "".join(blocks[block][index + 1 : index + 2])
-                if tail and raw.endswith(HYPHENS) and text[-1:].isalnum() and following[:1].isalnum():
-                    result.append(raw[-1])
-            result.append(tail)
-        return "".join(result)
+                result.append("" if is_dropped and isinstance(part, _Continuation) else str(part))
+        return result
+
+    def _filled(self, part: "_FilePart", run: Run, text: str, following: str) -> str:
+        """Returns what stands for a run in the file, without the line end behind it."""
+        if run.markup is not None:
+            return text
+        if text == run.text:
+            return part.raw
+        filled = part.escape(text.rstrip(" ") if part.tail else text)
+        is_divided = part.tail and part.raw.endswith(HYPHENS) and text[-1:].isalnum() and following[:1].isalnum()
+        return filled + part.raw[-1] if is_divided else filled
+
+
+def _last_words(texts: Sequence[str]) -> int:
+    """Returns the number of the last text that is not blank, or -1."""
+    return max((number for number, text in enumerate(texts) if text.strip()), default=-1)
+
+
+class _Continuation(str):
+    """Markup in front of a further line of a paragraph."""
+
+
+class _FilePart(NamedTuple):
+    """A run in the file: its numbers, characters, line end and indentation behind it, and what makes its text safe."""
+
+    block: int
+    number: int
+    raw: str
+    tail: str
+    escape: Callable[[str], str]

@@ -1,38 +1,46 @@
 """Word documents (DOCX): the text of paragraphs, wherever they are; everything else of the file stays."""
 
-import io
 import re
-import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .runs import Block, Run
+from .zip_package import ZipPackage
 
 
-W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-TEXT = f"{W}t"
+# Names in the two forms of the format, Transitional and Strict, by the prefixes that stand for them below.
+NAMESPACES = {
+    "http://schemas.openxmlformats.org/wordprocessingml/2006/main": "w",
+    "http://purl.oclc.org/ooxml/wordprocessingml/main": "w",
+    "http://schemas.openxmlformats.org/officeDocument/2006/math": "m",
+    "http://purl.oclc.org/ooxml/officeDocument/math": "m",
+    "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
+}
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 # The parts of a document that have paragraphs.
-PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes)\.xml")
-# What ends a sentence, and what has paragraphs of its own.
-BREAKS = frozenset({f"{W}br", f"{W}cr", f"{W}tab"})
-NESTED = frozenset({f"{W}p", f"{W}txbxContent"})
-# What was moved away or deleted.
-GONE = frozenset({f"{W}moveFrom", f"{W}del"})
-HYPHEN = f"{W}noBreakHyphen"
-FORMULA = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
+MAIN_PART = re.compile(r"word/document\d*\.xml")
+PARTS = re.compile(rf"{MAIN_PART.pattern}|word/(?:header|footer|footnotes|endnotes|comments)\d*\.xml")
+# Elements that end a sentence, and elements that have paragraphs of their own.
+BREAKS = frozenset({"w:br", "w:cr", "w:tab"})
+NESTED = frozenset({"w:p", "w:txbxContent"})
+# Elements that hold moved or deleted text.
+GONE = frozenset({"w:moveFrom", "w:del"})
+READ = frozenset({"w:t", "w:noBreakHyphen", "m:oMath"})
+# Fields whose result is text of the document. That of others, such as PAGE and DATE, is computed, and stays.
+TEXT_FIELDS = frozenset({"HYPERLINK", "INDEX", "REF", "TOC"})
 # Characters that XML cannot hold.
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 class WordDocument:
     """
-    A DOCX file. `blocks` are the paragraphs of text, tables, headers, footers, notes and text boxes, in runs of one
-    format each. A line break or tabulator ends a block.
+    A DOCX file. `blocks` are the paragraphs of text, tables, headers, footers, notes, comments and text boxes, in runs
+    of one format each. A line break or tabulator ends a block. The result of a field such as the number of a page
+    stays, and a text box that is written twice, for new and for old programs, is translated once.
 
     Raises:
         ImportError: lxml is not installed.
-        ValueError: the file is broken.
+        ValueError: the file is broken, or larger unpacked than any document.
     """
 
     def __init__(self, content: bytes):
@@ -42,61 +50,144 @@ class WordDocument:
             raise ImportError("DOCX files need lxml: pip install lxml") from error
         self._to_bytes = etree.tostring
         try:
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                self._members = [(member, archive.read(member)) for member in archive.infolist()]
+            self._package = ZipPackage(content)
+            parts = self._package.read([name for name in self._package.names if PARTS.fullmatch(name)])
             self._roots = {
-                member.filename: etree.fromstring(data, etree.XMLParser(resolve_entities=False))
-                for member, data in self._members
-                if PARTS.fullmatch(member.filename)
+                name: etree.fromstring(part, etree.XMLParser(resolve_entities=False, no_network=True))
+                for name, part in parts.items()
             }
-        except (zipfile.BadZipFile, etree.XMLSyntaxError) as error:
+        except (ValueError, etree.XMLSyntaxError) as error:
             raise ValueError(f"no Word document (.docx): {error}") from error
-        if "word/document.xml" not in self._roots:
+        if not any(MAIN_PART.fullmatch(name) for name in self._roots):
             raise ValueError("no Word document (.docx): it has no word/document.xml")
-        paragraphs = [paragraph for root in self._roots.values() for paragraph in root.iter(f"{W}p")]
-        self._texts = [texts for paragraph in paragraphs for texts in _blocks(paragraph)]
-        self.blocks: list[Block] = [[_run(element) for element in texts] for texts in self._texts]
+        if any(root.getroottree().docinfo.doctype for root in self._roots.values()):
+            raise ValueError("no Word document (.docx): it has a document type declaration (DOCTYPE)")
+        self._texts: list[list[Any]] = []
+        self.blocks: list[Block] = []
+        # Elements whose text is also that of others.
+        self._copies: list[tuple[Any, Any]] = []
+        for root in self._roots.values():
+            self._add_part(root)
+
+    def _add_part(self, root: Any) -> None:
+        kept = _field_results(root)
+        copied = set()
+        for alternatives in root.iter(*_tags("mc:AlternateContent")):
+            pairs = _copies(alternatives)
+            self._copies += pairs
+            copied |= {copy for _, copy in pairs}
+        for paragraph in root.iter(*_tags("w:p")):
+            for texts in _blocks(paragraph):
+                if not copied.issuperset(texts):
+                    self._texts.append(texts)
+                    self.blocks.append([_run(element, element in kept) for element in texts])
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> bytes:
-        """The document with these texts."""
-        for texts, runs in zip(self._texts, blocks, strict=True):
-            for element, run in zip(texts, runs, strict=True):
-                if element.tag == TEXT and element.text != run:
+        """Returns the document with these texts."""
+        for texts, block, runs in zip(self._texts, self.blocks, blocks, strict=True):
+            for element, old, run in zip(texts, block, runs, strict=True):
+                if old.markup is None and element.text != run:
                     element.text = CONTROL.sub("", run)
                     element.set(SPACE, "preserve")
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            for member, data in self._members:
-                root = self._roots.get(member.filename)
-                if root is not None:
-                    data = self._to_bytes(root, xml_declaration=True, encoding="UTF-8", standalone=True)
-                archive.writestr(member, data, compress_type=member.compress_type)
-        return buffer.getvalue()
+        for element, copy in self._copies:
+            if copy.text != element.text:
+                copy.text = element.text
+                copy.set(SPACE, "preserve")
+        return self._package.replaced(
+            {
+                name: self._to_bytes(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+                for name, root in self._roots.items()
+            }
+        )
+
+
+def _tags(name: str) -> list[str]:
+    """Lists the tags of elements with a name such as `w:p`."""
+    prefix, _, local = name.partition(":")
+    return [f"{{{uri}}}{local}" for uri, own in NAMESPACES.items() if own == prefix]
+
+
+def _name(element: Any) -> str:
+    """Returns a name such as `w:p`; of what is no element of the format, an empty string."""
+    if not isinstance(element.tag, str):  # a comment
+        return ""
+    uri, _, local = element.tag[1:].partition("}")
+    return f"{NAMESPACES[uri]}:{local}" if uri in NAMESPACES else ""
+
+
+def _attribute(element: Any, local: str) -> str:
+    """Returns the value of an attribute in the namespace of its element."""
+    return element.get(f"{element.tag.partition('}')[0]}}}{local}", "")
 
 
 def _blocks(paragraph: Any) -> Iterator[list[Any]]:
-    """The elements that hold the text of a paragraph, without the paragraphs inside of it."""
+    """Yields lists of the elements that hold the text of a paragraph, without the paragraphs inside of it."""
     texts: list[Any] = []
-    for element in _inside(paragraph):
-        if element.tag in (TEXT, HYPHEN, FORMULA):
+    for element, name in _inside(paragraph):
+        if name in READ:
             texts.append(element)
-        elif element.tag in BREAKS and texts:
+        elif name in BREAKS and texts:
             yield texts
             texts = []
     if texts:
         yield texts
 
 
-def _run(element: Any) -> Run:
-    """The run of an element; of what has no text of its own, what the model reads."""
-    if element.tag == TEXT:
-        return Run(element.text or "")
-    return Run("-" if element.tag == HYPHEN else "".join(element.itertext()), markup="")
+def _run(element: Any, is_kept: bool) -> Run:
+    """Returns the run of an element; of what has no text of its own, what the model reads."""
+    if _name(element) == "w:t":
+        return Run(element.text or "", markup="" if is_kept else None)
+    return Run("-" if _name(element) == "w:noBreakHyphen" else "".join(element.itertext()), markup="")
 
 
-def _inside(element: Any) -> Iterator[Any]:
+def _inside(element: Any) -> Iterator[tuple[Any, str]]:
     for child in element:
-        if child.tag not in NESTED | GONE:
-            yield child
-            if child.tag != FORMULA:
+        name = _name(child)
+        if name not in NESTED | GONE:
+            yield child, name
+            if name != "m:oMath":
                 yield from _inside(child)
+
+
+def _field_results(root: Any) -> set[Any]:
+    """Returns the elements with the text of computed fields."""
+    kept: set[Any] = set()
+    for field in root.iter(*_tags("w:fldSimple")):
+        if _is_computed(_attribute(field, "instr")):
+            kept.update(field.iter(*_tags("w:t")))
+    # Every open field has its instruction, and a mark that its result has begun.
+    fields: list[tuple[list[str], bool]] = []
+    computed = 0
+    for element in root.iter(*_tags("w:fldChar"), *_tags("w:instrText"), *_tags("w:t")):
+        name = _name(element)
+        kind = _attribute(element, "fldCharType") if name == "w:fldChar" else ""
+        if kind == "begin":
+            fields.append(([], False))
+        elif kind == "separate" and fields and not fields[-1][1]:
+            fields[-1] = (fields[-1][0], True)
+            computed += _is_computed("".join(fields[-1][0]))
+        elif kind == "end" and fields:
+            instruction, has_result = fields.pop()
+            computed -= has_result and _is_computed("".join(instruction))
+        elif name == "w:instrText" and fields and not fields[-1][1]:
+            fields[-1][0].append(element.text or "")
+        elif name == "w:t" and computed:
+            kept.add(element)
+    return kept
+
+
+def _is_computed(instruction: str) -> bool:
+    """Tells whether the result of a field is no text of the document."""
+    return instruction.split(maxsplit=1)[:1] == [] or instruction.split(maxsplit=1)[0].upper() not in TEXT_FIELDS
+
+
+def _copies(alternatives: Any) -> list[tuple[Any, Any]]:
+    """Lists the texts that are the same in the first of several alternatives and in the others, in pairs."""
+    first, *others = [list(alternative.iter(*_tags("w:t"))) for alternative in alternatives] or [[]]
+    words = [element.text for element in first]
+    return [
+        pair
+        for other in others
+        if [element.text for element in other] == words
+        for pair in zip(first, other, strict=True)
+    ]

@@ -3,12 +3,12 @@
 import re
 from itertools import pairwise
 
-from ..plain_text import ITEM, is_translatable
+from ..plain_text import ADDRESS, ITEM
 from .template import TextFile
 
 
-# Indentation and marks of quotation, words, and what follows them until the next line.
-LINE = re.compile(r"((?:[^\S\r\n]*>)*[^\S\r\n]*)([^\r\n]*?)([^\S\r\n]*(?:\r\n|\r|\n|\Z))")
+# Indentation and marks of quotation, words with the white space behind them, and the line end.
+LINE = re.compile(r"([^\S\r\n>]*(?:>[^\S\r\n>]*)*)([^\r\n]*)(\r\n|\r|\n|\Z)")
 
 
 def read_wrapped(text: str) -> TextFile:
@@ -16,8 +16,8 @@ def read_wrapped(text: str) -> TextFile:
     Hard-wrapped paragraphs, as in e-mail and manual pages. A blank line, an item of a list or another indentation
     begins a new one; but its second line may stand under the text of an item, or left of the first line.
     """
-    file = TextFile()
-    lines = [match.groups() for match in LINE.finditer(text)]
+    file = TextFile(drop_blank_lines=True)
+    lines = [_line(*match.groups()) for match in LINE.finditer(text)]
     joined = [False, *_continuations(lines), False]
     for number, (indentation, words, tail) in enumerate(lines):
         if not joined[number]:
@@ -35,12 +35,23 @@ def read_wrapped(text: str) -> TextFile:
     return file
 
 
+def _line(indentation: str, words: str, line_end: str) -> tuple[str, str, str]:
+    """The line with the white space behind its words in front of the line end."""
+    bare = words.rstrip()
+    return indentation, bare, words[len(bare) :] + line_end
+
+
+def _has_words(words: str) -> bool:
+    """Tells whether a line has a letter or a digit outside of an address."""
+    return any(character.isalnum() for character in ADDRESS.sub("", words))
+
+
 def _without_justification(line: str) -> str:
     """Spaces that were doubled to fill the line, single again."""
     return re.sub(r"(?<=\S)  (?=\S)", " ", line)
 
 
-def _continuations(lines: list[tuple[str, ...]]) -> list[bool]:
+def _continuations(lines: list[tuple[str, str, str]]) -> list[bool]:
     """Tells for every line from the second on whether it continues the line before it."""
     result: list[bool] = []
     for (indentation, words, _), (next_indentation, next_words, _) in pairwise(lines):
@@ -49,6 +60,5 @@ def _continuations(lines: list[tuple[str, ...]]) -> list[bool]:
         width, next_width = len(indentation), len(next_indentation)
         fits = width == next_width or (is_first and (next_width == width + item.end() if item else next_width < width))
         fits = fits and indentation.count(">") == next_indentation.count(">")
-        has_words = is_translatable(words) and is_translatable(next_words)
-        result.append(has_words and fits and not ITEM.match(next_words))
+        result.append(_has_words(words) and _has_words(next_words) and fits and not ITEM.match(next_words))
     return result

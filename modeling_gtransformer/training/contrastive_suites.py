@@ -86,7 +86,7 @@ def _contrapro(folder: Path) -> Iterator[ContrastiveItem]:
         wrong = [_parts(line)[-1] for line in pairs[1][start + 1 : end]]
         if len(source_context) != len(context):
             source_context, context = [], []
-        # Of the words in which the candidates differ the first such one; others may only follow it in its gender.
+        # The first word in which the candidates differ decides; others may only follow it in its gender.
         words = zip(map(_letters, right.split()), map(_letters, wrong[0].split()), strict=False)
         pronoun = next((ours for ours, other in words if ours != other and ours in PRONOUNS), "other")
         yield ContrastiveItem(

@@ -15,14 +15,19 @@ from accelerate import PartialState
 from transformers import HfArgumentParser
 from transformers.utils.logging import disable_progress_bar, tqdm
 
-from ..document_translation import translate_documents
-from ..modeling_gtransformer import GTransformerForConditionalGeneration
-from ..processing_gtransformer import GTransformerProcessor
+from ..cli.atomic_file import atomic_file, write_atomic
+from ..cli.errors import UsageError
+from ..cli.loading import load_translator
+from ..document_translation import RANGES, check_ranges, translate_documents
+from ..pipeline_gtransformer import DocumentTranslationPipeline
 from .corpus import Document, iterate_documents
+from .fingerprint import hash_of_file, hashes_of_translator
 
 
 # Documents that are translated and written together: what is lost if a process is stopped.
 CHUNK = 64
+# Fields that a translation adds to a document.
+FIELDS = ("translation", "segments")
 
 
 @dataclass
@@ -30,6 +35,12 @@ class TranslationSettings:
     """Settings of the translation of a corpus: options of `translate.py`, and of a study under `generation`."""
 
     source_column: str = field(default="source", metadata={"help": "Column that holds the list of source sentences."})
+    src_lang: str | None = field(
+        default=None, metadata={"help": "Code of the source language; default: that of the processor."}
+    )
+    tgt_lang: str | None = field(
+        default=None, metadata={"help": "Code of the target language; default: that of the processor."}
+    )
     segment_tokens: int = field(
         default=512, metadata={"help": "Upper bound on the source tokens of a segment, which is translated at once."}
     )
@@ -49,52 +60,73 @@ class TranslationSettings:
         default=False, metadata={"help": "Decode the sentences of a segment side by side."}
     )
 
+    def __post_init__(self) -> None:
+        check_ranges(**{name: getattr(self, name) for name in RANGES})
+
     def translation_arguments(self) -> dict[str, Any]:
         """The keyword arguments of [`translate_documents`]; without those that the model's own settings decide."""
         arguments = asdict(self)
-        del arguments["source_column"]
+        for name in ("source_column", "src_lang", "tgt_lang"):
+            del arguments[name]
         undecided = {"num_beams": None, "parallel_sentences": False}
         return {name: value for name, value in arguments.items() if (name, value) not in undecided.items()}
 
 
 def parse_translation(
     argv: Sequence[str], description: str | None = None
-) -> tuple[str, str, str, TranslationSettings]:
-    """Parses `model input output [--option value ...]`."""
+) -> tuple[str, str, str, TranslationSettings, bool]:
+    """Parses `model input output [--overwrite] [--option value ...]`; what is wrong ends the process with status 2."""
     parser = HfArgumentParser(
         TranslationSettings,
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("model", help="Folder or Hub name of a trained G-Transformer.")
+    parser.add_argument("model", help="Folder or Hub name of a G-Transformer, or of a plain sentence translator.")
     parser.add_argument("input", help="Documents: .jsonl[.gz|.xz], or text with <d> lines.")
     parser.add_argument("output", help="JSON-lines file to write.")
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="Replace an output that exists, and fields `translation` and `segments`.",
+    )
     values = vars(parser.parse_args(argv))
     files = [values.pop(name) for name in ("model", "input", "output")]
-    return *files, TranslationSettings(**values)
+    overwrite = values.pop("overwrite")
+    try:
+        settings = TranslationSettings(**values)
+    except ValueError as error:
+        parser.error(f"--{error}")
+    return *files, settings, overwrite
 
 
-def translate_corpus(model: str, input: str, output: str, settings: TranslationSettings) -> None:
+def translate_corpus(
+    model: str, input: str, output: str, settings: TranslationSettings, overwrite: bool = False
+) -> None:
     """
     Translates a corpus of any size, with the processes that Accelerate has launched, and writes its documents with a
     `translation` (list of sentences) and `segments` (numbers of sentences that were translated at once).
 
     Args:
-        model: folder or Hub name.
+        model: folder or Hub name of a G-Transformer, or of a plain translator.
         input: documents as [`iterate_documents`] reads them.
         output: JSON lines; until all is done every process appends to a file of its own beside it, from which the same
-            call continues.
+            call continues. What is continued is known by its content: another corpus, model or setting is refused.
+        overwrite: whether an output that exists is replaced, and fields of these names that documents have.
 
     Raises:
-        ValueError: the corpus has problems, or an unfinished translation with other settings is in the way.
+        UsageError: the model cannot be used, or the output or another unfinished translation is in the way.
+        ValueError: the corpus has problems, or changed while it was translated.
     """
+    check_output(input, output, overwrite)
     state = PartialState(cpu=not torch.cuda.is_available())
     if not state.is_local_main_process:
         disable_progress_bar()
     # All of it is checked before any is translated.
-    number = sum(1 for _ in iterate_documents([input], [settings.source_column]))
-    job = {"model": model, "input": input, **asdict(settings), "input_size": os.path.getsize(input)}
+    number = sum(1 for _ in checked_documents(input, settings.source_column, overwrite))
+    translate = load_translator(model, settings.src_lang, settings.tgt_lang, device=state.device)
+    corpus = hash_of_file(input)
+    job = {"input": corpus, **hashes_of_translator(translate), **asdict(settings), "documents at once": CHUNK}
     shards = Shards(output, job, state.num_processes)
     if state.is_main_process:
         shards.begin()
@@ -107,29 +139,64 @@ def translate_corpus(model: str, input: str, output: str, settings: TranslationS
         left = set(own[done:])
         wanted = (chunk for index, chunk in enumerate(chunks(documents)) if index in left)
         with shards.open(state.process_index) as file:
-            translate_chunks(model, settings, wanted, len(left), state.device, file)
+            translate_chunks(translate, settings, wanted, len(left), file)
     state.wait_for_everyone()
     if state.is_main_process:
+        if hash_of_file(input) != corpus:
+            raise ValueError(f"{input} changed while it was translated: remove {output}.*partial, and start again.")
         shards.merge(number)
     state.wait_for_everyone()
 
 
+def check_output(input: str, output: str, overwrite: bool) -> None:
+    """
+    Raises:
+        UsageError: the output is the input, a folder, or exists and is not to be replaced.
+    """
+    path = Path(output)
+    if not path.exists():
+        return
+    if path.is_dir():
+        raise UsageError(f"The output {output} is a folder: give a file.")
+    if Path(input).exists() and path.samefile(input):
+        raise UsageError(f"The output {output} is the input: give another file.")
+    if not overwrite:
+        raise UsageError(f"The output {output} exists: give another file, or --overwrite.")
+
+
+def checked_documents(input: str, column: str, overwrite: bool) -> Iterator[Document]:
+    """
+    The documents of a corpus.
+
+    Raises:
+        ValueError: the corpus has problems.
+        UsageError: a document has a field that the translation would overwrite.
+    """
+    for document in iterate_documents([input], [column]):
+        if not overwrite and (present := [name for name in FIELDS if name in document.record]):
+            place = document.where(column, 0)
+            raise UsageError(f"{place}: the document has a field {present[0]!r} already: --overwrite replaces it.")
+        yield document
+
+
 def translate_chunks(
-    name: str,
+    translate: DocumentTranslationPipeline,
     settings: TranslationSettings,
     wanted: Iterator[list[Document]],
     number: int,
-    device: torch.device,
     file: IO[str],
 ) -> None:
     """Translates so many chunks of documents, and appends each to the file."""
-    processor = GTransformerProcessor.from_pretrained(name)
-    model = GTransformerForConditionalGeneration.from_pretrained(name).eval().to(device)
     for documents in tqdm(wanted, total=number, unit=" chunks"):
+        sources = [document[settings.source_column] for document in documents]
         translations = translate_documents(
-            model,
-            processor,
-            [document[settings.source_column] for document in documents],
+            translate.model,
+            translate.processor,
+            sources,
+            places=[
+                [document.where(settings.source_column, number) for number in range(len(source))]
+                for document, source in zip(documents, sources, strict=True)
+            ],
             progress=number == 1,
             **settings.translation_arguments(),
         )
@@ -158,41 +225,55 @@ class Shards:
         Notes what is being translated, and how.
 
         Raises:
-            ValueError: an unfinished translation with other settings is in the way.
+            UsageError: another unfinished translation is in the way.
         """
-        if not self.settings_file.exists():
-            self.output.parent.mkdir(parents=True, exist_ok=True)
-            self.settings_file.write_text(json.dumps(self.settings), encoding="utf-8")
-        before = json.loads(self.settings_file.read_text(encoding="utf-8"))
-        if before != self.settings:
+        before = self.before()
+        if before is None:
+            # Whatever lies there belongs to no translation that could be continued.
+            for file in self.files:
+                file.unlink(missing_ok=True)
+            write_atomic(self.settings_file, json.dumps(self.settings))
+        elif before != self.settings:
             changed = sorted(name for name in self.settings if self.settings[name] != before.get(name))
-            raise ValueError(
+            raise UsageError(
                 f"{self.output} was begun with another {', '.join(changed)}: continue as it was begun, or remove "
                 f"{self.output.name}.*partial."
             )
 
+    def before(self) -> dict[str, Any] | None:
+        """The settings of an unfinished translation, if there is one."""
+        if self.settings_file.is_symlink() or not self.settings_file.exists():
+            return None
+        return json.loads(self.settings_file.read_text(encoding="utf-8"))
+
     def resume(self, rank: int) -> int:
         """Counts the chunks that the process has finished, and removes what it wrote of another one."""
-        with self.files[rank].open("ab+") as file:
+        with open(self.files[rank], "ab+", opener=_without_links) as file:
             file.seek(0)
-            ends = [file.tell() for line in iter(file.readline, b"") if line.endswith(b"\n")]
-            done = len(ends) // CHUNK
-            file.truncate(ends[done * CHUNK - 1] if done else 0)
+            done, place = 0, 0
+            for lines in iter(lambda: list(itertools.islice(file, CHUNK)), []):
+                if len(lines) < CHUNK or not lines[-1].endswith(b"\n"):
+                    break
+                done, place = done + 1, place + sum(map(len, lines))
+            file.truncate(place)
         return done
 
     def open(self, rank: int) -> IO[str]:
-        return self.files[rank].open("a", encoding="utf-8")
+        return open(self.files[rank], "a", encoding="utf-8", opener=_without_links)
 
     def merge(self, documents: int) -> None:
         """Puts the output together, of so many documents, and removes the shards."""
-        whole = self.output.with_name(f"{self.output.name}.partial")
-        with whole.open("wb") as output, contextlib.ExitStack() as stack:
+        with atomic_file(self.output) as output, contextlib.ExitStack() as stack:
             shards = [stack.enter_context(file.open("rb")) for file in self.files]
             for number in range(documents):
                 line = shards[number // CHUNK % len(shards)].readline()
                 if not line.endswith(b"\n"):
-                    raise RuntimeError(f"The translation of document {number + 1} is missing: run the command again.")
+                    raise ValueError(f"The translation of document {number + 1} is missing: run the command again.")
                 output.write(line)
-        os.replace(whole, self.output)
         for file in (*self.files, self.settings_file):
             file.unlink(missing_ok=True)
+
+
+def _without_links(path: str, flags: int) -> int:
+    """Opens a file, but none that a link leads to."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)

@@ -17,7 +17,7 @@ from ..modeling_gtransformer import GTransformerForConditionalGeneration
 
 logger = logging.get_logger(__name__)
 
-# What fairseq fills in where a run says nothing: its base architecture, and what those of mBART change.
+# Defaults that fairseq fills in where a run says nothing: its base architecture, and the changes for mBART.
 BASE_ARGUMENTS: dict[str, Any] = {
     "encoder_normalize_before": False,
     "decoder_normalize_before": False,

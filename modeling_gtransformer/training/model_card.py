@@ -8,17 +8,18 @@ from typing import Any
 
 import yaml
 from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, ModelCardData, eval_result_entries_to_yaml
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig
 
 from ..configuration_gtransformer import GTransformerConfig
 from ..hub import TAGS
 from ..plain_text import language_code
+from .card_file import save_card
 from .licenses import base_license, check_license
 
 
 TEMPLATE = Path(__file__).with_suffix(".md")
-# Those of the training arguments that say how a model was trained.
+# Training arguments that say how a model was trained.
 SETTINGS = {
     "learning_rate": "learning rate",
     "pretrained_lr_scale": "its factor for pretrained parameters",
@@ -39,22 +40,29 @@ SETTINGS = {
 
 
 def write_model_card(
-    folder: Path, license: str | None = None, dataset: str | None = None, repository: str | None = None
+    folder: Path,
+    license: str | None = None,
+    dataset: str | None = None,
+    repository: str | None = None,
+    overwrite: bool = False,
 ) -> None:
     """
-    Writes the card and what belongs to it into the folder of a checkpoint.
+    Writes the card and what belongs to it into the folder of a checkpoint. A card that was written or edited by hand
+    is kept, and a warning says so.
 
     Args:
         license: SPDX identifier of the weights' licence; by default that of the checkpoint that they started from.
         dataset: identifier on the Hub of the data that it was scored on.
         repository: where the checkpoint will be; by default `your-name` and the name of the folder.
+        overwrite: whether a card that was edited by hand is replaced, too.
 
     Raises:
         FileNotFoundError: the folder holds no checkpoint.
         ValueError: the licence is laxer than that of the checkpoint that the weights started from.
     """
     card = model_card(folder, license, dataset, repository)
-    card.save(folder / "README.md")
+    save_card(card, folder / "README.md", overwrite)
+    _check_license_of_card(folder)
     if dataset and (tests := read_tests(folder)):
         entries = [
             EvalResultEntry(dataset, f"{test['name']}:{metric}", round(score["score"], 2), notes=score["signature"])
@@ -64,6 +72,18 @@ def write_model_card(
         (folder / ".eval_results").mkdir(exist_ok=True)
         content = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False)
         (folder / ".eval_results" / f"{dataset.replace('/', '-')}.yaml").write_text(content, encoding="utf-8")
+
+
+def _check_license_of_card(folder: Path) -> None:
+    """
+    Raises:
+        ValueError: a card that was edited by hand names a licence that is laxer than that of the base.
+    """
+    license = ModelCard.load(folder / "README.md").data.license
+    base = read(folder / "arguments.json").get("model_name_or_path")
+    of_base = base_license(base)
+    if base and of_base and isinstance(license, str):
+        check_license(license, base, of_base)
 
 
 def model_card(
@@ -121,8 +141,16 @@ def model_card(
 
 
 def read(file: Path) -> dict[str, Any]:
-    """A JSON file; empty if there is none."""
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    """
+    A JSON file; empty if there is none.
+
+    Raises:
+        ValueError: it is broken.
+    """
+    try:
+        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    except ValueError as error:
+        raise ValueError(f"{file} is broken: {error}") from error
 
 
 def read_tests(folder: Path) -> list[dict[str, Any]]:
@@ -162,9 +190,12 @@ def _parameters(folder: Path) -> int:
     """As many as the weights have, without reading them."""
     total = 0
     for file in folder.glob("*.safetensors"):
-        with safe_open(file, framework="np") as weights:
-            for key in set(weights.keys()) - {"final_logits_bias"}:
-                total += math.prod(weights.get_slice(key).get_shape())
+        try:
+            with safe_open(file, framework="np") as weights:
+                for key in set(weights.keys()) - {"final_logits_bias"}:
+                    total += math.prod(weights.get_slice(key).get_shape())
+        except SafetensorError as error:
+            raise ValueError(f"{file} is broken: {error}") from error
     if not total:
         raise FileNotFoundError(f"{folder} holds no weights (*.safetensors).")
     return total

@@ -16,7 +16,7 @@ def evaluate_cache(tmp_path, monkeypatch):
 
     folder = str(tmp_path / "evaluate")
     monkeypatch.setattr(evaluate.config, "HF_MODULES_CACHE", folder)
-    monkeypatch.setattr(sys, "path", [folder, *sys.path])
+    monkeypatch.syspath_prepend(folder)
     forget()
     yield folder
     forget()

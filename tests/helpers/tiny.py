@@ -29,6 +29,9 @@ ATTENTION_KINDS = [
     {"decoder_global_layers": 0},
     ONLY_GROUP,
     {"decoder_attention_types": ["global", "group"], "cross_attention_types": ["combined", "global"]},
+    {"position_scope": "sentence"},
+    {"position_scope": "sentence", "global_positions": "sentence"},
+    {"position_scope": "sentence", "global_positions": "document"},
 ]
 
 

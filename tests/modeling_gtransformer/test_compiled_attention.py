@@ -168,6 +168,28 @@ def test_model_without_a_mask_of_its_length_squared(tiny_model, skip_logits):
     assert any("cross_entropy" in name for name in names) != skip_logits
 
 
+@pytest.mark.parametrize("global_positions", ["none", "sentence", "document"])
+def test_positions_of_sentences_in_a_graph(tiny_model, documents, global_positions):
+    """Loss and gradients of a model whose positions count from the start of a sentence are those of the reference."""
+    model = tiny_model(position_scope="sentence", global_positions=global_positions)
+    model.set_attn_implementation("eager")
+    documents["labels"] = documents["input_ids"].masked_fill(documents["input_ids"] == PAD, -100)
+    losses, gradients = [], []
+    for implementation, run in (
+        ("eager", model),
+        ("sdpa", model),
+        ("sdpa", torch.compile(model, backend="aot_eager")),
+    ):
+        model.set_attn_implementation(implementation)
+        model.zero_grad()
+        losses.append(run(**documents).loss)
+        losses[-1].backward()
+        gradients.append({name: parameter.grad.clone() for name, parameter in model.named_parameters()})
+    for loss, grads in zip(losses[1:], gradients[1:], strict=True):
+        torch.testing.assert_close(loss, losses[0])
+        torch.testing.assert_close(grads, gradients[0], rtol=1e-4, atol=1e-5)
+
+
 def test_exported_graph_has_no_operator_of_ours(tiny_model):
     model = tiny_model(encoder_layers=1, **ONLY_GROUP).get_encoder()
     source = torch.tensor([[0, 5, 6, 2, 0, 7, 2]])

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import BOS, EOS
 
-from modeling_gtransformer.group_tags import group_tags, sentence_lengths
+from modeling_gtransformer.group_tags import group_tags, sentence_lengths, sentence_positions
 
 
 def slow_tags(ids, mask):
@@ -31,3 +31,10 @@ def test_tokens_outside_of_sentences_have_tag_0():
     assert group_tags(ids, BOS, EOS).tolist() == tags
     assert sentence_lengths(torch.tensor(tags)).tolist() == [[3, 4], [3, 3]]
     assert group_tags(ids, None, None).tolist() == torch.zeros_like(ids).tolist()
+
+
+def test_positions_count_sentences_and_not_the_padding_behind_them():
+    """A batch may have more padding than a model has learned positions."""
+    tags = torch.tensor([[1, 1, 1, 2, 2, 3], [1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]])
+    expected = [[0, 1, 2, 0, 1, 0], [0, 1, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5]]
+    assert sentence_positions(tags).tolist() == expected

@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoProcessor, pipeline
 from transformers.dynamic_module_utils import get_imports
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.cli import main as command
+from modeling_gtransformer.cli.command import main as command
 
 
 @pytest.fixture

@@ -82,3 +82,28 @@ def test_confidence(translate):
     output = translate(["the cat", "", "it is old"], confidence=True)["sentences"]
     assert [sorted(pair) for pair in output] == [["confidence", "source_text", "translation_text"]] * 3
     assert output[1]["confidence"] is None and output[0]["confidence"] < 0 and output[2]["confidence"] < 0
+
+
+def test_warnings_name_document_and_sentence(translate, caplog):
+    """Of several documents by their numbers, of one by the name that is given."""
+    glossary = {"cat": "Катя"}
+    translate([["it is"], ["it is", "", "the cat"]], glossary=glossary)
+    assert "Document 2, sentence 3: its translation lacks Катя" in caplog.text
+    translate(["the cat"], glossary=glossary, name="talk.txt")
+    assert "talk.txt, sentence 1: its translation lacks Катя" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "setting, words",
+    [
+        ({"num_beams": 0}, "num_beams must be between 1 and 100, not 0"),
+        ({"num_beams": 101}, "num_beams must be between 1 and 100, not 101"),
+        ({"segment_tokens": -5}, "segment_tokens must be at least 1, not -5"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1, not 0"),
+        ({"segment_sentences": 0}, "segment_sentences must be at least 1, not 0"),
+        ({"carried_sentences": -1}, "carried_sentences must be at least 0, not -1"),
+    ],
+)
+def test_settings_out_of_their_range_are_refused(translate, setting, words):
+    with pytest.raises(ValueError, match=words):
+        translate(["the cat"], **setting)

@@ -70,6 +70,17 @@ def test_sentences_of_a_page():
     assert split.gaps[6] == "\r\n-----\r\nhttps://example.org/a.b\r\n😀 😀\r\n"
 
 
+def test_numbers_alone_are_not_translated():
+    assert split_text("2021\n12.50 €\n1 of 2\n٣").sentences == ["1 of 2"]
+
+
+def test_a_long_line_is_split_in_stretches():
+    line = "One two three. " * 1000 + "x" * 12_000 + ". End of it. And more."
+    split = split_text(line, sentencex_splitter("en"))
+    assert split.sentences[:1000] == ["One two three."] * 1000 and split.sentences[-2:] == ["End of it.", "And more."]
+    assert split.rejoin(split.sentences) == line
+
+
 def test_scripts_without_spaces():
     split = split_text("日本語です。これは文です。\n終わり", sentencex_splitter("ja_XX"))
     assert split.sentences == ["日本語です。", "これは文です。", "終わり"] and split.gaps[1:3] == ["", "\n"]

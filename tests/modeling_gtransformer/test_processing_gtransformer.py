@@ -159,3 +159,12 @@ def test_bad_input_is_refused(processor, tiny_model):
         GTransformerProcessor(processor.tokenizer, tgt_lang="de")
     with pytest.raises(ValueError, match="resize_token_embeddings"):
         processor.configure(tiny_model(vocab_size=50))
+
+
+def test_language_codes_are_those_that_a_caller_gives(processor, plain_checkpoint):
+    """Without the marks around them, and without tokens that are no languages."""
+    assert {"en_XX", "de_DE", "ro_RO"} <= set(processor.language_codes)
+    for family, some in {"m2m_100": {"en", "de"}, "marian-many": {"deu", "fra", "ron"}, "marian": set()}.items():
+        codes = GTransformerProcessor.from_pretrained(plain_checkpoint(family)).language_codes
+        assert some <= set(codes) and not any(set(code) & set("<>_[]") for code in codes)
+        assert family != "marian" or not codes

@@ -21,7 +21,7 @@ def limits_of(tokens=512, sentences=None, positions=128, embeddings="learned", *
 
 def document_of(lengths, required=None):
     parts = [[9] * length for length in lengths]
-    return PendingDocument(1, parts, [None] * len(parts), required or [[] for _ in parts])
+    return PendingDocument(0, [""] * len(parts), parts, [None] * len(parts), required or [[] for _ in parts])
 
 
 def test_positions_that_a_sentence_may_need():
@@ -49,7 +49,7 @@ def test_a_sentence_costs_its_share_of_the_positions_if_that_is_more():
 
 def test_a_sentence_that_fits_stays_whole():
     required = [["x"], [], ["y", "z"]]
-    document = take_apart(["a b", "c", "d e f"], 7, WordProcessor(), limits_of(), required)
+    document = take_apart(["a b", "c", "d e f"], 7, WordProcessor(), limits_of(), required, ["", "", ""])
     assert (document.number, document.glue, document.required) == (7, [None] * 3, required)
     assert [len(part) for part in document.parts] == [2, 1, 3]
 
@@ -58,14 +58,14 @@ def test_a_long_sentence_in_parts_has_the_required_words_where_they_belong(caplo
     """In the part that has them; what is in none, such as the translation of a term, in the last."""
     long = "one {x} two, three four, five six {y}"
     limits, required = limits_of(positions=10), [["w"], ["{y}", "{x}", "Tor"], []]
-    document = take_apart(["a", long, "b"], 3, WordProcessor(), limits, required)
+    document = take_apart(["a", long, "b"], 3, WordProcessor(), limits, required, ["", "news.txt:7", ""])
     assert document.glue[:2] == [None, None] and None not in document.glue[2:-1] and document.glue[-1] is None
     assert document.required[0] == ["w"] and document.required[-1] == []
     by_part = document.required[1:-1]
     assert by_part[0] == ["{x}"] and by_part[-1] == ["{y}", "Tor"] and not any(by_part[1:-1])
-    assert [document.sentence_of(part) for part in range(len(document.parts))] == [1, *[2] * len(by_part), 3]
+    assert [document.sentence_of(part) for part in range(len(document.parts))] == [0, *[1] * len(by_part), 2]
     assert all(limits.longest(len(part)) <= 10 for part in document.parts)
-    assert "Document 3, sentence 2 has 8 tokens" in caplog.text and f"in {len(by_part)} parts" in caplog.text
+    assert "news.txt:7 has 8 tokens" in caplog.text and f"in {len(by_part)} parts" in caplog.text
 
 
 def translate_at_length(segment, limits):

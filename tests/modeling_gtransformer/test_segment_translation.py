@@ -32,7 +32,12 @@ def segment(processor):
     """Makes a segment of a document of which the first sentences are translated."""
 
     def make(sentences, translated=(), required=None, start=0):
-        document = PendingDocument(4, processor.encode_sentences(sentences), [None] * len(sentences))
+        document = PendingDocument(
+            number=4,
+            places=[f"Place {number}" for number, _ in enumerate(sentences)],
+            parts=processor.encode_sentences(sentences),
+            glue=[None] * len(sentences),
+        )
         document.required = required or [[] for _ in sentences]
         document.translations = processor.encode_sentences(list(translated)) if translated else []
         source = processor.build_source(document.parts[start:])

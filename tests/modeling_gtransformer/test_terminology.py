@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers.utils import logging
 
 from modeling_gtransformer.document_translation import translate_documents
@@ -16,11 +18,49 @@ from modeling_gtransformer.terminology import RequiredWordsLogitsProcessor, Term
         ("%s of %d, %5.2f or %(name)s and %1$s", ["%s", "%d", "%5.2f", "%(name)s", "%1$s"]),
         ("100% sure, 5 %, {a set of things}", []),
         ("Write to a.b@c.de, or see https://x.y/z?a=b.", ["a.b@c.de", "https://x.y/z?a=b"]),
+        ("%(user.name)s, % s and %*d, %%; 50 % d'accord, 100 % sure", ["%(user.name)s", "% s", "%*d", "%%"]),
+        ("in $HOME for @name, not for $5 or a@b.de", ["$HOME", "@name", "a@b.de"]),
+        ("{n, plural, one {# file} other {{n} files}} since {a:%Y-%m-%d}.",
+         ["{n, plural, one {# file} other {{n} files}}", "{a:%Y-%m-%d}"]),
+        ("Copy %1 to %2, %n times", ["%1", "%2", "%n"]),
+        ("{{ user|upper }} and {% if a %}", ["{{ user|upper }}", "{% if a %}"]),
+        ("请看https://a.b/c，写信给x@y.cn。谢谢", ["https://a.b/c", "x@y.cn"]),
         ("no such thing", []),
     ],
-)
+)  # fmt: skip
 def test_placeholders(sentence, expected):
     assert Terminology().required(sentence) == expected
+
+
+PARTS = [
+    "{",
+    "}",
+    "%",
+    "(",
+    ")",
+    "s",
+    "1",
+    "$",
+    "@",
+    "a",
+    ".",
+    "://",
+    "<",
+    ">",
+    " ",
+    ",",
+    "plural",
+    "-",
+    "*",
+    "{{",
+    "}}",
+]
+
+
+@given(st.lists(st.sampled_from(PARTS)).map("".join) | st.text())
+def test_a_copy_lacks_nothing(sentence):
+    required = Terminology().required(sentence)
+    assert missing(required, sentence) == []
 
 
 def test_glossary():

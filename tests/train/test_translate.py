@@ -64,7 +64,10 @@ def test_a_sentence_beyond_the_positions_comes_in_parts(run, tmp_path, caplog):
     source = write_json_lines(tmp_path / "test.jsonl", [{"source": ["ba .", "ba bu " * 200]}])
     [row] = read_json_lines(run(source, "out.jsonl"))
     assert len(row["translation"]) == 2 and sum(row["segments"]) == 2
-    assert "Document 1, sentence 2 has 400 tokens" in caplog.text and "it is translated in 8 parts" in caplog.text
+    assert (
+        "test.jsonl:1 (source, sentence 2) has 400 tokens" in caplog.text
+        and "it is translated in 8 parts" in caplog.text
+    )
 
 
 def test_two_processes_translate_as_one(run, trained_model, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from plain_translators import FAMILIES, PAIRS
 from tiny import TINY
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import (
@@ -139,6 +140,42 @@ def test_a_plain_mbart_keeps_all_languages(save, mbart_tokenizer):
     assert torch.equal(model.model.shared.weight, plain.model.shared.weight[rows])
 
 
+@pytest.mark.parametrize(
+    "family", ["marian", "marian-many", "marian-two", "m2m_100", "m2m_100-nllb", "mbart-50", "mbart"]
+)
+def test_plain_translators_translate_as_before(family, plain_checkpoint, tmp_path, capsys):
+    """One vocabulary or two, pieces and ids in one file or in several, a learned bias, codes of languages."""
+    large, small = plain_checkpoint(family), str(tmp_path / "small")
+    pairs = [*PAIRS.items()][:4]
+    (tmp_path / "text.jsonl").write_text(
+        json.dumps({"source": [s for s, _ in pairs], "target": [t for _, t in pairs]})
+    )
+    trim([large, small, "--text", str(tmp_path / "text.jsonl")])
+    assert " -> " in capsys.readouterr().out
+    languages = next(each.languages for each in FAMILIES if each.name == family)
+    for language in languages[1:]:
+        translate, translate_small = (
+            pipeline("document-translation", model=folder, src_lang=languages[0], tgt_lang=language)
+            for folder in (large, small)
+        )
+        sources = [source for source, _ in pairs]
+        expected = [pair["translation_text"] for pair in translate(sources)["sentences"]]
+        assert expected == [target for _, target in pairs]
+        assert [pair["translation_text"] for pair in translate_small(sources)["sentences"]] == expected
+    model, small_model = translate.model, translate_small.model
+    assert small_model.num_parameters() < model.num_parameters()
+    assert small_model.get_output_embeddings().out_features < model.get_output_embeddings().out_features
+    for is_target in (False, True):
+        [ids] = translate_small.processor.encode_sentences(["es soll"], is_target)
+        assert translate.processor.tokenizer.unk_token_id not in ids and len(ids) >= len("essoll")
+    # What the model is told, it finds in other places.
+    inputs, small_inputs = (
+        p.processor([s for s, _ in pairs], [t for _, t in pairs]) for p in (translate, translate_small)
+    )
+    sizes = [[len(row) for row in each["labels"]] for each in (inputs, small_inputs)]
+    assert sizes[0] == sizes[1]
+
+
 def test_unknown_characters_displace_no_pieces(save, tmp_path):
     """A Unigram model scores them below its lowest piece, which the text does not have."""
     pieces = {"▁": -2.0, "a": -1.0, "abc": -9.0, "cde": -1.0, "d": -9.0, "e": -9.0, "other": -5.0, "lowest": -30.0}
@@ -152,7 +189,8 @@ def test_unknown_characters_displace_no_pieces(save, tmp_path):
 
 def test_nothing_wrong_is_saved(save, mbart_tokenizer, tmp_path, monkeypatch):
     def too_few(*arguments):
-        return [token for token in tokens_to_keep(*arguments) if token != mbart_tokenizer.get_vocab()["▁cat"]]
+        [kept] = tokens_to_keep(*arguments)
+        return [[token for token in kept if token != mbart_tokenizer.get_vocab()["▁cat"]]]
 
     arguments = save(mbart_tokenizer)
     monkeypatch.setattr(trim_vocabulary, "tokens_to_keep", too_few)

@@ -5,6 +5,7 @@ import json
 import sys
 from configparser import ConfigParser
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -33,7 +34,7 @@ def test_text_and_downloads(app, checkpoint):
     translation = app.translate_document(translate, TEXT, None, "line", 2)
     assert [pair["source_text"] for pair in translation.pairs] == TEXT.split("\n")
     assert all(pair["confidence"] < 0 for pair in translation.pairs)
-    files = app.downloads(translate, translation)
+    files = app.downloads(translation)
     assert {label: name for label, (name, _) in files.items()} == {
         "Download TXT": "text.de.txt",
         "Download TMX": "text.de.tmx",
@@ -52,7 +53,7 @@ def test_files_come_back_in_their_format(app, checkpoint, tmp_path, name):
     translate = app.load(checkpoint)
     translation = app.translate_document(translate, "not this", str(tmp_path / name), "line", 1)
     assert "cat" in translation.pairs[0]["source_text"]
-    (new_name, document), *_ = app.downloads(translate, translation).values()
+    (new_name, document), *_ = app.downloads(translation).values()
     assert new_name == f"talk.de{Path(name).suffix}"
     assert kept in document.decode() and document.decode() != content
 
@@ -64,7 +65,7 @@ def test_word_document(app, checkpoint, tmp_path):
     document.save(tmp_path / "letter.docx")
     translate = app.load(checkpoint)
     translation = app.translate_document(translate, "", str(tmp_path / "letter.docx"), "line", 1)
-    (name, content), *_ = app.downloads(translate, translation).values()
+    (name, content), *_ = app.downloads(translation).values()
     assert name == "letter.de.docx"
     [paragraph] = docx.Document(io.BytesIO(content)).paragraphs
     assert paragraph.text == translation.pairs[0]["translation_text"]
@@ -76,7 +77,7 @@ BROKEN = {
     "talk.docx": (b"not a zip file", "talk.docx cannot be read: no Word document"),
     "talk.srt": (b"no cues here", "talk.srt cannot be read: no subtitles in it"),
     "empty.txt": (b"\n - \n", "nothing to translate"),
-    "long.txt": (b"the cat " * 20, "The document is too large: 159 characters, at most 100."),
+    "long.txt": (b"the cat " * 20, "The document is too large: 160 characters, at most 100."),
     "heavy.txt": (b"the cat " * 200, "heavy.txt is too large"),
 }
 
@@ -92,6 +93,85 @@ def test_what_cannot_be_translated_is_said_in_words(app, checkpoint, tmp_path, m
         assert words in error.value.message
     with pytest.raises(gr.Error, match="nothing to translate"), app.errors_in_words():
         app.translate_document(translate, "", None, "line", 1)
+
+
+def test_size_is_checked_before_anything_is_parsed(app, checkpoint, tmp_path, monkeypatch):
+    translate = app.load(checkpoint)
+    monkeypatch.setattr(translate, "preprocess", None)
+    (tmp_path / "page.html").write_text("<p>a</p>" * 100_000)
+    for text, file in (("a" * 400_000, None), ("", str(tmp_path / "page.html"))):
+        with pytest.raises(ValueError, match=r"The document is too large: \d+00,000 characters, at most"):
+            app.translate_document(translate, text, file, "line", 1)
+
+
+def test_errors_do_not_name_folders(app, checkpoint, tmp_path):
+    translate = app.load(checkpoint)
+    with pytest.raises(gr.Error) as error, app.errors_in_words():
+        app.translate_document(translate, "", str(tmp_path / "gone.txt"), "line", 1)
+    assert error.value.message == "gone.txt is no longer there: choose it again."
+    with pytest.raises(gr.Error) as error, app.errors_in_words():
+        (tmp_path / "none").read_bytes()
+    assert "Something went wrong" in error.value.message and str(tmp_path) not in error.value.message
+
+
+def functions(page):
+    """The functions of a page by their names."""
+    return {function.fn.__name__: function for function in page.fns.values() if function.fn is not None}
+
+
+def session(name):
+    return SimpleNamespace(session_hash=name)
+
+
+def test_a_plain_translator_and_its_languages(app, plain_checkpoint):
+    translate = app.load(plain_checkpoint("m2m_100-nllb"))
+    sources, targets = app.choices(translate)
+    assert sources == targets and {"eng_Latn", "deu_Latn", "fra_Latn"} <= set(targets)
+    assert [menu.visible for menu in app.language_menus(translate)] == [True, True]
+    run = functions(app.build(translate))
+    text = "the cat sleeps\nit is old"
+    arguments = [text, None, "line", 1, "eng_Latn", "fra_Latn"]
+    translation, html, *_ = run["on_translate"].fn(session("a"), *arguments)
+    assert [pair["translation_text"] for pair in translation.pairs] == ["die katze schläft", "sie ist alt"]
+    assert 'lang="fra"' in html and 'xml:lang="fra-Latn"' in app.downloads(translation)["Download TMX"][1].decode()
+    assert "looked at itself only" in run["on_choose"].fn(session("a"), translation, 0)
+    assert "From a language of your choice to another, sentence by sentence" in app.description(translate)
+
+
+def test_where_there_is_no_choice_of_languages(app, checkpoint, plain_checkpoint):
+    assert app.choices(app.load(checkpoint)) == ([], [])  # its tokenizer has codes, it was trained for one pair
+    assert app.choices(app.load(plain_checkpoint("marian"))) == ([], [])
+    many = app.load(plain_checkpoint("marian-many"))
+    assert app.choices(many) == ([], ["deu", "fra", "ron"])
+    assert app.language_menus(many)[1].value == "deu"
+
+
+def test_cancelling_stops_the_model(app, checkpoint):
+    translate = app.load(checkpoint)
+    page = app.build(translate)
+    run = functions(page)
+    steps = []
+
+    def cancel(*_):
+        steps.append(1)
+        if len(steps) == 2:
+            run["on_cancel"].fn(session("b"))
+        if len(steps) == 4:
+            run["on_cancel"].fn(session("a"))
+
+    translate.model.model.decoder.register_forward_pre_hook(cancel)
+    with pytest.raises(gr.Error, match="was cancelled"):
+        run["on_translate"].fn(session("a"), "the cat\n" * 9, None, "line", 1, None, None)
+    assert len(steps) == 4
+    cancels = [function.cancels for function in page.fns.values() if function.cancels]
+    assert cancels and run["on_translate"]._id in cancels[0]  # also while it waits in the queue of the page
+
+
+def test_time_is_limited(app, checkpoint, monkeypatch):
+    monkeypatch.setattr(app, "MAX_SECONDS", -1)
+    run = functions(app.build(app.load(checkpoint)))
+    with pytest.raises(gr.Error, match="was stopped: translate the document in parts"):
+        run["on_translate"].fn(session("a"), "the cat", None, "line", 1, None, None)
 
 
 def test_only_splitters_that_are_there(app, checkpoint, monkeypatch):
@@ -155,7 +235,7 @@ translate = app.load({str(tmp_path / "with_code")!r})
 translation = app.translate_document(translate, "the cat\\nit is", None, "line", 1)
 shown = attention_view.attended_sentences(translate.model, translate.processor, translation.pairs, 1)
 app.build(translate)
-print(json.dumps([len(translation.pairs), len(shown.shares["cross"]), list(app.downloads(translate, translation))]))
+print(json.dumps([len(translation.pairs), len(shown.shares["cross"]), list(app.downloads(translation))]))
 """,
         str(SPACE),
     )

@@ -33,6 +33,14 @@ def test_tab_separated_values_are_quoted_where_they_must():
     assert to_tsv([], "en", "de") == "source_text\ttranslation_text\n"
 
 
+@pytest.mark.parametrize("formula", ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(1)", "\t=1", "\r=1"])
+def test_a_cell_is_no_formula(formula):
+    pair = {"source_text": formula, "translation_text": formula, "confidence": -0.5}
+    [row] = csv.DictReader(io.StringIO(to_tsv([pair], "en", "de"), newline=""), dialect="excel-tab")
+    assert row == {"source_text": f"'{formula}", "translation_text": f"'{formula}", "confidence": "-0.5"}
+    assert json.loads(to_jsonl([pair], "en", "de"))["source_text"] == formula
+
+
 def read_tmx(text):
     """Header, and for every unit its properties and its segments by language, as any reader of XML gives them."""
     root = ElementTree.fromstring(text.encode())

@@ -1,9 +1,11 @@
 """Files in, the same files out, whatever the format; what is broken is named."""
 
+import io
 import sys
+import zipfile
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from modeling_gtransformer.files.formats import FILE_FORMATS, SplitFile, format_of
@@ -14,20 +16,72 @@ MARKUP = [
     "word ", "A. ", "**", "*", "`", "[x](y)", "\n", "\n\n", "> ", "- ", "    ", "# ", "|", "|-|\n", "<b>", "</b>",
     "<p>", "<code>", "</code>", "<br/>", "<!--", "-->", "&amp;", "&", "\\*", "\r\n", "猫。", "---\n", "```\n",
     "![i](j)", "<pre>", '<p translate="no">', "[^1]", "[^1]: ", "<", "$x$", "~~", "\t", "\u00a0", "😀", "\ufeff",
+    "_", "_1_", "{{ x }}", "{%", "%}", "<!--", "<![CDATA[", "<title>", "<script>", '<img alt="a b">', "!!! note\n",
+    "::: x\n", "[!NOTE]", "&#99999999999999999999999;", "00:00:01,000 --> 00:00:02,500\n", "WEBVTT\n", "NOTE ",
+    "{\\an8}",
+    "\x0b", "\x1c", "\x85", "\u2028", "\u00ad\n",
 ]  # fmt: skip
+TEXT = st.lists(st.sampled_from(MARKUP)).map("".join) | st.text()
 
 
-@pytest.mark.parametrize("format", ["wrapped", "markdown", "html"])
-@given(text=st.lists(st.sampled_from(MARKUP)).map("".join) | st.text())
-def test_any_file_comes_back(format, text):
+@pytest.mark.parametrize("format", ["wrapped", "markdown", "html", "subtitles"])
+@example(text="word \n\x0b", words=["x"])  # a line that is blank in the file stays
+@example(text="~~\u00a0~~", words=["x"])  # so does emphasis of nothing
+@example(text="~~word ~~word ", words=["x"])  # and what the parser takes for emphasis
+@given(text=TEXT, words=st.lists(st.sampled_from([*MARKUP, ""]), min_size=1))
+def test_any_file_comes_back(format, text, words):
+    """As it was with its own sentences; with any others it is a file as well."""
     try:
         file = SplitFile(text, format, sentencex_splitter("en"))
     except ValueError as error:
-        assert format == "html" and "<![" in text and "no HTML" in str(error)
+        assert format == "subtitles" and ("no subtitles in it" in str(error) or "is no timing" in str(error))
         return
     assert file.rejoin(file.sentences) == text
+    assert len(file.kept) == len(file.sentences)
+    translations = [f"{sentence} {words[number % len(words)]}" for number, sentence in enumerate(file.sentences)]
+    for others in (translations, [words[0]] * len(translations), [""] * len(translations)):
+        assert isinstance(file.rejoin(others), str)
     with pytest.raises(ValueError, match="sentences in the place of"):
         file.rejoin([*file.sentences, "one more"])
+
+
+PO_LINES = [
+    'msgid ""', 'msgstr ""', 'msgid "a"', 'msgid_plural "%d b"', 'msgstr[0] ""', 'msgstr[1] "c"', "#, fuzzy", "# d",
+    '"Plural-Forms: nplurals=1; plural=0;\\n"', '"Plural-Forms: nplurals=2; plural=n<0;\\n"', '"e"', "#| msgid",
+    "", "#~ x", 'msgctxt "f"', '"Content-Type: text/plain; charset=x\\n"', "\\", '"', "\ufeff",
+]  # fmt: skip
+
+
+@example('msgid ""\nmsgstr ""\nmsgid ""')
+@given(st.lists(st.sampled_from(PO_LINES)).map("\n".join) | st.text())
+def test_any_catalogue_is_filled_or_refused(text):
+    try:
+        file = SplitFile(text, "po", None, tgt_lang="de_DE")
+    except ValueError:
+        return
+    assert file.rejoin([sentence.upper() for sentence in file.sentences])
+
+
+PACKAGE = io.BytesIO()
+with zipfile.ZipFile(PACKAGE, "w", zipfile.ZIP_DEFLATED) as archive:
+    archive.writestr(
+        "word/document.xml",
+        '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r>'
+        "<w:t>a b. c</w:t></w:r></w:p></w:body></w:document>",
+    )
+    archive.writestr("other", b"x" * 50)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(PACKAGE.getvalue()) - 1), st.binary(max_size=4)), max_size=4))
+def test_any_package_is_filled_or_refused(changes):
+    content = bytearray(PACKAGE.getvalue())
+    for place, other in changes:
+        content[place : place + len(other)] = other
+    try:
+        file = SplitFile(bytes(content), "docx", None)
+        file.rejoin([sentence.upper() for sentence in file.sentences])
+    except ValueError:
+        return
 
 
 @pytest.mark.parametrize(

@@ -58,3 +58,54 @@ def test_plural_forms_that_are_there_stay():
 def test_broken_catalogues(content, message):
     with pytest.raises(ValueError, match=message):
         SplitFile(content, "po")
+
+
+PLURAL = 'msgid ""\nmsgstr ""\n{}\n\nmsgid "{}"\nmsgid_plural "%(n)d files"\nmsgstr[0] ""\n'
+SERBIAN = "nplurals=3; plural=n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2;"
+
+
+@pytest.mark.parametrize(
+    "forms, singular, expected",
+    [
+        # With one form that is for every number, the number must stay.
+        ("nplurals=1; plural=0;", "a file", ["%(n)d FILES"]),
+        ("nplurals=2; plural=n != 1;", "a file", ["A FILE", "%(n)d FILES"]),
+        # The first form is for 21 and 31, too.
+        (SERBIAN, "a file", ["%(n)d FILES"] * 3),
+        (SERBIAN, "%(n)d file", ["%(n)d FILE", "%(n)d FILES", "%(n)d FILES"]),
+    ],
+)
+def test_forms_of_a_plural(forms, singular, expected):
+    file = SplitFile(PLURAL.format(f'"Plural-Forms: {forms}\\n"', singular), "po", None)
+    result = file.rejoin([sentence.upper().replace("(N)D", "(n)d") for sentence in file.sentences])
+    assert [line.split(" ", 1)[1] for line in result.splitlines() if line.startswith("msgstr[")] == [
+        f'"{text}"' for text in expected
+    ]
+
+
+def test_a_template_gets_the_header_of_its_language():
+    header = '"Language: \\n"\n"Content-Type: text/plain; charset=CHARSET\\n"\n'
+    header += '"Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;\\n"'
+    file = SplitFile(PLURAL.format(header, "a file"), "po", None, tgt_lang="ja_XX")
+    result = file.rejoin(["a file", "%(n)d filés"])
+    for expected in ("Language: ja\\n", "charset=UTF-8\\n", "Plural-Forms: nplurals=1; plural=0;"):
+        assert expected in result
+    assert 'msgstr[0] "%(n)d filés"\n' in result and "msgstr[1]" not in result
+
+
+def test_new_translations_may_be_marked():
+    file = SplitFile(PO, "po", None, mark_fuzzy=True)
+    result = file.rejoin(file.sentences)
+    assert result.count("#, fuzzy\n") == 1 and result.count("#, c-format, fuzzy\n") == 1
+    assert '# by hand\nmsgid "done"' in result
+    old = '#, fuzzy\n#| msgid "Clos"\nmsgid "Close"\nmsgstr "Zu"\n'
+    file = SplitFile(old, "po", None)
+    assert file.rejoin(["Schließen"]).endswith('\n\nmsgid "Close"\nmsgstr "Schließen"\n')
+
+
+@pytest.mark.parametrize(
+    "forms", ["nplurals=1000000000; plural=0;", "nplurals=2; plural=n % 0;", "nplurals=2; plural=x;", "two"]
+)
+def test_broken_plural_forms(forms):
+    with pytest.raises(ValueError, match="the header Plural-Forms cannot be read"):
+        SplitFile(PLURAL.format(f'"Plural-Forms: {forms}\\n"', "a file"), "po")

@@ -89,3 +89,40 @@ def test_markdown_of_a_translation_means_itself():
 )  # fmt: skip
 def test_tricky_translations_of_markdown(content, translations, expected):
     assert translated(content, "markdown", translations)[1] == expected
+
+
+@pytest.mark.parametrize(
+    "content, sentences, translations, expected",
+    [
+        ("_Added in 2021_\n", ["Added in 2021"], ["Seit 2021"], "_Seit 2021_\n"),
+        ("> [!NOTE]\n> Some text.\n", ["Some text."], ["Text."], "> [!NOTE]\n> Text.\n"),
+        ("> [!tip]- A title\n> Text.\n", ["A title", "Text."], ["Titel", "T."], "> [!tip]- Titel\n> T.\n"),
+        ('!!! note "A title"\n    Text.\n', ["A title", "Text."], ["Titel", "T."], '!!! note "Titel"\n    T.\n'),
+        ("??? warning inline end\n    Text.\n", ["Text."], ["T."], "??? warning inline end\n    T.\n"),
+        ("::: warning\nText here.\n:::\n", ["Text here."], ["T."], "::: warning\nT.\n:::\n"),
+        ("::: tip A title\r\nText.\r\n:::\r\n", ["A title", "Text."], ["Titel", "T."],
+         "::: tip Titel\r\nT.\r\n:::\r\n"),
+        # A line break parts sentences, in a cell as well.
+        ("| a<br>b c | d |\n|---|---|\n", ["a", "b c", "d"], ["A", "B", "D"], "| A<br>B | D |\n|---|---|\n"),
+        # Emphasis without words goes; the white space in it goes outside, and in a word underscores mark nothing.
+        ("**bold**text\n", ["boldtext"], ["Fetttext"], "Fetttext\n"),
+        ("a _b_ c\n", ["a b c"], ["xyz"], "xyz\n"),
+        # Lines that are left without words would end the paragraph.
+        ("> one two\n> three\n> four\n\nfive\n", ["one two three four", "five"], ["eins", "5"], "> eins\n\n5\n"),
+        ("one\ntwo three\n`x`\n", ["one two three x"], ["eins x"], "eins\n`x`\n"),
+        # The same word in text and in code.
+        ("A list: `map` on `list`.\n", ["A list: map on list."], ["Eine list: map auf list."],
+         "Eine list: `map` auf `list`.\n"),
+        ("Call `get` to get `get`.\n", ["Call get to get get."], ["Rufe get zum get von get."],
+         "Rufe `get` zum get von `get`.\n"),
+    ],
+)  # fmt: skip
+def test_what_is_written_around_text(content, sentences, translations, expected):
+    assert translated(content, "markdown", translations) == (sentences, expected)
+
+
+def test_a_paragraph_of_many_marks_is_read_in_stretches():
+    content = "**a** _b_ [c](d) " * 500 + "\n"
+    sentences, result = translated(content, "markdown")
+    assert "".join(sentences).replace(" ", "") == "abc" * 500
+    assert result == content.replace("a", "A").replace("b", "B").replace("[c]", "[C]")

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from modeling_gtransformer.files import runs
+from modeling_gtransformer.files import borders
+from modeling_gtransformer.files.borders import WORD
 from modeling_gtransformer.files.formats import SplitFile
-from modeling_gtransformer.files.runs import WORD, Run, text_of, translated_runs
+from modeling_gtransformer.files.runs import Run, text_of, translated_runs
 from modeling_gtransformer.plain_text import split_text
 
 
@@ -97,15 +98,15 @@ def test_a_sentence_through_a_thousand_cues(monkeypatch):
     cues = "".join(f"1\n{time},000 --> {time},900\nsome more words\n\n" for time in times)
     file = SplitFile(cues, "subtitles", None)
     assert len(file.sentences) == 1
-    searched = []
+    searched: list[tuple[int, ...]] = []
 
     class Counted:
-        search = runs.WORD.search
+        search = borders.WORD.search
 
-        def finditer(self, text, *start, word=runs.WORD):
+        def finditer(self, text, *start, word=borders.WORD):
             searched.append(start)
             return word.finditer(text, *start)
 
-    monkeypatch.setattr(runs, "WORD", Counted())
+    monkeypatch.setattr(borders, "WORD", Counted())
     assert file.rejoin([file.sentences[0].upper() + " AND MORE"]).count("-->") == 1000
     assert searched.count(()) < 10

@@ -72,3 +72,74 @@ def test_broken_documents():
     zipfile.ZipFile(buffer, "w").close()
     with pytest.raises(ValueError, match=r"it has no word/document\.xml"):
         SplitFile(buffer.getvalue(), "docx")
+
+
+W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main"
+NAMESPACES = 'xmlns:w="{}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+
+
+def package(body, namespace=W, prolog="", more=()):
+    """A document with a body, and more members: names and contents."""
+    document = f"{prolog}<w:document {NAMESPACES.format(namespace)}><w:body>{body}</w:body></w:document>"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in [("word/document.xml", document), *more]:
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def text(words):
+    return f"<w:r><w:t>{words}</w:t></w:r>"
+
+
+def xml_of(content, name="word/document.xml"):
+    return zipfile.ZipFile(io.BytesIO(content)).read(name).decode()
+
+
+HELLO = f"<w:p>{text('Hello.')}</w:p>"
+
+
+def test_fields_keep_their_result():
+    def field(instruction, result):
+        parts = [f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end")]
+        return f"{parts[0]}<w:r><w:instrText>{instruction}</w:instrText></w:r>{parts[1]}{text(result)}{parts[2]}"
+
+    simple = f'<w:fldSimple w:instr=" DATE \\@ x ">{text("May")}</w:fldSimple>'
+    body = f"<w:p>{text('Page ')}{field(' PAGE ', 'seven')}{text(' of ')}{simple}{field('HYPERLINK x', ' here')}</w:p>"
+    file = SplitFile(package(body), "docx", None)
+    assert file.sentences == ["Page seven of May here"] and file.kept == [["seven", "May"]]
+    xml = xml_of(file.rejoin(["Hier May und seven Seiten"]))
+    assert ">seven<" in xml and ">May<" in xml and "> here<" not in xml and " PAGE " in xml
+
+
+def test_the_strict_form():
+    file = SplitFile(package(HELLO, STRICT), "docx", None)
+    assert file.sentences == ["Hello."] and ">HALLO.<" in xml_of(file.rejoin(["HALLO."]))
+
+
+def test_a_text_box_is_translated_once():
+    box = f"<w:txbxContent>{HELLO}</w:txbxContent>"
+    both = f"<w:p><w:r><mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{{}}</mc:Fallback>"
+    both += "</mc:AlternateContent></w:r></w:p>"
+    file = SplitFile(package(both.format(box)), "docx", None)
+    assert file.sentences == ["Hello."] and xml_of(file.rejoin(["Hallo."])).count(">Hallo.<") == 2
+    unlike = SplitFile(package(both.format(box.replace("Hello", "Bye"))), "docx", None)
+    assert unlike.sentences == ["Hello.", "Bye."]
+
+
+def test_comments_are_translated():
+    comments = f"<w:comments {NAMESPACES.format(W)}><w:comment>{HELLO}</w:comment></w:comments>"
+    file = SplitFile(package("", more=[("word/comments.xml", comments)]), "docx", None)
+    assert file.sentences == ["Hello."] and ">Hallo.<" in xml_of(file.rejoin(["Hallo."]), "word/comments.xml")
+
+
+def test_a_document_type_is_refused():
+    with pytest.raises(ValueError, match="document type declaration"):
+        SplitFile(package(HELLO, prolog='<!DOCTYPE w [<!ENTITY a "b">]>'), "docx")
+
+
+def test_in_no_order_but_that_of_the_elements():
+    """Elements without text of their own cannot move: the text between them does."""
+    body = f"<w:p>{text('a ')}<w:r><w:noBreakHyphen/></w:r>{text(' b')}</w:p>"
+    assert xml_of(SplitFile(package(body), "docx", None).rejoin(["x - y"])).count("noBreakHyphen") == 1

@@ -71,3 +71,16 @@ def test_a_checkpoint_of_which_little_is_known(checkpoint):
     (folder / "model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match="holds no weights"):
         write_model_card(folder)
+
+
+def test_a_card_by_hand_keeps_the_conditions_of_the_base(trained_model, tmp_path):
+    folder = shutil.copytree(trained_model, tmp_path / "model")
+    arguments = json.loads((folder / "arguments.json").read_text())
+    arguments["model_name_or_path"] = "facebook/nllb-200-distilled-600M"
+    (folder / "arguments.json").write_text(json.dumps(arguments))
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n\n# Ours\n")
+    with pytest.raises(ValueError, match="the laxer mit would drop its conditions"):
+        write_model_card(folder)
+    (folder / "README.md").write_text("---\nlicense: cc-by-nc-4.0\n---\n\n# Ours\n")
+    write_model_card(folder)
+    assert "# Ours" in (folder / "README.md").read_text()

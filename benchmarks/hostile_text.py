@@ -1,0 +1,86 @@
+"""How long text takes that is made to take long: a few characters, again and again, in every format.
+
+    python benchmarks/hostile_text.py [--megabytes 5] [--formats text markdown] [--kinds "one word"]
+
+Each is taken apart into sentences by sentencex, its placeholders are looked for, and it is put together again with
+translations of one word, and with longer ones than its own; no model is run. A process of its own, which is killed
+after ten minutes, does each of them.
+"""
+
+import argparse
+import multiprocessing
+import resource
+import sys
+import time
+from queue import Empty
+from typing import Any
+
+from hostile_units import HOSTILE
+from measure import save
+
+from modeling_gtransformer.files import FILE_FORMATS, SplitFile
+from modeling_gtransformer.plain_text import sentencex_splitter, split_text
+from modeling_gtransformer.terminology import Terminology
+
+
+FORMATS = ("text", *(name for name, kind in FILE_FORMATS.items() if not kind.binary and name != "po"))
+IN_FORMAT = {"subtitles": "1\n00:00:01,000 --> 00:00:02,000\n{}\n"}
+MOST_SECONDS = 600
+
+
+def take_apart_and_rejoin(format: str, content: str) -> dict[str, float]:
+    """Seconds of each step."""
+    splitter = sentencex_splitter("en")
+    start = time.perf_counter()
+    file = split_text(content, splitter) if format == "text" else SplitFile(content, format, splitter)
+    read = time.perf_counter()
+    for sentence in file.sentences:
+        Terminology().required(sentence)
+    searched = time.perf_counter()
+    file.rejoin(["x"] * len(file.sentences))
+    file.rejoin([f"{sentence} x" for sentence in file.sentences])
+    return {
+        "read": read - start,
+        "placeholders": searched - read,
+        "rejoined twice": time.perf_counter() - searched,
+        "sentences": len(file.sentences),
+        "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    }
+
+
+def work(format: str, content: str, results: Any) -> None:
+    results.put(take_apart_and_rejoin(format, content))
+
+
+def in_a_process(format: str, content: str) -> dict[str, float] | str:
+    results: Any = multiprocessing.Queue()
+    process = multiprocessing.Process(target=work, args=(format, content, results))
+    process.start()
+    try:
+        return results.get(timeout=MOST_SECONDS)
+    except Empty:
+        return f"more than {MOST_SECONDS} seconds"
+    finally:
+        process.kill()
+        process.join()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=float, default=5, help="size of each text, in millions of characters")
+    parser.add_argument("--formats", nargs="+", default=FORMATS, choices=FORMATS, help="default: all text formats")
+    parser.add_argument("--kinds", nargs="+", default=list(HOSTILE), choices=list(HOSTILE), help="default: all")
+    args = parser.parse_args()
+    size = int(args.megabytes * 1e6)
+    results: dict[str, Any] = {}
+    for format in args.formats:
+        for kind in args.kinds:
+            text = (HOSTILE[kind] * (size // len(HOSTILE[kind]) + 1))[:size]
+            row = in_a_process(format, IN_FORMAT.get(format, "{}").replace("{}", text))
+            results.setdefault(format, {})[kind] = row
+            print(f"{format}, {kind}: {row}", flush=True)
+        save("hostile_text", sys.argv, {"megabytes": args.megabytes, **results})
+
+
+if __name__ == "__main__":
+    main()

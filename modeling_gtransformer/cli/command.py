@@ -1,0 +1,150 @@
+"""The command `gtransformer-translate`: files and pipes in, the same out."""
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from transformers.utils.logging import disable_progress_bar
+
+from ..files import FILE_FORMATS, decode
+from ..pipeline_gtransformer import DocumentTranslationPipeline
+from ..terminology import read_glossary
+from .atomic_file import atomic_file
+from .errors import UsageError, in_a_sentence, run
+from .json_lines import translate_record
+from .loading import load_translator
+from .options import PROGRAM, STDIN, Job, parse_arguments, plan
+from .report import Report
+
+
+OPTIONS = (
+    "splitter",
+    "segment_tokens",
+    "segment_sentences",
+    "max_tokens",
+    "carried_sentences",
+    "num_beams",
+)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the command, and returns its exit status."""
+    return run(PROGRAM, lambda: translate_files(parse_arguments(argv)))
+
+
+def translate_files(args: argparse.Namespace) -> int:
+    """Translates the files that the arguments name, and returns the exit status."""
+    if not sys.stderr.isatty():
+        disable_progress_bar()
+    report = Report(PROGRAM)
+    jobs = plan(args, report)
+    if jobs:
+        translate = load(args)
+        with report.counting_warnings():
+            for job in jobs:
+                translate_file(job, args, translate, report)
+    return report.summarize(len(args.files), args.fail_on_warning)
+
+
+def load(args: argparse.Namespace) -> DocumentTranslationPipeline:
+    """The pipeline, with all the options of the command line."""
+    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+    if args.glossary:
+        try:
+            options["glossary"] = read_glossary(args.glossary)
+        except (OSError, ValueError, csv.Error) as error:
+            raise UsageError(f"The glossary {args.glossary} cannot be read: {in_a_sentence(error)}") from error
+    if args.mark_fuzzy:
+        options["mark_fuzzy"] = True
+    if args.parallel_sentences:
+        options["parallel_sentences"] = True
+    return load_translator(
+        args.model, args.src_lang, args.tgt_lang, confidence=args.confidence, progress=True, **options
+    )
+
+
+def translate_file(job: Job, args: argparse.Namespace, translate: DocumentTranslationPipeline, report: Report) -> None:
+    """Translates a file, and reports if that fails."""
+    try:
+        with read_input(job.file) as source, write_output(job.target) as target:
+            if job.format == "jsonl":
+                translate_json_lines(job, source, target, args, translate, report)
+            else:
+                target.write(translate_document(job, source.read(), args.output_format, translate))
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # a broken file can break its parser anywhere
+        report.fail(job.name, error)
+
+
+@contextmanager
+def read_input(file: str) -> Iterator[BinaryIO]:
+    if file == STDIN:
+        yield sys.stdin.buffer
+    else:
+        with Path(file).open("rb") as source:
+            yield source
+
+
+@contextmanager
+def write_output(path: Path | None) -> Iterator[BinaryIO]:
+    """A file that appears as a whole or not at all, or standard output."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with atomic_file(path) as target:
+            yield target
+
+
+def translate_document(job: Job, content: bytes, output_format: str, translate: DocumentTranslationPipeline) -> bytes:
+    """The content of the result of a file. Line ends stay as they are."""
+    binary = job.format != "text" and FILE_FORMATS[job.format].binary
+    translated = translate(content if binary else decode(content), format=job.format, name=job.name)
+    result = translated["translation_text"]
+    if output_format != "same":
+        result = translate.export_pairs(translated["sentences"], output_format)
+    return result.encode("utf-8") if isinstance(result, str) else result
+
+
+def translate_json_lines(
+    job: Job,
+    source: Iterable[bytes],
+    target: BinaryIO,
+    args: argparse.Namespace,
+    translate: DocumentTranslationPipeline,
+    report: Report,
+) -> None:
+    """
+    Translates the records of a file line by line; those that fail are reported and left out.
+
+    Raises:
+        ValueError: none of them could be translated.
+    """
+    records = done = 0
+    for number, line in enumerate(source, 1):
+        line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        if not line.strip():
+            continue
+        records += 1
+        named = partial(translate, name=f"{job.name}, line {number}")
+        try:
+            translated = translate_record(line, named, args.source_column, args.confidence, args.overwrite)
+        except Exception as error:
+            report.fail(job.name, error, number)
+            continue
+        target.write(translated)
+        if job.target is None:
+            target.flush()
+        done += 1
+    if records and not done:
+        raise ValueError("none of its records could be translated")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

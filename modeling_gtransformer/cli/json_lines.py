@@ -1,0 +1,91 @@
+"""JSON lines: records one by one, each with the translation of its source."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+
+Source = str | list[str]
+
+
+def read_record(line: bytes, column: str, fields: list[str], overwrite: bool) -> dict[str, Any]:
+    """
+    A record, checked.
+
+    Args:
+        column: field that holds the source, a text or a list of sentences.
+        fields: fields that the translation adds.
+        overwrite: whether the record may have them already.
+
+    Raises:
+        ValueError: the line is no such record.
+    """
+    try:
+        record = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8, {error.reason} at byte {error.start + 1}") from error
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"broken JSON, {error}") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"a record must be a JSON object, not {type(record).__name__}")
+    if column not in record:
+        raise ValueError(f"no document in the column {column!r}")
+    _check_source(record[column], column)
+    if not overwrite and (present := [name for name in fields if name in record]):
+        raise ValueError(f"the record has a field {present[0]!r} already: --overwrite replaces it")
+    return record
+
+
+def _check_source(source: Any, column: str) -> None:
+    sentences = source if isinstance(source, list) else [source]
+    for sentence in sentences:
+        if not isinstance(sentence, str):
+            raise ValueError(
+                f"the column {column!r} must hold a text or a list of sentences, not {type(sentence).__name__}"
+                + (" in a list" if isinstance(source, list) else "")
+            )
+        try:
+            sentence.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError(f"half of a character (a lone surrogate) in the column {column!r}") from error
+
+
+def translate_record(
+    line: bytes,
+    translate: Callable[[Source], dict[str, Any]],
+    column: str = "source",
+    confidence: bool = False,
+    overwrite: bool = False,
+) -> bytes:
+    """
+    A line with its `translation`, which is a text or a list of sentences as its source is, and `confidence`.
+
+    Args:
+        translate: gives what the pipeline gives.
+
+    Other arguments are those of the command.
+
+    Raises:
+        ValueError: the line is no record that can be translated.
+    """
+    fields = ["translation", "confidence"] if confidence else ["translation"]
+    record = read_record(line, column, fields, overwrite)
+    source = record[column]
+    translated = translate(source)
+    as_list = [pair["translation_text"] for pair in translated["sentences"]]
+    record["translation"] = translated["translation_text"] if isinstance(source, str) else as_list
+    if confidence:
+        record["confidence"] = [pair["confidence"] for pair in translated["sentences"]]
+    return _write_record(record)
+
+
+def _write_record(record: dict[str, Any]) -> bytes:
+    try:
+        text = json.dumps(record, ensure_ascii=False)
+        return f"{text}\n".encode()
+    except UnicodeEncodeError:  # another field has half of a character, which stays as it was
+        return f"{json.dumps(record)}\n".encode()
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error

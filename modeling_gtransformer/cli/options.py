@@ -1,0 +1,221 @@
+"""Options of `gtransformer-translate`, checked before anything is loaded."""
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..document_translation import RANGES, check_ranges
+from ..files import ALIGNED_FORMATS, FILE_FORMATS, format_of
+from ..hub import __version__
+from .report import Report
+
+
+PROGRAM = "gtransformer-translate"
+DESCRIPTION = """Translate files from the command line: `gtransformer-translate FILE ... --model PATH`.
+
+examples:
+  gtransformer-translate letter.docx --model Helsinki-NLP/opus-mt-en-de --output german/
+  gtransformer-translate page.html --model facebook/nllb-200-distilled-600M --src_lang eng_Latn --tgt_lang deu_Latn
+  gtransformer-translate report.txt --model outputs/mbart25 --splitter sentencex > bericht.txt
+  gtransformer-translate docs/*.md film.srt --model outputs/mbart25 --output german/ --num_beams 5 --skip_existing
+  gtransformer-translate talk.html --model outputs/mbart25 --output_format tmx --output german/ --confidence
+  man ls | col -bx | gtransformer-translate --model outputs/mbart25 --format wrapped --tgt_lang de_DE
+
+The format follows from the ending of a file (.txt .md .html .srt .vtt .po .docx .jsonl) or is given; standard input is
+text. The text is translated, everything else stays as it was. Of JSON lines (.jsonl) the column `--source_column`, a
+text or a list of sentences, gets a `translation` of the same kind.
+
+Inputs and outputs are checked before the model is loaded. A file or a JSON line that cannot be read or translated is
+named on standard error, and the others are still done. No output is half written, and none is replaced without
+--overwrite. The last line on standard error is a summary.
+
+exit status:
+  0    everything was translated
+  1    a file or a JSON line failed or, with --fail_on_warning, there was a warning
+  2    nothing was translated: an option, the model, a language or the glossary is wrong
+  130  interrupted by Ctrl-C
+"""
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A file to translate: its name (or `-`), its format, and where the result goes; `None`: standard output."""
+
+    file: str
+    format: str
+    target: Path | None
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return "standard input" if self.file == STDIN else self.file
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The parser of the command's arguments."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM, description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", default=[STDIN], help="Files to translate; default: standard input."
+    )
+    parser.add_argument(
+        "--model", required=True, help="Folder or Hub name of a G-Transformer, or of a plain sentence translator."
+    )
+    parser.add_argument(
+        "--src_lang", metavar="CODE", help="Code of the source language; default: that of the processor."
+    )
+    parser.add_argument(
+        "--tgt_lang", metavar="CODE", help="Code of the target language, e.g. de_DE; default: that of the processor."
+    )
+    parser.add_argument("--output", type=Path, metavar="DIR", help="Folder for the results; default: standard output.")
+    existing = parser.add_mutually_exclusive_group()
+    existing.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="Replace results that exist, and fields `translation` and `confidence` that JSON lines have.",
+    )
+    existing.add_argument(
+        "--skip_existing", action="store_true", help="Leave out files whose results exist: a batch goes on."
+    )
+    parser.add_argument(
+        "--output_format",
+        choices=("same", *ALIGNED_FORMATS),
+        default="same",
+        help="Format of the results: that of the document, or aligned sentence pairs.",
+    )
+    parser.add_argument("--source_column", default="source", help="Column of JSON lines that holds the source.")
+    parser.add_argument(
+        "--format", choices=("text", "jsonl", *FILE_FORMATS), help="Format of the files; default: by their endings."
+    )
+    parser.add_argument(
+        "--splitter",
+        choices=["line", "sentencex"],
+        help="Splitter that finds sentences; default: line for text, sentencex for other formats.",
+    )
+    parser.add_argument(
+        "--mark_fuzzy", action="store_true", help="Mark new translations of PO files as fuzzy, to be reviewed."
+    )
+    parser.add_argument("--glossary", metavar="TSV", help="File of terms and their translations, separated by tabs.")
+    parser.add_argument(
+        "--segment_tokens",
+        type=int,
+        help="Upper bound on the source tokens of a segment, which is translated at once; default: 512.",
+    )
+    parser.add_argument(
+        "--segment_sentences", type=int, help="Upper bound on the sentences of a segment; default: any number."
+    )
+    parser.add_argument(
+        "--max_tokens", type=int, help="Upper bound on the source tokens of a batch, padding included; default: 4096."
+    )
+    parser.add_argument(
+        "--carried_sentences",
+        type=int,
+        help="Number of sentences of a segment that open the next one as well; default: 0.",
+    )
+    parser.add_argument(
+        "--num_beams", type=int, help="Number of beams; default: that of the model's generation config."
+    )
+    parser.add_argument(
+        "--parallel_sentences", action="store_true", help="Decode the sentences of a segment side by side."
+    )
+    parser.add_argument(
+        "--confidence", action="store_true", help="Add the mean log-probability of every sentence, in nats."
+    )
+    parser.add_argument(
+        "--fail_on_warning", action="store_true", help="Exit with status 1 where a translation has a warning."
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    return parser
+
+
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    """
+    The arguments, checked for what the parser cannot know.
+
+    Exits with status 2 if a number is out of its range, or results would have no place or share one.
+    """
+    parser = argument_parser()
+    args = parser.parse_args(argv)
+    try:
+        check_ranges(**{name: getattr(args, name) for name in RANGES})
+    except ValueError as error:
+        parser.error(f"--{error}")
+    if args.output is None and len(args.files) > 1:
+        parser.error("several files need --output")
+    if args.output is None and args.skip_existing:
+        parser.error("--skip_existing needs --output")
+    if args.output is not None and (problem := _problem_of_folder(args.output)):
+        parser.error(f"--output {args.output}: {problem}")
+    targets = [target_of(file, args) for file in args.files if args.output]
+    if twice := sorted({str(path) for path in targets if targets.count(path) > 1}):
+        parser.error(f"several files would become {', '.join(twice)}: translate them one by one, into other folders")
+    return args
+
+
+def _problem_of_folder(folder: Path) -> str:
+    """What speaks against writing into a folder, or making it; nothing if it is empty."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        return f"{existing} is no folder"
+    return "" if os.access(existing, os.W_OK | os.X_OK) else f"no permission to write into {existing}"
+
+
+def target_of(file: str, args: argparse.Namespace) -> Path:
+    """Path of the result of a file in the folder `--output`."""
+    path = args.output / ("stdin.txt" if file == STDIN else Path(file).name)
+    return path if args.output_format == "same" else path.with_suffix(f".{args.output_format}")
+
+
+def plan(args: argparse.Namespace, report: Report) -> list[Job]:
+    """The files that can be translated; the others are reported."""
+    jobs = []
+    for file in args.files:
+        try:
+            job = Job(file, _format_of_input(file, args), target_of(file, args) if args.output else None)
+            if job.target and job.target.exists() and args.skip_existing:
+                report.skip(file, f"{job.target} exists")
+                continue
+            _check_target(job.target, args)
+            jobs.append(job)
+        except (OSError, ValueError) as error:
+            report.fail(file, error)
+    return jobs
+
+
+def _format_of_input(file: str, args: argparse.Namespace) -> str:
+    """
+    Raises:
+        ValueError: the file is of no format that can be translated, or cannot be read.
+    """
+    if file == STDIN:
+        format = args.format or "text"
+    else:
+        path = Path(file)
+        path.stat()  # says why, if it cannot
+        if path.is_dir():
+            raise ValueError("it is a folder: name the files in it")
+        if not os.access(path, os.R_OK):
+            raise ValueError("no permission to read it")
+        format = args.format or ("jsonl" if path.suffix.lower() == ".jsonl" else format_of(file))
+    if format == "jsonl" and args.output_format != "same":
+        raise ValueError("JSON lines stay JSON lines: use --output_format same")
+    return format
+
+
+def _check_target(target: Path | None, args: argparse.Namespace) -> None:
+    """
+    Raises:
+        ValueError: the result would overwrite something.
+    """
+    if target is None or not target.exists():
+        return
+    for file in args.files:
+        if file != STDIN and Path(file).exists() and target.samefile(file):
+            raise ValueError(f"--output {args.output} would overwrite {file}: choose another folder")
+    if target.is_dir():
+        raise ValueError(f"{target} is a folder: choose another one for --output")
+    if not args.overwrite:
+        raise ValueError(f"{target} exists: use --overwrite, or --skip_existing to leave out what is done")

@@ -1,0 +1,114 @@
+"""HTML as tokens, found as browsers find them, in one pass over the text that visits no character again and again."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..plain_text import TEMPLATE_SYNTAX
+
+
+# White space of HTML.
+SPACE = r"\t\n\f\r "
+MARKUP = re.compile(rf"(?P<template>{TEMPLATE_SYNTAX})|<(?P<end>/?)(?P<tag>[a-zA-Z][^{SPACE}/>]*)|<[!?/]")
+# One attribute with the white space before it; nothing but that before the end of a tag.
+ATTRIBUTE = re.compile(
+    rf"[{SPACE}/]*(?:{TEMPLATE_SYNTAX}|(?P<name>[^{SPACE}/>][^{SPACE}/>=]*)"
+    rf"(?:[{SPACE}]*=[{SPACE}]*(?:\"(?P<double>[^\"]*)(?:\"|\Z)|'(?P<single>[^']*)(?:'|\Z)"
+    rf"|(?P<bare>{TEMPLATE_SYNTAX}|[^{SPACE}>\"'][^{SPACE}>]*))?)?)?"
+)
+COMMENT_END = re.compile("--!?>")
+# Elements in which there are no tags; in those that are false no character references either.
+RAW_TEXT = {"title": True, "textarea": True} | dict.fromkeys(
+    ("iframe", "noembed", "noframes", "script", "style", "xmp"), False
+)
+RAW_TEXT_ENDS = {tag: re.compile(rf"</{tag}(?=[{SPACE}/>])", re.IGNORECASE) for tag in RAW_TEXT}
+# These openings end at another mark than the next `>`, if there is one.
+LONG_MARKUP = {"<![CDATA[": "]]>", "<?php": "?>", "<?=": "?>"}
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute in lower case, and where its value is in the file; `quote` is empty around a bare value."""
+
+    name: str
+    start: int
+    stop: int
+    quote: str
+
+
+@dataclass(frozen=True)
+class Token:
+    """A tag, a stretch of text, or anything else, and its characters in the file."""
+
+    kind: str  # "start", "end", "text", "template", "other"
+    raw: str
+    start: int
+    tag: str = ""
+    attributes: list[Attribute] = field(default_factory=list)
+
+
+def html_tokens(text: str) -> Iterator[Token]:
+    """
+    Yields the tokens of a file, whose `raw` are the file again. What is not closed goes on to the end of the file.
+    """
+    # Behind these places there is no such end: looked for once, not at every beginning.
+    last_ends = {opening: text.rfind(closing) for opening, closing in LONG_MARKUP.items()}
+    position = 0
+    while position < len(text):
+        mark = MARKUP.search(text, position)
+        start = mark.start() if mark else len(text)
+        if start > position:
+            yield Token("text", text[position:start], position)
+        if mark is None:
+            return
+        if mark["template"]:
+            position = mark.end()
+            yield Token("template", mark[0], start)
+        elif mark["tag"]:
+            token = _tag(text, mark)
+            yield token
+            position = start + len(token.raw)
+            if token.kind == "start" and token.tag in RAW_TEXT and not token.raw.endswith("/>"):
+                end = RAW_TEXT_ENDS[token.tag].search(text, position)
+                stop = end.start() if end else len(text)
+                yield from _raw_text(text[position:stop], position, RAW_TEXT[token.tag])
+                position = stop
+        else:
+            position = _markup_end(text, start, last_ends)
+            yield Token("other", text[start:position], start)
+
+
+def _tag(text: str, mark: re.Match[str]) -> Token:
+    """The start or end tag that begins with a mark."""
+    attributes, position = [], mark.end()
+    while (attribute := ATTRIBUTE.match(text, position)) and attribute.end() > position:
+        position = attribute.end()
+        for kind, quote in (("double", '"'), ("single", "'"), ("bare", "")):
+            if attribute[kind] is not None:
+                attributes.append(Attribute(attribute["name"].lower(), *attribute.span(kind), quote))
+    position = min(position + 1, len(text))  # the `>`
+    raw = text[mark.start() : position]
+    return Token("end" if mark["end"] else "start", raw, mark.start(), mark["tag"].lower(), attributes)
+
+
+def _raw_text(raw: str, start: int, has_references: bool) -> Iterator[Token]:
+    """The text of an element without tags in it."""
+    position = 0
+    for template in re.finditer(TEMPLATE_SYNTAX, raw) if has_references else ():
+        if template.start() > position:
+            yield Token("text", raw[position : template.start()], start + position)
+        yield Token("template", template[0], start + template.start())
+        position = template.end()
+    if position < len(raw):
+        yield Token("text" if has_references else "other", raw[position:], start + position)
+
+
+def _markup_end(text: str, start: int, last_ends: dict[str, int]) -> int:
+    """Where a comment, a declaration or an instruction ends."""
+    if text.startswith("<!--", start):
+        end = COMMENT_END.search(text, start + 2)
+        return end.end() if end else len(text)
+    for opening, closing in LONG_MARKUP.items():
+        if text.startswith(opening, start) and last_ends[opening] > start:
+            return text.index(closing, start) + len(closing)
+    return text.find(">", start) + 1 or len(text)

@@ -1,0 +1,93 @@
+"""What files say of their language: its tag, the direction of its script, and its plural forms."""
+
+import re
+from gettext import c2py
+from typing import Any
+
+from ..plain_text import language_code
+
+
+# No language has more than six forms of a plural.
+MOST_FORMS = 10
+# Numbers, from 0, for which the form of a plural is looked up.
+EXAMPLES = 200
+# Scripts from right to left, as they stand in codes such as `arb_Arab`.
+RIGHT_TO_LEFT = frozenset({"Adlm", "Arab", "Hebr", "Nkoo", "Syrc", "Thaa"})
+
+
+def language_tag(language: str | None) -> str | None:
+    """
+    The tag of a language by BCP 47, or `None` of what is no code.
+
+    >>> language_tag("de_DE"), language_tag("[en]"), language_tag("en_XX"), language_tag("[target]")
+    ('de-DE', 'en', 'en', None)
+    """
+    if language_code(language) is None:
+        return None
+    return (language or "").strip("[]").replace("_", "-").removesuffix("-XX")
+
+
+def text_direction(tag: str) -> str:
+    """
+    "rtl" for a language that is written from right to left, or else "ltr".
+
+    >>> text_direction("ar-AR"), text_direction("arb-Arab"), text_direction("de")
+    ('rtl', 'rtl', 'ltr')
+    """
+    if any(part in RIGHT_TO_LEFT for part in tag.split("-")):
+        return "rtl"
+    locale = _locale(tag)
+    return locale.text_direction if locale else "ltr"
+
+
+def plural_forms_of(language: str | None) -> str:
+    """
+    The header `Plural-Forms` of a language; that of English for `None`.
+
+    >>> plural_forms_of("ja_XX"), plural_forms_of("fr")
+    ('nplurals=1; plural=0;', 'nplurals=2; plural=(n > 1);')
+    """
+    from babel.messages.plurals import get_plural
+
+    locale = _locale(language_tag(language) or "en")
+    return get_plural(str(locale) if locale else "en").plural_forms
+
+
+def numbers_of_forms(plural_forms: str) -> list[list[int]]:
+    """
+    For every form of a plural the numbers below 200 that it is for.
+
+    Args:
+        plural_forms: header of a catalogue.
+
+    Raises:
+        ValueError: the header cannot be read.
+
+    >>> [numbers[:3] for numbers in numbers_of_forms("nplurals=2; plural=n != 1;")]
+    [[1], [0, 2, 3]]
+    """
+    header = re.fullmatch(r"\s*nplurals\s*=\s*(\d{1,9})\s*;\s*plural\s*=\s*([^;]+);?\s*", plural_forms)
+    if header is None or not 0 < int(header[1]) <= MOST_FORMS:
+        raise ValueError(f"the header Plural-Forms cannot be read: {plural_forms[:200]!r}")
+    forms: list[list[int]] = [[] for _ in range(int(header[1]))]
+    try:
+        form_of = c2py(header[2])
+        for number in range(EXAMPLES):
+            form = form_of(number)
+            if 0 <= form < len(forms):
+                forms[form].append(number)
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"the header Plural-Forms cannot be read: {plural_forms[:200]!r}: {error}") from error
+    return forms
+
+
+def _locale(tag: str) -> Any:
+    """What Babel knows of a language, or `None`."""
+    import babel
+
+    for code in (tag, tag.split("-")[0]):
+        try:
+            return babel.Locale.parse(code, sep="-")
+        except (ValueError, babel.UnknownLocaleError):
+            continue
+    return None

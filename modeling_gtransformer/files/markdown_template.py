@@ -1,0 +1,72 @@
+"""A Markdown file as a template, whose marks of emphasis still mark something around other text."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+from .template import TextFile
+
+
+class MarkdownTemplate(TextFile):
+    """A file whose emphasis goes where its text goes: `****` would be text, and so would `** x**` and `a_b_`."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._open_marks: list[int] = []
+        # Numbers of the parts that open and close an emphasis, the inner ones first.
+        self._emphases: list[tuple[int, int]] = []
+
+    def end_block(self) -> None:
+        """Ends the paragraph, beyond which no emphasis goes."""
+        super().end_block()
+        self._open_marks.clear()
+
+    def open_emphasis(self, mark: str) -> None:
+        """Adds a mark in front of emphasised text."""
+        self._open_marks.append(len(self._parts))
+        self.add(mark)
+
+    def close_emphasis(self, mark: str) -> None:
+        """Adds a mark behind emphasised text."""
+        if self._open_marks:
+            first = self._open_marks.pop()
+            if any(self.has_words(number) for number in range(first, len(self._parts))):
+                self._emphases.append((first, len(self._parts)))
+        self.add(mark)
+
+    def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
+        """Returns the parts of the file with these texts for its runs, and marks that mark something."""
+        parts = super().filled_parts(blocks)
+        changes = [0, *accumulate(part != self.source_of(number) for number, part in enumerate(parts))]
+        for first, last in self._emphases:
+            if changes[max(first - 1, 0)] == changes[min(last + 2, len(parts))]:
+                continue  # nothing has changed inside of it or beside it
+            inside = range(first + 1, last)
+            begin = next((number for number in inside if parts[number].strip()), None)
+            if begin is None:
+                parts[first] = parts[last] = ""
+                continue
+            end = next(number for number in reversed(inside) if parts[number].strip())
+            # White space inside of the marks goes outside.
+            words = parts[begin].lstrip(" \t")
+            parts[first] = parts[begin][: len(parts[begin]) - len(words)] + parts[first]
+            parts[begin] = words
+            words = parts[end].rstrip(" \t")
+            parts[last] += parts[end][len(words) :]
+            parts[end] = words
+            before = _last(parts, first) if parts[first][:1].strip() else ""
+            behind = _first(parts, last) if parts[last][-1:].strip() else ""
+            if before.isalnum() or behind.isalnum():
+                # Underscores mark nothing inside of a word.
+                parts[first], parts[last] = (parts[number].replace("_", "*") for number in (first, last))
+        return parts
+
+
+def _last(parts: list[str], stop: int) -> str:
+    """Returns the character in front of a part, if there is one."""
+    return next((parts[number][-1] for number in range(stop - 1, -1, -1) if parts[number]), "")
+
+
+def _first(parts: list[str], start: int) -> str:
+    """Returns the character behind a part, if there is one."""
+    return next((parts[number][0] for number in range(start + 1, len(parts)) if parts[number]), "")

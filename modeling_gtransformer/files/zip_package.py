@@ -1,0 +1,108 @@
+"""A ZIP package: members are read in bounds where they are needed, and otherwise copied as they are packed."""
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from copy import copy
+
+
+# Bytes of all members that are read, unpacked. Documents of 1,000 pages have a few million.
+MOST_BYTES = 64 * 2**20
+ENCRYPTED, SIZES_BEHIND = 0x1, 0x8
+LOCAL_HEADER = struct.Struct("<4s22xHH")
+
+
+class ZipPackage:
+    """
+    The members of a ZIP file.
+
+    Raises:
+        ValueError: the file is no ZIP file, or one that does not hold what it says.
+    """
+
+    def __init__(self, content: bytes):
+        self._content = content
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                self._members = archive.infolist()
+        except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
+            raise ValueError(f"it is no ZIP package: {error}") from error
+        names = self.names
+        if len(set(names)) < len(names):
+            raise ValueError("several members of the package have the same name")
+        if sum(member.compress_size for member in self._members) > len(content):
+            raise ValueError("members of the package overlap")
+
+    @property
+    def names(self) -> list[str]:
+        return [member.filename for member in self._members]
+
+    def read(self, names: list[str]) -> dict[str, bytes]:
+        """
+        Returns the unpacked content of members.
+
+        Raises:
+            ValueError: they are too large, encrypted, packed in a way that is unknown, or broken.
+        """
+        members = [member for member in self._members if member.filename in set(names)]
+        size = sum(member.file_size for member in members)
+        if size > MOST_BYTES:
+            raise ValueError(
+                f"its text takes {size / 2**20:.0f} MiB unpacked, more than the {MOST_BYTES // 2**20} allowed"
+            )
+        with zipfile.ZipFile(io.BytesIO(self._content)) as archive:
+            return {member.filename: _read(archive, member) for member in members}
+
+    def replaced(self, contents: Mapping[str, bytes]) -> bytes:
+        """Returns the package with other contents of some members; all others are copied as they are packed."""
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for member in self._members:
+                if member.filename in contents:
+                    new = copy(member)
+                    new.extra = b""
+                    archive.writestr(new, contents[member.filename], compress_type=zipfile.ZIP_DEFLATED)
+                else:
+                    self._copy(archive, member)
+        return buffer.getvalue()
+
+    def _copy(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+        """Copies the packed bytes of a member, whose sizes are written in front of them."""
+        header = self._content[member.header_offset : member.header_offset + LOCAL_HEADER.size]
+        if len(header) < LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
+            raise ValueError(f"{member.filename!r} of the package is broken: it has no header")
+        _, name_length, extra_length = LOCAL_HEADER.unpack(header)
+        start = member.header_offset + LOCAL_HEADER.size + name_length + extra_length
+        packed = self._content[start : start + member.compress_size]
+        if len(packed) < member.compress_size:
+            raise ValueError(f"{member.filename!r} of the package is broken: it ends too early")
+        new = copy(member)
+        new.flag_bits &= ~SIZES_BEHIND
+        new.extra = b""
+        stream = archive.fp
+        assert stream is not None
+        new.header_offset = stream.tell()
+        stream.write(new.FileHeader())
+        stream.write(packed)
+        # `ZipFile.writestr` does this when it has written a member.
+        archive.start_dir = stream.tell()
+        archive.filelist.append(new)
+        archive.NameToInfo[new.filename] = new
+        archive._didModify = True  # type: ignore[attr-defined]
+
+
+def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """The content of a member, which is never longer than the package says."""
+    if member.flag_bits & ENCRYPTED:
+        raise ValueError(f"{member.filename!r} of the package is encrypted: remove the password first")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{member.filename!r} of the package is packed by an unknown method ({member.compress_type})")
+    try:
+        content = archive.read(member)
+    except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, OSError) as error:
+        raise ValueError(f"{member.filename!r} of the package is broken: {error}") from error
+    if len(content) != member.file_size:
+        raise ValueError(f"{member.filename!r} of the package is broken: it is not as long as the package says")
+    return content

@@ -1,0 +1,60 @@
+"""Hashes of a corpus and of a translator, which tell whether a translation continues what was begun."""
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..pipeline_gtransformer import DocumentTranslationPipeline
+
+
+# Fields of configurations that change nothing of a translation.
+INCIDENTAL = ("_name_or_path", "transformers_version")
+
+
+def hash_of_file(path: str | Path) -> str:
+    """The SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return _digest(iter(lambda: file.read(2**20), b""))
+
+
+def hashes_of_translator(translate: DocumentTranslationPipeline) -> dict[str, str]:
+    """
+    Hashes of `weights`, `configuration` (that of the generation included) and `processor`, of what was loaded: so they
+    do not depend on where it came from.
+    """
+    model = translate.model
+    weights = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        weights.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        weights.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    configurations = [model.config.to_dict(), model.generation_config.to_dict()]
+    return {
+        "weights": weights.hexdigest(),
+        "configuration": _digest(_in_json(configuration) for configuration in configurations),
+        "processor": _hash_of_processor(translate.processor),
+    }
+
+
+def _in_json(configuration: dict[str, Any]) -> bytes:
+    kept = {name: value for name, value in configuration.items() if name not in INCIDENTAL}
+    return json.dumps(kept, sort_keys=True, default=str).encode()
+
+
+def _hash_of_processor(processor: Any) -> str:
+    """The hash of the files in which a processor is saved: tokenizers have no other form in common."""
+    with tempfile.TemporaryDirectory() as folder:
+        processor.save_pretrained(folder)
+        files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
+        return _digest(part for file in files for part in (file.name.encode(), file.read_bytes()))
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()

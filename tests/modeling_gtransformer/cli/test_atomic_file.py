@@ -1,0 +1,46 @@
+"""Outputs appear as a whole or not at all, and nothing is written through a link."""
+
+import errno
+import os
+import stat
+
+import pytest
+
+from modeling_gtransformer.cli import atomic_file as module
+from modeling_gtransformer.cli.atomic_file import atomic_file, write_atomic
+
+
+def test_a_file_appears_at_the_end(tmp_path):
+    path = tmp_path / "new" / "a.txt"
+    with atomic_file(path) as file:
+        file.write(b"half")
+        assert not path.exists()
+        file.write(b" and half")
+    assert path.read_bytes() == b"half and half" and [*path.parent.iterdir()] == [path]
+    umask = os.umask(0o022)
+    os.umask(umask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask  # as of any new file
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")])
+def test_an_error_leaves_what_was_there_and_nothing_beside_it(tmp_path, error):
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    with pytest.raises(type(error)), atomic_file(path) as file:
+        file.write(b"after")
+        raise error
+    assert path.read_text() == "before" and [*tmp_path.iterdir()] == [path]
+
+
+def test_no_link_is_followed(tmp_path, monkeypatch):
+    """A link in the place of the output is replaced; one in the place of the temporary file is refused."""
+    (tmp_path / "victim").write_text("mine")
+    path = tmp_path / "a.txt"
+    path.symlink_to(tmp_path / "victim")
+    write_atomic(path, "new")
+    assert path.read_text() == "new" and not path.is_symlink()
+    monkeypatch.setattr(module.secrets, "token_hex", lambda _: "guessed")
+    (tmp_path / ".guessed.partial").symlink_to(tmp_path / "victim")
+    with pytest.raises(FileExistsError):
+        write_atomic(path, "newer")
+    assert (tmp_path / "victim").read_text() == "mine" and path.read_text() == "new"

@@ -1,0 +1,286 @@
+"""`gtransformer-translate`: files and pipes in, the same out, and an exit status that can be relied on."""
+
+import csv
+import errno
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
+
+import pytest
+from json_lines import read_json_lines, write_json_lines
+from transformers import pipeline
+
+from modeling_gtransformer.cli import atomic_file, command
+from modeling_gtransformer.cli.command import main
+from modeling_gtransformer.files.aligned_pairs import to_tmx, to_tsv
+from modeling_gtransformer.files.formats import FILE_FORMATS, FileFormat
+
+
+TEXT = "\ufeffThe cat sleeps. It is old.\r\n\r\n- the old cat\r\n---"
+
+
+@pytest.fixture
+def expected(checkpoint):
+    return pipeline("document-translation", model=checkpoint)(TEXT, splitter="sentencex", confidence=True)
+
+
+def run(*arguments):
+    return main([*map(str, arguments)])
+
+
+def test_a_text_on_standard_output(checkpoint, expected, tmp_path, capfdbinary):
+    (tmp_path / "a.txt").write_bytes(TEXT.encode())
+    assert run(tmp_path / "a.txt", "--model", checkpoint, "--splitter", "sentencex") == 0
+    assert capfdbinary.readouterr().out == expected["translation_text"].encode()
+    assert expected["translation_text"].startswith("\ufeff") and expected["translation_text"].endswith("\r\n---")
+
+
+def test_in_a_pipe(checkpoint, expected, monkeypatch, capfdbinary):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
+    assert run("--model", checkpoint, "--splitter", "sentencex", "--tgt_lang", "de_DE") == 0
+    assert capfdbinary.readouterr().out == expected["translation_text"].encode()
+
+
+def test_what_fails_is_named_and_the_rest_is_done(checkpoint, tmp_path, capfd):
+    (tmp_path / "good.txt").write_text("the cat")
+    (tmp_path / "bad.txt").write_bytes(b"the \xff cat")
+    (tmp_path / "bad.jsonl").write_text('{"source": 1}\n{"text": 1}\n')
+    (tmp_path / "bad.docx").write_text("no archive")
+    files = [tmp_path / name for name in ("bad.txt", "none.txt", "bad.jsonl", "bad.docx", "good.txt")]
+    assert run(*files, "--model", checkpoint, "--output", tmp_path / "out") == 1
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.txt"]
+    errors = capfd.readouterr().err
+    assert "bad.txt: not UTF-8, invalid start byte at byte 5" in errors
+    assert "none.txt: No such file or directory" in errors and "bad.docx: " in errors
+    assert "bad.jsonl, line 2: no document in the column 'source'" in errors
+    assert errors.endswith("gtransformer-translate: 5 files, 4 failed, 0 skipped, 0 warnings\n")
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), RuntimeError("x"), NotImplementedError("that method")])
+def test_a_parser_may_break_anywhere(checkpoint, tmp_path, capfd, monkeypatch, error):
+    def broken(*_):
+        raise error
+
+    monkeypatch.setitem(FILE_FORMATS, "html", FileFormat((".html",), broken))
+    (tmp_path / "a.html").write_text("<p>the cat</p>")
+    (tmp_path / "b.txt").write_text("the cat")
+    arguments = ["--model", checkpoint, "--output", tmp_path / "out"]
+    assert run(tmp_path / "a.html", tmp_path / "b.txt", *arguments) == 1
+    assert (tmp_path / "out" / "b.txt").exists()
+    assert f"a.html: {type(error).__name__}: " in capfd.readouterr().err
+
+
+def test_the_file_itself_is_never_overwritten(checkpoint, tmp_path, capfd):
+    (tmp_path / "a.txt").write_text("the cat")
+    assert run(tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path, "--overwrite") == 1
+    assert (tmp_path / "a.txt").read_text() == "the cat" and "would overwrite" in capfd.readouterr().err
+
+
+def test_a_batch_goes_on_where_it_stopped(checkpoint, tmp_path, capfd):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("the cat")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a.txt").write_text("mine")
+    arguments = [tmp_path / "a.txt", tmp_path / "b.txt", "--model", checkpoint, "--output", tmp_path / "out"]
+    assert run(*arguments, "--skip_existing") == 0
+    assert (tmp_path / "out" / "a.txt").read_text() == "mine"
+    done = (tmp_path / "out" / "b.txt").read_text()
+    assert "2 files, 0 failed, 1 skipped, 0 warnings" in capfd.readouterr().err
+    assert run(*arguments) == 1
+    assert (tmp_path / "out" / "a.txt").read_text() == "mine"
+    assert "out/a.txt exists: use --overwrite, or --skip_existing" in capfd.readouterr().err
+    assert run(*arguments, "--overwrite") == 0
+    assert (tmp_path / "out" / "a.txt").read_text() == done
+
+
+def test_files_are_checked_before_the_model_is_loaded(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(command, "load_translator", None)
+    (tmp_path / "a.rst").write_text("the cat")
+    files = [tmp_path / "a.rst", tmp_path / "none.txt", tmp_path]
+    assert run(*files, "--model", "any", "--output", tmp_path / "out") == 1
+    errors = capfd.readouterr().err
+    assert "a.rst: the ending '.rst' says nothing" in errors and f"{tmp_path}: it is a folder" in errors
+    assert errors.endswith("3 files, 3 failed, 0 skipped, 0 warnings\n") and not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_leaves_nothing_behind(checkpoint, tmp_path, capfd, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "a.txt").write_text("the cat")
+    monkeypatch.setattr(atomic_file.os, "replace", full)
+    assert run(tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path / "out") == 1
+    assert "a.txt: No space left on device" in capfd.readouterr().err and not any((tmp_path / "out").iterdir())
+
+
+def test_interrupted(checkpoint, tmp_path, capfd, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    (tmp_path / "a.txt").write_text("the cat")
+    monkeypatch.setattr(command, "translate_document", interrupt)
+    assert run(tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path / "out") == 130
+    assert capfd.readouterr().err.splitlines()[-1] == "gtransformer-translate: interrupted"
+    assert not any((tmp_path / "out").iterdir())
+
+
+def test_warnings_name_file_record_and_sentence(checkpoint, tmp_path, capfd):
+    """The vocabulary cannot spell the translation of a term; blank sentences of a list count."""
+    (tmp_path / "a.txt").write_text("it is\n\nthe cat\n")
+    write_json_lines(tmp_path / "b.jsonl", [{"source": "it is"}, {"source": ["it is", "", "the cat"]}])
+    (tmp_path / "terms.tsv").write_text("cat\tКатя\n", encoding="utf-8")
+    arguments = ["--model", checkpoint, "--glossary", tmp_path / "terms.tsv", "--output", tmp_path / "out"]
+    assert run(tmp_path / "a.txt", tmp_path / "b.jsonl", *arguments) == 0
+    errors = capfd.readouterr().err
+    assert f"warning: {tmp_path}/a.txt, sentence 2: its translation lacks Катя" in errors
+    assert f"warning: {tmp_path}/b.jsonl, line 2, sentence 3: its translation lacks Катя" in errors
+    assert errors.endswith("2 files, 0 failed, 0 skipped, 2 warnings\n")
+    assert run(tmp_path / "a.txt", *arguments, "--overwrite", "--fail_on_warning") == 1
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (None, "No such file or directory"),
+        (b"cat", "a term, a tab and its translation are expected"),
+        (b"cat\t\xff\n", "'utf-8' codec can't decode"),
+        ("folder", "Is a directory"),
+    ],
+)
+def test_a_glossary_that_cannot_be_read(tmp_path, capfd, content, words):
+    (tmp_path / "a.txt").write_text("the cat")
+    terms = tmp_path / "terms.tsv"
+    if isinstance(content, bytes):
+        terms.write_bytes(content)
+    elif content == "folder":
+        terms.mkdir()
+    assert run(tmp_path / "a.txt", "--model", "any", "--glossary", terms) == 2
+    errors = capfd.readouterr().err
+    assert f"The glossary {terms} cannot be read: " in errors and words in errors
+
+
+def test_a_model_that_cannot_be_used(plain_checkpoint, tmp_path, capfd):
+    (tmp_path / "a.txt").write_text("the cat")
+    assert run(tmp_path / "a.txt", "--model", tmp_path) == 2
+    assert "has no config.json" in capfd.readouterr().err
+    languages = ["--src_lang", "eng_Latn", "--tgt_lang", "deu"]
+    assert run(tmp_path / "a.txt", "--model", plain_checkpoint("m2m_100-nllb"), *languages) == 2
+    assert "near it are deu_Latn" in capfd.readouterr().err
+
+
+def test_a_plain_translator_into_several_languages(plain_checkpoint, tmp_path):
+    """The tiny translator gives the same words in all of them; pairs name the language."""
+    (tmp_path / "a.txt").write_text("the cat sleeps\n\nit is old\n")
+    model = plain_checkpoint("m2m_100-nllb")
+    for code in ("deu_Latn", "fra_Latn"):
+        arguments = ["--model", model, "--src_lang", "eng_Latn", "--tgt_lang", code, "--output", tmp_path / code]
+        assert run(tmp_path / "a.txt", *arguments) == 0
+        assert (tmp_path / code / "a.txt").read_text() == "die katze schläft\n\nsie ist alt\n"
+        assert run(tmp_path / "a.txt", *arguments, "--output_format", "tmx") == 0
+        assert f'xml:lang="{code.replace("_", "-")}"' in (tmp_path / code / "a.tmx").read_text()
+
+
+FILES = {
+    "a.md": "# the *cat*\n\n- it is {name}\n",
+    "a.html": "<p>the <b>cat</b></p>\n",
+    "a.srt": "1\n00:00:01,000 --> 00:00:02,000\nthe cat\n",
+    "a.po": 'msgid ""\nmsgstr ""\n"Language: de\\n"\n\nmsgid "the cat"\nmsgstr ""\n',
+    "a.docx": None,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(checkpoint, tmp_path, name):
+    docx = pytest.importorskip("docx")
+    if FILES[name] is None:
+        document = docx.Document()
+        document.add_paragraph("the cat")
+        document.save(tmp_path / name)
+    else:
+        (tmp_path / name).write_text(FILES[name])
+    (tmp_path / "terms.tsv").write_text("cat\tkatze\n")
+    arguments = ["--glossary", tmp_path / "terms.tsv", "--output", tmp_path / "out"]
+    assert run(tmp_path / name, "--model", checkpoint, *arguments) == 0
+    result = tmp_path / "out" / name
+    if FILES[name] is None:
+        assert "katze" in docx.Document(result).paragraphs[0].text
+    else:
+        text = result.read_text()
+        assert "katze" in text.replace("*", "").replace("<b>", "").replace("</b>", "")
+        assert text.count("\n") == FILES[name].count("\n") and text.startswith(FILES[name][:2])
+
+
+def test_the_format_is_known_or_given(checkpoint, tmp_path, capfd):
+    (tmp_path / "a.rst").write_text("the\ncat\n")
+    assert run(tmp_path / "a.rst", "--model", checkpoint, "--output", tmp_path / "out") == 1
+    assert "the ending '.rst' says nothing about its format; give --format" in capfd.readouterr().err
+    assert not (tmp_path / "out").exists()
+    arguments = ["--format", "wrapped", "--output_format", "jsonl"]
+    assert run(tmp_path / "a.rst", "--model", checkpoint, *arguments) == 0
+    assert json.loads(capfd.readouterr().out)["source_text"] == "the cat"
+
+
+def test_json_lines(checkpoint, tmp_path):
+    records = [{"id": 1, "en": ["the cat", "", "it is"]}, {"id": 2, "en": "the cat\n\nit is\n"}]
+    write_json_lines(tmp_path / "a.jsonl", records)
+    arguments = ["--source_column", "en", "--output", tmp_path / "out", "--confidence"]
+    assert run(tmp_path / "a.jsonl", "--model", checkpoint, *arguments) == 0
+    by_list, by_text = read_json_lines(tmp_path / "out" / "a.jsonl")
+    assert by_list["id"] == 1 and by_list["en"] == records[0]["en"]
+    first, blank, last = by_list["translation"]
+    assert blank == "" and by_text["translation"] == f"{first}\n\n{last}\n"
+    assert by_list["confidence"][1] is None and len(by_text["confidence"]) == 2
+
+
+def test_a_record_that_fails_is_named_and_left_out(checkpoint, tmp_path, capfd):
+    lines = ['\ufeff{"id": 1, "source": "the cat"}', "", '{"id": 2, "source": 5}', '{"id": 3, "source": []}']
+    (tmp_path / "a.jsonl").write_bytes("\r\n".join(lines).encode())
+    arguments = ["--model", checkpoint, "--output", tmp_path / "out"]
+    assert run(tmp_path / "a.jsonl", *arguments) == 1
+    assert [record["id"] for record in read_json_lines(tmp_path / "out" / "a.jsonl")] == [1, 3]
+    errors = capfd.readouterr().err
+    assert "a.jsonl, line 3: the column 'source' must hold a text" in errors and "1 file, 1 failed" in errors
+
+
+def test_records_come_out_as_they_are_done(checkpoint, monkeypatch):
+    """What is read and written is a line, however long the corpus."""
+    written = io.BytesIO()
+
+    def lines():
+        for number in range(3):
+            yield b'{"source": "the cat"}\n'
+            assert written.getvalue().count(b"\n") == number + 1
+
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=lines()))
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=written))
+    assert run("--model", checkpoint, "--format", "jsonl") == 0
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "tsv", "tmx"])
+def test_aligned_pairs(checkpoint, expected, tmp_path, kind):
+    (tmp_path / "a.txt").write_bytes(TEXT.encode())
+    arguments = ["--splitter", "sentencex", "--confidence", "--output", tmp_path / "out", "--output_format", kind]
+    assert run(tmp_path / "a.txt", "--model", checkpoint, *arguments) == 0
+    text = (tmp_path / "out" / f"a.{kind}").read_text(encoding="utf-8")
+    pairs = [(pair["source_text"], pair["translation_text"]) for pair in expected["sentences"]]
+    if kind == "jsonl":
+        assert [json.loads(line) for line in text.splitlines()] == expected["sentences"]
+    elif kind == "tsv":
+        rows = list(csv.DictReader(io.StringIO(text), dialect="excel-tab"))
+        assert [(row["source_text"], row["translation_text"]) for row in rows] == pairs
+        assert float(rows[0]["confidence"]) == pytest.approx(expected["sentences"][0]["confidence"])
+    else:
+        units = ElementTree.fromstring(text.encode()).findall("body/tu")
+        assert [tuple(seg.text for seg in unit.iter("seg")) for unit in units] == pairs
+        languages = [tuple(tuv.attrib.values()) for tuv in units[0].findall("tuv")]
+        assert languages == [("en-XX",), ("de-DE",)] and float(units[0].find("prop").text) < 0
+
+
+def test_pairs_of_difficult_text():
+    pairs = [{"source_text": 'a\tb "c" <d> & \x01e', "translation_text": "x"}]
+    [row] = csv.DictReader(io.StringIO(to_tsv(pairs, "en", "de")), dialect="excel-tab")
+    assert row["source_text"] == pairs[0]["source_text"]
+    root = ElementTree.fromstring(to_tmx(pairs, "[en]", "[de]").encode())
+    assert root.find("header").get("srclang") == "en"
+    assert root.find("body/tu/tuv/seg").text == 'a\tb "c" <d> & e'

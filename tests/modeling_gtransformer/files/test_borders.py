@@ -1,0 +1,27 @@
+"""Borders in a translation, in number what its sentence has, without recursion."""
+
+from modeling_gtransformer.files.borders import cut_around_kept, kept_places, nearest
+
+
+def cut(translation, marked):
+    """Pieces in backticks are kept."""
+    pieces = [piece.strip("`") for piece in marked]
+    kept = [number for number, piece in enumerate(marked) if piece.startswith("`")]
+    return cut_around_kept(translation, pieces, kept_places(pieces, kept, translation))
+
+
+def test_repeated_words_are_left_to_the_pieces_that_come():
+    assert cut("erst a dann a jetzt", ["`a`", " then ", "`a`", " now"]) == ["", "erst dann ", "", " jetzt"]
+    assert cut("a a a", ["`a`", " x ", "`a`"]) == ["", " a ", ""]
+
+
+def test_more_kept_words_than_python_recurses():
+    pieces = ["`a`", " and "] * 3000 + ["more"]
+    result = cut("a und " * 3000 + "mehr", pieces)
+    assert result == ["", " und "] * 3000 + ["mehr"]
+    assert len(cut("nichts", pieces)) == len(pieces)
+
+
+def test_nearest_place():
+    assert nearest([], 1) is None and nearest([1, 5, 9], 6) == 5
+    assert nearest([1, 5, 9], 0, lowest=1) == 5 and nearest([1, 5, 9], 9, highest=2) == 5

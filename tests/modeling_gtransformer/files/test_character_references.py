@@ -1,0 +1,8 @@
+"""Character references of any size are read."""
+
+from modeling_gtransformer.files.character_references import unescape
+
+
+def test_a_number_of_any_size():
+    assert unescape("&#228;&#xe4;&auml;") == "äää"
+    assert unescape(f"a &#{'9' * 5000}; b") == "a \ufffd b"

@@ -1,0 +1,106 @@
+"""Members of a package are read in bounds, and the others copied as they are packed."""
+
+import io
+import zipfile
+
+import pytest
+
+from modeling_gtransformer.files import zip_package
+from modeling_gtransformer.files.zip_package import ZipPackage
+
+
+def packed(members, compression=zipfile.ZIP_DEFLATED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+MEMBERS = {"a": b"one" * 100, "b/c": bytes(range(256)) * 50, "ä": b""}
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_other_members_are_copied(compression, monkeypatch):
+    package = ZipPackage(packed(MEMBERS, compression))
+    monkeypatch.setattr(zipfile.ZipFile, "read", None)  # nothing is unpacked
+    result = package.replaced({"a": b"two"})
+    monkeypatch.undo()
+    with zipfile.ZipFile(io.BytesIO(result)) as archive:
+        assert archive.testzip() is None
+        assert {name: archive.read(name) for name in archive.namelist()} == MEMBERS | {"a": b"two"}
+        assert list(archive.namelist()) == list(MEMBERS)
+        assert archive.getinfo("b/c").compress_type == compression
+
+
+def test_sizes_behind_the_content_come_in_front():
+    """As they are written to a pipe."""
+
+    class Pipe(io.RawIOBase):
+        def __init__(self):
+            self.content = b""
+
+        def writable(self):
+            return True
+
+        def write(self, content):
+            self.content += bytes(content)
+            return len(content)
+
+    pipe = Pipe()
+    with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", b"one")
+        archive.writestr("b", b"two")
+    result = ZipPackage(pipe.content).replaced({"b": b"three"})
+    with zipfile.ZipFile(io.BytesIO(result)) as archive:
+        assert (archive.read("a"), archive.read("b")) == (b"one", b"three") and archive.testzip() is None
+
+
+def changed(content, field, value, width=2):
+    """A package of one member with another value in its central directory."""
+    place = content.index(b"PK\x01\x02") + field
+    return content[:place] + value.to_bytes(width, "little") + content[place + width :]
+
+
+def broken_content(content):
+    return content.replace(b"one", b"two", 1)
+
+
+ONE = packed({"a": b"one"}, zipfile.ZIP_STORED)
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"no package", "it is no ZIP package"),
+        (broken_content(ONE), "'a' of the package is broken: Bad CRC-32"),
+        (changed(ONE, 8, 1), "'a' of the package is encrypted: remove the password first"),
+        (changed(ONE, 10, 99), "'a' of the package is packed by an unknown method"),
+        (changed(ONE, 24, 2**31, 4), "its text takes 2048 MiB unpacked, more than the 64 allowed"),
+        (changed(ONE, 24, 5, 4), "'a' of the package is broken"),
+        (changed(ONE, 20, 2**20, 4), "members of the package overlap"),
+    ],
+)
+def test_broken_packages(content, message):
+    with pytest.raises(ValueError, match=message):
+        ZipPackage(content).read(["a"])
+
+
+def test_members_of_one_name(recwarn):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a", b"one")
+        archive.writestr("a", b"two")
+    with pytest.raises(ValueError, match="have the same name"):
+        ZipPackage(buffer.getvalue())
+
+
+def test_a_bomb_is_not_unpacked(monkeypatch):
+    """Neither one that says how large it is, nor one that says less; what is not read may be as large as it likes."""
+    monkeypatch.setattr(zip_package, "MOST_BYTES", 1000)
+    bomb = packed({"a": b"\0" * 10**6, "b": b"\0" * 100})
+    with pytest.raises(ValueError, match="unpacked"):
+        ZipPackage(bomb).read(["a"])
+    with pytest.raises(ValueError, match="is broken"):
+        ZipPackage(changed(bomb, 24, 500, 4)).read(["a"])
+    assert len(ZipPackage(bomb).replaced(ZipPackage(bomb).read(["b"]))) < 3000

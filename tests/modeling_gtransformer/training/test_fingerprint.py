@@ -1,0 +1,46 @@
+"""Hashes that tell whether a corpus and a translator are still the same."""
+
+import shutil
+
+import pytest
+import torch
+
+from modeling_gtransformer.cli.loading import load_translator
+from modeling_gtransformer.training.fingerprint import hash_of_file, hashes_of_translator
+
+
+def test_a_file_is_known_by_its_content(tmp_path):
+    for name, content in {"a": b"one\ntwo\n", "b": b"two\none\n", "c": b"one\ntwo\n"}.items():
+        (tmp_path / name).write_bytes(content)
+    a, b, c = (hash_of_file(tmp_path / name) for name in "abc")
+    assert a == c != b
+
+
+def test_a_translator_does_not_depend_on_its_place(checkpoint, tmp_path):
+    moved = shutil.copytree(checkpoint, tmp_path / "moved")
+    assert hashes_of_translator(load_translator(checkpoint)) == hashes_of_translator(load_translator(str(moved)))
+
+
+def change_weight(translate):
+    with torch.no_grad():
+        next(translate.model.parameters())[0, 0] += 1e-3
+
+
+def change_generation(translate):
+    translate.model.generation_config.num_beams = 7
+
+
+def change_language(translate):
+    translate.processor.tgt_lang = "ro_RO"
+
+
+CHANGES = {"weights": change_weight, "configuration": change_generation, "processor": change_language}
+
+
+@pytest.mark.parametrize("part", CHANGES)
+def test_what_changed_is_named(checkpoint, part):
+    translate = load_translator(checkpoint)
+    before = hashes_of_translator(translate)
+    CHANGES[part](translate)
+    after = hashes_of_translator(translate)
+    assert [name for name in before if before[name] != after[name]] == [part]

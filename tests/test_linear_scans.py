@@ -1,0 +1,127 @@
+"""No text makes the work grow faster than the text: work is counted, in characters and in calls."""
+
+import importlib
+import inspect
+import io
+import re
+import sys
+import zipfile
+
+import pytest
+from counted_regex import CountedRegex
+from repository import ROOT
+
+from benchmarks.hostile_units import HOSTILE
+from modeling_gtransformer.files.formats import SplitFile
+from modeling_gtransformer.plain_text import sentencex_splitter, split_text
+from modeling_gtransformer.terminology import Terminology
+
+
+FILES = ROOT / "modeling_gtransformer" / "files"
+MODULES = ["plain_text", "terminology", *(f"files.{file.stem}" for file in sorted(FILES.glob("*.py")))]
+PATTERNS = {
+    f"{name}.{key}": value
+    for name in MODULES
+    for module in [importlib.import_module(f"modeling_gtransformer.{name}")]
+    for key, value in vars(module).items()
+    # Imported ones are tried under their own module.
+    if isinstance(value, re.Pattern) and re.search(rf"^{key} = ", inspect.getsource(module), re.MULTILINE)
+}
+# Those that are tried at the beginning of a line or a tag only, or on a word; all others wherever they may begin.
+MATCHED_ONLY = {
+    f"{module}.{name}"
+    for module, names in {
+        "plain_text": ["ITEM"], "files.subtitles": ["TIMING", "NO_CUE", "LINE"],
+        "files.gettext": ["STRING"], "files.html_tokens": ["ATTRIBUTE"], "files.borders": ["SPACES"],
+        "files.markdown": ["FORMULA", "FOOTNOTE", "LINE_BREAK", "LINE_END"], "files.word": ["PARTS", "MAIN_PART"],
+    }.items()
+    for name in names
+}  # fmt: skip
+SIZE = 100
+
+
+def visits(pattern, text, name):
+    counted = CountedRegex(pattern)
+    (counted.match if name in MATCHED_ONLY else counted.finditer)(text)
+    return counted.visits
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_patterns_visit_no_character_again_and_again(name):
+    for unit in HOSTILE.values():
+        once, twice = (visits(PATTERNS[name], (unit * size)[:size], name) for size in (SIZE, 2 * SIZE))
+        assert twice <= 2.3 * once + SIZE, f"{unit!r}: {once} characters, and {twice} of the double"
+
+
+def test_the_count_sees_what_is_not_linear():
+    """The pattern of addresses, as it was."""
+    old = re.compile(r"[a-z][a-z0-9+.-]*://[^\s<>]+", re.IGNORECASE)
+    once, twice = (visits(old, "a" * size, "old") for size in (SIZE, 2 * SIZE))
+    assert twice > 3.5 * once
+    text = "see http://a.b/c and xyz@d.ef, %(n)s {x}"
+    for pattern in (PATTERNS["plain_text.ADDRESS"], PATTERNS["terminology.PLACEHOLDER"]):
+        assert CountedRegex(pattern).finditer(text) == [match.span() for match in pattern.finditer(text)]
+
+
+def calls(function, *arguments):
+    """The functions of Python and C that are called meanwhile."""
+    count = 0
+
+    def note(frame, event, argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        function(*arguments)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def word_document(text):
+    buffer = io.BytesIO()
+    word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    runs = "".join(f"<w:r><w:t>{letter}</w:t></w:r>" for letter in text if letter.isalnum() or letter == " ")
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("word/document.xml", f'<w:document xmlns:w="{word}"><w:p>{runs}</w:p></w:document>')
+    return buffer.getvalue()
+
+
+def catalogue(text):
+    return "\n\n".join(
+        f'msgid "{number} {letter}"\nmsgstr ""' for number, letter in enumerate(text) if letter.isalnum()
+    )
+
+
+CONTENTS = {
+    "wrapped": str, "markdown": str, "html": str, "docx": word_document, "po": catalogue,
+    "subtitles": "1\n00:00:01,000 --> 00:00:02,000\n{}\n".format,
+}  # fmt: skip
+# What these make of a text depends on its letters alone.
+UNITS = {format: [*HOSTILE.values()] for format in CONTENTS} | {"docx": ["a", "a "], "po": ["a", "中"]}
+
+
+def read_and_fill(content, format, splitter):
+    file = SplitFile(content, format, splitter)
+    for translation in ("x", "x y 1 a, b `c` d"):
+        file.rejoin([translation] * len(file.sentences))
+    file.rejoin([f"{sentence} x" for sentence in file.sentences])
+
+
+@pytest.mark.parametrize("format", CONTENTS)
+@pytest.mark.parametrize("split", [False, True])
+def test_files_are_read_and_filled_in_linear_time(format, split):
+    splitter = sentencex_splitter("en") if split else None
+    for unit in UNITS[format]:
+        contents = [CONTENTS[format]((unit * size)[:size]) for size in (2 * SIZE, 4 * SIZE)]
+        once, twice = (calls(read_and_fill, content, format, splitter) for content in contents)
+        assert twice <= 2.3 * once + 10 * SIZE, f"{unit!r}: {once} calls, and {twice} for the double"
+
+
+def test_text_is_read_in_linear_time():
+    splitter = sentencex_splitter("en")
+    for unit in HOSTILE.values():
+        for function in (lambda text: split_text(text, splitter), Terminology({"a b": "c"}).required):
+            once, twice = (calls(function, (unit * size)[:size]) for size in (2 * SIZE, 4 * SIZE))
+            assert twice <= 2.3 * once + SIZE, repr(unit)
