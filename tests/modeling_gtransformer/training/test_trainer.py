@@ -186,8 +186,9 @@ def test_rows_that_only_fill_up_a_batch_have_no_entropy(make_trainer):
 def test_validation_by_translation_leaves_the_generation_config_alone(make_trainer):
     """`Seq2SeqTrainer` writes a maximum of 20 tokens into it, which would cut whatever the model translates later."""
     trainer = make_trainer(predict_with_generate=True)
+    trainer.compute_metrics = lambda prediction: {"translated": len(prediction.predictions)}
     before = trainer.model.generation_config.to_dict()
-    trainer.evaluate()
+    assert trainer.evaluate()["eval_translated"] == len(trainer.eval_dataset)
     assert trainer.model.generation_config.to_dict() == before
 
 
