@@ -1,12 +1,13 @@
 """Plain translators of every family: a document is translated as its sentences are alone, before any fine-tuning."""
 
 import ast
+import shutil
 
 import pytest
 import torch
 from plain_translators import FAMILIES, PAIRS, encode
 from tiny import ONLY_GROUP
-from transformers import AutoTokenizer, pipeline
+from transformers import AutoTokenizer, MarianMTModel, pipeline
 from transformers.utils import logging
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
@@ -234,3 +235,18 @@ for name in {[*expected]!r}:
 """
     found = dict(map(ast.literal_eval, run_without_package(code).splitlines()))
     assert found == expected
+
+
+def test_old_files_of_torch(plain_checkpoint, tmp_path):
+    """A pickled `pytorch_model.bin` with a table of positions that is computed here."""
+    folder = shutil.copytree(plain_checkpoint("marian"), tmp_path / "old")
+    plain = MarianMTModel.from_pretrained(folder)
+    (folder / "model.safetensors").unlink()
+    state = plain.state_dict() | {"model.encoder.embed_positions.weight": torch.randn(64, 32)}
+    torch.save(state, folder / "pytorch_model.bin")
+    model, info = GTransformerForConditionalGeneration.from_pretrained(folder, output_loading_info=True)
+    assert not info["mismatched_keys"] and not {*info["unexpected_keys"]} - {*state}
+    assert model.final_logits_bias.equal(plain.final_logits_bias) and model.lm_head.weight.equal(plain.lm_head.weight)
+    assert {name.rpartition("layers.")[2][2:].partition(".")[0] for name in info["missing_keys"]} == {
+        f"{attention}_{part}" for attention in ("self_attn", "encoder_attn") for part in ("global", "gate")
+    }
