@@ -219,8 +219,8 @@ class GTransformerConfig(PreTrainedConfig):
             `max_position_embeddings` bounds its sentences. By default "document" in the frame of the paper, else
             "sentence".
         global_positions (`str`, *optional*): what the global attention reads besides the states, as sinusoidal
-            embeddings: the number of each token's "sentence", its position in the "document", or "none" (default),
-            which is enough where the positions of `position_scope` already count through the document.
+            embeddings: the number of each token's "sentence", its position in the "document", or "none". By default
+            "sentence" where the other positions start again at every sentence, else "none".
         gate_bias (`float`, defaults to 0.0): bias of fresh gates; the larger, the more a gate lets the group attention
             through at first.
         sentence_frame (`str`, defaults to `"paper"`): the tokens around every sentence, a key of `SENTENCE_FRAMES`.
@@ -275,7 +275,7 @@ class GTransformerConfig(PreTrainedConfig):
     layernorm_embedding: bool = True
     position_embedding_type: str = "learned"
     position_scope: str | None = None
-    global_positions: str = "none"
+    global_positions: str | None = None
     gate_bias: float | int = 0.0
     sentence_frame: str = "paper"
     share_encoder_decoder_embeddings: bool = True
@@ -301,6 +301,8 @@ class GTransformerConfig(PreTrainedConfig):
             self._fill_attention_types(stack, layers)
         if self.position_scope is None:
             self.position_scope = self.frame.position_scope
+        if self.global_positions is None:
+            self.global_positions = "sentence" if self.position_scope == "sentence" else "none"
         if not self.decoder_vocab_size or self.share_encoder_decoder_embeddings:
             self.decoder_vocab_size = self.vocab_size
         if self.frame.target_prefix == ("bos",) and not self.frame.closer_opens:
@@ -373,14 +375,18 @@ class GTransformerConfig(PreTrainedConfig):
             config_dict = cls._from_plain(config_dict)
         overrides = {name: kwargs.pop(name) for name in list(kwargs) if name.endswith(("_layers", "_attention_types"))}
         # The frame decides what other fields mean.
-        overrides |= {name: kwargs.pop(name) for name in ("sentence_frame", "position_scope") if name in kwargs}
+        followed = ("sentence_frame", "position_scope", "global_positions")
+        overrides |= {name: kwargs.pop(name) for name in followed if name in kwargs}
         config_dict = config_dict | overrides
         for stack in ("encoder", "decoder", "cross"):
             names = {f"{stack}_attention_types", f"{stack}_global_layers"}
             if len(given := names & overrides.keys()) == 1:
                 config_dict[(names - given).pop()] = None
+        # A field that follows from another one follows it again.
         if "sentence_frame" in overrides and "position_scope" not in overrides:
             config_dict["position_scope"] = None
+        if overrides.keys() & {"sentence_frame", "position_scope"} and "global_positions" not in overrides:
+            config_dict["global_positions"] = None
         return super().from_dict(config_dict, **kwargs)
 
     @classmethod

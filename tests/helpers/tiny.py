@@ -30,7 +30,7 @@ ATTENTION_KINDS = [
     ONLY_GROUP,
     {"decoder_attention_types": ["global", "group"], "cross_attention_types": ["combined", "global"]},
     {"position_scope": "sentence"},
-    {"position_scope": "sentence", "global_positions": "sentence"},
+    {"position_scope": "sentence", "global_positions": "none"},
     {"position_scope": "sentence", "global_positions": "document"},
 ]
 

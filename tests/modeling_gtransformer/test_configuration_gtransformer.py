@@ -60,3 +60,14 @@ def test_plain_checkpoints_are_understood():
     assert config.model_type == "gtransformer"
     assert (config.decoder_start_token_id, config.normalize_before, config.scale_embedding) == (0, True, True)
     assert not GTransformerConfig.from_dict({"model_type": "bart"}).normalize_before
+
+
+def test_global_positions_follow_the_scope_of_the_others():
+    """Where positions start again at every sentence, global attention would not know the order of the sentences."""
+    assert GTransformerConfig().global_positions == "none"
+    config = GTransformerConfig(position_scope="sentence")
+    assert config.global_positions == "sentence"
+    assert GTransformerConfig(position_scope="sentence", global_positions="none").global_positions == "none"
+    again = GTransformerConfig.from_dict(config.to_dict(), position_scope="document")
+    assert (again.position_scope, again.global_positions) == ("document", "none")
+    assert GTransformerConfig.from_dict(config.to_dict(), sentence_frame="paper").global_positions == "none"
