@@ -175,7 +175,11 @@ def test_positions_of_sentences_in_a_graph(tiny_model, documents, global_positio
     model.set_attn_implementation("eager")
     documents["labels"] = documents["input_ids"].masked_fill(documents["input_ids"] == PAD, -100)
     losses, gradients = [], []
-    for implementation, run in (("eager", model), ("sdpa", model), ("sdpa", torch.compile(model, backend="aot_eager"))):
+    for implementation, run in (
+        ("eager", model),
+        ("sdpa", model),
+        ("sdpa", torch.compile(model, backend="aot_eager")),
+    ):
         model.set_attn_implementation(implementation)
         model.zero_grad()
         losses.append(run(**documents).loss)
