@@ -4,16 +4,17 @@ MODEL  ?=#  an mBART checkpoint: a directory or a Hub name; empty: a tiny one is
 TRAIN  ?=#  documents to fine-tune on; empty: an invented language pair
 VALID  ?=#  documents to validate and score on
 OUTPUT ?= outputs/demo
+MUTANTS ?=#  pattern of those to try; empty: all
 ARGS   ?=#  anything else of the recipe, e.g. ARGS="--source_column en --target_column de"
 
 BIN := .venv/bin
 OWN := $(if $(MODEL),--model $(MODEL)) $(if $(TRAIN),--train $(TRAIN)) $(if $(VALID),--valid $(VALID))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo study test fuzz docs lint format clean
+.PHONY: help install demo study test fuzz mutants upstream-tests docs lint format clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: .venv/installed ## create .venv with everything needed to train, test and develop
 
@@ -38,6 +39,20 @@ FUZZED := tests/modeling_gtransformer/files $(addprefix tests/modeling_gtransfor
 fuzz: install ## search for text, files and ids that break what reads them, for about 15 minutes
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz $(FUZZED)
 
+mutants: install ## list small bugs that no test notices: hours, or MUTANTS="modeling_gtransformer.group_tags*" alone
+	$(BIN)/python -m pip install --quiet 'mutmut>=3.8'
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/mutmut run $(if $(MUTANTS),"$(MUTANTS)")
+	$(BIN)/mutmut results
+
+upstream-tests: install ## run the common tests of the installed Transformers on these models; downloads them
+	rm -rf build/upstream && mkdir -p build/upstream
+	$(BIN)/python -m pip install --quiet parameterized
+	$(BIN)/python -m pip download --quiet --no-deps --no-binary :all: --dest build/upstream \
+		"transformers==$$($(BIN)/python -c 'import transformers; print(transformers.__version__)')"
+	tar -xzf build/upstream/transformers-*.tar.gz -C build/upstream --strip-components=1
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --override-ini addopts= --disable-warnings \
+		--override-ini "pythonpath=. tests/helpers build/upstream" tests/upstream/common_model_tests.py
+
 docs: install ## build the documentation into site/
 	HF_HUB_OFFLINE=1 $(BIN)/sphinx-build --fail-on-warning --fresh-env --write-all --quiet -d build/doctrees -c docs . site
 
@@ -51,4 +66,4 @@ format: install ## put the code into the house style
 	$(BIN)/ruff format .
 
 clean: ## remove .venv, caches and what demo and study wrote
-	rm -rf .venv outputs/demo outputs/study site build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv outputs/demo outputs/study site build mutants *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 
+from .configuration_gtransformer import GTransformerConfig
 from .group_tags import sentence_lengths
 
 
@@ -203,3 +204,17 @@ class DocumentCache(EncoderDecoderCache):
     def crop(self, tokens_to_remove: int) -> None:
         """Refuses: what came before the open sentence is gone."""
         raise ValueError("A DocumentCache has overwritten what came before the open sentence and cannot be cropped.")
+
+
+def cache_for(
+    config: GTransformerConfig, past_key_values: Cache | None, use_cache: bool | None, has_tags: bool
+) -> EncoderDecoderCache | None:
+    """The cache for a decoder to fill, if any. Without tags from the caller it is one that remembers the ids."""
+    if past_key_values is None and not use_cache:
+        return None
+    if isinstance(past_key_values, (TargetCache, DocumentCache)):
+        return past_key_values
+    if isinstance(past_key_values, EncoderDecoderCache):
+        return past_key_values if has_tags else TargetCache.around(past_key_values)
+    self_attention_cache = DynamicCache(config=config) if past_key_values is None else past_key_values
+    return TargetCache(self_attention_cache, DynamicCache(config=config))

@@ -9,9 +9,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from transformers.utils import logging
 
 from .configuration_gtransformer import TargetFrame
 
+
+logger = logging.get_logger(__name__)
 
 #: Group tag of padding, where it must be told from a token outside of all sentences.
 PADDING = -1
@@ -181,3 +184,12 @@ def sentence_lengths(tags: Tensor) -> Tensor:
     lengths = tags.new_zeros(tags.shape[0], groups + 1)
     lengths.scatter_add_(1, tags, torch.ones_like(tags))
     return lengths[:, 1:]
+
+
+def warn_of_unknown_sentences(side: str) -> None:
+    """Warn once that nothing tells the sentences of the "source" or the "target" apart."""
+    if not torch.compiler.is_compiling():
+        argument = "group_tags" if side == "source" else "decoder_group_tags"
+        logger.warning_once(
+            f"The sentences of the {side} are unknown, so attention is open to all of it: pass {argument}, or the ids."
+        )

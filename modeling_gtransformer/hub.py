@@ -94,8 +94,8 @@ def _source_of(cls: type) -> str:
     return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
 
 
-def _card_of(folder: Path) -> ModelCard | None:
-    """The card of the G-Transformer in a folder: by its tag or, if it was written by hand and has no tags, by the
+def _card_of(folder: Path) -> Any:
+    """The card of the G-Transformer in a folder, if it has one: by its tag or, written by hand without tags, by the
     configuration beside it."""
     if not (folder / "README.md").is_file():
         return None

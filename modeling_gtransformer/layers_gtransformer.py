@@ -284,21 +284,25 @@ class GTransformerDecoderLayer(GTransformerLayer):
         hidden_states: Tensor,
         attention_masks: dict[str, Tensor | None],
         positions: Tensor | None = None,
-        encoder_hidden_states: dict[str, Tensor] | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_global_states: Tensor | None = None,
         cross_attention_masks: dict[str, Tensor | None] | None = None,
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Tensor:
+        """`encoder_global_states` `(B, S, D)` are what the global attention reads of the source. Reentrant
+        checkpointing finds tensors only among the arguments themselves, hence no dictionary."""
         hidden_states = self.attention(
             "self_attn", hidden_states, attention_masks, positions, past_key_values=past_key_values, **kwargs
         )
-        if encoder_hidden_states is not None and cross_attention_masks is not None:
+        if encoder_hidden_states is not None and encoder_global_states is not None and cross_attention_masks:
+            source_states = {"group": encoder_hidden_states, "global": encoder_global_states}
             hidden_states = self.attention(
                 "encoder_attn",
                 hidden_states,
                 cross_attention_masks,
                 positions,
-                encoder_hidden_states,
+                source_states,
                 past_key_values,
                 **kwargs,
             )

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers import initialization as init
-from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import Cache
 from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import (
     BaseModelOutput,
@@ -21,12 +21,12 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
 from .attention_masks import Side, decoder_masks, encoder_masks, step_masks
-from .cache_gtransformer import DocumentCache, TargetCache
+from .cache_gtransformer import DocumentCache, TargetCache, cache_for
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
 from .group_attention import GTransformerAttention, GTransformerGate
-from .group_tags import read_group_tags, sentence_positions
+from .group_tags import read_group_tags, sentence_positions, warn_of_unknown_sentences
 from .hub import PublishMixin
 from .layers_gtransformer import (
     POSITION_EMBEDDINGS,
@@ -117,6 +117,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
     ) -> Tensor:
         """Group tags `(B, T)` of the ids; embeddings do not show the sentences, so without ids there are none."""
         if input_ids is None:
+            warn_of_unknown_sentences("target" if self.is_target else "source")
             return torch.zeros(inputs_embeds.shape[:2], dtype=torch.long, device=inputs_embeds.device)
         if not isinstance(attention_mask, Tensor) or attention_mask.shape != input_ids.shape:
             attention_mask = None
@@ -251,7 +252,7 @@ class GTransformerDecoder(GTransformerStack):
             raise ValueError("Give exactly one of decoder_input_ids and decoder_inputs_embeds.")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(self.ids_to_embed(input_ids))
-        past_key_values = self.prepare_cache(past_key_values, use_cache, has_tags=group_tags is not None)
+        past_key_values = cache_for(self.config, past_key_values, use_cache, has_tags=group_tags is not None)
         past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
         if group_tags is None:
             seen_ids = input_ids
@@ -282,17 +283,24 @@ class GTransformerDecoder(GTransformerStack):
             past_key_values,
         )
         hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
-        positions, source_states = self.global_positions(target), None
+        positions, encoder_global_states = self.global_positions(target), None
         if positions is not None:
             positions = positions[:, -inputs_embeds.shape[1] :]
         if encoder_hidden_states is not None:
             # A DocumentCache has projected the source at its first step.
             is_projected = source is None or getattr(past_key_values, "step", None) is not None
             source_positions = None if is_projected else self.global_positions(source)  # type: ignore[arg-type]
-            source_states = states_by_kind(encoder_hidden_states, source_positions)
+            encoder_global_states = states_by_kind(encoder_hidden_states, source_positions)["global"]
         for layer in self.layers:
             hidden_states = layer(
-                hidden_states, masks, positions, source_states, cross_masks, past_key_values, **kwargs
+                hidden_states,
+                masks,
+                positions,
+                encoder_hidden_states,
+                encoder_global_states,
+                cross_masks,
+                past_key_values,
+                **kwargs,
             )
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
@@ -303,19 +311,6 @@ class GTransformerDecoder(GTransformerStack):
         if not self.config.frame.reads_closer_as_start:
             return input_ids
         return input_ids.masked_fill(input_ids == self.config.eos_token_id, self.config.decoder_start_token_id)
-
-    def prepare_cache(
-        self, past_key_values: Cache | None, use_cache: bool | None, has_tags: bool
-    ) -> EncoderDecoderCache | None:
-        """The cache to fill, if any. Without tags from the caller it is one that remembers the ids."""
-        if past_key_values is None and not use_cache:
-            return None
-        if isinstance(past_key_values, (TargetCache, DocumentCache)):
-            return past_key_values
-        if isinstance(past_key_values, EncoderDecoderCache):
-            return past_key_values if has_tags else TargetCache.around(past_key_values)
-        self_attention_cache = DynamicCache(config=self.config) if past_key_values is None else past_key_values
-        return TargetCache(self_attention_cache, DynamicCache(config=self.config))
 
 
 class GTransformerModel(GTransformerPreTrainedModel):
@@ -375,8 +370,10 @@ class GTransformerModel(GTransformerPreTrainedModel):
             attention_mask: 1 for source tokens, 0 for padding, `(B, S)`.
             decoder_input_ids: target prefixes in the same format, `(B, T)`.
             decoder_attention_mask: the same for the target, cached tokens included; or ready masks `(B, 1, T, S)`.
-            encoder_outputs: what the encoder returned for the source, to save running it again.
-            group_tags: tags of the source tokens, `(B, S)`; read off `input_ids` unless given.
+            encoder_outputs: what the encoder returned for the source, to save running it again. It has the tags; for
+                states alone, give `group_tags` or `input_ids` as well.
+            group_tags: tags of the source tokens, `(B, S)`; read off `input_ids` unless given. Where the sentences are
+                unknown, attention is open to the whole document, with a warning.
             decoder_group_tags: tags of the target tokens, `(B, T)` or with the cached ones before them; read off
                 `decoder_input_ids` unless given.
             decoder_position_ids: positions of the target tokens, `(B, T)`, below `max_position_embeddings`; counted
@@ -403,6 +400,8 @@ class GTransformerModel(GTransformerPreTrainedModel):
             group_tags = encoder_outputs.group_tags
         if group_tags is None and input_ids is not None:
             group_tags = self.encoder.read_group_tags(input_ids, encoder_outputs[0], attention_mask)
+        if group_tags is None:
+            warn_of_unknown_sentences("source")
 
         decoder_outputs = self.decoder(
             input_ids=decoder_input_ids,

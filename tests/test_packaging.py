@@ -107,7 +107,7 @@ def test_without_extras(install, checkpoint, tmp_path):
 
 
 def test_with_files(install, checkpoint, tmp_path):
-    (tmp_path / "a.md").write_text("*the cat*\n\nit is.\n")
+    (tmp_path / "a.md").write_text("*the cat.* it is.\n")
     result = install("files")("gtransformer-translate", "a.md", "--model", checkpoint)
     assert result.returncode == 0 and result.stdout.count("*") == 2, result.stderr
 

@@ -37,7 +37,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
+from typing import IO, Any
 
 import yaml
 from transformers.trainer import TRAINER_STATE_NAME
@@ -244,6 +244,7 @@ class Processes:
             self.environment.setdefault(name, str(threads))
         self.running: set[subprocess.Popen] = set()
         self.stopped = False
+        self.starting = threading.Lock()  # nothing starts between looking at `stopped` and being among `running`
 
     def call(self, run: TrainingRun, script: str, arguments: list[str]) -> None:
         """
@@ -252,25 +253,37 @@ class Processes:
         Raises:
             RuntimeError: it failed, or the study has been stopped.
         """
-        if self.stopped:
-            raise RuntimeError("stopped")
-        print(f"{run.name}: {script}", flush=True)
         log = run.folder / "study.log"
         command = [*(self.launch if script == "train.py" else [sys.executable]), str(SCRIPTS / script), *arguments]
         with log.open("a", encoding="utf-8") as file:
-            process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=self.environment)
-            self.running.add(process)
+            process = self.start(command, file)
+            print(f"{run.name}: {script}", flush=True)
             code = process.wait()
-            self.running.discard(process)
+            with self.starting:
+                self.running.discard(process)
         if code:
             last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
             raise RuntimeError(f"{script} ended with {code}: {' '.join(last)} (see {log})")
 
+    def start(self, command: list[str], log: IO[str]) -> subprocess.Popen:
+        """Starts a process that `stop` will end.
+
+        Raises:
+            RuntimeError: the study has been stopped.
+        """
+        with self.starting:
+            if self.stopped:
+                raise RuntimeError("stopped")
+            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=self.environment)
+            self.running.add(process)
+        return process
+
     def stop(self) -> None:
         """Ends what is running, and starts nothing more."""
-        self.stopped = True
-        for process in list(self.running):
-            process.terminate()
+        with self.starting:
+            self.stopped = True
+            for process in self.running:
+                process.terminate()
 
 
 def collect(study: dict[str, Any], runs: list[TrainingRun], references: dict[str, list[list[str]]]) -> dict[str, Any]:

@@ -62,15 +62,20 @@ def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]
     kept = Path(args.output_dir) / "arguments.json"
     if not found.checkpoint and args.should_save:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(arguments, indent=2) + "\n", encoding="utf-8")
+        # Renamed when it is whole: what is cut off here would be in the way of every start to come.
+        part = kept.with_name(f"{kept.name}.part")
+        part.write_text(json.dumps(arguments, indent=2) + "\n", encoding="utf-8")
+        part.replace(kept)
     PartialState().wait_for_everyone()
     _refuse_unless_seen(Path(found.checkpoint) / TRAINER_STATE_NAME if found.checkpoint else kept)
     return found
 
 
 def last_complete_checkpoint(output_dir: str) -> str | None:
-    """The newest checkpoint in the folder, to resume from; one whose saving was cut off does not count."""
-    states = Path(output_dir).glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")  # the state is written last
+    """The newest checkpoint in the folder, to resume from; one whose saving was cut off, by a kill or by a full disk,
+    does not count."""
+    found = Path(output_dir).glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")
+    states = [state for state in found if _read_whole(state) is not None]  # the state is written last
     newest = max(states, key=lambda state: int(state.parent.name.rpartition("-")[2]), default=None)
     return str(newest.parent) if newest else None
 
@@ -90,9 +95,17 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
                 f"{output_dir} holds a training with another {', '.join(changed)}: choose another output_dir, remove "
                 "this one, or continue in spite of that with --resume_from_checkpoint."
             )
-    if results.exists():
-        return Progress(scores=json.loads(results.read_text(encoding="utf-8")))
+    if (scores := _read_whole(results)) is not None:
+        return Progress(scores=scores)
     return Progress(last_complete_checkpoint(args.output_dir))
+
+
+def _read_whole(file: Path) -> Any:
+    """What a JSON file holds; `None` if it does not exist, or its writing was cut off."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def _refuse_unless_seen(file: Path) -> None:

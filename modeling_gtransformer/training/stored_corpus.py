@@ -40,10 +40,11 @@ class StoredCorpus:
         """Documents of files as [`iterate_documents`] reads them.
 
         Raises:
-            ValueError: lists all that is wrong with the files.
+            ValueError: lists all that is wrong with the files; or they change while they are read.
         """
-        content = [(file.endswith(JSON_LINES), file_hash(file)) for file in files]
-        return cls._stored(partial(iterate_documents, files, columns), columns, content)
+        hashes = [file_hash(file) for file in files]
+        content = [(file.endswith(JSON_LINES), digest) for file, digest in zip(files, hashes, strict=True)]
+        return cls._stored(partial(_read_unchanged, files, columns, hashes), columns, content)
 
     @classmethod
     def from_dataset(cls, dataset: Dataset, columns: tuple[str, str], name: str = "dataset") -> "StoredCorpus":
@@ -71,6 +72,14 @@ class StoredCorpus:
         """Place of a source sentence, e.g. `train.en:57`. Reads up to it again, as only messages need it."""
         places = (found.where for index, found in enumerate(self.read()) if index == document)
         return next(places)(self.columns[0], sentence)
+
+
+def _read_unchanged(files: Sequence[str], columns: tuple[str, str], hashes: list[str]) -> Iterator[Document]:
+    """Documents of files that still have these hashes when all is read: they are kept as the content of that hash."""
+    yield from iterate_documents(files, columns)
+    changed = [file for file, digest in zip(files, hashes, strict=True) if file_hash(file) != digest]
+    if changed:
+        raise ValueError(f"{', '.join(changed)} changed while being read: start again when nothing writes to it.")
 
 
 def file_hash(file: str) -> str:

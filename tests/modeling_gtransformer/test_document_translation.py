@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.segment_translation import SegmentTranslator
 
 
 WORDS = ["the cat", "sleeps", "it is old", "a", "the old cat sleeps"]
@@ -126,3 +127,22 @@ def test_a_long_sentence_comes_in_parts(translator, caplog):
     assert len(translated.sentences) == 3 == sum(translated.segments) == len(translated.confidences)
     assert "Document 1, sentence 2 has" in caplog.text and "parts" in caplog.text
     assert " " in translated.sentences[1] and len(translated.sentences[1]) > len(translated.sentences[0])
+
+
+def test_confidence_of_a_sentence_in_parts_is_that_of_all_its_tokens(translator, monkeypatch):
+    scores = []
+    of_batch = SegmentTranslator.scores
+
+    def recorded(self, segments, rows):
+        result = of_batch(self, segments, rows)
+        for segment, row in zip(segments, result, strict=True):
+            scores.extend(zip(range(segment.start, segment.stop), row, strict=True))
+        return result
+
+    monkeypatch.setattr(SegmentTranslator, "scores", recorded)
+    long = "it is old, " * 30 + "the cat sleeps"
+    [translated] = translator([["the cat", long]], confidence=True)
+    (_, first), *parts = sorted(scores)
+    assert len(parts) > 1
+    total, number = (sum(values) for values in zip(*(score for _, score in parts), strict=True))
+    assert translated.confidences == [pytest.approx(first[0] / first[1]), pytest.approx(total / number)]

@@ -102,3 +102,31 @@ def test_eager_reference_and_gate_follow_the_formulas():
     gate, group, document = GTransformerGate(8), torch.randn(2, 3, 8), torch.randn(2, 3, 8)
     g = torch.sigmoid(torch.cat([group, document], -1) @ gate.weight.T + gate.bias)
     torch.testing.assert_close(gate(group, document), g * group + (1 - g) * document)
+
+
+def test_the_reference_drops_weights_in_training_only():
+    states, module = torch.randn(2, 4, 6, 8), torch.nn.Module()
+    mask = torch.zeros(1, 1, 6, 6)
+    whole, dropped = (
+        eager_attention_forward(module.train(training), states, states, states, mask, 1.0, dropout=0.5)
+        for training in (False, True)
+    )
+    kept = dropped[1] != 0
+    assert 0.3 < kept.float().mean() < 0.7 and (whole[1] != 0).all()
+    torch.testing.assert_close(dropped[1][kept], 2 * whole[1][kept])
+    torch.testing.assert_close(dropped[0], (dropped[1] @ states).transpose(1, 2))
+
+
+def test_only_documents_without_source_sentences_are_open(tiny_model):
+    """Whatever their target marks; the others of the batch stay closed."""
+    grouped, plain = tiny_model(**ONLY_GROUP), tiny_model(**ONLY_GLOBAL)
+    plain.load_state_dict(grouped.state_dict())
+    source = torch.tensor([[5, 6, 7, 2, 48, 6], [0, 5, 2, 0, 6, 2]])
+    target = torch.tensor([[0, 5, 6, 7], [0, 5, 2, 0]])
+    together = grouped(input_ids=source, decoder_input_ids=target).logits
+    torch.testing.assert_close(together[0], plain(input_ids=source[:1], decoder_input_ids=target[:1]).logits[0])
+    torch.testing.assert_close(together[1], grouped(input_ids=source[1:], decoder_input_ids=target[1:]).logits[0])
+    source[1, 4] = 9  # in its second sentence
+    changed = grouped(input_ids=source, decoder_input_ids=target).logits
+    torch.testing.assert_close(changed[1, :3], together[1, :3])
+    assert not torch.allclose(changed[1, 3], together[1, 3])

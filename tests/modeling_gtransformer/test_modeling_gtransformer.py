@@ -14,7 +14,12 @@ from transformers import (
     T5Config,
 )
 
-from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerModel
+from modeling_gtransformer import (
+    GTransformerConfig,
+    GTransformerForConditionalGeneration,
+    GTransformerModel,
+    modeling_gtransformer,
+)
 from modeling_gtransformer.group_attention import GTransformerGate
 from modeling_gtransformer.group_tags import group_tags
 
@@ -202,8 +207,10 @@ def test_a_cache_of_unknown_tokens_needs_their_tags(tiny_model, documents):
     torch.testing.assert_close(rest, full[:, 4:], rtol=1e-4, atol=1e-5)
 
 
-def test_gradient_checkpointing_gives_the_same_gradients(tiny_model, documents):
-    model = tiny_model().train()
+@pytest.mark.parametrize("use_reentrant", [False, True])
+@pytest.mark.parametrize("global_positions", ["none", "sentence"])
+def test_gradient_checkpointing_gives_the_same_gradients(tiny_model, documents, use_reentrant, global_positions):
+    model = tiny_model(global_positions=global_positions).train()
     for module in model.modules():
         module.dropout = 0.0 if isinstance(getattr(module, "dropout", None), float) else getattr(module, "dropout", 0)
     model.config.dropout = 0.0
@@ -211,7 +218,7 @@ def test_gradient_checkpointing_gives_the_same_gradients(tiny_model, documents):
     gradients = []
     for enable in (False, True):
         if enable:
-            model.gradient_checkpointing_enable()
+            model.gradient_checkpointing_enable({"use_reentrant": use_reentrant})
         model.zero_grad()
         model(**documents, labels=labels).loss.backward()
         gradients.append([parameter.grad.clone() for parameter in model.parameters()])
@@ -222,16 +229,25 @@ def test_more_tokens_than_positions_are_refused(tiny_model):
     long = torch.randint(3, 48, (1, 129))
     with pytest.raises(ValueError, match="129 tokens, but the model has learned 128 positions"):
         tiny_model()(input_ids=long, decoder_input_ids=long[:, :1])
-    sinusoidal = tiny_model(position_embedding_type="sinusoidal")
-    assert sinusoidal(input_ids=long, decoder_input_ids=long[:, :1]).logits.isfinite().all()
+    # Sinusoids know no limit, and each position is another.
+    short, other = (
+        tiny_model(position_embedding_type="sinusoidal", max_position_embeddings=size) for size in (8, 200)
+    )
+    other.load_state_dict(short.state_dict())
+    logits = short(input_ids=long, decoder_input_ids=long).logits
+    torch.testing.assert_close(logits, other(input_ids=long, decoder_input_ids=long).logits)
+    states = short.get_encoder()(torch.full((1, 129), 5)).last_hidden_state[0]
+    assert len(states.unique(dim=0)) == 129
 
 
 def test_resized_vocabulary(tiny_model, documents):
     model = tiny_model()
+    torch.nn.init.normal_(model.final_logits_bias)
     inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
     before = model(**inputs).logits
     model.resize_token_embeddings(60)
     assert model(**inputs).logits.shape[-1] == 60 == model.config.vocab_size
+    torch.testing.assert_close(model(**inputs).logits[..., :50], before)
     model.resize_token_embeddings(50)
     torch.testing.assert_close(model(**inputs).logits, before)
 
@@ -261,3 +277,33 @@ def test_quantised_linear_layers(tiny_model, documents, tmp_path, bits):
     labels = documents["input_ids"].masked_fill(documents["input_ids"] == 1, -100)
     losses = [m(**documents, labels=labels).loss.item() for m in (model, quantised)]
     assert losses[1] == pytest.approx(losses[0], rel=0.2) and losses[1] != losses[0]
+
+
+def test_states_without_tags_open_the_whole_source_with_a_warning(tiny_model, documents, monkeypatch):
+    """Bare encoder states, and embeddings, do not show where sentences begin."""
+    model, target, warnings = tiny_model(**ONLY_GROUP), torch.tensor([[0, 5, 2, 0, 6, 2]] * 2), []
+    monkeypatch.setattr(modeling_gtransformer.logger, "warning_once", warnings.append)
+    states, mask = model.get_encoder()(**documents).last_hidden_state, documents["attention_mask"]
+    bare = {"encoder_outputs": (states,), "attention_mask": mask, "decoder_input_ids": target}
+    expected = model(**documents, decoder_input_ids=target).logits
+    tags = group_tags(documents["input_ids"], BOS, EOS)
+    torch.testing.assert_close(model(**bare, group_tags=tags).logits, expected)
+    assert not warnings
+    assert not torch.allclose(model(**bare).logits, expected)
+    assert ["sentences of the source are unknown" in message for message in warnings] == [True]
+    embeds = model.model.decoder.embed_tokens(target)
+    model(**documents, decoder_inputs_embeds=embeds)
+    assert "sentences of the target are unknown" in warnings[1] and "pass decoder_group_tags" in warnings[1]
+
+
+@pytest.mark.parametrize("scope", ["document", "sentence"])
+def test_as_many_tokens_as_positions_are_taken(tiny_model, scope):
+    model = tiny_model(max_position_embeddings=8, position_scope=scope)
+    full = torch.tensor([[0, 5, 6, 7, 8, 9, 10, 2]])
+    short = full[:, :3]
+    for source, target in ((full, full), (short, full), (full, short)):
+        assert model(input_ids=source, decoder_input_ids=target).logits.shape == (1, target.shape[1], 50)
+    longer = torch.cat([full[:, :2], full[:, 1:]], dim=1)
+    for source, target in ((longer, short), (short, longer)):
+        with pytest.raises(ValueError, match="9 tokens, but the model has learned 8 positions"):
+            model(input_ids=source, decoder_input_ids=target)

@@ -58,6 +58,17 @@ def test_batches_are_padded(processor, side):
     assert batch["labels"][0].tolist()[4:] == [-100] * (batch["labels"].shape[1] - 4)
 
 
+def test_what_the_decoder_reads_is_padded_on_the_right(processor):
+    """Wherever the tokenizer pads: a model would otherwise start with padding."""
+    rows = {"input_ids": [[5], [6, 7]], "labels": [[5], [6, 7]], "decoder_input_ids": [[5], [6, 7]]}
+    pad = processor.pad_token_id
+    for side in ("left", "right"):
+        processor.tokenizer.padding_side = side
+        batch = {name: tensor[0].tolist() for name, tensor in processor.pad(rows).items()}
+        source = [pad, 5] if side == "left" else [5, pad]
+        assert batch == {"input_ids": source, "labels": [5, -100], "decoder_input_ids": [5, pad]}
+
+
 def test_round_trip(any_processor):
     sentences = ["the cat sleeps .", "it is old ."]
     ids = any_processor(sentences)["input_ids"]

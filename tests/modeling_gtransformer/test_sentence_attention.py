@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+from tiny import ONLY_GROUP
 from torch.nn.attention.varlen import varlen_attn
 
 import modeling_gtransformer.sentence_attention as sa
@@ -133,11 +134,18 @@ def test_work_is_linear_in_the_number_of_sentences():
     assert len(buckets) < 10
 
 
-def test_attention_dropout(tiny_model, documents):
-    """The kernel that goes sentence by sentence knows no dropout: another one must do it."""
-    model = tiny_model(attention_dropout=0.5, dropout=0.0).train()
+@pytest.mark.parametrize("alone", [0, math.inf], ids=["long sentences", "short sentences"])
+@pytest.mark.parametrize("has_kernel", [False, True])
+def test_attention_dropout(tiny_model, documents, monkeypatch, alone, has_kernel):
+    """The kernels that go sentence by sentence or take all at once know no dropout: another one must do it."""
+    monkeypatch.setattr(sa, "STANDS_ALONE", alone)
+    monkeypatch.setattr(sa, "has_variable_length_kernel", lambda _: has_kernel)
+    monkeypatch.setattr(sa, "varlen_attn", varlen_attn_on_cpu)
+    model = tiny_model(attention_dropout=0.5, dropout=0.0, **ONLY_GROUP).train()
     labels = torch.tensor([[5, 2, 0, 6, 2, 0, 7, 2, 49], [8, 2, 49] + [-100] * 6])
     assert len({model(**documents, labels=labels).loss.item() for _ in range(3)}) == 3
+    model.eval()
+    assert len({model(**documents, labels=labels).loss.item() for _ in range(3)}) == 1
 
 
 def test_tags_that_are_no_sentences_have_no_plan():

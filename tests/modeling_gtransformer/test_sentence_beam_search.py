@@ -1,11 +1,15 @@
 """The beam search of single sentences against that of Transformers."""
 
+from types import SimpleNamespace
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import ATTENTION_KINDS, EOS, PAD, random_documents, seeded_model
 
 from modeling_gtransformer import ParallelDocumentsOutput
+from modeling_gtransformer.configuration_gtransformer import TargetFrame
+from modeling_gtransformer.sentence_beam_search import SentenceBeamSearch
 
 
 @settings(max_examples=20)
@@ -50,3 +54,60 @@ def test_length_penalty_decides_between_short_and_long():
         assert outputs.equal(model.generate(**arguments, length_penalty=length_penalty))
         lengths.append(outputs.ne(PAD).sum().item())
     assert lengths[0] < lengths[1] < lengths[2]
+
+
+WORDS, CLOSER = range(4, 8), 2
+
+
+class ScriptedBatch:
+    """A batch of one sentence whose next words have given log-probabilities, by what has been written.
+
+    Args:
+        script: by the words so far, log-probabilities of the tokens that follow; of all others -50.
+    """
+
+    def __init__(self, num_beams, **script):
+        frame = TargetFrame(0, (0,), CLOSER, 1, None, closer_opens=False)
+        self.decoder = SimpleNamespace(frame=frame, word_limits=torch.tensor([[8]]))
+        self.tokens, self.real = torch.zeros(1, num_beams).long(), torch.ones(1, num_beams).bool()
+        self.script, self.written = script, [""] * num_beams
+
+    def step(self, tokens, normalize):
+        self.written = [
+            before + ("" if token == 0 else chr(ord("a") + token - WORDS.start) if token in WORDS else ".")
+            for before, token in zip(self.written, tokens[0].tolist(), strict=True)
+        ]
+        scores = torch.full((1, len(self.written), WORDS.stop), -50.0)
+        for beam, words in enumerate(self.written):
+            for token, score in self.script.get(words or "start", {}).items():
+                scores[0, beam, CLOSER if token == "end" else WORDS.start + ord(token) - ord("a")] = score
+        return scores
+
+    def follow(self, parents):
+        self.written = [self.written[parent] for parent in parents[0, 0].tolist()]
+
+
+def best(num_beams, length_penalty, **script):
+    """The words of the best hypothesis under a script."""
+    [[ids]] = SentenceBeamSearch(ScriptedBatch(num_beams, **script), num_beams, length_penalty, False).run()
+    assert ids[-1] == CLOSER
+    return "".join(chr(ord("a") + token - WORDS.start) for token in ids[:-1])
+
+
+def test_the_length_counts_the_tokens_that_are_written():
+    """-1.0 over one token against -1.9 over two; over two and three tokens it would be the other way round."""
+    assert best(2, 1.0, start={"end": -1.0, "a": -1.1}, a={"end": -0.8}) == "a"
+    assert best(2, 1.0, start={"end": -1.0, "a": -1.1}, a={"end": -1.0}) == ""
+
+
+def test_a_search_ends_when_no_running_hypothesis_is_better():
+    """As in Transformers the length so far decides that, even though longer ones would have become better."""
+    script = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -1.2, "a": -1.3}, "aa": {"end": -0.01}}
+    assert best(2, 1.0, **script) == ""
+    assert best(2, 1.0, **script | {"a": {"end": -1.2, "a": -1.1}}) == "aa"
+
+
+def test_only_hypotheses_among_the_best_are_finished():
+    """An end that comes after as many better words as there are beams is none."""
+    assert best(2, 1.0, start={"a": -1.0, "b": -1.1, "end": -1.2}, a={"end": -3.0}, b={"end": -3.1}) == "a"
+    assert best(2, 1.0, start={"a": -1.0, "end": -1.1, "b": -1.2}, a={"end": -3.0}, b={"end": -3.1}) == ""

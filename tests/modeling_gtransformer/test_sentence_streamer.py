@@ -7,6 +7,7 @@ import torch
 from transformers import pipeline
 
 from modeling_gtransformer import SentenceStreamer
+from modeling_gtransformer.configuration_gtransformer import TargetFrame
 from modeling_gtransformer.document_translation import translate_documents
 
 
@@ -119,3 +120,19 @@ def test_errors_and_an_early_end(translate):
     [worker] = set(threading.enumerate()) - threads
     worker.join(timeout=60)
     assert not worker.is_alive()
+
+
+def test_nothing_is_certain_once_a_beam_may_have_ended():
+    """A hypothesis that ends is no longer among those that are followed, and may still be the best."""
+    frame, told = TargetFrame(0, (0,), 2, 1, 49, closer_opens=False), []
+    streamer = SentenceStreamer(lambda *sentence: told.append(sentence), 2, frame)
+
+    def see(*rows):
+        streamer(torch.tensor(rows), torch.zeros(len(rows), 50))
+
+    see([0, 5, 2, 0, 6], [0, 7, 2, 0, 6])
+    assert told == []
+    see([0, 5, 2, 0, 6, 7, 7], [0, 5, 2, 0, 6, 6, 2])
+    assert told == [(0, [5])]
+    see([0, 5, 2, 0, 6, 7, 7, 2], [0, 5, 2, 0, 6, 7, 7, 2])
+    assert told == [(0, [5])]

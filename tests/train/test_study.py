@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -147,32 +148,137 @@ def test_a_test_set_of_the_paper(make_study, monkeypatch, tmp_path):
 def test_a_run_waits_for_that_from_which_it_starts(make_study):
     plan = read_study(make_study(seeds=[1])[0]) | {"test": {}}
     base, following = study.plan_runs(plan, Path(), make_study.output, str)
-    called = []
+    called, waits = [], threading.Event()
+
+    class Watched(threading.Event):
+        def wait(self, timeout=None):
+            waits.set()
+            return super().wait(timeout)
 
     class Recorder:
         def call(self, run, script, arguments):
             called.append(run.system)
+            waits.set()  # also if it did not wait
 
+    base.done = Watched()
     thread = threading.Thread(target=study.execute, args=(following, plan, Recorder()))
     thread.start()
-    thread.join(0.2)  # time enough for it to begin, if it did not wait
+    waits.wait()
+    assert not called
     study.execute(base, plan, Recorder())
     thread.join()
     assert called == ["base", "next"]
 
 
-def test_a_study_that_is_stopped_ends_its_processes(make_study, monkeypatch):
-    monkeypatch.undo()
-    processes = study.Processes([sys.executable, "-c", "import time; time.sleep(60)"], 1)
-    [run] = study.plan_runs(
-        read_study(make_study(systems=ONE, baseline=None, seeds=[1])[0]), Path(), make_study.output, str
-    )
-    stopper = threading.Timer(0.5, processes.stop)
-    stopper.start()
+@pytest.fixture
+def one_run(make_study, monkeypatch):
+    monkeypatch.undo()  # scripts run in processes of their own
+    plan = read_study(make_study(systems=ONE, baseline=None, seeds=[1])[0])
+    return study.plan_runs(plan, Path(), make_study.output, str)[0]
+
+
+def test_a_study_that_is_stopped_ends_its_processes(one_run, monkeypatch):
+    processes = study.Processes([sys.executable, "-c", "input()"], 1)
+    popen, write_end = subprocess.Popen, []
+
+    def started(*args, **kwargs):
+        reader, writer = os.pipe()  # it reads from here, and so goes on until it is ended
+        write_end.append(writer)
+        return popen(*args, stdin=reader, **kwargs)
+
+    monkeypatch.setattr(study.subprocess, "Popen", started)
+    monkeypatch.setattr("builtins.print", lambda *args, **kwargs: processes.stop())  # as soon as it runs
     with pytest.raises(RuntimeError, match=r"train.py ended with -15"):
-        processes.call(run, "train.py", [])
+        processes.call(one_run, "train.py", [])
+    assert not processes.running
     with pytest.raises(RuntimeError, match="stopped"):
-        processes.call(run, "train.py", [])
+        processes.call(one_run, "train.py", [])
+    assert len(write_end) == 1
+    os.close(write_end[0])
+
+
+def test_a_process_that_starts_while_the_study_is_stopped_is_ended_too(one_run, monkeypatch):
+    """A stop must not fall between starting a process and knowing of it."""
+    processes, terminated = study.Processes(["train"], 1), []
+    stopper = threading.Thread(target=processes.stop)
+
+    class Starting:
+        def __init__(self, *args, **kwargs):
+            stopper.start()
+            if processes.starting.acquire(blocking=False):  # it must be held by the one that starts
+                processes.starting.release()
+                raise AssertionError("a stop could go by here")
+
+        def wait(self):
+            stopper.join()
+            return -15 if terminated else 0
+
+        def terminate(self):
+            terminated.append(self)
+
+    monkeypatch.setattr(study.subprocess, "Popen", Starting)
+    with pytest.raises(RuntimeError, match="ended with -15"):
+        processes.call(one_run, "train.py", [])
+    assert len(terminated) == 1
+
+
+REFERENCES = [["the cat sat on the mat .", "it was warm there today ."], ["a dog came in from the cold ."]]
+
+
+@pytest.fixture
+def translated(tmp_path):
+    """Makes a run whose test set has these translations, of which the given words are wrong."""
+
+    def make(system, seed, *wrong):
+        folder = tmp_path / f"{system}{seed}"
+        folder.mkdir()
+        run = study.TrainingRun(system, seed, None, folder, str)
+        documents = [
+            [" ".join("x" if word in wrong else word for word in text.split()) for text in document]
+            for document in REFERENCES
+        ]
+        lines = (json.dumps({"translation": document}) + "\n" for document in documents)
+        run.translations("test").write_text("".join(lines), encoding="utf-8")
+        return run
+
+    return make
+
+
+def test_seeds_are_paired_and_documents_are_the_unit(translated):
+    """Whatever the order of the seeds, and where one of them is missing: over what both systems have."""
+    ours = [translated("new", seed, *words) for seed, words in ((1, ()), (2, ("cat",)), (3, ("dog", "it")))]
+    theirs = [translated("old", seed, *words) for seed, words in ((3, ("mat",)), (2, ("cat", "dog")))]
+    scores = study.test_scores("test", ours, theirs, REFERENCES)
+    pairs = [(ours[1], theirs[1]), (ours[2], theirs[0])]
+    joined = [
+        [both[0][document] + both[1][document] for document in (0, 1)]
+        for both in ([run.hypotheses("test") for run in system] for system in zip(*pairs, strict=True))
+    ]
+    compared = compare_systems(*joined, [document * 2 for document in REFERENCES], [[2, 2], [1, 1]])
+    for name, expected in (("s-BLEU", "s-BLEU"), ("d-BLEU/document", "d-BLEU/segment")):
+        assert {key: scores[name][key] for key in compared[expected]} == compared[expected]
+        singles = [score_documents(run.hypotheses("test"), REFERENCES)[name]["score"] for run in ours]
+        assert scores[name]["seeds"] == singles
+        average = sum(singles) / 3
+        deviation = (sum((single - average) ** 2 for single in singles) / 2) ** 0.5  # of a sample
+        assert (scores[name]["mean"], scores[name]["spread"]) == pytest.approx((average, deviation))
+    alone = study.test_scores("test", ours[:1], theirs, REFERENCES)["s-BLEU"]
+    assert alone["spread"] is None and "p_value" not in alone
+
+
+def test_systems_share_the_configuration_of_the_study(make_study):
+    """What a system says of its own comes before what is said of all."""
+    systems = {
+        "base": {**ONE["only"], "arguments": {"config": {"dropout": 0.3, "encoder_layers": 1}}},
+        "plain": ONE["only"],
+    }
+    shared = {"max_tokens": 512, "config": {"dropout": 0.1, "decoder_layers": 3}}
+    plan = read_study(make_study(systems=systems, arguments=shared, seeds=[1])[0])
+    base, plain = (
+        yaml.safe_load(run.recipe.read_text()) for run in study.plan_runs(plan, Path(), make_study.output, str)
+    )
+    assert base["config"] == {"dropout": 0.3, "encoder_layers": 1, "decoder_layers": 3}
+    assert plain["config"] == shared["config"] and base["max_tokens"] == plain["max_tokens"] == 512
 
 
 def test_mistakes_in_the_generation_show_before_anything_runs(make_study, capsys):

@@ -66,9 +66,18 @@ def test_training(models, left, skip_logits):
 
 
 def test_training_with_all_that_is_random(models):
+    """What is drawn follows the seed, and is drawn anew each time."""
     _, model = models(dropout=0.1, attention_dropout=0.1, activation_dropout=0.1)
-    model.train()(**inputs(DEVICE), labels=batch(LABELS, -100).to(DEVICE)).loss.backward()
-    assert all(parameter.grad.cpu().isfinite().all() for parameter in model.parameters())
+    labels, losses = batch(LABELS, -100).to(DEVICE), []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        model.zero_grad()
+        loss = model.train()(**inputs(DEVICE), labels=labels).loss
+        loss.backward()
+        losses.append(loss.item())
+        assert all(parameter.grad.cpu().any() for parameter in model.parameters())
+    assert losses[0] == losses[1] != losses[2]
+    assert losses[0] != model.eval()(**inputs(DEVICE), labels=labels).loss.item()
 
 
 @pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])

@@ -54,3 +54,13 @@ def test_noise_ends_after_its_epochs():
         INSTANCES[0]["input_ids"]
     )
     assert "decoder_input_ids" not in noisy(0, probability=0.0)
+
+
+def test_both_sides_have_noise_of_their_own():
+    """Also where they are the same: a copy would show the decoder what the source hides."""
+    words = torch.tensor([0, *range(4, 100), 2])
+    segments = Dataset.from_list([{"input_ids": words, "labels": [*words[1:].tolist(), 101]}]).with_format("torch")
+    item = WordDropout(segments, PROCESSOR, 0.3, seed=7)[0]
+    source, target = (item[name] == 102 for name in ("input_ids", "decoder_input_ids"))
+    assert 15 < source.sum() < 45 and 15 < target.sum() < 45
+    assert (source & target).sum() < 0.6 * source.sum()

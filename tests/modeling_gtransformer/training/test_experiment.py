@@ -5,12 +5,21 @@ import shutil
 
 import datasets
 import pytest
+import torch
 from experiment_fixtures import RECIPE_CONFIG
 from json_lines import write_json_lines
 from training_runs import history, output, weights
 
-from modeling_gtransformer.training.experiment import load_corpora
-from modeling_gtransformer.training.recipe import DataArguments
+from modeling_gtransformer import GTransformerForConditionalGeneration
+from modeling_gtransformer.training.experiment import (
+    load_corpora,
+    load_model,
+    load_processor,
+    make_trainer,
+    set_beams,
+)
+from modeling_gtransformer.training.recipe import DataArguments, ModelArguments, parse_recipe
+from modeling_gtransformer.training.segments import sample
 from train.train import main
 
 
@@ -87,3 +96,49 @@ def test_documents_of_a_dataset(tmp_path, monkeypatch):
     corpora = load_corpora(DataArguments(dataset_name=str(tmp_path / "data")))
     assert [len(corpus.documents) for corpus in corpora] == [2, 1]
     assert corpora[1].documents[0]["target"] == ["c", "d"]
+
+
+def trainer_of(recipe, *arguments):
+    return make_trainer(*parse_recipe([recipe, *arguments]))
+
+
+def ids_of(segments):
+    return [row["input_ids"].tolist() for row in segments]
+
+
+def test_the_sample_is_what_is_trained_on(experiment):
+    """And nothing of the validation is left out."""
+    whole, drawn = (trainer_of(experiment(f"drawn-{size}", train_segments=size, seed=3)) for size in (None, 5))
+    assert ids_of(drawn.train_dataset) == ids_of(sample(whole.train_dataset, 5, seed=3))
+    assert ids_of(drawn.train_dataset) != ids_of(sample(whole.train_dataset, 5, seed=42))
+    assert ids_of(drawn.eval_dataset) == ids_of(whole.eval_dataset)
+
+
+def test_training_may_leave_out_what_is_too_long_but_validation_may_not(experiment, caplog):
+    recipe = experiment("too-long", segment_tokens=40, config={**RECIPE_CONFIG, "max_position_embeddings": 30})
+    with pytest.raises(
+        ValueError, match=r"segments are longer than the 30 positions of the model, the first at .*val"
+    ):
+        trainer_of(recipe)
+    assert "left out of training" in caplog.text
+
+
+def test_half_precision_checkpoints_are_trained_in_full(trained_model, experiment, tmp_path):
+    model = GTransformerForConditionalGeneration.from_pretrained(trained_model).bfloat16()
+    model.save_pretrained(tmp_path)
+    shutil.copytree(trained_model, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*config*", "model*"))
+    shutil.copy(trained_model / "processor_config.json", tmp_path)
+    shutil.copy(trained_model / "tokenizer_config.json", tmp_path)
+    arguments = ModelArguments(model_name_or_path=str(tmp_path))
+    loaded = load_model(arguments, load_processor(arguments))
+    assert {parameter.dtype for parameter in loaded.parameters()} == {torch.float32}
+    assert loaded.config.dtype == torch.float32
+
+
+@pytest.mark.parametrize("num_beams, early_stopping", [(5, True), (1, None)])
+def test_a_search_by_beams_stops_early_as_the_papers(tiny_model, num_beams, early_stopping):
+    model = tiny_model()
+    set_beams(model, num_beams)
+    assert (model.generation_config.num_beams, model.generation_config.early_stopping) == (num_beams, early_stopping)
+    set_beams(model, None)
+    assert model.generation_config.num_beams == num_beams

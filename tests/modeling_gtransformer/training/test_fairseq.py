@@ -219,3 +219,15 @@ def test_other_files_are_refused(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match="damaged"):
             read_checkpoint(path)
+
+
+@pytest.mark.parametrize("arch, init_std", [("mbart_large", 0.02), ("gtransformer_base", None)])
+@pytest.mark.parametrize("no_scale_embedding", [False, True])
+def test_scale_and_initialisation_are_those_of_the_run(reference, arch, init_std, no_scale_embedding):
+    args = reference.meta["args"] | {"arch": arch, "no_scale_embedding": no_scale_embedding}
+    config = config_from_fairseq(args, 115)
+    assert (config.scale_embedding, config.init_std) == (not no_scale_embedding, init_std)
+    model = model_from_fairseq(args, reference.weights)
+    embeddings = model.model.encoder.embed_tokens
+    scale = 1 if no_scale_embedding else config.d_model**0.5
+    torch.testing.assert_close(embeddings(torch.tensor([5])), embeddings.weight[5:6] * scale)

@@ -91,3 +91,26 @@ def test_evaluate_loads_the_metric_from_its_path(evaluate_cache):
     metric = evaluate.load(modeling_gtransformer.training.metrics.__file__, cache_dir=evaluate_cache)
     scores = metric.compute(predictions=HYPOTHESES, references=REFERENCES)
     assert scores["s-BLEU"] == score_documents(HYPOTHESES, REFERENCES)["s-BLEU"]
+
+
+def better_on(better, same):
+    """Hypotheses that are right, a baseline that is wrong in so many documents, and the references."""
+    right, wrong = ["the cat sat on the mat .", "it was warm ."], ["a dog ran up the tree .", "it was warm ."]
+    return [right] * (better + same), [wrong] * better + [right] * same, [right] * (better + same)
+
+
+def test_no_difference_is_certain():
+    """The observed one counts among the trials, so a p-value is never 0."""
+    hypotheses, baseline, references = better_on(better=40, same=0)
+    for result in compare_systems(hypotheses, baseline, references, trials=200).values():
+        assert result["p_value"] == pytest.approx(1 / 201)
+
+
+def test_intervals_leave_out_two_and_a_half_percent_on_each_side():
+    """No document with a difference is drawn in (1/3)**3 = 3.7 % of the trials, in (2/5)**5 = 1.0 % of the others."""
+    for (better, same), holds_zero in {(2, 1): True, (3, 2): False}.items():
+        hypotheses, baseline, references = better_on(better, same)
+        for result in compare_systems(hypotheses, baseline, references).values():
+            assert (result["interval"][0] == 0) == holds_zero and result["interval"][1] > 0
+        for result in compare_systems(baseline, hypotheses, references).values():
+            assert (result["interval"][1] == 0) == holds_zero and result["interval"][0] < 0

@@ -58,3 +58,37 @@ def test_the_folder_of_a_new_training_must_be_seen_by_all(find, monkeypatch):
     monkeypatch.setattr(resumption, "gather_object", lambda seen: [*seen, False])
     with pytest.raises(ValueError, match=r"Processes \[1\] do not see .*arguments.json"):
         find()
+
+
+def test_the_newest_checkpoint_is_that_of_most_updates(find, checkpoint, tmp_path):
+    for step in (9, 10, 100, 101):
+        folder = tmp_path / "output" / f"checkpoint-{step}"
+        folder.mkdir()
+        if step < 101:  # the last one was cut off while it was saved
+            (folder / "trainer_state.json").write_text("{}")
+        newest = folder if step < 101 else tmp_path / "output" / "checkpoint-100"
+        assert find() == Progress(str(newest))
+
+
+@pytest.mark.parametrize("cut_off", ["", '{"global_step": 8, "log_hist'])
+def test_what_a_kill_or_a_full_disk_cut_off_does_not_count(find, checkpoint, tmp_path, cut_off):
+    folder = tmp_path / "output" / "checkpoint-8"
+    folder.mkdir()
+    for file in (folder / "trainer_state.json", tmp_path / "output" / "eval_results.json"):
+        file.write_text(cut_off)
+    assert find() == Progress(checkpoint)
+    (folder / "trainer_state.json").write_text("{}")
+    assert find() == Progress(str(folder))
+
+
+def test_a_disk_that_is_full_from_the_start_leaves_nothing_behind(find, monkeypatch, tmp_path):
+    def full(self, text, **_):
+        self.touch()
+        raise OSError(28, "No space left on device", str(self))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resumption.Path, "write_text", full)
+        with pytest.raises(OSError, match="No space left"):
+            find()
+    assert find() == Progress()
+    assert [file.name for file in (tmp_path / "output").iterdir()] == ["arguments.json"]

@@ -155,3 +155,19 @@ def test_segments_and_batches_are_the_same_in_every_version():
     batches = TokenBatchSampler(segment_lengths(segments), 64, seed=3, rank=1, world_size=2, accumulation=2)
     expected = [[17, 33, 35], [23, 30, 12], [10, 24, 19], [29, 39, 31, 37], [18, 16, 14, 3], [15, 20, 25]]
     assert list(batches) == expected
+
+
+def test_the_longer_side_of_a_pair_counts():
+    """A target that is longer than its source fills segments, and has to fit the positions."""
+    texts = {"en": ["w", "w w", "w"], "de": [" ".join("v" * n) for n in (4, 5, 20)]}
+    corpus = corpus_of(texts)
+    segments = make_segments(corpus, WordProcessor(), segment_tokens=15)
+    assert places(segments) == [(0, 0, 2), (0, 2, 1)]
+    assert places(make_segments(corpus, WordProcessor(), segment_tokens=13)) == [(0, 0, 1), (0, 1, 1), (0, 2, 1)]
+    assert segment_lengths(segments).tolist() == [[7, 13], [3, 22]]
+    for scope in ("document", "sentence"):
+        fits, too_few = (GTransformerConfig(max_position_embeddings=n, position_scope=scope) for n in (22, 21))
+        assert len(fit_positions(segments, corpus, fits, drop=False)) == 2
+        assert places(fit_positions(segments, corpus, too_few, drop=True)) == [(0, 0, 2)]
+        with pytest.raises(ValueError, match="1 of 2 segments are longer than the 21 positions"):
+            fit_positions(segments, corpus, too_few, drop=False)

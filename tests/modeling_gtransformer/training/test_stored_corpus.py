@@ -50,3 +50,25 @@ def test_where_a_sentence_stands(tmp_path):
     assert StoredCorpus.from_files(files, COLUMNS).where(document=1, sentence=1) == f"{files[0]}:4"
     records = datasets.Dataset.from_list([{"en": ["a"], "de": ["b"]}])
     assert StoredCorpus.from_dataset(records, COLUMNS, "wmt").where(0, 0) == "wmt[0] (en, sentence 1)"
+
+
+def test_a_corpus_that_changes_while_it_is_read_is_not_kept(tmp_path, monkeypatch):
+    """It would be found again as the corpus that it was before."""
+    file = tmp_path / "train.jsonl"
+    before, after = (json.dumps({"en": [word], "de": [word]}) for word in ("old", "new"))
+    write(file, before, before)
+    read_lines = corpus._read_json_lines
+
+    def overtaken(path, problems):
+        documents = read_lines(path, problems)
+        yield next(documents)
+        write(file, after, before)
+        yield from documents
+
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus, "_read_json_lines", overtaken)
+        with pytest.raises(ValueError, match=r"train.jsonl changed while being read: start again"):
+            StoredCorpus.from_files([str(file)], COLUMNS)
+    assert StoredCorpus.from_files([str(file)], COLUMNS).documents[:]["en"] == [["new"], ["old"]]
+    write(file, before, before)
+    assert StoredCorpus.from_files([str(file)], COLUMNS).documents[:]["en"] == [["old"], ["old"]]

@@ -171,6 +171,27 @@ def test_validation_logs_the_entropies(experiment):
         assert scores[name] == pytest.approx(alone[name], rel=1e-4) and 0 < scores[name] < 7
 
 
+def test_rows_that_only_fill_up_a_batch_have_no_entropy(make_trainer):
+    trainer, totals = make_trainer(attention_entropy=True), []
+    rows = [trainer.eval_dataset[index] for index in (0, 1)]
+    blank = {**rows[0], "labels": torch.full_like(rows[0]["labels"], -100)}
+    for batch in (rows, [*rows, blank]):
+        inputs = trainer.data_collator(batch)
+        trainer._entropies = {}
+        trainer._add_entropies({name: inputs[name] for name in ("input_ids", "attention_mask")}, inputs["labels"])
+        totals.append(trainer._entropies)
+    torch.testing.assert_close(*totals)
+
+
+def test_validation_by_translation_leaves_the_generation_config_alone(make_trainer):
+    """`Seq2SeqTrainer` writes a maximum of 20 tokens into it, which would cut whatever the model translates later."""
+    trainer = make_trainer(predict_with_generate=True)
+    trainer.compute_metrics = lambda prediction: {"translated": len(prediction.predictions)}
+    before = trainer.model.generation_config.to_dict()
+    assert trainer.evaluate()["eval_translated"] == len(trainer.eval_dataset)
+    assert trainer.model.generation_config.to_dict() == before
+
+
 def test_training_stops_when_validation_does_not_improve(make_trainer):
     trainer = make_trainer(
         learning_rate=0.0,
