@@ -94,10 +94,21 @@ def _source_of(cls: type) -> str:
     return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
 
 
-def _is_gtransformer(folder: Path) -> bool:
-    """Tells whether a folder holds a G-Transformer, whose card may be written by hand."""
-    config = folder / "config.json"
-    return config.is_file() and json.loads(config.read_text(encoding="utf-8")).get("model_type") == "gtransformer"
+def _card_of(folder: Path) -> Any:
+    """The card of the G-Transformer in a folder, if it has one: by its tag or, written by hand without tags, by the
+    configuration beside it."""
+    if not (folder / "README.md").is_file():
+        return None
+    card, config = ModelCard.load(folder / "README.md"), folder / "config.json"
+    if TAGS[0] in (card.data.tags or []):
+        return card
+    is_ours = config.is_file() and json.loads(config.read_text(encoding="utf-8")).get("model_type") == "gtransformer"
+    if is_ours and not card.data.tags:
+        return card
+    logger.warning(
+        f"{folder / 'README.md'} is left out, as it has no tag {TAGS[0]}: add it, if it is this model's card."
+    )
+    return None
 
 
 class PublishMixin:
@@ -134,8 +145,8 @@ class PublishMixin:
 
     def _upload_modified_files(self, working_dir: str, *args: Any, **kwargs: Any) -> CommitInfo:
         source = Path(self._loaded_from() or "nowhere")
-        card = ModelCard.load(source / "README.md") if (source / "README.md").is_file() else None
-        if card is not None and (TAGS[0] in (card.data.tags or []) or _is_gtransformer(source)):
+        card = _card_of(source)
+        if card is not None:
             given = ModelCard.load(Path(working_dir, "README.md")).data.tags or []
             for name in CARD_FILES:
                 if (source / name).is_dir():
