@@ -11,7 +11,7 @@ from transformers import CONFIG_MAPPING, PreTrainedConfig
 ATTENTION_TYPES = ("group", "global", "combined")
 POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal", "sinusoidal_marian")
 POSITION_SCOPES = ("document", "sentence")
-GLOBAL_POSITIONS = ("none", "sentence", "document")
+GLOBAL_POSITIONS = ("none", "sentence")
 
 
 class TargetFrame(NamedTuple):
@@ -218,9 +218,9 @@ class GTransformerConfig(PreTrainedConfig):
             of the "sentence", as a sentence translator knows them; then a document may have any number of tokens, and
             `max_position_embeddings` bounds its sentences. By default "document" in the frame of the paper, else
             "sentence".
-        global_positions (`str`, *optional*): what the global attention reads besides the states, as sinusoidal
-            embeddings: the number of each token's "sentence", its position in the "document", or "none". By default
-            "sentence" where the other positions start again at every sentence, else "none".
+        global_positions (`str`, *optional*): what the global attention reads besides the states: the number of each
+            token's "sentence", as a sinusoidal embedding, or "none". By default "sentence" where the other positions
+            start again at every sentence, else "none".
         gate_bias (`float`, defaults to 0.0): bias of fresh gates; the larger, the more a gate lets the group attention
             through at first.
         sentence_frame (`str`, defaults to `"paper"`): the tokens around every sentence, a key of `SENTENCE_FRAMES`.

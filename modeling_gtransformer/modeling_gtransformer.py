@@ -155,8 +155,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
         """What the global attention adds to the states of tokens `(B, T)`: `(B, T, D)`, or nothing."""
         if self.config.global_positions == "none":
             return None
-        is_sentence = self.config.global_positions == "sentence"
-        return self.embed_global_positions(tokens.tags if is_sentence else tokens.real.long().cumsum(dim=1))
+        return self.embed_global_positions(tokens.tags)
 
     def check_length(self, length: int):
         if self.config.position_embedding_type == "learned" and length > self.config.max_position_embeddings:

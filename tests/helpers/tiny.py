@@ -31,7 +31,6 @@ ATTENTION_KINDS = [
     {"decoder_attention_types": ["global", "group"], "cross_attention_types": ["combined", "global"]},
     {"position_scope": "sentence"},
     {"position_scope": "sentence", "global_positions": "none"},
-    {"position_scope": "sentence", "global_positions": "document"},
 ]
 
 

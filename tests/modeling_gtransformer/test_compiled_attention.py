@@ -168,7 +168,7 @@ def test_model_without_a_mask_of_its_length_squared(tiny_model, skip_logits):
     assert any("cross_entropy" in name for name in names) != skip_logits
 
 
-@pytest.mark.parametrize("global_positions", ["none", "sentence", "document"])
+@pytest.mark.parametrize("global_positions", ["none", "sentence"])
 def test_positions_of_sentences_in_a_graph(tiny_model, documents, global_positions):
     """Loss and gradients of a model whose positions count from the start of a sentence are those of the reference."""
     model = tiny_model(position_scope="sentence", global_positions=global_positions)
