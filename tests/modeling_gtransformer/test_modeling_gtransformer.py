@@ -18,7 +18,6 @@ from modeling_gtransformer import (
     GTransformerConfig,
     GTransformerForConditionalGeneration,
     GTransformerModel,
-    modeling_gtransformer,
 )
 from modeling_gtransformer.group_attention import GTransformerGate
 from modeling_gtransformer.group_tags import group_tags
@@ -282,7 +281,7 @@ def test_quantised_linear_layers(tiny_model, documents, tmp_path, bits):
 def test_states_without_tags_open_the_whole_source_with_a_warning(tiny_model, documents, monkeypatch):
     """Bare encoder states, and embeddings, do not show where sentences begin."""
     model, target, warnings = tiny_model(**ONLY_GROUP), torch.tensor([[0, 5, 2, 0, 6, 2]] * 2), []
-    monkeypatch.setattr(modeling_gtransformer.logger, "warning_once", warnings.append)
+    monkeypatch.setattr("modeling_gtransformer.group_tags.logger.warning_once", warnings.append)
     states, mask = model.get_encoder()(**documents).last_hidden_state, documents["attention_mask"]
     bare = {"encoder_outputs": (states,), "attention_mask": mask, "decoder_input_ids": target}
     expected = model(**documents, decoder_input_ids=target).logits
