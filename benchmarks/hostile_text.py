@@ -12,7 +12,6 @@ import multiprocessing
 import resource
 import sys
 import time
-from queue import Empty
 from typing import Any
 
 from hostile_units import HOSTILE
@@ -53,16 +52,16 @@ def work(format: str, content: str, results: Any) -> None:
 
 
 def in_a_process(format: str, content: str) -> dict[str, float] | str:
-    results: Any = multiprocessing.Queue()
-    process = multiprocessing.Process(target=work, args=(format, content, results))
+    # Not forked: locks of the libraries that are loaded here would stay locked there.
+    context = multiprocessing.get_context("spawn")
+    results: Any = context.Queue()
+    process = context.Process(target=work, args=(format, content, results))
     process.start()
-    try:
-        return results.get(timeout=MOST_SECONDS)
-    except Empty:
-        return f"more than {MOST_SECONDS} seconds"
-    finally:
+    process.join(MOST_SECONDS)
+    if process.is_alive():
         process.kill()
-        process.join()
+        return f"more than {MOST_SECONDS} seconds"
+    return results.get() if process.exitcode == 0 else f"exit code {process.exitcode}"
 
 
 def main() -> None:
