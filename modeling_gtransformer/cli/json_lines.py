@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -36,6 +37,12 @@ def read_record(line: bytes, column: str, fields: list[str], overwrite: bool) ->
     if not overwrite and (present := [name for name in fields if name in record]):
         raise ValueError(f"the record has a field {present[0]!r} already: --overwrite replaces it")
     return record
+
+
+def count_records(path: Path) -> int:
+    """Number of lines of a file that are not blank."""
+    with path.open("rb") as file:
+        return sum(not line.isspace() for line in file)
 
 
 def _check_source(source: Any, column: str) -> None:

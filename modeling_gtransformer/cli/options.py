@@ -8,6 +8,7 @@ from pathlib import Path
 from ..document_translation import RANGES, check_ranges
 from ..files import ALIGNED_FORMATS, FILE_FORMATS, format_of
 from ..hub import __version__
+from .json_lines import count_records
 from .report import Report
 
 
@@ -78,7 +79,9 @@ def argument_parser() -> argparse.ArgumentParser:
         help="Replace results that exist, and fields `translation` and `confidence` that JSON lines have.",
     )
     existing.add_argument(
-        "--skip_existing", action="store_true", help="Leave out files whose results exist: a batch goes on."
+        "--skip_existing",
+        action="store_true",
+        help="Leave out files whose results exist and are complete: a batch goes on.",
     )
     parser.add_argument(
         "--output_format",
@@ -176,6 +179,7 @@ def plan(args: argparse.Namespace, report: Report) -> list[Job]:
         try:
             job = Job(file, _format_of_input(file, args), target_of(file, args) if args.output else None)
             if job.target and job.target.exists() and args.skip_existing:
+                _check_complete(job)
                 report.skip(file, f"{job.target} exists")
                 continue
             _check_target(job.target, args)
@@ -183,6 +187,20 @@ def plan(args: argparse.Namespace, report: Report) -> list[Job]:
         except (OSError, ValueError) as error:
             report.fail(file, error)
     return jobs
+
+
+def _check_complete(job: Job) -> None:
+    """
+    Raises:
+        ValueError: records of the file failed when its result was made.
+    """
+    if job.format != "jsonl" or job.file == STDIN or job.target is None:
+        return
+    records, results = (count_records(path) for path in (Path(job.file), job.target))
+    if results < records:
+        raise ValueError(
+            f"{job.target} has {results} of {records} records: mend those that failed, and use --overwrite"
+        )
 
 
 def _format_of_input(file: str, args: argparse.Namespace) -> str:

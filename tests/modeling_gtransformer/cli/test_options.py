@@ -61,6 +61,19 @@ def test_results_go_nowhere_near_the_inputs(tmp_path):
     assert plan(parse_arguments([*files, *options]), report) == [] and report.failed == set(files)
 
 
+def test_results_that_lack_records_are_not_done(tmp_path, capsys):
+    (tmp_path / "out").mkdir()
+    for name in ("all.jsonl", "some.jsonl"):
+        (tmp_path / name).write_text('{"source": "a"}\n\n{"source": "b"}\n')
+        (tmp_path / "out" / name).write_text('{"source": "a", "translation": "A"}\n' * (2 if name[0] == "a" else 1))
+    files = [str(tmp_path / name) for name in ("all.jsonl", "some.jsonl")]
+    report = Report("program")
+    options = ["--model", "m", "--output", str(tmp_path / "out"), "--skip_existing"]
+    assert plan(parse_arguments([*files, *options]), report) == []
+    assert report.skipped == 1 and report.failed == {files[1]}
+    assert "some.jsonl has 1 of 2 records: mend those that failed, and use --overwrite" in capsys.readouterr().err
+
+
 def test_formats_of_files(tmp_path):
     files = [str(tmp_path / name) for name in ("a.MD", "b.JSONL", "c.txt")]
     for file in files:
