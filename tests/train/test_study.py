@@ -336,6 +336,16 @@ def test_the_table_marks_what_is_significant():
     assert "differs from old at p < 0.01" in lines[-1] and "s-BLEU: tok:13a|version:2" in lines
 
 
+def test_updates_until_a_loss_is_reached(make_study, experiment):
+    systems = {"only": {"recipe": experiment("until", max_steps=3, eval_steps=1)}}
+    rows = []
+    for loss in (1000, 0):
+        study.main(make_study(systems=systems, baseline=None, seeds=[1, 2], until={"eval_loss": loss}))
+        rows.append((make_study.output / "results.md").read_text().splitlines()[:3])
+    assert rows[0][0].split(" | ")[2] == "updates until eval_loss ≤ 1000"
+    assert [lines[2].split(" | ")[2] for lines in rows] == ["1, 1", "never, never"]
+
+
 @pytest.mark.parametrize(
     "changes, message",
     [
@@ -347,6 +357,7 @@ def test_the_table_marks_what_is_significant():
         ({"systems": {"a": {"recipe": "r", "arg": 1}}}, "system a has unknown keys arg"),
         ({"baseline": "nobody"}, "the baseline nobody is no system"),
         ({"vary": {"a": [1], "b": [2]}}, "vary names one argument"),
+        ({"until": {"eval_loss": 1, "eval_bleu": 2}}, "until names one validation loss"),
     ],
 )
 def test_mistakes_are_named(make_study, changes, message):
