@@ -4,13 +4,13 @@ from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoProce
 from transformers.pipelines import PIPELINE_REGISTRY
 
 from .configuration_gtransformer import GTransformerConfig
-from .generation_gtransformer import GroupTagLogitsProcessor
 from .hub import __version__
 from .modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerModel
 from .parallel_generation import ParallelDocumentsOutput
 from .pipeline_gtransformer import DocumentTranslationPipeline
 from .processing_gtransformer import GTransformerProcessor
 from .sentence_streamer import SentenceStreamer
+from .target_sentences import GroupTagLogitsProcessor
 
 
 AutoConfig.register("gtransformer", GTransformerConfig)

@@ -57,11 +57,13 @@ class Step(NamedTuple):
         target_mask: which of the L places hold tokens of the open sentence, `(R, L)`, bool.
         source_mask: which of the N places hold tokens of its source sentence, `(R, N)`, bool.
         source_index: positions of these tokens in the flattened sources, `(R, N)`.
+        moved: rows at another source sentence than before, `(M,)`; `None` if that is not known.
     """
 
     target_mask: Tensor
     source_mask: Tensor
     source_index: Tensor
+    moved: Tensor | None
 
 
 class DocumentCache(EncoderDecoderCache):
@@ -87,6 +89,7 @@ class DocumentCache(EncoderDecoderCache):
         step: what they see; `None` while a prefix is read, under masks over the whole document.
         writers: which row wrote the keys and values of each token, `(R, T)`: rows differ where their writers do.
         targets, sources: keys and values by layer and attention kind.
+        open_sources: by layer, those of the source sentence that each row is translating.
     """
 
     def __init__(self, longest_sentence: int, documents: int):
@@ -101,6 +104,7 @@ class DocumentCache(EncoderDecoderCache):
         self.writers = torch.empty(0)
         self.targets: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
         self.sources: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
+        self.open_sources: dict[int, tuple[Tensor, Tensor]] = {}
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self.length
@@ -130,14 +134,22 @@ class DocumentCache(EncoderDecoderCache):
             self.step = Step(target_mask, *self._source_places(source_tags == group_tags[:, -1:]))
         self.length += new_tokens
 
-    def _source_places(self, in_sentence: Tensor) -> tuple[Tensor, Tensor]:
-        """`source_mask` and `source_index` of a [`Step`], from which source tokens `(R, S)` belong to the sentence."""
+    def _source_places(self, in_sentence: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """`source_mask`, `source_index` and `moved` of a [`Step`], from which source tokens `(R, S)` belong to the
+        sentence."""
         length = in_sentence.shape[1]
         offset = torch.arange(self.longest_source, device=in_sentence.device)
         source_mask = offset < in_sentence.sum(dim=1, keepdim=True)
         starts = in_sentence.int().argmax(dim=1, keepdim=True)
         document = torch.arange(len(in_sentence), device=in_sentence.device)[:, None] // self.beams
-        return source_mask, document * length + (starts + offset).clamp(max=length - 1)
+        source_index = document * length + (starts + offset).clamp(max=length - 1)
+        if in_sentence.device.type != "cpu":  # to count them would synchronise with the device
+            return source_mask, source_index, None
+        before = None if self.step is None else self.step.source_index
+        if before is None or before.shape != source_index.shape:
+            self.open_sources = {}
+            return source_mask, source_index, torch.arange(len(in_sentence))
+        return source_mask, source_index, (before[:, 0] != source_index[:, 0]).nonzero()[:, 0]
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Stores keys and values `(R, H, 1, K)` of the new token, or of a prefix, and returns those that it may
@@ -179,14 +191,36 @@ class DocumentCache(EncoderDecoderCache):
                 stored = tuple(each.transpose(1, 2).flatten(0, 1).contiguous() for each in stored)
             self.sources[layer_idx, kind] = stored
             return keys.repeat_interleave(self.beams, 0), values.repeat_interleave(self.beams, 0)
-        keys, values = self.sources[layer_idx, kind]
-        if kind == "group":
-            source_index = self.step.source_index.to(keys.device)
-            keys, values = (
-                states.index_select(0, source_index.flatten()).unflatten(0, source_index.shape).transpose(1, 2)
-                for states in (keys, values)
+        return self._open_source(layer_idx) if kind == "group" else self.sources[layer_idx, kind]
+
+    def _open_source(self, layer_idx: int) -> tuple[Tensor, Tensor]:
+        """Keys and values `(R, H, N, K)` of the source sentence of every row. Only those of rows that have moved are
+        picked anew, where it is known which they are."""
+        assert self.step is not None
+        sources, index, moved = self.sources[layer_idx, "group"], self.step.source_index, self.step.moved
+        if moved is not None and layer_idx in self.open_sources:
+            opened = self.open_sources[layer_idx]
+            if len(moved):
+                for buffer, states in zip(opened, sources, strict=True):
+                    buffer[moved] = _pick(states, index[moved])
+            return opened
+        opened = self.open_sources[layer_idx] = tuple(_pick(states, index) for states in sources)
+        return opened
+
+    def keep(self, documents: Tensor) -> None:
+        """Leaves all documents out but those with these indices, between two steps."""
+        rows = (documents[:, None] * self.beams + torch.arange(self.beams, device=documents.device)).flatten()
+        self.writers = self.writers[rows]
+        self.targets = {
+            key: tuple(states[rows.to(states.device)] for states in each) for key, each in self.targets.items()
+        }
+        for (layer_idx, kind), each in self.sources.items():
+            split = [states.unflatten(0, (self.documents, -1)) if kind == "group" else states for states in each]
+            kept = [states[documents.to(states.device)] for states in split]
+            self.sources[layer_idx, kind] = tuple(
+                states.flatten(0, 1) if kind == "group" else states for states in kept
             )
-        return keys, values
+        self.documents, self.step, self.open_sources = len(documents), None, {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Follows the beams, which stay within their document."""
@@ -204,6 +238,12 @@ class DocumentCache(EncoderDecoderCache):
     def crop(self, tokens_to_remove: int) -> None:
         """Refuses: what came before the open sentence is gone."""
         raise ValueError("A DocumentCache has overwritten what came before the open sentence and cannot be cropped.")
+
+
+def _pick(states: Tensor, index: Tensor) -> Tensor:
+    """States `(S, H, K)` at places `(R, N)`: `(R, H, N, K)`."""
+    picked = states.index_select(0, index.flatten().to(states.device)).unflatten(0, index.shape)
+    return picked.transpose(1, 2).contiguous()
 
 
 def cache_for(

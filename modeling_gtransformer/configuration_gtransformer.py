@@ -317,6 +317,12 @@ class GTransformerConfig(PreTrainedConfig):
             raise ValueError(f"sentence_frame must be one of {[*SENTENCE_FRAMES]}, not {self.sentence_frame!r}.")
         return SENTENCE_FRAMES[self.sentence_frame]
 
+    @property
+    def independent_sentences(self) -> bool:
+        """Whether target sentences depend on nothing but their source sentences, as the encoder has read them."""
+        types = {*self.attention_types("decoder"), *self.attention_types("cross")}
+        return types == {"group"} and self.position_scope == "sentence"
+
     def attention_types(self, stack: str) -> list[str]:
         """The attention kind of every layer of the stack "encoder", "decoder" (self-attention) or "cross"."""
         return getattr(self, f"{stack}_attention_types")

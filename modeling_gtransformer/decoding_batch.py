@@ -6,7 +6,7 @@ vocabulary.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -34,6 +34,14 @@ class OpenSentence:
     old_rest: Sequence[int] = ()
 
 
+class Sources(NamedTuple):
+    """Encoder states `(B, S, D)`, masks and group tags `(B, S)` of documents."""
+
+    states: Tensor
+    mask: Tensor
+    tags: Tensor
+
+
 class FramedDecoder:
     """
     The decoder of a model over the sources of a batch, whose scores keep to a frame.
@@ -42,9 +50,7 @@ class FramedDecoder:
         model: a `GTransformerForConditionalGeneration`.
         frame: the `GroupTagLogitsProcessor` of the batch.
         processors: logits processors that look at the scores alone, applied before the frame.
-        source_states: encoder states, `(B, S, D)`.
-        source_mask: 1 for source tokens, 0 for padding, `(B, S)`.
-        source_tags: group tags, `(B, S)`.
+        sources: the documents of the batch; their masks are 1 for tokens, 0 for padding.
 
     Attributes:
         steps: how often single tokens were read.
@@ -55,28 +61,33 @@ class FramedDecoder:
         model,
         frame,
         processors: LogitsProcessorList,
-        source_states: Tensor,
-        source_mask: Tensor,
-        source_tags: Tensor,
+        sources: Sources,
     ):
-        self.model, self.mask_scores, self.frame, self.processors = model, frame.mask, frame.frame, processors
-        self.word_limits = frame.word_limits
-        self.source_states, self.source_mask, self.source_tags = source_states, source_mask, source_tags
-        self.device = source_states.device
+        self.model, self.limits, self.frame, self.processors = model, frame, frame.frame, processors
+        self.word_limits, self.max_length = frame.word_limits, frame.max_length
+        self.source_states, self.source_mask, self.source_tags = sources
+        self.device = self.source_states.device
         self.steps = 0
+
+    def over(self, sources: Sources, word_limits: Tensor) -> "FramedDecoder":
+        """The same decoder over other sources `(B, S)`, whose target sentences have so many words `(B, G)` at most."""
+        return FramedDecoder(self.model, self.limits.with_limits(word_limits), self.processors, sources)
+
+    def sources(self, rows: Tensor) -> Sources:
+        """The sources of the documents `rows` of the batch."""
+        return Sources(self.source_states[rows], self.source_mask[rows], self.source_tags[rows])
 
     def states(
         self,
-        rows: Tensor,
+        sources: Sources,
         ids: Tensor,
-        mask: Tensor | dict[str, Tensor],
+        mask: Tensor | dict[str, Tensor] | None,
         positions: Tensor | None,
         cache: EncoderDecoderCache,
-        source_mask: Tensor | dict[str, Tensor] | None = None,
+        source_mask: dict[str, Tensor] | None = None,
         **arguments: Tensor,
     ) -> Tensor:
-        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, which are counted unless given, in the
-        documents `rows` of the batch."""
+        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, which are counted unless given."""
         if positions is not None and self.model.config.position_embedding_type == "learned":
             # Drafts may run past the last learned position: the final sentences do not.
             positions = positions.clamp(max=self.model.config.max_position_embeddings - 1)
@@ -84,8 +95,8 @@ class FramedDecoder:
             decoder_input_ids=ids,
             decoder_attention_mask=mask,
             decoder_position_ids=positions,
-            encoder_outputs=(self.source_states[rows], self.source_tags[rows]),
-            attention_mask=self.source_mask[rows] if source_mask is None else source_mask,
+            encoder_outputs=(sources.states, sources.tags),
+            attention_mask=sources.mask if source_mask is None else source_mask,
             past_key_values=cache,
             **arguments,
         ).last_hidden_state
@@ -93,7 +104,7 @@ class FramedDecoder:
     def scores(self, hidden_states: Tensor, *before: Tensor, normalize: bool = False) -> Tensor:
         """Scores `(R, V)` of the tokens after decoder states `(R, D)`, framed by what is before them."""
         logits = self.model.output_logits(hidden_states).float()
-        return self.mask_scores(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
+        return self.limits.mask(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
 
     def masks(self, group: Tensor, document: Tensor) -> dict[str, Tensor]:
         """Masks `(B, 1, R, S)` of both attention kinds for the model, of booleans `(B, R, S)`."""
@@ -143,8 +154,9 @@ class DecodingBatch:
         position = torch.arange(cache.get_seq_length(), device=decoder.device)
         self.document = position < table(lambda sentence: sentence.context)[..., None]
         self.sentence = self.document & (position >= self.start[..., None])
-        self.source = decoder.source_mask[self.rows, None].bool()
-        self.source_sentence = decoder.source_tags[self.rows, None] == self.number[..., None]
+        self.sources = decoder.sources(self.rows)
+        self.source = self.sources.mask[:, None].bool()
+        self.source_sentence = self.sources.tags[:, None] == self.number[..., None]
         self.written = self.earlier = self.document[..., :0]
 
     def step(self, tokens: Tensor, normalize: bool = False, alive: Any = None) -> Tensor:
@@ -157,7 +169,7 @@ class DecodingBatch:
             open_before = torch.ones_like(itself).tril() & alive[:, None]
             self.earlier = context = torch.cat([self.earlier, itself | open_before], dim=-1)
         hidden_states = decoder.states(
-            self.rows,
+            self.sources,
             tokens,
             decoder.masks(
                 torch.cat([self.sentence, self.written], dim=-1), torch.cat([self.document, context], dim=-1)
@@ -168,6 +180,7 @@ class DecodingBatch:
             decoder_group_tags=self.number,
         )
         decoder.steps += 1
+        self.tokens = tokens
         rows = self.rows[:, None].expand_as(tokens)
         words = self.read + 1 - decoder.frame.head - len(decoder.frame.prefix)
         number = self.number
@@ -180,6 +193,20 @@ class DecodingBatch:
         scores = decoder.scores(*states, normalize=normalize)
         self.read = self.read + 1
         return scores.view(*tokens.shape, -1)
+
+    @property
+    def longest(self) -> int:
+        """Most tokens that a sentence still takes."""
+        frame = self.decoder.frame
+        around = frame.head * len(frame.prefix) + 1 + (frame.end is not None)
+        return int(self.decoder.word_limits.max()) + around
+
+    def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
+        """Tells which tokens `(B, R, M)` end a sentence that beams `(B, R, M)` have begun."""
+        frame = self.decoder.frame
+        # Frames with a token that ends a document read it as the one after </s>, as if this were the only sentence.
+        last = chosen if frame.end is None else self.tokens.unflatten(1, (chosen.shape[1], -1)).gather(2, parents)
+        return last == frame.closer
 
     def follow(self, parents: Tensor) -> None:
         """Let beams go on from others, `(B, R, N)`: what these have written is what they see."""

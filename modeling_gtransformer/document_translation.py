@@ -8,6 +8,7 @@ from typing import Any
 from transformers import PreTrainedModel
 from transformers.utils.logging import tqdm
 
+from .packed_weights import packed_weights
 from .processing_gtransformer import GTransformerProcessor
 from .segment_plan import PendingDocument, Segment, SegmentLimits, next_segments, take_apart
 from .segment_translation import SegmentTranslator
@@ -110,12 +111,12 @@ def translate_documents(
         take_apart(document, number, processor, limits, needed, where)
         for number, (document, needed, where) in enumerate(zip(documents, required, places, strict=True))
     ]
-    with tqdm(
-        total=sum(len(document.parts) for document in pending),
-        desc="Translating",
-        unit=" sentences",
-        disable=not progress,
-    ) as bar:
+    total = sum(len(document.parts) for document in pending)
+    packs = generate_arguments.get("pack_weights", getattr(model.generation_config, "pack_weights", None))
+    with (
+        packed_weights(model, packs is not False),
+        tqdm(total=total, desc="Translating", unit=" sentences", disable=not progress) as bar,
+    ):
         while segments := list(next_segments(pending, processor, limits, carried_sentences)):
             if on_sentence is not None:
                 first = segments[0]

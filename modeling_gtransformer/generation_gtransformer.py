@@ -4,6 +4,7 @@ Shape legend: B documents, R rows (documents times beams or samples), T tokens, 
 """
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,7 @@ from transformers import GenerationConfig
 from transformers.generation import (
     EosTokenCriteria,
     GenerationMixin,
-    LogitsProcessor,
     LogitsProcessorList,
-    StoppingCriteria,
     StoppingCriteriaList,
     SuppressTokensLogitsProcessor,
 )
@@ -25,17 +24,18 @@ from transformers.utils import logging
 
 from .cache_gtransformer import DocumentCache
 from .configuration_gtransformer import TargetFrame
-from .decoding_batch import FramedDecoder
+from .decoding_batch import FramedDecoder, Sources
+from .document_decoding import decode_greedily, search_documents
 from .group_attention import group_mask
 from .group_tags import (
     in_one_piece,
-    is_ended,
     read_group_tags,
-    sentence_lengths,
     sentence_positions,
-    sentence_progress,
 )
-from .parallel_generation import ParallelDecoder, ParallelDocumentsOutput, refuse_what_is_sequential
+from .independent_sentences import decode_independently
+from .packed_weights import packed_weights
+from .parallel_generation import ParallelDecoder, ParallelDocumentsOutput, other_than_neutral
+from .target_sentences import GroupTagLogitsProcessor, LengthPlan, SentenceCountCriteria, plan_lengths
 
 
 logger = logging.get_logger(__name__)
@@ -43,189 +43,57 @@ logger = logging.get_logger(__name__)
 # Decoding settings of the paper's experiments; words of a target sentence: at most a * (words of the source) + b.
 SENTENCE_LIMITS = {
     "align_sentences": True,
-    "parallel_sentences": False,
+    "parallel_sentences": None,
     "max_length_a": 1.2,
     "max_length_b": 10,
     "min_length": 1,
+    "pack_weights": True,
 }
 
 
-class GroupTagLogitsProcessor(LogitsProcessor):
+def _ranking(config: GenerationConfig) -> tuple[float, bool]:
+    """Length penalty and early stopping of a beam search."""
+    return 1.0 if config.length_penalty is None else config.length_penalty, bool(config.early_stopping)
+
+
+@dataclass
+class Request:
     """
-    Keeps the target aligned to the source: every sentence is opened by the prefix of the frame, then come words, then
-    `</s>`, then the next sentence or, after as many as the source has, the end of the document, then padding. Within a
-    sentence words and `</s>` keep their scores, not renormalised; a token that must come scores 0. A pure function of
-    the prefix, so it needs no state that would have to follow the beams.
-
-    Args:
-        word_limits: most words of each target sentence, `(B, G)`. A row of the batch without source sentences (all
-            zero) is generated freely.
-        min_length: fewest words of a sentence.
-        max_length: most tokens of the document, the first one included. Sentences are closed early enough for all that
-            follow to get `min_length` words.
-        frame: the tokens around the words of every sentence.
-    """
-
-    def __init__(self, word_limits: Tensor, min_length: int, max_length: int, frame: TargetFrame):
-        self.word_limits = word_limits
-        self.min_length = min_length
-        self.max_length = max_length
-        self.frame = frame
-        end = frame.pad if frame.end is None else frame.end
-        self.forced = torch.tensor([end, *frame.prefix], device=word_limits.device)
-        banned = {frame.start, *frame.prefix, frame.pad, frame.end} - {frame.closer, None}
-        self.banned = sorted(token for token in banned if token is not None)
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Mask scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
-        # The rows of a document stand side by side.
-        documents = torch.arange(len(self.word_limits), device=input_ids.device)
-        documents = documents.repeat_interleave(len(input_ids) // len(documents))
-        return self.mask(
-            scores, documents, *sentence_progress(input_ids, self.frame), input_ids.shape[1], input_ids[:, -1]
-        )
-
-    def mask(
-        self, scores: Tensor, documents: Tensor, number: Tensor, words: Tensor, length: Tensor | int, last: Tensor
-    ) -> Tensor:
-        """
-        Mask scores `(R, V)` of a token by what is before it.
-
-        Args:
-            documents: the document of the batch that it belongs to, `(R,)`.
-            number, words: where it stands, as [`sentence_progress`] tells, `(R,)`.
-            length: tokens of the document so far, `(R,)`.
-            last: the token before it, `(R,)`.
-        """
-        frame, limits = self.frame, self.word_limits.to(scores.device)[documents]
-        sentences = (limits > 0).sum(dim=1)
-        limit = limits.gather(1, (number - 1).clamp(0, limits.shape[1] - 1)[:, None])[:, 0]
-        later = (sentences - number).clamp(min=0)
-
-        finished = (number > sentences) & (words == -len(frame.prefix))
-        inside = (words >= 0) & ~finished
-        # After one more word `</s>`, the later sentences and the end of the document must still fit.
-        needed = 1 + later * (self.min_length + frame.tokens) + (frame.end is not None)
-        no_room = self.max_length - length - 1 < needed
-        close = inside & (words >= self.min_length) & ((words >= limit) | no_room)
-
-        # The tokens of the prefix in their order or, behind the last sentence, the end.
-        forced = self.forced.to(scores.device)[
-            torch.where(finished, 0, (1 + len(frame.prefix) + words).clamp(min=0, max=len(frame.prefix)))
-        ]
-        forced = torch.where(finished & is_ended(last, frame), frame.pad, forced)
-        forced = torch.where(close, frame.closer, forced)[:, None]
-        is_document = (sentences > 0)[:, None]
-        is_forced = (~inside | close)[:, None] & is_document
-
-        masked = scores.clone()
-        for token in self.banned:
-            masked[:, token].masked_fill_(is_document[:, 0], -torch.inf)
-        masked[:, frame.closer].masked_fill_(is_document[:, 0] & (words < self.min_length), -torch.inf)
-        masked = masked.masked_fill(is_forced, -torch.inf)
-        return masked.scatter(1, forced, masked.gather(1, forced).masked_fill(is_forced, 0.0))
-
-
-class SentenceCountCriteria(StoppingCriteria):
-    """
-    Ends documents that have as many sentences as their sources, where no token of its own ends them.
-
-    Args:
-        sentences: number of sentences of each document, `(B,)`; 0 for one that its first `</s>` ends.
-    """
-
-    def __init__(self, sentences: Tensor, frame: TargetFrame):
-        self.sentences, self.frame = sentences.clamp(min=1), frame
-        # By this attribute Transformers knows that finished rows are to be padded.
-        self.eos_token_id = torch.tensor([frame.closer])
-
-    def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: Any) -> Tensor:
-        """Tells which of the prefixes `(R, T)` are at their end, `(R,)`, bool."""
-        sentences = self.sentences.to(input_ids.device).repeat_interleave(len(input_ids) // len(self.sentences))
-        return sentence_progress(input_ids, self.frame)[0] > sentences
-
-
-@dataclass(frozen=True)
-class LengthPlan:
-    """
-    Lengths of the target documents of a batch, in tokens from the first `<s>` on.
+    A call of `generate` for documents, prepared.
 
     Attributes:
-        word_limits: most words of each target sentence, `(B, G)`; 0 beyond the last one.
-        min_length: fewest words of a sentence.
-        sentences: of each document, `(B,)`.
-        opened: sentences that the prompt opens, `(B,)`; at least the first.
-        least: what the shortest translations take.
-        most: what the longest take.
-        positions: what the model can count; `None` if any number.
-        room: what there is: `most`, or less where the caller or the positions limit it.
+        frame: what keeps the sentences in their places.
+        inputs: the source, where it was given by position.
+        source_tags: `(B, S)`.
+        arguments: for `generate` of Transformers.
     """
 
-    word_limits: Tensor
-    min_length: int
-    sentences: Tensor
-    opened: Tensor
-    least: int
-    most: int
-    positions: int | None
-    room: int
+    config: GenerationConfig
+    frame: GroupTagLogitsProcessor
+    plan: LengthPlan
+    inputs: Tensor | None
+    source_tags: Tensor
+    arguments: dict[str, Any]
 
+    @property
+    def prompt(self) -> Tensor:
+        """What the target documents begin with, `(B, P)`."""
+        given = self.arguments.get("decoder_input_ids")
+        return (
+            self.source_tags.new_full((len(self.source_tags), 1), self.frame.frame.start) if given is None else given
+        )
 
-def _opened(prompt: Tensor, frame: TargetFrame) -> Tensor:
-    """Number of sentences that prompts `(B, P)` open, at least one, `(B,)`."""
-    number, words = sentence_progress(prompt, frame)
-    return (number - (words == -len(frame.prefix)).long() * (number > 1)).clamp(min=1)
+    @property
+    def longest_sentence(self) -> int:
+        """Tokens for which a [`DocumentCache`] needs places."""
+        frame = self.frame.frame
+        return max(int(self.plan.word_limits.max()) + frame.head + frame.tokens, self.prompt.shape[1] + 1)
 
-
-def plan_lengths(
-    config: GenerationConfig,
-    source_tags: Tensor,
-    prompt: Tensor | None,
-    model_config: Any,
-    frame: TargetFrame,
-    limited: bool,
-) -> LengthPlan:
-    """
-    Plan target documents for sources with tags `(B, S)`.
-
-    Args:
-        config: with the limits per sentence, and `max_length` or `max_new_tokens`.
-        prompt: `decoder_input_ids` `(B, P)`.
-        frame: the tokens around the words of target sentences.
-        limited: whether the caller gave `max_length` or `max_new_tokens`.
-
-    Raises:
-        ValueError: the tags leave out a sentence.
-    """
-    lengths = sentence_lengths(source_tags)
-    present = lengths > 0
-    if (present[:, 1:] & ~present[:, :-1]).any():
-        raise ValueError("group_tags must number the sentences of a document 1, 2, 3, ... without gaps.")
-    sentences, min_length = present.sum(dim=1), max(config.min_length, 1)
-    source_frame = len(model_config.frame.source_prefix) + 1 + len(model_config.frame.source_suffix)
-    words = (lengths - source_frame).clamp(min=0).double() * config.max_length_a + config.max_length_b
-    word_limits = words.long().clamp(min=min_length) * present
-    positions = model_config.max_position_embeddings if model_config.position_embedding_type == "learned" else None
-    if positions is not None and model_config.position_scope == "sentence":
-        word_limits = word_limits.clamp(max=positions - frame.head - len(frame.prefix))
-        positions = None
-
-    prompt_length, opened = 1, torch.ones_like(sentences)
-    if prompt is not None:
-        prompt_length, opened = prompt.shape[1], _opened(prompt, frame)
-    later = (sentences - opened).clamp(min=0)
-    least = prompt_length + int((later * (min_length + frame.tokens)).max()) + min_length + 1
-    least += frame.end is not None
-    if prompt is None and frame.closer_opens:
-        least += len(frame.prefix)
-    most = prompt_length + int((word_limits + frame.tokens * present).sum(dim=1).max())
-
-    room = most
-    if limited:
-        room = config.max_length if config.max_new_tokens is None else prompt_length + config.max_new_tokens
-    if positions is not None:
-        room = min(room, positions)
-    return LengthPlan(word_limits, min_length, sentences, opened, least, most, positions, room)
+    def search(self, decoder: FramedDecoder, prompts: Tensor) -> list[list[int]]:
+        """Documents that begin with prompts `(B, P)`, token by token."""
+        if self.config.num_beams in (None, 1):
+            return decode_greedily(decoder, prompts, self.longest_sentence)
+        return search_documents(decoder, prompts, self.longest_sentence, self.config.num_beams, *_ranking(self.config))
 
 
 class GTransformerGenerationMixin(GenerationMixin):
@@ -310,33 +178,101 @@ class GTransformerGenerationMixin(GenerationMixin):
         source_tags = self._source_group_tags(inputs, model_kwargs) if self._aligns_sentences(config) else None
         if config.parallel_sentences and (source_tags is None or not source_tags.any(dim=1).all()):
             raise ValueError("parallel_sentences needs sentences, marked by <s> and </s>, in every source document.")
-        if source_tags is None or not source_tags.any():
-            if self._aligns_sentences(config):
-                logger.warning_once("The source marks no sentences with <s> and </s>: it is generated freely.")
-            return super().generate(inputs, generation_config, logits_processor, **kwargs)
-
-        frame, plan = self._frame(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
-        if config.parallel_sentences:
-            refuse_what_is_sequential(config, model_kwargs | {"logits_processor": logits_processor})
-            outputs = self._generate_in_parallel(config, frame, inputs, source_tags, model_kwargs)
-            if config.max_length < plan.most:
-                self._report_cut(outputs.sequences, config, len(source_tags))
-            return outputs if config.return_dict_in_generate else outputs.sequences
-        if self._can_use_document_cache(config, model_kwargs, source_tags):
-            prompt = model_kwargs.get("decoder_input_ids")
-            longest = int(plan.word_limits.max()) + frame.frame.head + frame.frame.tokens
-            longest = max(longest, 0 if prompt is None else prompt.shape[1] + 1)
-            model_kwargs["past_key_values"] = DocumentCache(longest, len(source_tags))
-        # Transformers applies given processors after its own bans and before temperature, top-k and top-p.
-        processors = LogitsProcessorList([*(logits_processor or []), frame])
-        if frame.frame.end is None:
-            given = model_kwargs.get("stopping_criteria") or []
-            ends = SentenceCountCriteria(plan.sentences, frame.frame)
-            model_kwargs["stopping_criteria"] = StoppingCriteriaList([*given, ends])
-        outputs = super().generate(inputs, config, processors, **model_kwargs)
+        with packed_weights(self, config.pack_weights):
+            if source_tags is None or not source_tags.any():
+                if self._aligns_sentences(config):
+                    logger.warning_once("The source marks no sentences with <s> and </s>: it is generated freely.")
+                return super().generate(inputs, generation_config, logits_processor, **kwargs)
+            frame, plan = self._frame(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
+            model_kwargs["logits_processor"] = logits_processor
+            request = Request(config, frame, plan, inputs, source_tags, model_kwargs)
+            outputs = self._way_of_decoding(request)(request)
         if config.max_length < plan.most:
             self._report_cut(outputs if isinstance(outputs, Tensor) else outputs.sequences, config, len(source_tags))
         return outputs
+
+    def _way_of_decoding(self, request: Request) -> Callable[[Request], Any]:
+        """
+        The fastest method that gives what is asked for.
+
+        Raises:
+            ValueError: an argument contradicts `parallel_sentences`.
+        """
+        config, plan, parallel = request.config, request.plan, request.config.parallel_sentences
+        special = other_than_neutral(config, request.arguments)
+        if parallel and special:
+            raise ValueError(f"parallel_sentences cannot be combined with {', '.join(special)}.")
+        if parallel and self.config._attn_implementation not in ("eager", "sdpa"):
+            raise ValueError("parallel_sentences needs the attn_implementation 'sdpa' or 'eager'.")
+        if not special and plan.least <= plan.room and self._can_use_document_cache(request):
+            is_whole = plan.room >= plan.most and request.prompt.shape[1] == 1
+            if self.config.independent_sentences and is_whole and parallel is not False:
+                return self._decode_independent_sentences
+            if not parallel:
+                return self._decode_documents
+        return self._decode_in_parallel if parallel else self._decode_with_transformers
+
+    def _decode_with_transformers(self, request: Request):
+        """The generation of Transformers, which is the reference and can do everything."""
+        config, frame, arguments = request.config, request.frame, request.arguments
+        if self._can_use_document_cache(request):
+            arguments["past_key_values"] = DocumentCache(request.longest_sentence, len(request.source_tags))
+        # Transformers applies given processors after its own bans and before temperature, top-k and top-p.
+        processors = LogitsProcessorList([*(arguments.pop("logits_processor") or []), frame])
+        if frame.frame.end is None:
+            ends = SentenceCountCriteria(request.plan.sentences, frame.frame)
+            arguments["stopping_criteria"] = StoppingCriteriaList([*(arguments.get("stopping_criteria") or []), ends])
+        return super().generate(request.inputs, config, processors, **arguments)
+
+    def _decode_documents(self, request: Request) -> Tensor:
+        """Documents side by side, token by token."""
+        return self._padded(request.search(self._framed_decoder(request), request.prompt))
+
+    def _decode_independent_sentences(self, request: Request) -> Tensor:
+        """All sentences side by side, each with a beam of its own."""
+        decoder = self._framed_decoder(request)
+        return self._ended(request, decode_independently(decoder, request.config.num_beams or 1, request.search))
+
+    def _decode_in_parallel(self, request: Request) -> Tensor | ParallelDocumentsOutput:
+        """The sentences of every document side by side, in rounds, each in the context of the others' translations."""
+        config, prompt = request.config, request.prompt
+        if not read_group_tags(prompt, self.config, is_target=True).all():
+            raise ValueError("parallel_sentences needs decoder_input_ids of sentences, `<s> w w </s> <s> w`, only.")
+        if config.max_length <= prompt.shape[1]:
+            raise ValueError(f"decoder_input_ids have {prompt.shape[1]} tokens, max_length is {config.max_length}.")
+        framed = self._framed_decoder(request)
+        decoder = ParallelDecoder(framed)
+        documents, rounds = decoder.decode(prompt)
+        if config.num_beams not in (None, 1):
+            documents = decoder.search(prompt, documents, config.num_beams, *_ranking(config))
+        sequences = self._ended(request, documents)
+        if not config.return_dict_in_generate:
+            return sequences
+        return ParallelDocumentsOutput(sequences=sequences, rounds=torch.tensor(rounds), steps=framed.steps)
+
+    def _framed_decoder(self, request: Request) -> FramedDecoder:
+        """The decoder over the encoded source."""
+        arguments, tags = request.arguments, request.source_tags
+        encoder_outputs = arguments.get("encoder_outputs")
+        source = {name: arguments.get(name) for name in ("input_ids", "inputs_embeds", "attention_mask")}
+        if source["inputs_embeds"] is None and request.inputs is not None:
+            source["input_ids"] = request.inputs
+        if encoder_outputs is None:
+            encoder_outputs = self.get_encoder()(**source, group_tags=arguments.get("group_tags"))
+        mask = torch.ones_like(tags) if source["attention_mask"] is None else source["attention_mask"]
+        processors = LogitsProcessorList()
+        if suppressed := request.config.suppress_tokens:
+            processors.append(SuppressTokensLogitsProcessor(suppressed, device=tags.device))
+        return FramedDecoder(self, request.frame, processors, Sources(encoder_outputs[0], mask, tags))
+
+    def _ended(self, request: Request, documents: list[list[int]]) -> Tensor:
+        """Documents `(B, T)` with the token that ends them."""
+        end = [] if request.frame.frame.end is None else [request.frame.frame.end]
+        return self._padded([[*document, *end] for document in documents])[:, : request.config.max_length]
+
+    def _padded(self, documents: list[list[int]]) -> Tensor:
+        rows = [torch.tensor(document) for document in documents]
+        return pad_sequence(rows, batch_first=True, padding_value=self.config.pad_token_id).to(self.device)
 
     def _prepare_generation_config(self, generation_config: GenerationConfig | None, **kwargs: Any):
         """As Transformers prepares it. Another target language than that of the model is no longer suppressed, but
@@ -358,49 +294,6 @@ class GTransformerGenerationMixin(GenerationMixin):
             return criteria
         return StoppingCriteriaList([each for each in criteria if not isinstance(each, EosTokenCriteria)])
 
-    def _generate_in_parallel(
-        self,
-        config: GenerationConfig,
-        frame: GroupTagLogitsProcessor,
-        inputs: Tensor | None,
-        source_tags: Tensor,
-        model_kwargs: dict,
-    ) -> ParallelDocumentsOutput:
-        if self.config._attn_implementation not in ("eager", "sdpa"):
-            raise ValueError("parallel_sentences needs the attn_implementation 'sdpa' or 'eager'.")
-        encoder_outputs, prompt = model_kwargs.get("encoder_outputs"), model_kwargs.get("decoder_input_ids")
-        source = {name: model_kwargs.get(name) for name in ("input_ids", "inputs_embeds", "attention_mask")}
-        if source["inputs_embeds"] is None and inputs is not None:
-            source["input_ids"] = inputs
-        if encoder_outputs is None:
-            encoder_outputs = self.get_encoder()(**source, group_tags=model_kwargs.get("group_tags"))
-        mask = torch.ones_like(source_tags) if source["attention_mask"] is None else source["attention_mask"]
-        if prompt is None:
-            prompt = source_tags.new_full((len(source_tags), 1), frame.frame.start)
-        if not read_group_tags(prompt, self.config, is_target=True).all():
-            raise ValueError("parallel_sentences needs decoder_input_ids of sentences, `<s> w w </s> <s> w`, only.")
-        if config.max_length <= prompt.shape[1]:
-            raise ValueError(f"decoder_input_ids have {prompt.shape[1]} tokens, max_length is {config.max_length}.")
-        processors = LogitsProcessorList()
-        if config.suppress_tokens:
-            processors.append(SuppressTokensLogitsProcessor(config.suppress_tokens, device=source_tags.device))
-        framed = FramedDecoder(self, frame, processors, encoder_outputs[0], mask, source_tags)
-        decoder = ParallelDecoder(framed)
-        documents, rounds = decoder.decode(prompt)
-        if config.num_beams not in (None, 1):
-            penalty, early = config.length_penalty, config.early_stopping
-            documents = decoder.search(
-                prompt, documents, config.num_beams, 1.0 if penalty is None else penalty, bool(early)
-            )
-        end = [] if frame.frame.end is None else [frame.frame.end]
-        ended = [torch.tensor([*document, *end]) for document in documents]
-        sequences = pad_sequence(ended, batch_first=True, padding_value=self.config.pad_token_id)
-        return ParallelDocumentsOutput(
-            sequences=sequences[:, : config.max_length].to(source_tags.device),
-            rounds=torch.tensor(rounds),
-            steps=framed.steps,
-        )
-
     def _report_cut(self, sequences: Tensor, config: GenerationConfig, documents: int) -> None:
         """Sentences are cut short to the last token of room, never before."""
         tokens = (sequences != self.config.pad_token_id).sum(dim=1)
@@ -413,18 +306,19 @@ class GTransformerGenerationMixin(GenerationMixin):
                 "model's positions): their last sentences may be cut short. Translate them in parts."
             )
 
-    def _can_use_document_cache(self, config: GenerationConfig, model_kwargs: dict, source_tags: Tensor) -> bool:
+    def _can_use_document_cache(self, request: Request) -> bool:
         """Tells whether a [`DocumentCache`] serves: no argument asks for another cache, for going back in it, or for
         weights over the whole document, and every source sentence is in one piece."""
+        config, tags = request.config, request.source_tags
         asked = ("past_key_values", "assistant_model", "decoder_attention_mask", "custom_generate")
         other = (config.cache_implementation, config.prompt_lookup_num_tokens, config.return_dict_in_generate)
         return (
             config.use_cache
             and self.config._attn_implementation in ("eager", "sdpa")
             and not any(other)
-            and all(model_kwargs.get(name) is None for name in asked)
-            and bool((source_tags > 0).any(dim=1).all())
-            and in_one_piece(source_tags)
+            and all(request.arguments.get(name) is None for name in asked)
+            and bool((tags > 0).any(dim=1).all())
+            and in_one_piece(tags)
         )
 
     def _aligns_sentences(self, config: GenerationConfig) -> bool:

@@ -25,10 +25,10 @@ from transformers import GenerationConfig
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.utils import ModelOutput
 
+from .beam_search import BeamSearch
 from .decoding_batch import DecodingBatch, FramedDecoder, OpenSentence
 from .document_loss import logit_chunks
 from .group_tags import sentence_lengths
-from .sentence_beam_search import SentenceBeamSearch
 
 
 # Arguments of generate() that parallel decoding takes, and settings that it knows in their neutral position only.
@@ -73,15 +73,15 @@ class ParallelDocumentsOutput(ModelOutput):
     steps: int | None = None
 
 
-def refuse_what_is_sequential(config: GenerationConfig, arguments: dict[str, Any]) -> None:
-    """Raise `ValueError` for whatever makes the choice of a token depend on more than the document before it."""
+def other_than_neutral(config: GenerationConfig, arguments: dict[str, Any]) -> list[str]:
+    """The names of settings and arguments that make the choice of a token depend on more than the document before it,
+    or ask for more than documents."""
     refused = [name for name, neutral in NEUTRAL.items() if getattr(config, name, None) not in (None, neutral)]
     if config.early_stopping == "never" and config.num_beams not in (None, 1):
         refused.append("early_stopping")
     unused = {name: value for name, value in arguments.items() if name not in ARGUMENTS}
     refused += [name for name, value in unused.items() if not (value is None or value is False or value == [])]
-    if refused:
-        raise ValueError(f"parallel_sentences cannot be combined with {', '.join(sorted(refused))}.")
+    return sorted(refused)
 
 
 class ParallelDecoder:
@@ -170,7 +170,7 @@ class ParallelDecoder:
         # Positions in sentences follow from the ids; those in documents may have to be clamped.
         counted = position if self.decoder.model.config.position_scope == "document" else None
         hidden_states = self.decoder.states(
-            torch.tensor(rows, device=device), ids, (position < lengths).long(), counted, cache
+            self.decoder.sources(torch.tensor(rows, device=device)), ids, (position < lengths).long(), counted, cache
         )
 
         number, words = self.places(ids, position)
@@ -247,10 +247,10 @@ class ParallelDecoder:
             part = [opened[first : first + width] for opened in sentences]
             beams = [[sentence for sentence in opened for _ in range(num_beams)] for opened in part]
             batch = DecodingBatch(self.decoder, cache, rows, beams)
-            best = SentenceBeamSearch(batch, num_beams, length_penalty, early_stopping).run()
+            best = BeamSearch(batch, num_beams, length_penalty, early_stopping).run()
             for opened, hypotheses in zip(part, best, strict=True):
-                for sentence, words in zip(opened, hypotheses, strict=True):
-                    sentence.tokens += words
+                for sentence, words in zip(opened, hypotheses, strict=False):
+                    sentence.tokens += words[: words.index(self.frame.closer) + 1]
             for layer in cache.self_attention_cache.layers:
                 layer.keys, layer.values = layer.keys[:, :, :length], layer.values[:, :, :length]
         return [self.replaced(*pair) for pair in zip(documents, sentences, strict=True)]

@@ -51,3 +51,17 @@ def random_documents(lengths):
     longest = max(map(len, rows))
     ids = torch.tensor([[PAD] * (longest - len(row)) + row for row in rows])
     return {"input_ids": ids, "attention_mask": ids.ne(PAD).long()}
+
+
+def words_per_sentence(row):
+    """Checks that a generated row is a document and counts the words of its sentences."""
+    row = [token for token in row.tolist() if token != PAD]
+    assert row[0] == BOS and row[-2:] == [EOS, END_OF_DOCUMENT]
+    counts = []
+    for token in row[:-1]:
+        if token == BOS:
+            counts.append(0)
+        elif token != EOS:
+            counts[-1] += 1
+    assert row.count(BOS) == row.count(EOS) == len(counts) and row.count(END_OF_DOCUMENT) == 1
+    return counts

@@ -56,7 +56,8 @@ def caches(monkeypatch):
         made.append(DocumentCache(*args))
         return made[-1]
 
-    monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.DocumentCache", make)
+    for module in ("generation_gtransformer", "document_decoding"):
+        monkeypatch.setattr(f"modeling_gtransformer.{module}.DocumentCache", make)
     return made
 
 

@@ -8,8 +8,8 @@ from tiny import BOS, END_OF_DOCUMENT, EOS, PAD
 from transformers.generation import LogitsProcessorList
 
 from modeling_gtransformer.configuration_gtransformer import SENTENCE_FRAMES
-from modeling_gtransformer.decoding_batch import DecodingBatch, FramedDecoder, OpenSentence
-from modeling_gtransformer.generation_gtransformer import GroupTagLogitsProcessor
+from modeling_gtransformer.decoding_batch import DecodingBatch, FramedDecoder, OpenSentence, Sources
+from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor
 
 
 IDS = {"bos": BOS, "eos": EOS, "pad": PAD, "tgt_lang": END_OF_DOCUMENT}
@@ -32,7 +32,10 @@ class Recorder:
     def masks(self, group, document):
         return {"group": group, "global": document}
 
-    def states(self, rows, ids, mask, positions, cache, source_mask, **arguments):
+    def sources(self, rows):
+        return Sources(None, self.source_mask[rows], self.source_tags[rows])
+
+    def states(self, sources, ids, mask, positions, cache, source_mask, **arguments):
         self.calls.append(SimpleNamespace(ids=ids, positions=positions, source=source_mask, **mask, **arguments))
         return torch.zeros(*ids.shape, 1)
 
@@ -128,7 +131,7 @@ def test_masks_of_a_framed_decoder(tiny_model, implementation):
     model = tiny_model()
     model.set_attn_implementation(implementation)
     frame = GroupTagLogitsProcessor(torch.ones(2, 1), min_length=1, max_length=9, frame=FRAME)
-    decoder = FramedDecoder(model, frame, LogitsProcessorList(), torch.zeros(2, 12, 16), None, None)
+    decoder = FramedDecoder(model, frame, LogitsProcessorList(), Sources(torch.zeros(2, 12, 16), None, None))
     group = torch.tensor([[[True, False]]])
     masks = decoder.masks(group, ~group)
     if implementation == "sdpa":
@@ -152,7 +155,7 @@ def test_scores_are_processed_then_framed(tiny_model):
         return scores / 2
 
     frame = Frame(torch.ones(2, 1), min_length=1, max_length=9, frame=FRAME)
-    decoder = FramedDecoder(model, frame, LogitsProcessorList([halve]), torch.zeros(2, 12, 16), None, None)
+    decoder = FramedDecoder(model, frame, LogitsProcessorList([halve]), Sources(torch.zeros(2, 12, 16), None, None))
     states = torch.randn(3, 16)
     logits = model.output_logits(states)
     torch.testing.assert_close(decoder.scores(states, "before"), logits / 2 + 1)

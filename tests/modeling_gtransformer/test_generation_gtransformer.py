@@ -1,27 +1,8 @@
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tiny import BOS, END_OF_DOCUMENT, EOS, PAD
+from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, words_per_sentence
 from transformers import GenerationConfig
 from transformers.utils import logging
-
-from modeling_gtransformer import GroupTagLogitsProcessor
-from modeling_gtransformer.configuration_gtransformer import TargetFrame
-
-
-def words_per_sentence(row):
-    """Checks that a generated row is a document and counts the words of its sentences."""
-    row = [token for token in row.tolist() if token != PAD]
-    assert row[0] == BOS and row[-2:] == [EOS, END_OF_DOCUMENT]
-    counts = []
-    for token in row[:-1]:
-        if token == BOS:
-            counts.append(0)
-        elif token != EOS:
-            counts[-1] += 1
-    assert row.count(BOS) == row.count(EOS) == len(counts) and row.count(END_OF_DOCUMENT) == 1
-    return counts
 
 
 SEARCHES = [
@@ -113,51 +94,6 @@ def test_forced_prefix_is_continued(tiny_model, documents):
         prefix = whole[:1, :length]
         ids = {name: tensor[:1] for name, tensor in documents.items()}
         assert model.generate(**ids, decoder_input_ids=prefix).equal(whole[:1])
-
-
-def test_forced_tokens_score_zero_and_free_ones_keep_their_score(tiny_model, documents):
-    model = tiny_model()
-    output = model.generate(**documents, num_beams=3, return_dict_in_generate=True, output_scores=True)
-    for row, score in zip(output.sequences, output.sequences_scores, strict=True):
-        real = row[row != PAD]
-        index = int((output.sequences == row).all(1).nonzero()[0])
-        source = {name: tensor[index : index + 1] for name, tensor in documents.items()}
-        log_p = model(**source, decoder_input_ids=real[None, :-1]).logits.log_softmax(-1)[0]
-        free = [
-            log_p[position, token].item()
-            for position, token in enumerate(real[1:])
-            if token not in (BOS, END_OF_DOCUMENT) and not (token == EOS and at_limit(real, position))
-        ]
-        assert sum(free) / (len(real) - 1) == pytest.approx(score.item(), abs=1e-4)
-
-
-def at_limit(row, position):
-    """Whether the sentence at `position` has used up its words: 13 at most for 2 to 3 source words."""
-    start = int((row[: position + 1] == BOS).nonzero()[-1])
-    sentence = int((row[: position + 1] == BOS).sum()) - 1
-    three = int((row == BOS).sum()) == 3
-    return position - start == int(([2, 1, 3] if three else [2])[sentence] * 1.2 + 10)
-
-
-@settings(max_examples=60)
-@given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=5), min_size=1, max_size=4), st.integers(0, 30))
-def test_frame_of_any_documents(limits, spare):
-    """Uniform scores, any word limits, any room: every row becomes a document of as many sentences, then padding."""
-    groups = max(map(len, limits))
-    most = max(sum(row) + 2 * len(row) for row in limits) + 1
-    max_length = min(most, max(3 * len(row) for row in limits) + 1 + spare)
-    padded = torch.tensor([row + [0] * (groups - len(row)) for row in limits])
-    target = TargetFrame(BOS, (BOS,), EOS, PAD, END_OF_DOCUMENT, closer_opens=False)
-    frame = GroupTagLogitsProcessor(padded, 1, max_length, target)
-    ids = torch.full((2 * len(limits), 1), BOS)
-    while ids.shape[1] < max_length:
-        scores = frame(ids, torch.zeros(len(ids), 50))
-        assert ((scores == 0) | (scores == -torch.inf)).all()
-        ids = torch.cat([ids, scores.exp().multinomial(1)], dim=1)
-    for row, expected in zip(ids, [row for row in limits for _ in range(2)], strict=True):
-        counts = words_per_sentence(row)
-        assert len(counts) == len(expected)
-        assert all(1 <= count <= limit for count, limit in zip(counts, expected, strict=True))
 
 
 def test_rows_without_sentences_are_generated_freely(tiny_model):

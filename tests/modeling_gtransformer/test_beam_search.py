@@ -1,15 +1,12 @@
 """The beam search of single sentences against that of Transformers."""
 
-from types import SimpleNamespace
-
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import ATTENTION_KINDS, EOS, PAD, random_documents, seeded_model
 
 from modeling_gtransformer import ParallelDocumentsOutput
-from modeling_gtransformer.configuration_gtransformer import TargetFrame
-from modeling_gtransformer.sentence_beam_search import SentenceBeamSearch
+from modeling_gtransformer.beam_search import BeamSearch
 
 
 @settings(max_examples=20)
@@ -67,8 +64,7 @@ class ScriptedBatch:
     """
 
     def __init__(self, num_beams, **script):
-        frame = TargetFrame(0, (0,), CLOSER, 1, None, closer_opens=False)
-        self.decoder = SimpleNamespace(frame=frame, word_limits=torch.tensor([[8]]))
+        self.longest = 10
         self.tokens, self.real = torch.zeros(1, num_beams).long(), torch.ones(1, num_beams).bool()
         self.script, self.written = script, [""] * num_beams
 
@@ -83,13 +79,16 @@ class ScriptedBatch:
                 scores[0, beam, CLOSER if token == "end" else WORDS.start + ord(token) - ord("a")] = score
         return scores
 
+    def ends(self, chosen, parents):
+        return chosen == CLOSER
+
     def follow(self, parents):
         self.written = [self.written[parent] for parent in parents[0, 0].tolist()]
 
 
 def best(num_beams, length_penalty, **script):
     """The words of the best hypothesis under a script."""
-    [[ids]] = SentenceBeamSearch(ScriptedBatch(num_beams, **script), num_beams, length_penalty, False).run()
+    [[ids]] = BeamSearch(ScriptedBatch(num_beams, **script), num_beams, length_penalty, False).run()
     assert ids[-1] == CLOSER
     return "".join(chr(ord("a") + token - WORDS.start) for token in ids[:-1])
 

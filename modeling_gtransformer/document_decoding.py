@@ -1,0 +1,147 @@
+"""Greedy and beam search of documents, token by token, in a loop of its own.
+
+The documents are those that `generate` of Transformers finds, which is the reference. This loop copies no table of the
+vocabulary that it need not, and documents that are finished leave the batch.
+
+Shape legend: B documents, R rows (documents times beams), P tokens of a prompt, T target tokens, M candidates,
+V vocabulary.
+"""
+
+import torch
+from torch import Tensor
+
+from .beam_search import BeamSearch
+from .cache_gtransformer import DocumentCache
+from .decoding_batch import FramedDecoder
+from .group_tags import read_group_tags, sentence_progress
+
+
+# The batch shrinks when so great a share of its documents is finished.
+SHRINKS_AT = 1 / 8
+
+
+class DocumentBatch:
+    """
+    Documents that grow token by token, with a row for each beam.
+
+    Args:
+        decoder: the decoder over their sources.
+        prompts: what they begin with, `(B, P)`.
+        beams: rows of a document.
+        longest_sentence: most tokens of a target sentence, or of the prompt and one more.
+
+    Attributes:
+        ids: of every row so far, `(R, T)`.
+        number: sentences that each row has begun, `(R,)`.
+        tokens, real: as [`BeamSearch`] asks for.
+    """
+
+    def __init__(self, decoder: FramedDecoder, prompts: Tensor, beams: int, longest_sentence: int):
+        self.decoder, self.beams = decoder, beams
+        self.cache = DocumentCache(longest_sentence, len(prompts))
+        self.documents = torch.arange(len(prompts), device=decoder.device)
+        self.sentences = (decoder.word_limits > 0).sum(dim=1).to(decoder.device)
+        self.longest = decoder.max_length - prompts.shape[1]
+        self._spread()
+        self.tokens = prompts[:, -1:].expand(-1, beams)
+        self.real = torch.ones_like(self.tokens, dtype=torch.bool)
+        self.ids = prompts[:, :-1].repeat_interleave(beams, 0)
+        self.number = self.ids.new_zeros(len(self.ids))
+
+    def _spread(self) -> None:
+        """The documents and sources of all rows."""
+        self.rows = self.documents.repeat_interleave(self.beams)
+        self.sources = self.decoder.sources(self.rows)
+
+    def step(self, tokens: Tensor, normalize: bool = False) -> Tensor:
+        """Read the next tokens `(B, N)`: the framed scores `(B, N, V)` of those that follow."""
+        decoder = self.decoder
+        self.ids = torch.cat([self.ids, tokens.flatten()[:, None]], dim=1)
+        self.number, words = sentence_progress(self.ids, decoder.frame)
+        hidden_states = decoder.states(
+            self.sources,
+            self.ids[:, self.cache.get_seq_length() :],
+            None,
+            None,
+            self.cache,
+            decoder_group_tags=read_group_tags(self.ids, decoder.model.config, is_target=True),
+        )[:, -1]
+        decoder.steps += 1
+        before = (self.rows, self.number, words, self.ids.shape[1], self.ids[:, -1])
+        return decoder.scores(hidden_states, *before, normalize=normalize).view(*tokens.shape, -1)
+
+    def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
+        """Tells which tokens `(B, 1, M)` end a document that beams `(B, 1, M)` have begun."""
+        frame = self.decoder.frame
+        if frame.end is not None:
+            return chosen == frame.end
+        begun = self.number.view(-1, 1, self.beams).gather(2, parents)
+        return (chosen == frame.closer) & (begun >= self.sentences[self.documents][:, None, None])
+
+    def follow(self, parents: Tensor) -> None:
+        """Let beams go on from others, `(B, 1, N)`."""
+        first = torch.arange(len(parents), device=parents.device)[:, None, None] * self.beams
+        index = (first + parents).flatten()
+        self.ids = self.ids[index]
+        self.cache.reorder_cache(index)
+
+    def keep(self, documents: Tensor) -> None:
+        """Leaves all documents out but those with these indices."""
+        self.cache.keep(documents)
+        self.ids = self.ids.unflatten(0, (-1, self.beams))[documents].flatten(0, 1)
+        self.number = self.number.view(-1, self.beams)[documents].flatten()
+        self.documents = self.documents[documents]
+        self._spread()
+
+
+def decode_greedily(decoder: FramedDecoder, prompts: Tensor, longest_sentence: int) -> list[list[int]]:
+    """The greedy documents that begin with prompts `(B, P)`, the tokens that end them included."""
+    batch = DocumentBatch(decoder, prompts, 1, longest_sentence)
+    tokens, open_documents = batch.tokens, torch.ones_like(batch.real)
+    finished: dict[int, list[int]] = {}
+    origin = torch.zeros_like(tokens)[:, None]
+    for _ in range(batch.longest):
+        tokens = batch.step(tokens).argmax(dim=-1)
+        ended = batch.ends(tokens[:, None], origin)[:, 0] & open_documents
+        open_documents = open_documents & ~ended
+        if not bool(ended.any()):
+            continue
+        lines = torch.cat([batch.ids, tokens], dim=1)[ended[:, 0]].tolist()
+        finished |= zip(batch.documents[ended[:, 0]].tolist(), lines, strict=True)
+        if len(finished) == len(prompts):
+            break
+        still_open = open_documents[:, 0].nonzero()[:, 0]
+        if len(still_open) <= len(tokens) * (1 - SHRINKS_AT):
+            batch.keep(still_open)
+            tokens, open_documents, origin = (each[still_open] for each in (tokens, open_documents, origin))
+    return [finished[row] for row in range(len(prompts))]
+
+
+def search_documents(
+    decoder: FramedDecoder,
+    prompts: Tensor,
+    longest_sentence: int,
+    num_beams: int,
+    length_penalty: float,
+    early_stopping: bool,
+) -> list[list[int]]:
+    """The documents that begin with prompts `(B, P)` and that a beam search finds, with the tokens that end them."""
+    batch = DocumentBatch(decoder, prompts, num_beams, longest_sentence)
+    search = BeamSearch(batch, num_beams, length_penalty, early_stopping)
+    finished: dict[int, list[int]] = {}
+    for _ in range(batch.longest):
+        search.step()
+        open_documents = search.improvable[:, 0].nonzero()[:, 0]
+        if len(open_documents) <= len(search.tokens) * (1 - SHRINKS_AT):
+            finished |= _found(batch, search)
+            if not len(open_documents):
+                break
+            search.keep(open_documents)
+            batch.keep(open_documents)
+    finished |= _found(batch, search)
+    return [[*prompt, *finished[row]] for row, prompt in enumerate(prompts.tolist())]
+
+
+def _found(batch: DocumentBatch, search: BeamSearch) -> dict[int, list[int]]:
+    """The best document so far of each one in the batch, without its prompt."""
+    return dict(zip(batch.documents.tolist(), (tokens for [tokens] in search.results()), strict=True))

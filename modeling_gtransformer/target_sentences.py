@@ -1,0 +1,197 @@
+"""What target sentences keep to while a document is generated: their order, the tokens around them, their lengths.
+
+Shape legend: B documents, P tokens of a prompt, R rows (documents times beams or samples), T tokens, S source tokens,
+G source sentences, V vocabulary.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import GenerationConfig
+from transformers.generation import LogitsProcessor, StoppingCriteria
+
+from .configuration_gtransformer import TargetFrame
+from .group_tags import is_ended, sentence_lengths, sentence_progress
+
+
+class GroupTagLogitsProcessor(LogitsProcessor):
+    """
+    Keeps the target aligned to the source: every sentence is opened by the prefix of the frame, then come words, then
+    `</s>`, then the next sentence or, after as many as the source has, the end of the document, then padding. Within a
+    sentence words and `</s>` keep their scores, not renormalised; a token that must come scores 0. A pure function of
+    the prefix, so it needs no state that would have to follow the beams.
+
+    Args:
+        word_limits: most words of each target sentence, `(B, G)`. A row of the batch without source sentences (all
+            zero) is generated freely.
+        min_length: fewest words of a sentence.
+        max_length: most tokens of the document, the first one included. Sentences are closed early enough for all that
+            follow to get `min_length` words.
+        frame: the tokens around the words of every sentence.
+    """
+
+    def __init__(self, word_limits: Tensor, min_length: int, max_length: int, frame: TargetFrame):
+        self.word_limits = word_limits
+        self.min_length = min_length
+        self.max_length = max_length
+        self.frame = frame
+        end = frame.pad if frame.end is None else frame.end
+        self.forced = torch.tensor([end, *frame.prefix], device=word_limits.device)
+        banned = {frame.start, *frame.prefix, frame.pad, frame.end} - {frame.closer, None}
+        self.banned = sorted(token for token in banned if token is not None)
+
+    def with_limits(self, word_limits: Tensor) -> "GroupTagLogitsProcessor":
+        """The processor of other documents, whose sentences have so many words `(B, G)` at most."""
+        return GroupTagLogitsProcessor(word_limits, self.min_length, self.max_length, self.frame)
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Mask scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
+        # The rows of a document stand side by side.
+        documents = torch.arange(len(self.word_limits), device=input_ids.device)
+        documents = documents.repeat_interleave(len(input_ids) // len(documents))
+        return self.mask(
+            scores.clone(), documents, *sentence_progress(input_ids, self.frame), input_ids.shape[1], input_ids[:, -1]
+        )
+
+    def mask(
+        self, scores: Tensor, documents: Tensor, number: Tensor, words: Tensor, length: Tensor | int, last: Tensor
+    ) -> Tensor:
+        """
+        Mask scores `(R, V)` of a token by what is before it, in place.
+
+        Args:
+            documents: the document of the batch that it belongs to, `(R,)`.
+            number, words: where it stands, as [`sentence_progress`] tells, `(R,)`.
+            length: tokens of the document so far, `(R,)`.
+            last: the token before it, `(R,)`.
+        """
+        frame, limits = self.frame, self.word_limits.to(scores.device)[documents]
+        sentences = (limits > 0).sum(dim=1)
+        limit = limits.gather(1, (number - 1).clamp(0, limits.shape[1] - 1)[:, None])[:, 0]
+        later = (sentences - number).clamp(min=0)
+
+        finished = (number > sentences) & (words == -len(frame.prefix))
+        inside = (words >= 0) & ~finished
+        # After one more word `</s>`, the later sentences and the end of the document must still fit.
+        needed = 1 + later * (self.min_length + frame.tokens) + (frame.end is not None)
+        no_room = self.max_length - length - 1 < needed
+        close = inside & (words >= self.min_length) & ((words >= limit) | no_room)
+
+        # The tokens of the prefix in their order or, behind the last sentence, the end.
+        forced = self.forced.to(scores.device)[
+            torch.where(finished, 0, (1 + len(frame.prefix) + words).clamp(min=0, max=len(frame.prefix)))
+        ]
+        forced = torch.where(finished & is_ended(last, frame), frame.pad, forced)
+        forced = torch.where(close, frame.closer, forced)[:, None]
+        is_document = (sentences > 0)[:, None]
+        is_forced = (~inside | close)[:, None] & is_document
+
+        for token in self.banned:
+            scores[:, token].masked_fill_(is_document[:, 0], -torch.inf)
+        scores[:, frame.closer].masked_fill_(is_document[:, 0] & (words < self.min_length), -torch.inf)
+        scores.masked_fill_(is_forced, -torch.inf)
+        return scores.scatter_(1, forced, scores.gather(1, forced).masked_fill(is_forced, 0.0))
+
+
+class SentenceCountCriteria(StoppingCriteria):
+    """
+    Ends documents that have as many sentences as their sources, where no token of its own ends them.
+
+    Args:
+        sentences: number of sentences of each document, `(B,)`; 0 for one that its first `</s>` ends.
+    """
+
+    def __init__(self, sentences: Tensor, frame: TargetFrame):
+        self.sentences, self.frame = sentences.clamp(min=1), frame
+        # By this attribute Transformers knows that finished rows are to be padded.
+        self.eos_token_id = torch.tensor([frame.closer])
+
+    def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: Any) -> Tensor:
+        """Tells which of the prefixes `(R, T)` are at their end, `(R,)`, bool."""
+        sentences = self.sentences.to(input_ids.device).repeat_interleave(len(input_ids) // len(self.sentences))
+        return sentence_progress(input_ids, self.frame)[0] > sentences
+
+
+@dataclass(frozen=True)
+class LengthPlan:
+    """
+    Lengths of the target documents of a batch, in tokens from the first `<s>` on.
+
+    Attributes:
+        word_limits: most words of each target sentence, `(B, G)`; 0 beyond the last one.
+        min_length: fewest words of a sentence.
+        sentences: of each document, `(B,)`.
+        opened: sentences that the prompt opens, `(B,)`; at least the first.
+        least: what the shortest translations take.
+        most: what the longest take.
+        positions: what the model can count; `None` if any number.
+        room: what there is: `most`, or less where the caller or the positions limit it.
+    """
+
+    word_limits: Tensor
+    min_length: int
+    sentences: Tensor
+    opened: Tensor
+    least: int
+    most: int
+    positions: int | None
+    room: int
+
+
+def _opened(prompt: Tensor, frame: TargetFrame) -> Tensor:
+    """Number of sentences that prompts `(B, P)` open, at least one, `(B,)`."""
+    number, words = sentence_progress(prompt, frame)
+    return (number - (words == -len(frame.prefix)).long() * (number > 1)).clamp(min=1)
+
+
+def plan_lengths(
+    config: GenerationConfig,
+    source_tags: Tensor,
+    prompt: Tensor | None,
+    model_config: Any,
+    frame: TargetFrame,
+    limited: bool,
+) -> LengthPlan:
+    """
+    Plan target documents for sources with tags `(B, S)`.
+
+    Args:
+        config: with the limits per sentence, and `max_length` or `max_new_tokens`.
+        prompt: `decoder_input_ids` `(B, P)`.
+        frame: the tokens around the words of target sentences.
+        limited: whether the caller gave `max_length` or `max_new_tokens`.
+
+    Raises:
+        ValueError: the tags leave out a sentence.
+    """
+    lengths = sentence_lengths(source_tags)
+    present = lengths > 0
+    if (present[:, 1:] & ~present[:, :-1]).any():
+        raise ValueError("group_tags must number the sentences of a document 1, 2, 3, ... without gaps.")
+    sentences, min_length = present.sum(dim=1), max(config.min_length, 1)
+    source_frame = len(model_config.frame.source_prefix) + 1 + len(model_config.frame.source_suffix)
+    words = (lengths - source_frame).clamp(min=0).double() * config.max_length_a + config.max_length_b
+    word_limits = words.long().clamp(min=min_length) * present
+    positions = model_config.max_position_embeddings if model_config.position_embedding_type == "learned" else None
+    if positions is not None and model_config.position_scope == "sentence":
+        word_limits = word_limits.clamp(max=positions - frame.head - len(frame.prefix))
+        positions = None
+
+    prompt_length, opened = 1, torch.ones_like(sentences)
+    if prompt is not None:
+        prompt_length, opened = prompt.shape[1], _opened(prompt, frame)
+    later = (sentences - opened).clamp(min=0)
+    least = prompt_length + int((later * (min_length + frame.tokens)).max()) + min_length + 1
+    least += frame.end is not None
+    if prompt is None and frame.closer_opens:
+        least += len(frame.prefix)
+    most = prompt_length + int((word_limits + frame.tokens * present).sum(dim=1).max())
+
+    room = most
+    if limited:
+        room = config.max_length if config.max_new_tokens is None else prompt_length + config.max_new_tokens
+    if positions is not None:
+        room = min(room, positions)
+    return LengthPlan(word_limits, min_length, sentences, opened, least, most, positions, room)

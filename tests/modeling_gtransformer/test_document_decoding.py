@@ -1,0 +1,95 @@
+"""The loop that decodes documents against that of Transformers, which a returned dictionary asks for."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import ATTENTION_KINDS, END_OF_DOCUMENT, EOS, random_documents, seeded_model
+
+from modeling_gtransformer.decoding_batch import FramedDecoder
+from modeling_gtransformer.document_decoding import DocumentBatch
+
+
+DOCUMENTS = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=5), min_size=1, max_size=4)
+
+
+def of_transformers(model, **arguments):
+    return model.generate(**arguments, return_dict_in_generate=True).sequences
+
+
+@settings(max_examples=60)
+@given(
+    documents=DOCUMENTS,
+    kind=st.sampled_from(ATTENTION_KINDS),
+    implementation=st.sampled_from(["sdpa", "eager"]),
+    num_beams=st.integers(1, 8),
+    length_penalty=st.sampled_from([0.0, 1.0, 2.0]),
+    early_stopping=st.booleans(),
+    end_bias=st.sampled_from([0.0, 3.0]),
+    room=st.integers(0, 20),
+    prefix_length=st.integers(1, 12),
+)
+def test_documents_are_those_of_transformers(
+    documents, kind, implementation, num_beams, length_penalty, early_stopping, end_bias, room, prefix_length
+):
+    model = seeded_model(**kind, init_std=0.25).double()  # no near ties
+    model.set_attn_implementation(implementation)
+    model.final_logits_bias[0, EOS] = end_bias  # without it hardly a hypothesis ends before its limit
+    arguments = {**random_documents(documents), "num_beams": num_beams, "max_length_b": 4, "parallel_sentences": False}
+    if num_beams > 1:
+        arguments |= {"length_penalty": length_penalty, "early_stopping": early_stopping}
+    if room > 10:
+        arguments["max_length"] = 3 * max(map(len, documents)) + room
+    expected = of_transformers(model, **arguments)
+    assert model.generate(**arguments).equal(expected)
+    prefix = expected[:, :prefix_length]
+    if not (prefix == END_OF_DOCUMENT).any() and prefix.shape[1] < expected.shape[1] and room <= 10:
+        arguments["decoder_input_ids"] = prefix
+        assert model.generate(**arguments).equal(of_transformers(model, **arguments))
+
+
+def test_suppressed_tokens(tiny_model):
+    model = tiny_model().double()
+    arguments = {**random_documents([[2, 3]]), "suppress_tokens": [*range(5, 49)], "max_length_b": 2}
+    for num_beams in (1, 4):
+        outputs = model.generate(**arguments, num_beams=num_beams)
+        assert outputs.equal(of_transformers(model, **arguments, num_beams=num_beams)) and outputs[0, 1] == 4
+
+
+@pytest.mark.parametrize("num_beams", [1, 3])
+def test_finished_documents_leave_the_batch(tiny_model, monkeypatch, num_beams):
+    rows, states = [], FramedDecoder.states
+
+    def count(decoder, sources, *arguments, **others):
+        rows.append(len(sources.states))
+        return states(decoder, sources, *arguments, **others)
+
+    monkeypatch.setattr(FramedDecoder, "states", count)
+    model = tiny_model().double()
+    arguments = {**random_documents([[3], [3, 3], [3] * 6]), "max_length_a": 1.0, "max_length_b": 0}
+    outputs = model.generate(**arguments, num_beams=num_beams)
+    assert [*dict.fromkeys(rows)] == [3 * num_beams, 2 * num_beams, num_beams]
+    assert outputs.equal(of_transformers(model, **arguments, num_beams=num_beams))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"do_sample": True},
+        {"num_beams": 2, "num_return_sequences": 2},
+        {"repetition_penalty": 2.0},
+        {"return_dict_in_generate": True},
+        {"max_time": 10.0},
+        {"use_cache": False},
+        {"stopping_criteria": [lambda ids, scores: torch.zeros(len(ids), dtype=torch.bool)]},
+        {"logits_processor": [lambda ids, scores: scores]},
+        {"max_new_tokens": 3},
+    ],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_what_the_loop_does_not_know_is_left_to_transformers(tiny_model, documents, monkeypatch, asked):
+    model = tiny_model()
+    monkeypatch.setattr(DocumentBatch, "__init__", None)
+    with pytest.raises(TypeError):
+        model.generate(**documents)
+    assert model.generate(**documents, **asked) is not None

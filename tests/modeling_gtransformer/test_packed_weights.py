@@ -1,0 +1,105 @@
+"""Packed weights give what the weights give, where they can, and are gone afterwards."""
+
+import pytest
+import torch
+from tiny import random_documents
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.packed_weights import packed_weights
+
+
+class Products(TorchDispatchMode):
+    """Counts how often weights are packed, and products with such weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.packed = self.products = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.packed += function is torch.ops.mkldnn._reorder_linear_weight.default
+        self.products += function is torch.ops.mkldnn._linear_pointwise.default
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.fixture
+def linear():
+    torch.manual_seed(0)
+    return torch.nn.Linear(48, 64)
+
+
+@pytest.mark.parametrize("shape", [(1, 48), (5, 48), (2, 3, 48), (0, 48), (700, 48)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_products_with_packed_weights(shape, bias):
+    layer, states = torch.nn.Linear(48, 64, bias=bias), torch.randn(shape)
+    expected = layer(states)
+    with torch.no_grad(), packed_weights(layer), Products() as products:
+        torch.testing.assert_close(layer(states), expected)
+        torch.testing.assert_close(layer(states), expected)
+    assert (products.packed, products.products) == (1, 2)
+    assert "forward" not in layer.__dict__
+
+
+def test_gradients_and_changes_of_weights_are_those_of_the_layer(linear):
+    states = torch.randn(3, 48)
+    with packed_weights(linear), Products() as products:
+        linear(states).sum().backward()
+    assert products.packed == 0 and linear.weight.grad is not None
+    with torch.no_grad():
+        linear.weight.zero_()
+        with packed_weights(linear):
+            assert linear(states).equal(linear.bias.expand(3, -1))
+
+
+class OwnLinear(torch.nn.Linear):
+    def forward(self, states):
+        return super().forward(states) + 1
+
+
+def offloaded(layer):
+    layer.forward = lambda states: torch.nn.functional.linear(states, layer.weight, layer.bias) * 2
+    return layer
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: torch.nn.Linear(4, 4).double(), lambda: OwnLinear(4, 4), lambda: offloaded(torch.nn.Linear(4, 4))],
+    ids=["another type", "another class", "another forward"],
+)
+def test_other_layers_stay_as_they_are(make):
+    layer = make()
+    states = torch.randn(3, 4, dtype=layer.weight.dtype)
+    with torch.no_grad():
+        expected, own = layer(states), layer.__dict__.get("forward")
+        with packed_weights(layer), Products() as products:
+            assert layer(states).equal(expected)
+    assert products.packed == 0 and layer.__dict__.get("forward") is own
+
+
+def test_autocast_keeps_its_type(linear):
+    with torch.no_grad(), packed_weights(linear), torch.autocast("cpu", torch.bfloat16):
+        assert linear(torch.randn(3, 48)).dtype == torch.bfloat16
+
+
+def test_generation_packs_unless_told_otherwise(tiny_model, documents):
+    model = tiny_model(init_std=0.5)
+    outputs = []
+    for pack_weights in (True, False):
+        with Products() as products:
+            outputs.append(model.generate(**documents, pack_weights=pack_weights))
+        assert (products.packed > 0) == pack_weights
+    assert outputs[0].equal(outputs[1]) and "forward" not in model.lm_head.__dict__
+    model.generation_config.pack_weights = False
+    with Products() as products:
+        model.generate(**random_documents([[2]]))
+    assert products.packed == 0
+
+
+def test_a_corpus_packs_once(translation_model, processor):
+    model = translation_model()
+    counts = []
+    for documents in ([["the cat"]], [["the cat"], ["the dog sleeps", "the cat"]]):
+        with Products() as products:
+            translate_documents(model, processor, documents, max_tokens=1, confidence=True)
+        counts.append(products.packed)
+    assert counts[0] == counts[1] == sum(type(module) is torch.nn.Linear for module in model.modules())
