@@ -6,7 +6,6 @@ import glob
 import importlib
 import io
 import json
-import os
 import random
 import re
 import runpy
@@ -149,8 +148,14 @@ def workplace(tmp_path, monkeypatch, mbart_tokenizer, plain_checkpoint):
     return tmp_path
 
 
+def written(folder="."):
+    """The files of a folder that hold something, with what changes when they are written."""
+    states = {file: file.stat() for file in Path(folder).rglob("*") if file.is_file()}
+    return {(file, state.st_size, state.st_mtime_ns) for file, state in states.items() if state.st_size}
+
+
 def run_command(words):
-    """Runs a command in this process."""
+    """Runs a command in this process. It ends well and leaves something behind: a file, or what it prints."""
     if words[0] == "accelerate":
         words = ["python", *words[words.index("launch") + 1 :]]
         if words[1] == "--config_file":
@@ -162,7 +167,7 @@ def run_command(words):
             run_command(words)
             sys.stdin = before
         return
-    out = os.devnull
+    out, before = "printed.txt", written()
     if ">" in words:
         out = words[words.index(">") + 1]
         words = words[: words.index(">")]
@@ -184,6 +189,7 @@ def run_command(words):
     with open(out, "wb") as raw, io.TextIOWrapper(raw, encoding="utf-8") as stream, contextlib.redirect_stdout(stream):
         status = call(arguments)
     assert not isinstance(status, int) or status == 0, words
+    assert written() - before or "--skip_existing" in words, words  # all of it exists
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -193,9 +199,12 @@ def test_page(page, workplace, run, run_without_package):
         if language == "python":
             count += 1
             if "user/" in code:  # on the Hub, for others
-                run_without_package(code)
+                printed = run_without_package(code)
             else:
-                exec(compile(code, page.name, "exec"), names)
+                with contextlib.redirect_stdout(io.StringIO()) as stream:
+                    exec(compile(code, page.name, "exec"), names)
+                printed = stream.getvalue()
+            assert printed.strip() or "print(" not in code, code
         elif language == "bash":
             for words in commands(code):
                 count += 1

@@ -11,6 +11,7 @@ from transformers import AutoTokenizer, MarianMTModel, pipeline
 from transformers.utils import logging
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.group_tags import read_group_tags
 
 
@@ -113,6 +114,16 @@ def test_one_sentence_has_the_beam_of_the_plain_model(family):
     expected = alone(family, plain, tokenizer, processor, model, SENTENCES, num_beams=4)
     outputs = model.generate(**processor([[s] for s in SENTENCES], return_tensors="pt"), num_beams=4)
     assert processor.split_sentences(outputs) == [[words] for words in expected]
+
+
+def test_confidences_are_those_of_the_sentences_alone(family):
+    """A `</s>` counts for the sentence that it closes, also where the decoder reads it as part of the next one."""
+    family, folder, *_ = family
+    processor, model = load(folder, family, **ONLY_GROUP)
+    [together] = translate_documents(model, processor, [SENTENCES], confidence=True)
+    apart = translate_documents(model, processor, [[sentence] for sentence in SENTENCES], confidence=True)
+    expected = [confidence for document in apart for confidence in document.confidences]
+    assert together.confidences == pytest.approx(expected, rel=1e-3, abs=1e-6)
 
 
 def test_pipeline_of_a_plain_checkpoint(family, caplog):

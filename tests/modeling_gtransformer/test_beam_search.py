@@ -61,14 +61,18 @@ class ScriptedBatch:
 
     Args:
         script: by the words so far, log-probabilities of the tokens that follow; of all others -50.
+
+    Attributes:
+        steps: how many tokens of each beam were read.
     """
 
     def __init__(self, num_beams, **script):
         self.longest = 10
         self.tokens, self.real = torch.zeros(1, num_beams).long(), torch.ones(1, num_beams).bool()
-        self.script, self.written = script, [""] * num_beams
+        self.script, self.written, self.steps = script, [""] * num_beams, 0
 
     def step(self, tokens, normalize):
+        self.steps += 1
         self.written = [
             before + ("" if token == 0 else chr(ord("a") + token - WORDS.start) if token in WORDS else ".")
             for before, token in zip(self.written, tokens[0].tolist(), strict=True)
@@ -86,11 +90,17 @@ class ScriptedBatch:
         self.written = [self.written[parent] for parent in parents[0, 0].tolist()]
 
 
+def search(num_beams, length_penalty, early_stopping, **script):
+    """The words of the best hypothesis under a script, and the steps that it took to find it."""
+    batch = ScriptedBatch(num_beams, **script)
+    [[ids]] = BeamSearch(batch, num_beams, length_penalty, early_stopping).run()
+    assert ids[-1] == CLOSER
+    return "".join(chr(ord("a") + token - WORDS.start) for token in ids[:-1]), batch.steps
+
+
 def best(num_beams, length_penalty, **script):
     """The words of the best hypothesis under a script."""
-    [[ids]] = BeamSearch(ScriptedBatch(num_beams, **script), num_beams, length_penalty, False).run()
-    assert ids[-1] == CLOSER
-    return "".join(chr(ord("a") + token - WORDS.start) for token in ids[:-1])
+    return search(num_beams, length_penalty, False, **script)[0]
 
 
 def test_the_length_counts_the_tokens_that_are_written():
@@ -110,3 +120,10 @@ def test_only_hypotheses_among_the_best_are_finished():
     """An end that comes after as many better words as there are beams is none."""
     assert best(2, 1.0, start={"a": -1.0, "b": -1.1, "end": -1.2}, a={"end": -3.0}, b={"end": -3.1}) == "a"
     assert best(2, 1.0, start={"a": -1.0, "end": -1.1, "b": -1.2}, a={"end": -3.0}, b={"end": -3.1}) == ""
+
+
+def test_early_stopping_ends_with_as_many_hypotheses_as_beams():
+    """Though the one that is still running would have become the best."""
+    script = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -0.1, "a": -0.2}, "aa": {"end": -0.01}}
+    assert best(2, 1.0, **script) == "aa"
+    assert search(2, 1.0, True, **script) == ("a", 2)

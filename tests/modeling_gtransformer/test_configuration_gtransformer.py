@@ -2,9 +2,10 @@ import copy
 
 import pytest
 from huggingface_hub.errors import StrictDataclassError
-from transformers import AutoConfig, MBartConfig
+from transformers import CONFIG_MAPPING, AutoConfig, MBartConfig
 
 from modeling_gtransformer import GTransformerConfig
+from modeling_gtransformer.configuration_gtransformer import PLAIN_MODELS
 
 
 def test_attention_types_are_filled_from_the_number_of_global_layers():
@@ -60,6 +61,18 @@ def test_plain_checkpoints_are_understood():
     assert config.model_type == "gtransformer"
     assert (config.decoder_start_token_id, config.normalize_before, config.scale_embedding) == (0, True, True)
     assert not GTransformerConfig.from_dict({"model_type": "bart"}).normalize_before
+
+
+@pytest.mark.parametrize("family", PLAIN_MODELS)
+def test_what_a_plain_checkpoint_says_is_kept_and_the_rest_is_as_in_its_family(family):
+    """The defaults of Transformers for the family, not those of mBART25."""
+    theirs = CONFIG_MAPPING[family]()
+    config = GTransformerConfig.from_dict({"model_type": family})
+    for name in ("scale_embedding", "init_std", "d_model", "activation_function", "attention_dropout", "eos_token_id"):
+        assert getattr(config, name) == getattr(theirs, name), name
+    said = {"init_std": 0.05, "scale_embedding": not theirs.scale_embedding, "activation_dropout": 0.25}
+    config = GTransformerConfig.from_dict({"model_type": family, **said})
+    assert {name: getattr(config, name) for name in said} == said
 
 
 def test_global_positions_follow_the_scope_of_the_others():

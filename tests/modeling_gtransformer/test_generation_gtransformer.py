@@ -74,6 +74,15 @@ def test_short_maximum_still_gives_every_sentence(tiny_model, documents):
     assert model.generate(**documents, max_new_tokens=5).shape == (2, 6)
 
 
+def test_the_end_of_the_document_needs_a_position(tiny_model):
+    """Three sentences of a word each take nine tokens, and their end the tenth."""
+    source = torch.tensor([[0, 5, 2] * 3])
+    [output] = tiny_model(max_position_embeddings=10).generate(source).tolist()
+    assert len(output) == 10 and output[-1] == END_OF_DOCUMENT and output.count(EOS) == 3
+    with pytest.raises(ValueError, match="needs at least 10 tokens, the model has only 9 positions"):
+        tiny_model(max_position_embeddings=9).generate(source)
+
+
 def test_documents_that_ran_out_of_room_are_named(tiny_model, documents, caplog):
     model = tiny_model(max_position_embeddings=16)
     with caplog.at_level("WARNING"):

@@ -251,6 +251,19 @@ def test_resized_vocabulary(tiny_model, documents):
     torch.testing.assert_close(model(**inputs).logits, before)
 
 
+def test_the_bias_is_added_to_the_logits_and_counts_in_the_loss(tiny_model, documents):
+    """As Opus-MT has it, which by it never writes padding."""
+    model = tiny_model()
+    inputs = {**documents, "labels": torch.tensor([[5, 2, 0, 6, 2, 0, 7, 2, 49], [8, 2, 49] + [-100] * 6])}
+    logits = model(**inputs).logits
+    torch.nn.init.normal_(model.final_logits_bias)
+    logits = logits + model.final_logits_bias
+    torch.testing.assert_close(model(**inputs).logits, logits)
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), inputs["labels"].flatten())
+    for skip_logits in (False, True):
+        torch.testing.assert_close(model(**inputs, skip_logits=skip_logits).loss, loss)
+
+
 def test_adapter_on_the_output_layer_takes_part_in_training(tiny_model, documents):
     model = tiny_model().train()
     model.lm_head.register_forward_hook(lambda _, args, output: output * 0.5)

@@ -42,6 +42,14 @@ def test_greedy_documents_are_those_of_sequential_decoding(
         assert model.generate(**arguments, parallel_sentences=True).equal(model.generate(**arguments))
 
 
+def test_the_bias_of_the_logits_counts(tiny_model):
+    model, documents = tiny_model(), random_documents([[3, 1], [5]])
+    unbiased = model.generate(**documents)
+    torch.nn.init.normal_(model.final_logits_bias, std=5.0)
+    outputs = model.generate(**documents, parallel_sentences=True)
+    assert outputs.equal(model.generate(**documents)) and not outputs.equal(unbiased)
+
+
 def test_source_without_mask_encoded_or_embedded(tiny_model):
     model, documents = tiny_model(), random_documents([[3, 1], [5]])
     embedded = {"inputs_embeds": model.get_input_embeddings()(documents["input_ids"])}

@@ -161,6 +161,17 @@ def test_bad_input_is_refused(processor, tiny_model):
         processor.configure(tiny_model(vocab_size=50))
 
 
+@pytest.mark.parametrize("name", ["input_ids", "labels"])
+def test_either_side_may_have_as_many_tokens_as_allowed(processor, name):
+    """And not one more, which is refused and not cut off."""
+    sides = [["the cat"] * 3, ["old"] * 3]
+    documents = sides if name == "input_ids" else sides[::-1]
+    [ids] = processor(*documents)[name]
+    assert processor(*documents, max_length=len(ids))[name] == [ids]
+    with pytest.raises(ValueError, match=f"A document has {len(ids)} tokens, .* at most {len(ids) - 1}"):
+        processor(*documents, max_length=len(ids) - 1)
+
+
 def test_language_codes_are_those_that_a_caller_gives(processor, plain_checkpoint):
     """Without the marks around them, and without tokens that are no languages."""
     assert {"en_XX", "de_DE", "ro_RO"} <= set(processor.language_codes)

@@ -54,6 +54,16 @@ def test_a_sentence_that_fits_stays_whole():
     assert [len(part) for part in document.parts] == [2, 1, 3]
 
 
+def test_a_sentence_or_a_part_of_one_may_take_all_positions(caplog):
+    """Five words may become eleven, which with their frame and the end of the document take 14 positions."""
+    sentences, nothing, places = ["a b c d e", "a b c d e f g h i j"], [[], []], ["first", "second"]
+    document = take_apart(sentences, 0, WordProcessor(), limits_of(positions=14), nothing, places)
+    assert [len(part) for part in document.parts] == [5, 5, 5]
+    assert "first has" not in caplog.text and "second has 10 tokens" in caplog.text
+    document = take_apart(sentences, 0, WordProcessor(), limits_of(positions=13), nothing, places)
+    assert max(len(part) for part in document.parts) < 5 and "first has 5 tokens" in caplog.text
+
+
 def test_a_long_sentence_in_parts_has_the_required_words_where_they_belong(caplog):
     """In the part that has them; what is in none, such as the translation of a term, in the last."""
     long = "one {x} two, three four, five six {y}"

@@ -106,29 +106,45 @@ def test_terms_in_a_stream(translate):
         assert ("katze" in event["translation_text"]) or "cat" not in event["source_text"]
 
 
-def test_errors_and_an_early_end(translate):
+def test_errors_are_raised_where_the_stream_is_read(translate):
     with pytest.raises(ValueError, match="parallel_sentences"):
         list(translate.stream(DOCUMENT, do_sample=True, parallel_sentences=True))
     with pytest.raises(ValueError, match="format is one of"):
         translate.stream("the cat", format="nonsense")
     with pytest.raises(ValueError, match="is in no format"):
         translate.stream(DOCUMENT, format="markdown")
+
+
+def test_closed_early_it_ends_at_its_next_sentence(translate, monkeypatch):
+    """Which is in the first or the second of four segments: the model waits before that until the stream is closed."""
+    closed, segments, generate = threading.Event(), [], translate.model.generate
+
+    def generate_once_closed(**inputs):
+        segments.append(inputs)
+        if len(segments) > 1:
+            closed.wait()
+        return generate(**inputs)
+
+    monkeypatch.setattr(translate.model, "generate", generate_once_closed)
     threads = set(threading.enumerate())
-    stream = translate.stream(DOCUMENT * 5)
+    stream = translate.stream(DOCUMENT * 3, segment_tokens=20)
     next(stream)
-    stream.close()
     [worker] = set(threading.enumerate()) - threads
-    worker.join(timeout=60)
-    assert not worker.is_alive()
+    stream.close()
+    closed.set()
+    worker.join()
+    assert len(segments) <= 2
 
 
-def test_nothing_is_certain_once_a_beam_may_have_ended():
-    """A hypothesis that ends is no longer among those that are followed, and may still be the best."""
+@pytest.mark.parametrize("order", [1, -1], ids=["last", "first"])
+def test_nothing_is_certain_once_a_beam_may_have_ended(order):
+    """A hypothesis that ends is no longer among those that are followed, and may still be the best; whether it was the
+    last or the first of them."""
     frame, told = TargetFrame(0, (0,), 2, 1, 49, closer_opens=False), []
     streamer = SentenceStreamer(lambda *sentence: told.append(sentence), 2, frame)
 
     def see(*rows):
-        streamer(torch.tensor(rows), torch.zeros(len(rows), 50))
+        streamer(torch.tensor(rows[::order]), torch.zeros(len(rows), 50))
 
     see([0, 5, 2, 0, 6], [0, 7, 2, 0, 6])
     assert told == []

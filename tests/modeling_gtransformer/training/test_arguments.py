@@ -106,6 +106,14 @@ def test_checkpoints_are_saved_where_it_evaluates():
     assert (plain.save_strategy, plain.save_steps) == ("steps", 500)
 
 
+def test_early_stopping_watches_the_loss_unless_told_otherwise():
+    """Transformers would stop with an error at the start of the training."""
+    args = make(eval_strategy="epoch", early_stopping_patience=3)
+    assert (args.metric_for_best_model, args.greater_is_better) == ("loss", False)
+    other = make(eval_strategy="epoch", early_stopping_patience=3, metric_for_best_model="s_bleu")
+    assert (other.metric_for_best_model, other.greater_is_better) == ("s_bleu", True)
+
+
 @pytest.mark.parametrize(
     "values, message",
     [

@@ -54,6 +54,14 @@ def test_batches_are_the_same_in_every_version():
     assert list(batches) == [[24 + index for index in packed[position]] for position in (2, 1, 4, 0, 5, 7, 6, 3)]
 
 
+def test_segments_of_equal_length_are_packed_in_random_order():
+    """Drawn by the seed; neighbours in the corpus would otherwise stand in the same batch in every training."""
+    samplers = [TokenBatchSampler([(10, 10)] * 64, max_tokens=160, seed=seed) for seed in (1, 1, 2)]
+    first, again, other = ([batch.tolist() for batch in each.batches] for each in samplers)
+    assert first == again != other
+    assert [index for batch in first for index in batch] != list(range(64))
+
+
 def test_batches_are_of_similar_length():
     padding = sum(len(b) * max(max(LENGTHS[i]) for i in b) for b in sampler()) / sum(max(p) for p in LENGTHS)
     assert padding < 1.4
