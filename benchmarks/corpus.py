@@ -2,11 +2,12 @@
 
     python benchmarks/corpus.py [--documents 16] [--sentences 10] [--beams 1 5] [--repeats 2] [--systems mbart-32 ...]
 
-All have the size of a base Transformer and random weights, CTranslate2 those of MBart, converted. Every sentence has 25
-words and is made to get 25. MBart and CTranslate2 translate it alone, MBart in batches of as many sentences as its name
-says. `gtransformer` is the paper's model, with context on both sides; `gtransformer-source` has context in the encoder
-alone, and positions that count from the start of every sentence. `-int8` behind a name has linear layers in int8.
-Speeds are compared to the fastest MBart. CTranslate2 (`pip install ctranslate2`) is left out where it is missing.
+All have the size of a base Transformer and random weights, CTranslate2 those of MBart, converted. Every sentence has
+25 words and is made to get 25. MBart and CTranslate2 translate it alone, MBart in batches of as many sentences as its
+name says. `gtransformer` is the paper's model, with context on both sides; `gtransformer-source` has context in the
+encoder alone, and positions that count from the start of every sentence. `-int8` behind a name has linear layers in
+int8. Speeds are compared to the fastest MBart. CTranslate2 (`pip install ctranslate2`) is left out where it is
+missing.
 """
 
 import argparse
@@ -85,7 +86,9 @@ def ctranslate2(system: str, corpus: torch.Tensor, beams: int) -> Callable[[], N
     tokenizer.save_pretrained(folder)
     kind = "int8" if system.endswith("-int8") else "float32"
     TransformersConverter(folder).convert(f"{folder}/converted", quantization=kind)
-    translator = ctranslate2.Translator(f"{folder}/converted", compute_type=kind, intra_threads=torch.get_num_threads())
+    translator = ctranslate2.Translator(
+        f"{folder}/converted", compute_type=kind, intra_threads=torch.get_num_threads()
+    )
     sentences = [tokenizer.convert_ids_to_tokens(ids) for ids in corpus.flatten(0, 1).tolist()]
     lengths = {"min_decoding_length": WORDS + 1, "max_decoding_length": WORDS + 1}
 

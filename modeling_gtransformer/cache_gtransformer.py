@@ -54,9 +54,10 @@ class Step(NamedTuple):
     Places of the cache that a single new token of each of R rows sees.
 
     Attributes:
-        target_mask: which of the L places hold tokens of the open sentence, `(R, L)`, bool.
-        source_mask: which of the N places hold tokens of its source sentence, `(R, N)`, bool.
-        source_index: positions of these tokens in the flattened sources, `(R, N)`.
+        target_mask: which of the places that are in use hold tokens of the open sentence, `(R, L)` at most, bool.
+        source_mask: which of the N places hold tokens of its source sentence, `(R, N)`, bool; `(B, N)` if the source
+            has one sentence, which all beams of a document share.
+        source_index: positions of these tokens in the flattened sources, of the same shape.
         moved: rows at another source sentence than before, `(M,)`; `None` if that is not known.
     """
 
@@ -85,6 +86,7 @@ class DocumentCache(EncoderDecoderCache):
 
     Attributes:
         beams: rows of a document.
+        shares_source: whether every source has one sentence, so that all its rows are at the same one.
         places: where the new tokens go, `(R, T)`; L where a token is not kept.
         step: what they see; `None` while a prefix is read, under masks over the whole document.
         writers: which row wrote the keys and values of each token, `(R, T)`: rows differ where their writers do.
@@ -99,6 +101,7 @@ class DocumentCache(EncoderDecoderCache):
         self.length = 0
         self.beams = 1
         self.longest_source = 0
+        self.shares_source = False
         self.places = torch.empty(0)
         self.step: Step | None = None
         self.writers = torch.empty(0)
@@ -125,30 +128,36 @@ class DocumentCache(EncoderDecoderCache):
         self.places = places[:, -new_tokens:].clamp(max=self.longest_sentence)
         if self.length == 0:
             self.beams = len(source_tags) // self.documents
-            self.longest_source = int(sentence_lengths(source_tags).max())
+            lengths = sentence_lengths(source_tags)
+            self.longest_source, self.shares_source = int(lengths.max()), lengths.shape[1] == 1
             self.writers = torch.zeros_like(group_tags)
         else:
             row = torch.arange(len(group_tags), device=group_tags.device)[:, None]
             self.writers = torch.cat([self.writers, row], dim=1)
-            target_mask = torch.arange(self.longest_sentence, device=places.device) <= self.places
+            # To ask another device which places are in use would synchronise with it.
+            in_use = self.longest_sentence if places.device.type != "cpu" else int(self.places.max()) + 1
+            target_mask = torch.arange(min(in_use, self.longest_sentence), device=places.device) <= self.places
             self.step = Step(target_mask, *self._source_places(source_tags == group_tags[:, -1:]))
         self.length += new_tokens
 
     def _source_places(self, in_sentence: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """`source_mask`, `source_index` and `moved` of a [`Step`], from which source tokens `(R, S)` belong to the
         sentence."""
+        beams = self.beams
+        if self.shares_source:
+            in_sentence, beams = in_sentence[:: self.beams], 1
         length = in_sentence.shape[1]
         offset = torch.arange(self.longest_source, device=in_sentence.device)
         source_mask = offset < in_sentence.sum(dim=1, keepdim=True)
         starts = in_sentence.int().argmax(dim=1, keepdim=True)
-        document = torch.arange(len(in_sentence), device=in_sentence.device)[:, None] // self.beams
+        document = torch.arange(len(in_sentence), device=in_sentence.device)[:, None] // beams
         source_index = document * length + (starts + offset).clamp(max=length - 1)
         if in_sentence.device.type != "cpu":  # to count them would synchronise with the device
             return source_mask, source_index, None
         before = None if self.step is None else self.step.source_index
         if before is None or before.shape != source_index.shape:
             self.open_sources = {}
-            return source_mask, source_index, torch.arange(len(in_sentence))
+            return source_mask, source_index, torch.arange(len(source_index))
         return source_mask, source_index, (before[:, 0] != source_index[:, 0]).nonzero()[:, 0]
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -162,7 +171,7 @@ class DocumentCache(EncoderDecoderCache):
             index = self.places.to(keys.device)[:, None, :, None].expand_as(keys)
             for buffer, states in zip(stored, (keys, values), strict=True):
                 buffer.scatter_(2, index, states)
-            visible = slice(0, self.longest_sentence)
+            visible = slice(0, self.longest_sentence if self.step is None else self.step.target_mask.shape[1])
         else:
             if stored is None or stored[0].shape[2] < self.length:
                 stored = self.targets[layer_idx, kind] = (self._grown(stored, 0, keys), self._grown(stored, 1, values))
@@ -194,8 +203,8 @@ class DocumentCache(EncoderDecoderCache):
         return self._open_source(layer_idx) if kind == "group" else self.sources[layer_idx, kind]
 
     def _open_source(self, layer_idx: int) -> tuple[Tensor, Tensor]:
-        """Keys and values `(R, H, N, K)` of the source sentence of every row. Only those of rows that have moved are
-        picked anew, where it is known which they are."""
+        """Keys and values `(R, H, N, K)`, or `(B, H, N, K)`, of the source sentence of every row. Only those of rows
+        that have moved are picked anew, where it is known which they are."""
         assert self.step is not None
         sources, index, moved = self.sources[layer_idx, "group"], self.step.source_index, self.step.moved
         if moved is not None and layer_idx in self.open_sources:

@@ -67,6 +67,7 @@ class FramedDecoder:
         self.word_limits, self.max_length = frame.word_limits, frame.max_length
         self.source_states, self.source_mask, self.source_tags = sources
         self.device = self.source_states.device
+        self.is_biased = bool(model.final_logits_bias.any())  # zeros would cost a copy of the logits
         self.steps = 0
 
     def over(self, sources: Sources, word_limits: Tensor) -> "FramedDecoder":
@@ -103,7 +104,7 @@ class FramedDecoder:
 
     def scores(self, hidden_states: Tensor, *before: Tensor, normalize: bool = False) -> Tensor:
         """Scores `(R, V)` of the tokens after decoder states `(R, D)`, framed by what is before them."""
-        logits = self.model.output_logits(hidden_states).float()
+        logits = (self.model.output_logits if self.is_biased else self.model.lm_head)(hidden_states).float()
         return self.limits.mask(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
 
     def masks(self, group: Tensor, document: Tensor) -> dict[str, Tensor]:

@@ -152,11 +152,17 @@ class GTransformerGenerationMixin(GenerationMixin):
         model's last position, its last sentences are cut short so that all have a place, and a warning names it.
         `max_time` and stopping criteria of your own cut documents off wherever they strike.
 
-        `parallel_sentences=True` decodes the sentences of a document side by side. Greedily the result is the same (up
-        to rounding, as in another batch), in few steps if the model is sure of its words. With `num_beams` every
-        sentence gets a beam of its own, in the context of the others' greedy translations. `return_dict_in_generate`
-        gives a [`ParallelDocumentsOutput`]. Settings by which a token depends on more than the model and its document,
-        such as sampling or a repetition penalty, are refused.
+        Greedy and beam search run in a loop of their own, which finds what that of Transformers finds; all else, such
+        as sampling or `return_dict_in_generate`, is left to Transformers. On a CPU linear layers in float32 multiply by
+        packed copies of their weights meanwhile, which take as much memory again: `pack_weights=False` does without.
+
+        Where sentences are independent of each other (`config.independent_sentences`), they are translated side by
+        side, with a beam each, unless `parallel_sentences=False`. Elsewhere `parallel_sentences=True` decodes the
+        sentences of a document side by side. Greedily the result is the same (up to rounding, as in another batch), in
+        few steps if the model is sure of its words. With `num_beams` every sentence gets a beam of its own, in the
+        context of the others' greedy translations. `return_dict_in_generate` gives a [`ParallelDocumentsOutput`].
+        Settings by which a token depends on more than the model and its document, such as sampling or a repetition
+        penalty, are refused.
 
         Args:
             inputs: source documents such as `<s> w w </s> <s> w </s>`, `(B, S)`. A row without sentences is no

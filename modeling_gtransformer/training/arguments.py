@@ -130,6 +130,8 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
         for name, steps in (("eval", self.eval_steps), ("save", self.save_steps)):
             if steps is not None and getattr(self, f"{name}_strategy") == "epoch":
                 raise ValueError(f"{name}_steps has no effect with {name}_strategy=epoch: set that to steps.")
+        if self.early_stopping_patience is not None and self.early_stopping_patience < 1:
+            raise ValueError("early_stopping_patience must be at least 1: leave it out to train without.")
         for name in ("load_best_model_at_end", "early_stopping_patience"):
             if getattr(self, name) and self.eval_strategy == "no":
                 raise ValueError(f"{name} needs evaluations: set eval_strategy to epoch or steps.")
