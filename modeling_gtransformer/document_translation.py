@@ -37,6 +37,11 @@ def check_ranges(**settings: int | None) -> None:
             raise ValueError(f"{name} must be {bounds}, not {value}.")
 
 
+def batch_tokens(num_beams: int) -> int:
+    """Source tokens of a batch: 16,384 greedily, as few rows at a time are slow, and not below 4,096."""
+    return max(16_384 // num_beams, 4_096)
+
+
 def name_sentences(sentences: Sequence[str], document: str) -> list[str]:
     """Where the sentences of a document stand, as warnings name them."""
     return [f"{document}, sentence {number}" for number in range(1, len(sentences) + 1)]
@@ -63,7 +68,7 @@ def translate_documents(
     processor: GTransformerProcessor,
     documents: Sequence[list[str]],
     segment_tokens: int = 512,
-    max_tokens: int = 4096,
+    max_tokens: int | None = None,
     segment_sentences: int | None = None,
     carried_sentences: int = 0,
     confidence: bool = False,
@@ -78,7 +83,7 @@ def translate_documents(
     translations fit the model's positions. A sentence that does not is translated in parts, which is announced.
 
     Args:
-        max_tokens: source tokens in a batch, padding included.
+        max_tokens: source tokens in a batch, padding included; by default [`batch_tokens`] of the number of beams.
         segment_sentences: most sentences in a segment; 1 for a model that was trained on single sentences.
         carried_sentences: so many sentences of a segment open the next one as well, with their translations as a
             forced prefix, so that its first sentences have a context, too. Segments of a document then wait for each
@@ -103,6 +108,7 @@ def translate_documents(
         carried_sentences=carried_sentences,
         num_beams=generate_arguments.get("num_beams"),
     )
+    num_beams = generate_arguments.get("num_beams") or model.generation_config.num_beams or 1
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, generate_arguments)
     translator = SegmentTranslator(model, processor, limits, confidence, generate_arguments)
     required = required or [[[]] * len(document) for document in documents]
@@ -127,7 +133,7 @@ def translate_documents(
             lengths = [len(segment.source) for segment in segments]
             order = sorted(range(len(segments)), key=lengths.__getitem__, reverse=True)
             done: dict[int, Any] = {}
-            for batch in token_batches(lengths, order, max([max_tokens, *lengths])):
+            for batch in token_batches(lengths, order, max([max_tokens or batch_tokens(num_beams), *lengths])):
                 rows = [segments[index] for index in batch]
                 done |= zip(batch, translator.translate(rows), strict=True)
                 bar.update(sum(segment.stop - segment.new for segment in rows))

@@ -153,8 +153,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         `max_time` and stopping criteria of your own cut documents off wherever they strike.
 
         Greedy and beam search run in a loop of their own, which finds what that of Transformers finds; all else, such
-        as sampling or `return_dict_in_generate`, is left to Transformers. On a CPU linear layers in float32 multiply by
-        packed copies of their weights meanwhile, which take as much memory again: `pack_weights=False` does without.
+        as sampling or `return_dict_in_generate`, is left to Transformers. Meanwhile linear layers in float32 on a CPU
+        multiply by packed copies of their weights, which take as much memory again: `pack_weights=False` does without.
 
         Where sentences are independent of each other (`config.independent_sentences`), they are translated side by
         side, with a beam each, unless `parallel_sentences=False`. Elsewhere `parallel_sentences=True` decodes the

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from queue import Queue
 from threading import Event, Thread
 from types import ModuleType
@@ -38,11 +38,33 @@ def _formats() -> ModuleType:
     return files
 
 
-class NumberedDocument(NamedTuple):
-    """A document of a list, with its number from 1, by which warnings name it."""
+# Documents that are prepared at a time, to be translated in batches of many; a single one may be longer.
+MOST_DOCUMENTS, MOST_CHARACTERS = 256, 200_000
 
-    number: int
+
+class NamedDocument(NamedTuple):
+    """A document, and how warnings name it."""
+
+    name: str
     document: str | bytes | list[str]
+
+    @property
+    def characters(self) -> int:
+        return len(self.document) if isinstance(self.document, str | bytes) else sum(map(len, self.document))
+
+
+def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
+    """Documents in lists of as many as are prepared at a time."""
+    chunk: list[NamedDocument] = []
+    characters = 0
+    for document in documents:
+        characters += document.characters
+        if chunk and (len(chunk) == MOST_DOCUMENTS or characters > MOST_CHARACTERS):
+            yield chunk
+            chunk, characters = [], document.characters
+        chunk.append(document)
+    if chunk:
+        yield chunk
 
 
 @brought_along("document-translation")
@@ -74,10 +96,10 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
       "line": every line or paragraph is one, the default for text; or a function that gives the sentences of a string.
     - `mark_fuzzy`: marks new translations of a "po" file as fuzzy, to be reviewed.
     - `glossary`: a dictionary of terms and the translations that they must have.
-    - `segment_tokens` (512, as in the paper, or the model's positions), `max_tokens` (4096, the source tokens in a
-      batch of segments), `segment_sentences` (1 for a model that was trained on single sentences),
-      `carried_sentences` (0: so many sentences of a segment open the next one, too, with their translations),
-      `confidence`, and those of `generate`, among them `num_beams` and `parallel_sentences`.
+    - `segment_tokens` (512, as in the paper, or the model's positions), `max_tokens` (the source tokens in a batch of
+      segments: 16384 divided by the number of beams, but not below 4096), `segment_sentences` (1 for a model that was
+      trained on single sentences), `carried_sentences` (0: so many sentences of a segment open the next one, too, with
+      their translations), `confidence`, and those of `generate`, among them `num_beams` and `parallel_sentences`.
     - `name`: what warnings call the document, such as the name of its file.
 
     ```python
@@ -163,8 +185,19 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         if isinstance(documents, list) and all(isinstance(sentence, str) for sentence in documents):
             return super().__call__([documents], **kwargs)[0]
         if isinstance(documents, list):
-            documents = [NumberedDocument(*numbered) for numbered in enumerate(documents, 1)]
+            named = (NamedDocument(f"Document {number}", document) for number, document in enumerate(documents, 1))
+            return list(self.translate_all(named, **kwargs))
         return super().__call__(documents, **kwargs)
+
+    def translate_all(self, documents: Iterable[NamedDocument], **kwargs: Any) -> Iterator[dict[str, Any]]:
+        """What a call gives for each of the documents, in order. They are read as they are needed, and translated in
+        batches that many of them share."""
+        preprocess_kwargs, forward_kwargs, _ = self._sanitize_parameters(**kwargs)
+        preprocess_kwargs = {**self._preprocess_params, **preprocess_kwargs}
+        for chunk in chunks(documents):
+            inputs = [{**self.preprocess(each.document, **preprocess_kwargs), "name": each.name} for each in chunk]
+            outputs = self.forward({"documents": inputs}, **{**self._forward_params, **forward_kwargs})
+            yield from map(self.postprocess, outputs["documents"])
 
     def stream(self, document: str | bytes | list[str], **kwargs: Any) -> Generator[dict[str, str], None, dict]:
         """
@@ -222,15 +255,12 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def preprocess(
         self,
-        document: "str | bytes | list[str] | NumberedDocument",
+        document: str | bytes | list[str],
         format: str = "text",
         splitter: Splitter | str | None = None,
         processor: Any = None,
         mark_fuzzy: bool = False,
     ) -> dict[str, Any]:
-        if isinstance(document, NumberedDocument):
-            inputs = self.preprocess(document.document, format, splitter, processor, mark_fuzzy)
-            return {**inputs, "name": f"Document {document.number}"}
         processor = processor or self.processor
         if isinstance(document, list):
             if format != "text":
@@ -256,29 +286,27 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         name: str | None = None,
         **translate_kwargs: Any,
     ) -> dict[str, Any]:
+        """Translates what `preprocess` gives of one document, or of several `documents`."""
         if processor is not None:
             translate_kwargs = {**processor.generation_settings(self.model), **translate_kwargs}
-        sentences = model_inputs["sentences"]
-        numbers = [number for number, sentence in enumerate(sentences) if sentence.strip()]
-        texts = [sentences[number] for number in numbers]
-        named = name_sentences(sentences, name or model_inputs.get("name", "Document 1"))
-        places = [named[number] for number in numbers]
-        required = [(terminology or Terminology()).required(text) for text in texts]
-        if model_inputs["file"] is not None:
-            # Code may be a placeholder, too: then it is required once.
-            both = [
-                Counter(words) | Counter(own) for words, own in zip(required, model_inputs["file"].kept, strict=True)
-            ]
-            required = [list(Counter(words).elements()) for words in both]
-        [translated] = translate_documents(
+        documents = model_inputs.get("documents", [model_inputs])
+        texts = [[sentence for sentence in document["sentences"] if sentence.strip()] for document in documents]
+        required = [
+            _required(document, sentences, terminology or Terminology())
+            for document, sentences in zip(documents, texts, strict=True)
+        ]
+        translated = translate_documents(
             self.model,
             processor or self.processor,
-            [texts],
-            required=[required],
-            places=[places],
+            texts,
+            required=required,
+            places=[
+                _places(document["sentences"], name or document.get("name", "Document 1")) for document in documents
+            ],
             **translate_kwargs,
         )
-        return {**model_inputs, "translated": translated}
+        outputs = [{**document, "translated": each} for document, each in zip(documents, translated, strict=True)]
+        return {"documents": outputs} if "documents" in model_inputs else outputs[0]
 
     def postprocess(self, model_outputs: dict[str, Any]) -> dict[str, Any]:
         sentences, file, translated = (model_outputs[name] for name in ("sentences", "file", "translated"))
@@ -291,3 +319,19 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
                 pairs[-1]["confidence"] = None if blank else next(confidences)
         texts = [pair["translation_text"] for pair in pairs]
         return {"translation_text": "\n".join(texts) if file is None else file.rejoin(texts), "sentences": pairs}
+
+
+def _places(sentences: list[str], name: str) -> list[str]:
+    """Where the sentences of a document stand that are not blank."""
+    named = name_sentences(sentences, name)
+    return [place for place, sentence in zip(named, sentences, strict=True) if sentence.strip()]
+
+
+def _required(document: dict[str, Any], texts: list[str], terminology: Terminology) -> list[list[str]]:
+    """For each of the sentences what its translation must contain."""
+    required = [terminology.required(text) for text in texts]
+    if document["file"] is None:
+        return required
+    # Code may be a placeholder, too: then it is required once.
+    both = [Counter(words) | Counter(own) for words, own in zip(required, document["file"].kept, strict=True)]
+    return [list(Counter(words).elements()) for words in both]

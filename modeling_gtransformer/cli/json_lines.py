@@ -1,12 +1,8 @@
 """JSON lines: records one by one, each with the translation of its source."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-
-Source = str | list[str]
 
 
 def read_record(line: bytes, column: str, fields: list[str], overwrite: bool) -> dict[str, Any]:
@@ -59,36 +55,21 @@ def _check_source(source: Any, column: str) -> None:
             raise ValueError(f"half of a character (a lone surrogate) in the column {column!r}") from error
 
 
-def translate_record(
-    line: bytes,
-    translate: Callable[[Source], dict[str, Any]],
-    column: str = "source",
-    confidence: bool = False,
-    overwrite: bool = False,
-) -> bytes:
+def write_record(record: dict[str, Any], translated: dict[str, Any], column: str, confidence: bool) -> bytes:
     """
-    A line with its `translation`, which is a text or a list of sentences as its source is, and `confidence`.
+    A record as a line, with its `translation`, which is a text or a list of sentences as its source is, and
+    `confidence`.
 
     Args:
-        translate: gives what the pipeline gives.
-
-    Other arguments are those of the command.
+        translated: what the pipeline gives for its source.
 
     Raises:
-        ValueError: the line is no record that can be translated.
+        ValueError: it is nested too deeply to be written.
     """
-    fields = ["translation", "confidence"] if confidence else ["translation"]
-    record = read_record(line, column, fields, overwrite)
-    source = record[column]
-    translated = translate(source)
     as_list = [pair["translation_text"] for pair in translated["sentences"]]
-    record["translation"] = translated["translation_text"] if isinstance(source, str) else as_list
+    record = {**record, "translation": translated["translation_text"] if isinstance(record[column], str) else as_list}
     if confidence:
         record["confidence"] = [pair["confidence"] for pair in translated["sentences"]]
-    return _write_record(record)
-
-
-def _write_record(record: dict[str, Any]) -> bytes:
     try:
         text = json.dumps(record, ensure_ascii=False)
         return f"{text}\n".encode()

@@ -111,7 +111,9 @@ def argument_parser() -> argparse.ArgumentParser:
         "--segment_sentences", type=int, help="Upper bound on the sentences of a segment; default: any number."
     )
     parser.add_argument(
-        "--max_tokens", type=int, help="Upper bound on the source tokens of a batch, padding included; default: 4096."
+        "--max_tokens",
+        type=int,
+        help="Upper bound on the source tokens of a batch, padding included; default: 16384, with beams 4096 or more.",
     )
     parser.add_argument(
         "--carried_sentences",

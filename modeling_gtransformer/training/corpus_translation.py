@@ -50,8 +50,12 @@ class TranslationSettings:
     carried_sentences: int = field(
         default=0, metadata={"help": "Number of sentences of a segment that open the next one as well."}
     )
-    max_tokens: int = field(
-        default=4096, metadata={"help": "Upper bound on the source tokens of a batch, padding included."}
+    max_tokens: int | None = field(
+        default=None,
+        metadata={
+            "help": "Upper bound on the source tokens of a batch, padding included; "
+            "default: 16384, with beams 4096 or more."
+        },
     )
     num_beams: int | None = field(
         default=None, metadata={"help": "Number of beams; default: that of the model's generation config."}
@@ -68,7 +72,7 @@ class TranslationSettings:
         arguments = asdict(self)
         for name in ("source_column", "src_lang", "tgt_lang"):
             del arguments[name]
-        undecided = {"num_beams": None, "parallel_sentences": False}
+        undecided = {"max_tokens": None, "num_beams": None, "parallel_sentences": False}
         return {name: value for name, value in arguments.items() if (name, value) not in undecided.items()}
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from modeling_gtransformer.cli.json_lines import translate_record
+from modeling_gtransformer.cli.json_lines import read_record, write_record
 
 
 def upper(source):
@@ -14,8 +14,14 @@ def upper(source):
     return {"translation_text": "\n".join(pair["translation_text"] for pair in pairs), "sentences": pairs}
 
 
+def rewritten(line, column="source", confidence=False, overwrite=False):
+    fields = ["translation", "confidence"] if confidence else ["translation"]
+    record = read_record(line if isinstance(line, bytes) else line.encode(), column, fields, overwrite)
+    return write_record(record, upper(record[column]), column, confidence)
+
+
 def translated(line, **options):
-    return json.loads(translate_record(line if isinstance(line, bytes) else line.encode(), upper, **options))
+    return json.loads(rewritten(line, **options))
 
 
 def test_a_text_and_a_list():
@@ -62,6 +68,6 @@ def test_fields_that_are_there_are_kept_unless_told_otherwise():
 
 def test_other_fields_stay_whatever_they_hold():
     line = '{"source": "ä", "other": "\\ud83d", "deep": [[{"a": null}]], "number": 1.5}'
-    result = translate_record(line.encode(), upper)
+    result = rewritten(line)
     assert json.loads(result) == {**json.loads(line), "translation": "Ä"}
-    assert "ä".encode() in translate_record('{"source": "ä"}'.encode(), upper)
+    assert "ä".encode() in rewritten('{"source": "ä"}')
