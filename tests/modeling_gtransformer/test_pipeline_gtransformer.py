@@ -1,8 +1,8 @@
 import pytest
 from transformers import pipeline
-from transformers.generation import GenerationMixin
 
-from modeling_gtransformer import DocumentTranslationPipeline
+from modeling_gtransformer import DocumentTranslationPipeline, pipeline_gtransformer
+from modeling_gtransformer.pipeline_gtransformer import NamedDocument
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_sentences_and_lines_give_aligned_sentences(translate):
 
 def test_sentences_in_parallel(translate, monkeypatch):
     expected = translate(SENTENCES)
-    monkeypatch.setattr(GenerationMixin, "generate", None)  # of Transformers, which goes token by token
+    monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.decode_greedily", None)
     assert translate(SENTENCES, parallel_sentences=True) == expected
 
 
@@ -76,6 +76,30 @@ def test_batches_are_made_of_segments(translate, monkeypatch):
     assert all(rows * longest <= 200 and longest <= 128 for rows, longest in sizes)
     with pytest.raises(ValueError, match="use max_tokens, not batch_size"):
         translate(SENTENCES, batch_size=2)
+
+
+def test_documents_of_a_list_share_batches(translate, monkeypatch):
+    documents = ["the cat\nit is", ["the old cat"], "the cat", "it is old\nthe cat sleeps"]
+    alone = [translate(document) for document in documents]
+    calls, generate = [], translate.model.generate
+    monkeypatch.setattr(translate.model, "generate", lambda **kwargs: calls.append(1) or generate(**kwargs))
+    assert translate(documents) == alone and len(calls) == 1
+
+
+def test_documents_are_read_as_they_are_needed(monkeypatch):
+    monkeypatch.setattr(pipeline_gtransformer, "MOST_DOCUMENTS", 2)
+    monkeypatch.setattr(pipeline_gtransformer, "MOST_CHARACTERS", 10)
+    lengths = [4, 4, 2, 9, 50, 1, 1, 1]
+    read = []
+
+    def documents():
+        for length in lengths:
+            read.append(length)
+            yield NamedDocument("", ["x" * (length - 1), "x"])
+
+    made = pipeline_gtransformer.chunks(documents())
+    assert [len(document.document[0]) + 1 for document in next(made)] == [4, 4] and read == [4, 4, 2]
+    assert [[document.characters for document in chunk] for chunk in made] == [[2], [9], [50], [1, 1], [1]]
 
 
 def test_confidence(translate):

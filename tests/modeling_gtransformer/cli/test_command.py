@@ -11,6 +11,7 @@ import pytest
 from json_lines import read_json_lines, write_json_lines
 from transformers import pipeline
 
+from modeling_gtransformer import pipeline_gtransformer
 from modeling_gtransformer.cli import atomic_file, command
 from modeling_gtransformer.cli.command import main
 from modeling_gtransformer.files.aligned_pairs import to_tmx, to_tsv
@@ -243,8 +244,27 @@ def test_a_record_that_fails_is_named_and_left_out(checkpoint, tmp_path, capfd):
     assert "a.jsonl, line 3: the column 'source' must hold a text" in errors and "1 file, 1 failed" in errors
 
 
-def test_records_come_out_as_they_are_done(checkpoint, monkeypatch):
-    """What is read and written is a line, however long the corpus."""
+def test_a_record_that_fails_in_translation_takes_no_other_with_it(checkpoint, tmp_path, capfd, monkeypatch):
+    translate_documents = pipeline_gtransformer.translate_documents
+    batches = []
+
+    def fail(model, processor, documents, **arguments):
+        batches.append(len(documents))
+        if ["it is"] in documents:
+            raise RuntimeError("no luck")
+        return translate_documents(model, processor, documents, **arguments)
+
+    monkeypatch.setattr(pipeline_gtransformer, "translate_documents", fail)
+    sources = ["the cat", "it is", "the old cat"]
+    lines = [json.dumps({"source": source}) for source in sources]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    assert run(tmp_path / "a.jsonl", "--model", checkpoint, "--output", tmp_path / "out") == 1
+    assert [record["source"] for record in read_json_lines(tmp_path / "out" / "a.jsonl")] == [sources[0], sources[2]]
+    assert "a.jsonl, line 2: RuntimeError: no luck" in capfd.readouterr().err and batches == [3, 1, 1, 1]
+
+
+def test_records_of_a_pipe_come_out_as_they_are_done(checkpoint, monkeypatch):
+    """Whoever writes them may wait for each."""
     written = io.BytesIO()
 
     def lines():

@@ -194,10 +194,10 @@ def test_a_shard_that_lacks_a_document_is_not_merged(tmp_path):
 def test_what_the_command_line_leaves_open_the_model_decides():
     *files, settings, overwrite = parse_translation(["model", "in.jsonl", "out.jsonl", "--segment_tokens", "9"])
     assert not overwrite and files == ["model", "in.jsonl", "out.jsonl"]
-    arguments = {"segment_tokens": 9, "segment_sentences": None, "carried_sentences": 0, "max_tokens": 4096}
+    arguments = {"segment_tokens": 9, "segment_sentences": None, "carried_sentences": 0}
     assert settings.translation_arguments() == arguments
-    decided = TranslationSettings(segment_tokens=9, num_beams=3, parallel_sentences=True)
-    assert decided.translation_arguments() == arguments | {"num_beams": 3, "parallel_sentences": True}
+    decided = {"max_tokens": 99, "num_beams": 3, "parallel_sentences": True}
+    assert TranslationSettings(segment_tokens=9, **decided).translation_arguments() == arguments | decided
 
 
 @pytest.mark.parametrize("option", [["--num_beams", "0"], ["--segment_tokens", "-5"], ["--max_tokens", "0"]])
