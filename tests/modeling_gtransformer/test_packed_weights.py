@@ -42,8 +42,11 @@ def test_products_with_packed_weights(shape, bias):
 
 def test_gradients_and_changes_of_weights_are_those_of_the_layer(linear):
     states = torch.randn(3, 48)
+    expected = linear(states)
     with packed_weights(linear), Products() as products:
-        linear(states).sum().backward()
+        output = linear(states)
+    output.sum().backward()
+    assert output.equal(expected)
     assert products.packed == 0 and linear.weight.grad is not None
     with torch.no_grad():
         linear.weight.zero_()
