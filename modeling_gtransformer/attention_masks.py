@@ -3,6 +3,7 @@
 Shape legend: B documents, T queries, S keys, D model size.
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -58,7 +59,7 @@ def masks_by_kind(
     config: GTransformerConfig,
     stack: str,
     attention_mask: Tensor | dict[str, Tensor] | None,
-    create_mask: Callable[[bool], Tensor | None],
+    create_mask: Callable[..., Tensor | None],
     queries: Side,
     keys: Side,
     by_sentence: bool = True,
@@ -69,7 +70,8 @@ def masks_by_kind(
     Args:
         attention_mask: what the caller gave. Ready masks, one `(B, 1, T, S)` tensor for all attention kinds or a
             dictionary with one for each, are used as they are.
-        create_mask: makes the mask of the whole document; may return `None` for "nothing is masked" if allowed to.
+        create_mask: makes the mask of the whole document for a configuration's implementation of attention; may return
+            `None` for "nothing is masked" if allowed to.
         by_sentence: whether group attention may go sentence by sentence. Decoding step by step keeps to masks.
     """
     if isinstance(attention_mask, dict):
@@ -79,13 +81,22 @@ def masks_by_kind(
     attention_types = config.attention_types(stack)
     masks: dict[str, Mask] = {}
     if set(attention_types) != {"group"}:
-        masks["global"] = create_mask(True)
+        masks["global"] = create_mask(config, True)
     if set(attention_types) != {"global"}:
-        if by_sentence and config._attn_implementation == "sdpa":
+        if by_sentence and config._attn_implementation != "eager":
             masks["group"] = _by_sentence(stack, queries, keys)
         if masks.get("group") is None:
-            masks["group"] = group_mask(create_mask(False), queries.tags, keys.tags)
+            masks["group"] = group_mask(create_mask(_with_dense_masks(config), False), queries.tags, keys.tags)
     return masks
+
+
+def _with_dense_masks(config: GTransformerConfig) -> GTransformerConfig:
+    """The configuration with an implementation of attention that takes masks of queries and keys."""
+    if config._attn_implementation in ("eager", "sdpa"):
+        return config
+    dense = copy.copy(config)
+    dense._attn_implementation_internal = "sdpa"
+    return dense
 
 
 def _by_sentence(stack: str, queries: Side, keys: Side) -> SentencePlan | SentenceTags | None:
@@ -107,7 +118,7 @@ def encoder_masks(
         config,
         "encoder",
         attention_mask,
-        lambda skip: create_bidirectional_mask(
+        lambda config, skip: create_bidirectional_mask(
             config, inputs_embeds, attention_mask, allow_is_bidirectional_skip=skip
         ),
         queries=source,
@@ -133,7 +144,7 @@ def decoder_masks(
         config,
         "decoder",
         attention_mask,
-        lambda skip: create_causal_mask(
+        lambda config, skip: create_causal_mask(
             config,
             inputs_embeds,
             attention_mask,
@@ -152,7 +163,7 @@ def decoder_masks(
         config,
         "cross",
         encoder_attention_mask,
-        lambda skip: create_bidirectional_mask(
+        lambda config, skip: create_bidirectional_mask(
             config, inputs_embeds, encoder_attention_mask, encoder_hidden_states, allow_is_bidirectional_skip=skip
         ),
         queries=queries.open_to_all(source),

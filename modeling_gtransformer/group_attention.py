@@ -102,7 +102,11 @@ class GTransformerAttention(nn.Module):
         elif isinstance(mask, SentenceTags):
             output, weights = compiled_attention(queries, keys, values, mask, dropout, self.scaling), None
         else:
-            attend = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
+            # Masks of queries and keys are what other implementations than these two do not take.
+            implementation = self.config._attn_implementation
+            if isinstance(mask, Tensor) and mask.dim() == 4 and implementation != "eager":
+                implementation = "sdpa"
+            attend = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention_forward)
             output, weights = attend(
                 self, queries, keys, values, mask, dropout=dropout, scaling=self.scaling, **kwargs
             )

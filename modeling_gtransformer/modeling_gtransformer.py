@@ -54,6 +54,8 @@ class GTransformerPreTrainedModel(AdapterMixin, PublishMixin, PreTrainedModel):
     supports_gradient_checkpointing = True
     _no_split_modules = ["GTransformerEncoderLayer", "GTransformerDecoderLayer"]
     _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
     _can_compile_fullgraph = True
 
     def _loaded_from(self) -> str:
