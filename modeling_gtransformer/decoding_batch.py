@@ -104,7 +104,8 @@ class FramedDecoder:
 
     def scores(self, hidden_states: Tensor, *before: Tensor, normalize: bool = False) -> Tensor:
         """Scores `(R, V)` of the tokens after decoder states `(R, D)`, framed by what is before them."""
-        logits = (self.model.output_logits if self.is_biased else self.model.lm_head)(hidden_states).float()
+        project = self.model.output_logits if self.is_biased else self.model.lm_head
+        logits = project(hidden_states).to(device=self.device, dtype=torch.float32)
         return self.limits.mask(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
 
     def masks(self, group: Tensor, document: Tensor) -> dict[str, Tensor]:

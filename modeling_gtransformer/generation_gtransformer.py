@@ -269,7 +269,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         processors = LogitsProcessorList()
         if suppressed := request.config.suppress_tokens:
             processors.append(SuppressTokensLogitsProcessor(suppressed, device=tags.device))
-        return FramedDecoder(self, request.frame, processors, Sources(encoder_outputs[0], mask, tags))
+        # The layers of a model may be on several devices.
+        return FramedDecoder(self, request.frame, processors, Sources(encoder_outputs[0].to(tags.device), mask, tags))
 
     def _ended(self, request: Request, documents: list[list[int]]) -> Tensor:
         """Documents `(B, T)` with the token that ends them."""

@@ -49,7 +49,8 @@ NEUTRAL = {
     **dict.fromkeys(("bad_words_ids", "begin_suppress_tokens", "sequence_bias", "watermarking_config"), None),
     **dict.fromkeys(("penalty_alpha", "stop_strings", "max_time", "cache_implementation", "dola_layers"), None),
     **dict.fromkeys(("force_words_ids", "constraints", "assistant_early_exit"), None),
-    **dict.fromkeys(("token_healing", "low_memory"), False),
+    "exponential_decay_length_penalty": None,
+    **dict.fromkeys(("token_healing", "low_memory", "remove_invalid_values"), False),
     **{"num_beam_groups": 1, "diversity_penalty": 0},
 }
 

@@ -78,6 +78,7 @@ def test_finished_documents_leave_the_batch(tiny_model, monkeypatch, num_beams):
         {"do_sample": True},
         {"num_beams": 2, "num_return_sequences": 2},
         {"repetition_penalty": 2.0},
+        {"exponential_decay_length_penalty": (2, 1.5)},
         {"return_dict_in_generate": True},
         {"max_time": 10.0},
         {"use_cache": False},
