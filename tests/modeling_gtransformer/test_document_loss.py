@@ -28,9 +28,13 @@ def test_chunks_give_the_loss_and_gradients_of_the_reference(monkeypatch, chunk,
 
 def test_average_is_over_the_labels_that_count():
     hidden, weight, bias = torch.randn(1, 3, 4), torch.randn(5, 4), torch.zeros(1, 5)
-    for labels in (torch.tensor([[1, -100, 2]]), torch.full((1, 3), -100)):
-        loss = linear_document_loss(hidden, weight, bias, labels)
-        torch.testing.assert_close(loss, document_loss(hidden @ weight.T, labels))
+    logits = hidden @ weight.T
+    for labels in (torch.tensor([[1, -100, 2]]), torch.tensor([[-100, 3, -100]])):
+        expected = torch.nn.functional.cross_entropy(logits[0], labels[0])
+        torch.testing.assert_close(document_loss(logits, labels), expected)
+        torch.testing.assert_close(linear_document_loss(hidden, weight, bias, labels), expected)
+    nothing = torch.full((1, 3), -100)
+    assert document_loss(logits, nothing) == linear_document_loss(hidden, weight, bias, nothing) == 0
 
 
 def test_model_in_training_has_no_logits(tiny_model, documents):
