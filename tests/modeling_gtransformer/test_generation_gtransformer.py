@@ -64,14 +64,25 @@ def test_limits_per_sentence(tiny_model, documents):
         assert max(words_per_sentence(row)) <= 2
 
 
-def test_short_maximum_still_gives_every_sentence(tiny_model, documents):
+@pytest.fixture
+def warnings(caplog):
+    """The warnings of the package."""
+    logging.get_logger().addHandler(caplog.handler)
+    with caplog.at_level("WARNING"):
+        yield caplog
+    logging.get_logger().removeHandler(caplog.handler)
+
+
+def test_short_maximum_still_gives_every_sentence(tiny_model, documents, warnings):
     model = tiny_model()
     for new_tokens in (9, 12, 15):
         outputs = model.generate(**documents, max_new_tokens=new_tokens)
         assert outputs.shape[1] <= new_tokens + 1
         assert len(words_per_sentence(outputs[0])) == 3
     # Asked for less than all sentences need, it says so and stops there.
+    assert "will be cut off" not in warnings.text
     assert model.generate(**documents, max_new_tokens=5).shape == (2, 6)
+    assert "too few for 3 sentences, which take at least" in warnings.text
 
 
 def test_the_end_of_the_document_needs_a_position(tiny_model):
@@ -83,14 +94,12 @@ def test_the_end_of_the_document_needs_a_position(tiny_model):
         tiny_model(max_position_embeddings=9).generate(source)
 
 
-def test_documents_that_ran_out_of_room_are_named(tiny_model, documents, caplog):
+def test_documents_that_ran_out_of_room_are_named(tiny_model, documents, warnings):
     model = tiny_model(max_position_embeddings=16)
-    with caplog.at_level("WARNING"):
-        logging.get_logger().addHandler(caplog.handler)
-        outputs = model.generate(**documents)
-        logging.get_logger().removeHandler(caplog.handler)
-    assert len(words_per_sentence(outputs[0])) == 3
-    assert ("Documents [0] of the batch" in caplog.text) == ((outputs[0] != PAD).sum() == 16)
+    model.final_logits_bias[0, EOS] = -100.0
+    outputs = model.generate(**documents)
+    assert len(words_per_sentence(outputs[0])) == 3 and (outputs != PAD).sum(dim=1).tolist() == [16, 15]
+    assert "Documents [0] of the batch reached 16 tokens" in warnings.text
     with pytest.raises(ValueError, match="the model has only 8 positions"):
         tiny_model(max_position_embeddings=8).generate(documents["input_ids"][:1, :8][:, [0, 1, 3, 4, 5, 6, 0, 1]])
 
