@@ -83,7 +83,8 @@ def translate_documents(
     translations fit the model's positions. A sentence that does not is translated in parts, which is announced.
 
     Args:
-        max_tokens: source tokens in a batch, padding included; by default [`batch_tokens`] of the number of beams.
+        max_tokens: source tokens in a batch, padding included; by default 16,384 divided by the number of beams,
+            but not below 4,096.
         segment_sentences: most sentences in a segment; 1 for a model that was trained on single sentences.
         carried_sentences: so many sentences of a segment open the next one as well, with their translations as a
             forced prefix, so that its first sentences have a context, too. Segments of a document then wait for each
