@@ -21,8 +21,9 @@ def config(implementation="sdpa", **types):
     return made
 
 
-def document_mask(may_skip):
+def document_mask(config, may_skip):
     """What stands for the mask makers of Transformers: allowed to, they leave a mask out."""
+    assert may_skip or config._attn_implementation in ("eager", "sdpa")  # others have no mask of queries and keys
     return None if may_skip else torch.zeros(2, 1, 4, 4)
 
 
@@ -60,7 +61,7 @@ def test_global_attention_may_do_without_a_mask_and_group_attention_goes_by_sent
     assert made["global"] is None and isinstance(made["group"], SentencePlan)
 
 
-@pytest.mark.parametrize("implementation, by_sentence", [("eager", True), ("sdpa", False)])
+@pytest.mark.parametrize("implementation, by_sentence", [("eager", True), ("sdpa", False), ("flex_attention", False)])
 def test_group_mask_of_the_document(implementation, by_sentence):
     made = masks(config(implementation), by_sentence=by_sentence)
     assert made["group"].equal(group_mask(torch.zeros(2, 1, 4, 4), TAGS, TAGS))
