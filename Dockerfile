@@ -15,7 +15,7 @@ RUN case "$DEVICE" in \
     && pip install --no-cache-dir --constraint constraints.txt --index-url "$index" torch \
     && pip install --no-cache-dir --constraint constraints.txt '.[files,serve,detect]'
 
-# Models from the Hub are kept in a volume, /cache; nothing else is written.
+# Models from the Hub are kept in a volume, /cache; large uploads pass through /tmp.
 ENV HF_HOME=/cache
 RUN useradd --create-home server && mkdir /cache && chown server /cache
 USER server

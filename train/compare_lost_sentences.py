@@ -17,7 +17,6 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
@@ -70,7 +69,7 @@ def paragraphs(sentences: list[str], size: int) -> list[list[str]]:
 
 
 def as_one_input(
-    translate: DocumentTranslationPipeline, documents: list[list[str]], num_beams: int | None
+    translate: DocumentTranslationPipeline, documents: list[list[str]], num_beams: int
 ) -> list[list[str]]:
     """
     Translations of paragraphs that are read as one sentence each.
@@ -79,7 +78,7 @@ def as_one_input(
         ValueError: a paragraph is longer than the model's positions.
     """
     settings = translate.processor.generation_settings(translate.model)
-    settings |= {"num_beams": num_beams} if num_beams else {}
+    settings["num_beams"] = num_beams
     limits = SegmentLimits(translate.model, translate.processor, 512, None, settings)
     texts = [paragraph for document in documents for paragraph in document]
     lengths = [len(words) for words in translate.processor.encode_sentences(texts)]
@@ -96,13 +95,14 @@ def as_one_input(
 
 
 def as_documents(
-    translate: DocumentTranslationPipeline, documents: list[list[str]], num_beams: int | None
+    translate: DocumentTranslationPipeline, documents: list[list[str]], num_beams: int
 ) -> list[list[str]]:
     """Translations of documents whose lines are paragraphs."""
     named = (NamedDocument(f"Document {number}", "\n".join(lines)) for number, lines in enumerate(documents, 1))
     # What is counted is the model's own translation.
-    settings: dict[str, Any] = {"keep_placeholders": False, **({"num_beams": num_beams} if num_beams else {})}
-    outputs = translate.translate_all(named, splitter="sentencex", progress=True, **settings)
+    outputs = translate.translate_all(
+        named, splitter="sentencex", progress=True, keep_placeholders=False, num_beams=num_beams
+    )
     return [output["translation_text"].split("\n") for output in outputs]
 
 

@@ -4,11 +4,11 @@
     python train/demo.py --model facebook/mbart-large-cc25 --train train.jsonl --valid dev.jsonl \\
         [--source_column en --target_column de --any_argument_of_the_recipe value ...]
 
-Without a model, a dialogue that was held out is translated by the small model that comes with the package; then
-everything is made on the spot: documents in an invented language pair whose pronouns depend on an
-earlier sentence, and a tiny mBART that has learnt to translate their sentences. Then, and with a model of one's own as
-well: a G-Transformer is loaded from that checkpoint and fine-tuned on the documents, both translate the documents that
-were held out, are scored side by side, and the pipeline translates one of them.
+Without a model, a dialogue that was held out is translated by the small model that comes with the package. Then
+everything is made on the spot: documents in an invented language pair whose pronouns depend on an earlier sentence,
+and a tiny mBART that has learnt to translate their sentences. Then, and with a model of one's own as well: a
+G-Transformer is loaded from that checkpoint and fine-tuned on the documents, both translate the documents that were
+held out, are scored side by side, and the pipeline translates one of them.
 """
 
 import argparse

@@ -57,11 +57,7 @@ def _copy(paragraph: Any, language: str | None) -> Any:
 
 def _mark(paragraph: Any) -> None:
     """Draws a line on the left side of a paragraph, and takes its number in a list away."""
-    space = paragraph.tag.partition("}")[0] + "}"
-    properties = next((child for child in paragraph if name_of(child) == "w:pPr"), None)
-    if properties is None:
-        properties = paragraph.makeelement(f"{space}pPr")
-        paragraph.insert(0, properties)
+    space, properties = _properties(paragraph, "pPr")
     for border in [child for child in properties if name_of(child) == "w:pBdr"]:
         properties.remove(border)
     number = properties.makeelement(f"{space}numPr")
@@ -73,12 +69,18 @@ def _mark(paragraph: Any) -> None:
 
 
 def _set_language(run: Any, language: str) -> None:
-    space = run.tag.partition("}")[0] + "}"
-    properties = next((child for child in run if name_of(child) == "w:rPr"), None)
-    if properties is None:
-        properties = run.makeelement(f"{space}rPr")
-        run.insert(0, properties)
+    space, properties = _properties(run, "rPr")
     for old in [child for child in properties if name_of(child) == "w:lang"]:
         properties.remove(old)
     behind = sum(name_of(child) in BEHIND_LANGUAGE for child in properties)
     properties.insert(len(properties) - behind, properties.makeelement(f"{space}lang", {f"{space}val": language}))
+
+
+def _properties(element: Any, local: str) -> tuple[str, Any]:
+    """Returns the namespace of a paragraph or run, in braces, and its properties, which it gets if it has none."""
+    space = element.tag.partition("}")[0] + "}"
+    properties = next((child for child in element if name_of(child) == f"w:{local}"), None)
+    if properties is None:
+        properties = element.makeelement(f"{space}{local}")
+        element.insert(0, properties)
+    return space, properties
