@@ -2,9 +2,9 @@
 
     python benchmarks/dialogues.py MODEL DOCUMENTS.jsonl --source_column en --target_column de [--repeats 3]
 
-Documents as a whole, in batches and one at a time, and with all their sentences decoded side by side, against the same
-model on single sentences in batches; greedily and with five beams. For documents one at a time, also the seconds until
-the first sentence of each is certain.
+Documents as a whole, in batches and one at a time, and one at a time with all their sentences decoded side by side,
+against the same model on single sentences in batches; greedily and with five beams. For documents one at a time, also
+the seconds until the first sentence of each is certain.
 """
 
 import argparse
@@ -39,7 +39,6 @@ def systems(translate: Translate, sources: list[list[str]], beams: int) -> dict[
     return {
         PEER: partial(together, segment_sentences=1),
         "documents": together,
-        "documents, sentences side by side": partial(together, parallel_sentences=True),
         "one document at a time": one_at_a_time,
         "one document at a time, sentences side by side": partial(one_at_a_time, parallel_sentences=True),
     }
@@ -62,7 +61,7 @@ def main() -> None:
     parser.add_argument("documents", help="Documents with their translations, in a format that train.py reads.")
     parser.add_argument("--source_column", default="source")
     parser.add_argument("--target_column", default="target")
-    parser.add_argument("--number", type=int, default=20, help="Number of documents, the first ones.")
+    parser.add_argument("--number", type=int, default=4, help="Number of documents, the first ones.")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()

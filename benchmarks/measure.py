@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.ao.quantization import quantize_dynamic
 from torch.nn.utils.rnn import pad_sequence
+from torch.profiler import profile
 from transformers import MBartConfig, MBartForConditionalGeneration
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
@@ -108,6 +109,30 @@ def ratios(seconds: dict[str, list[float]], peer: str) -> dict[str, float]:
         name: statistics.median(theirs / ours for ours, theirs in zip(times, seconds[peer], strict=True))
         for name, times in seconds.items()
     }
+
+
+def seconds_by_kind(run: Callable[[], Any], kinds: dict[str, tuple[str, ...]], repeats: int = 3) -> dict[str, float]:
+    """
+    Seconds of the operations of a run, by kind: medians over the repeats, after a warm-up.
+
+    Args:
+        kinds: names of operations that belong together, whole ones or, without `::`, parts; the rest is "other".
+    """
+
+    def kind_of(operation: str) -> str:
+        for kind, parts in kinds.items():
+            if any(operation == part if "::" in part else part in operation for part in parts):
+                return kind
+        return "other"
+
+    run()
+    seconds: dict[str, list[float]] = {kind: [0.0] * repeats for kind in [*kinds, "other"]}
+    for repeat in range(repeats):
+        with profile() as recorded:
+            run()
+        for event in recorded.key_averages():
+            seconds[kind_of(event.key)][repeat] += event.self_cpu_time_total / 1e6
+    return {kind: statistics.median(times) for kind, times in seconds.items()}
 
 
 def show(setting: str, row: dict[str, dict[str, float]]) -> None:

@@ -4,12 +4,10 @@ python benchmarks/training_profile.py [--length 512] [--systems mbart gtransform
 """
 
 import argparse
-import statistics
 import sys
 
 import torch
-from measure import BASE, make_model, make_source, save
-from torch.profiler import profile
+from measure import BASE, make_model, make_source, save, seconds_by_kind
 from training import make_step
 
 
@@ -22,26 +20,6 @@ KINDS = {
     "clearing memory": ("aten::fill_", "aten::zero_"),
     "copies": ("aten::copy_", "aten::cat", "aten::index_select"),
 }
-
-
-def seconds_by_kind(system: str, length: int) -> dict[str, float]:
-    """Seconds of a step, by kind of operation: the median of three after the first."""
-    step = make_step(system, "base", length)
-    step()
-    seconds: dict[str, list[float]] = {kind: [] for kind in [*KINDS, "other"]}
-    for _ in range(3):
-        with profile() as recorded:
-            step()
-        for times in seconds.values():
-            times.append(0.0)
-        for event in recorded.key_averages():
-            names = (kind for kind, parts in KINDS.items() if any(_is(part, event.key) for part in parts))
-            seconds[next(names, "other")][-1] += event.self_cpu_time_total / 1e6
-    return {kind: statistics.median(times) for kind, times in seconds.items()}
-
-
-def _is(part: str, name: str) -> bool:
-    return name == part if part.startswith("aten::") else part in name
 
 
 def kept_for_the_gradient(system: str, length: int) -> float:
@@ -68,7 +46,8 @@ def main() -> None:
     args = parser.parse_args()
     results = {}
     for system in args.systems:
-        seconds, kept = seconds_by_kind(system, args.length), kept_for_the_gradient(system, args.length)
+        seconds = seconds_by_kind(make_step(system, "base", args.length), KINDS)
+        kept = kept_for_the_gradient(system, args.length)
         results[system] = {"seconds": seconds, "kept_over_tokens_times_width": kept}
         print(f"{system}: {', '.join(f'{kind} {time:.2f} s' for kind, time in seconds.items())}; keeps {kept:.0f}")
     save(f"training-profile-{args.length}", sys.argv, results)

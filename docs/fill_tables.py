@@ -8,6 +8,7 @@ it: command, hardware, versions and commit, as the file has them.
 
 import json
 import re
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ LABELS = {
     "ctranslate2-int8": "CTranslate2 on single sentences, int8",
     "gtransformer-bfloat16": "G-Transformer, bfloat16",
 }
+BEAMS = {"1 beams": "greedy"}
 
 
 def benchmark(name: str) -> dict[str, Any]:
@@ -79,6 +81,62 @@ def training(results: dict[str, Any]) -> Table:
     ]
 
 
+def corpus_profile(results: dict[str, Any]) -> Table:
+    """A row per number of beams and system, a column per kind of operation."""
+    kinds = list(next(iter(results["1 beams"].values())))
+    rows = [["seconds", "", *kinds]]
+    for setting, systems in results.items():
+        for name, seconds in systems.items():
+            system, _, way = name.partition(", ")
+            label = LABELS[system] + (f", {way}" if way else "")
+            rows.append([BEAMS.get(setting, setting), label, *(f"{seconds[kind]:.1f}" for kind in kinds)])
+    return rows
+
+
+def dialogues(results: dict[str, Any]) -> Table:
+    """A row per number of beams and way to translate."""
+    rows = [["", "", "sentences/s", "times single sentences", "s-BLEU", "d-BLEU", "seconds to the first sentence"]]
+    for setting, systems in results.items():
+        if setting.endswith("beams"):
+            for name, row in systems.items():
+                scores = (f"{row[score]:.1f}" for score in ("s-BLEU", "d-BLEU/document"))
+                first = f"{row['seconds_to_first_sentence']:.2f}" if "seconds_to_first_sentence" in row else ""
+                speed = [f"{row['sentences_per_second']:.1f}", f"{row['speed_ratio']:.2f}"]
+                rows.append([BEAMS.get(setting, setting), name, *speed, *scores, first])
+    return rows
+
+
+def serving(results: dict[str, Any]) -> Table:
+    """Medians over the repeats."""
+    rows = [["", "requests/s", "times direct", "median seconds", "99th percentile", "lost", "MB after each run"]]
+    repeats = results["repeats"]
+    for name in repeats[0]:
+        runs = [repeat[name] for repeat in repeats]
+        speed = statistics.median(run["requests_per_second"] for run in runs)
+        ratio = statistics.median(
+            repeat[name]["requests_per_second"] / repeat["direct"]["requests_per_second"] for repeat in repeats
+        )
+        seconds = [
+            f"{statistics.median(run[figure] for run in runs):.2f}" if figure in runs[0] else ""
+            for figure in ("median", "percentile_99")
+        ]
+        memory = ", ".join(f"{run['memory_mb']:.0f}" for run in runs if "memory_mb" in run)
+        lost = str(sum(run["lost"] for run in runs)) if "lost" in runs[0] else ""
+        rows.append([name, f"{speed:.2f}", f"{ratio:.2f}", *seconds, lost, memory])
+    return rows
+
+
+def startup(results: dict[str, Any]) -> Table:
+    labels = {"peer": f"commit {results.get('peer')}", "first": "first start", "second": "second start"}
+    rows = [["sentences", "", "seconds", "MB at the first batch", "MB at the peak"]]
+    for sentences, starts in results.items():
+        if sentences != "peer":
+            for kind, row in starts.items():
+                figures = (f"{row[figure]:.0f}" for figure in ("seconds", "memory_mb", "peak_mb"))
+                rows.append([sentences, labels[kind], *figures])
+    return rows
+
+
 def training_profile(results: dict[str, Any]) -> Table:
     parts = list(results["mbart"]["seconds"])
     return [["", *parts, "kept"]] + [
@@ -94,7 +152,7 @@ def training_profile(results: dict[str, Any]) -> Table:
 def by_beams(results: dict[str, Any]) -> Table:
     """A row per system, a column per number of beams: tokens per second, and times the peer."""
     settings = [name for name in results if name.endswith("beams")]
-    columns = ["greedy" if setting.endswith(" 1 beams") or setting == "1 beams" else setting for setting in settings]
+    columns = [BEAMS.get(setting, setting) for setting in settings]
     rows = [["tokens per second (times the peer)", *columns]]
     for system in results[settings[0]]:
         figures = [results[setting][system] for setting in settings]
@@ -169,12 +227,15 @@ def hostile_text(results: dict[str, Any]) -> Table:
 
 
 def inline_markup(results: dict[str, Any]) -> Table:
-    """A row per way; only by attention are words aligned."""
+    """A row per way; only by attention are words aligned, and only where the truth is made is anything translated."""
     seconds = results["seconds"]
-    rows = [["way", "tags", "at the right words", "seconds of alignment", "seconds of translation"]]
+    rows = [
+        ["way", "tags", "at the right words", "seconds of alignment", *["seconds of translation"] * (len(seconds) - 1)]
+    ]
     for way, share in results["share of tags at the right words"].items():
         alignment = f"{seconds['alignment']:.1f}" if way == "by attention" else ""
-        rows.append([way, str(results["tags"]), f"{share:.1%}", alignment, f"{seconds['translation']:.1f}"])
+        translation = [f"{seconds['translation']:.1f}"] if "translation" in seconds else []
+        rows.append([way, str(results["tags"]), f"{share:.1%}", alignment, *translation])
     return rows
 
 
@@ -193,8 +254,14 @@ BENCHMARKS: dict[str, Callable[[dict[str, Any]], Table]] = {
     "parallel-sentences-tiny": parallel_sentences,
     "padding": padding,
     "short_documents": short_documents,
+    "corpus-profile": corpus_profile,
+    "dialogues": dialogues,
+    "serving": serving,
+    "startup": startup,
+    "startup-before": startup,
     "hostile_text": hostile_text,
     "inline_markup": inline_markup,
+    "inline_markup-catalogs": inline_markup,
 }
 
 

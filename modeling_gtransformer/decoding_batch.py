@@ -4,7 +4,7 @@ Shape legend: B documents, T target tokens, S source tokens, R sentences decoded
 vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -51,6 +51,7 @@ class FramedDecoder:
         frame: the `GroupTagLogitsProcessor` of the batch.
         processors: logits processors that look at the scores alone, applied before the frame.
         sources: the documents of the batch; their masks are 1 for tokens, 0 for padding.
+        watchers: look at the ids `(R, T)` of documents that grow token by token, before each step.
 
     Attributes:
         steps: how often single tokens were read.
@@ -62,11 +63,12 @@ class FramedDecoder:
         frame,
         processors: LogitsProcessorList,
         sources: Sources,
+        watchers: Sequence[Callable[[Tensor], None]] = (),
     ):
         self.model, self.limits, self.frame, self.processors = model, frame, frame.frame, processors
         self.word_limits, self.max_length = frame.word_limits, frame.max_length
         self.source_states, self.source_mask, self.source_tags = sources
-        self.device = self.source_states.device
+        self.device, self.watchers = self.source_states.device, watchers
         self.is_biased = bool(model.final_logits_bias.any())  # zeros would cost a copy of the logits
         self.steps = 0
 

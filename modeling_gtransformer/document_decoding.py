@@ -57,6 +57,8 @@ class DocumentBatch:
         """Read the next tokens `(B, N)`: the framed scores `(B, N, V)` of those that follow."""
         decoder = self.decoder
         self.ids = torch.cat([self.ids, tokens.flatten()[:, None]], dim=1)
+        for watch in decoder.watchers:
+            watch(self.ids)
         self.number, words = sentence_progress(self.ids, decoder.frame)
         hidden_states = decoder.states(
             self.sources,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from transformers import PreTrainedModel
@@ -131,17 +132,18 @@ def translate_documents(
         for number, (document, needed, where) in enumerate(zip(documents, required, places, strict=True))
     ]
     total = sum(len(document.parts) for document in pending)
+    at_once = None if on_sentence is None else 1
     packs = generate_arguments.get("pack_weights", getattr(model.generation_config, "pack_weights", None))
     with (
         packed_weights(model, packs is not False),
         tqdm(total=total, desc="Translating", unit=" sentences", disable=not progress) as bar,
     ):
-        while segments := list(next_segments(pending, processor, limits, carried_sentences)):
+        while segments := list(islice(next_segments(pending, processor, limits, carried_sentences), at_once)):
             if on_sentence is not None:
-                first = segments[0]
-                tell = SentenceTeller(first.document, processor, on_sentence)
-                _note(first, *translator.stream(first, tell))
-                bar.update(first.stop - first.new)
+                [segment] = segments
+                tell = SentenceTeller(segment.document, processor, on_sentence)
+                _note(segment, *translator.stream(segment, tell))
+                bar.update(segment.stop - segment.new)
                 continue
             lengths = [len(segment.source) for segment in segments]
             order = sorted(range(len(segments)), key=lengths.__getitem__, reverse=True)

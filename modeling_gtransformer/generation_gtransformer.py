@@ -35,6 +35,7 @@ from .group_tags import (
 from .independent_sentences import decode_independently
 from .packed_weights import packed_weights
 from .parallel_generation import ParallelDecoder, ParallelDocumentsOutput, other_than_neutral
+from .sentence_streamer import SentenceStreamer
 from .target_sentences import (
     DocumentLengthCriteria,
     GroupTagLogitsProcessor,
@@ -88,6 +89,19 @@ class Request:
         return (
             self.source_tags.new_full((len(self.source_tags), 1), self.frame.frame.start) if given is None else given
         )
+
+    @property
+    def streamers(self) -> list[SentenceStreamer]:
+        """Logits processors that leave the scores as they are."""
+        given = self.arguments.get("logits_processor") or []
+        return [processor for processor in given if isinstance(processor, SentenceStreamer)]
+
+    @property
+    def special(self) -> list[str]:
+        """Settings and arguments by which a token depends on more than the model and its document."""
+        given = self.arguments.get("logits_processor") or []
+        watched = {"logits_processor": None} if len(self.streamers) == len(given) else {}
+        return other_than_neutral(self.config, {**self.arguments, **watched})
 
     @property
     def longest_sentence(self) -> int:
@@ -213,8 +227,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         Raises:
             ValueError: an argument contradicts `parallel_sentences`.
         """
-        config, plan, parallel = request.config, request.plan, request.config.parallel_sentences
-        special = other_than_neutral(config, request.arguments)
+        plan, parallel, special = request.plan, request.config.parallel_sentences, request.special
         if parallel and special:
             raise ValueError(f"parallel_sentences cannot be combined with {', '.join(special)}.")
         if parallel and self.config._attn_implementation not in ("eager", "sdpa"):
@@ -279,7 +292,9 @@ class GTransformerGenerationMixin(GenerationMixin):
         if suppressed := request.config.suppress_tokens:
             processors.append(SuppressTokensLogitsProcessor(suppressed, device=tags.device))
         # The layers of a model may be on several devices.
-        return FramedDecoder(self, request.frame, processors, Sources(encoder_outputs[0].to(tags.device), mask, tags))
+        sources = Sources(encoder_outputs[0].to(tags.device), mask, tags)
+        watchers = [streamer.watch for streamer in request.streamers]
+        return FramedDecoder(self, request.frame, processors, sources, watchers)
 
     def _ended(self, request: Request, documents: list[list[int]]) -> Tensor:
         """Documents `(B, T)` with the token that ends them."""

@@ -238,9 +238,9 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     def stream(self, document: str | bytes | list[str], **kwargs: Any) -> Generator[dict[str, str], None, dict]:
         """
         The sentences of a document, in order, each as soon as it is certain: `source_text` and `translation_text`.
-        Greedy search and sampling give a sentence when it ends, beams when all of them agree on it, and
-        `parallel_sentences` a segment at a time. The generator returns what a call gives. Closed early, it leaves the
-        model at work until its next sentence.
+        Greedy search and sampling give a sentence when it ends, beams when all of them agree on it; sentences that are
+        decoded side by side, as with `parallel_sentences`, come a segment at a time. The generator returns what a call
+        gives. Closed early, it leaves the model at work until its next sentence.
 
         ```python
         >>> for sentence in translate.stream("The cat sleeps.\\nIt is old."):  # doctest: +SKIP

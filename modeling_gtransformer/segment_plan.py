@@ -150,6 +150,8 @@ def next_segments(
     each."""
     for document in documents:
         done = len(document.translations)
+        if done == len(document.parts):
+            continue
         costs = [limits.cost(len(words)) for words in document.parts]
         carried = min(carried_sentences, done)
         # Carried sentences take at most half of a segment.

@@ -13,7 +13,8 @@ class SentenceStreamer(LogitsProcessor):
     """
     Among the `logits_processor` of `generate`, tells of every sentence of one document that has ended and that nothing
     can change any more: with greedy search and sampling at once, with beams when all of them agree. Scores stay as
-    they are. Sentences on which the beams never agree become certain with the end of `generate` only.
+    they are. Sentences on which the beams never agree become certain with the end of `generate` only, and so do those
+    that are decoded side by side.
 
     Args:
         on_sentence: called with the number of the sentence, from 0, and the ids of its words.
@@ -36,7 +37,12 @@ class SentenceStreamer(LogitsProcessor):
         self._open = True
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Look at the prefixes `(R, T)` of all hypotheses that are still followed."""
+        """Looks at the prefixes `(R, T)` of all hypotheses, and returns the scores as they are."""
+        self.watch(input_ids)
+        return scores
+
+    def watch(self, input_ids: Tensor) -> None:
+        """Looks at the prefixes `(R, T)` of all hypotheses that are still followed."""
         if self._open:
             agreed = int((input_ids == input_ids[0]).all(dim=0).long().cumprod(dim=0).sum())
             prefix = input_ids[0, :agreed].tolist()
@@ -47,4 +53,3 @@ class SentenceStreamer(LogitsProcessor):
                     self.on_sentence(number, words)
             # A hypothesis that may end with the next token is not among those that are followed then.
             self._open = int(closed_sentences(input_ids, self.frame).max()) < self.sentences
-        return scores

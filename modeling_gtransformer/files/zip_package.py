@@ -24,10 +24,7 @@ class ZipPackage:
 
     def __init__(self, content: bytes):
         self._content = content
-        try:
-            self._archive = zipfile.ZipFile(io.BytesIO(content))
-        except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
-            raise ValueError(f"it is no ZIP package: {error}") from error
+        self._archive = _open(content)
         self._members = {member.filename: member for member in self._archive.infolist()}
         if len(self._members) < len(self._archive.infolist()):
             raise ValueError("several members of the package have the same name")
@@ -92,6 +89,23 @@ class ZipPackage:
         archive.filelist.append(new)
         archive.NameToInfo[new.filename] = new
         archive._didModify = True  # type: ignore[attr-defined]
+
+
+def growth(content: bytes) -> int:
+    """
+    Bytes that unpacking all members of a package would add: its text, as media are packed in themselves.
+
+    Raises:
+        ValueError: it is no package.
+    """
+    return sum(member.file_size - member.compress_size for member in _open(content).infolist())
+
+
+def _open(content: bytes) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(io.BytesIO(content))
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
+        raise ValueError(f"it is no ZIP package: {error}") from error
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:

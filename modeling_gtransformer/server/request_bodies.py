@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from .api_error import ApiError, send_error
+from .client_limit import ClientLimit
 from .server_settings import Limits
 
 
@@ -16,20 +17,25 @@ class BoundedRequests:
     ASGI middleware that reads the body of a request, at most `limits.max_bytes` within `limits.read_seconds`, before
     the application sees it. While that works, it waits for the client to go, and then cancels the application.
 
-    Twice as many requests with a body are taken as may wait, so that their memory is bounded.
+    Twice as many requests with a body are taken as may wait, so that their memory is bounded; and an address sends at
+    most twice as many at a time as a client may have under way, so that slow ones do not keep others out.
     """
 
     def __init__(self, app: Any, limits: Limits):
         self.app, self.limits = app, limits
         self.open = 0
+        self.clients = ClientLimit(2 * limits.max_per_client)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http" or scope["method"] == "GET":
             await self.app(scope, receive, send)
             return
+        address, _ = scope.get("client") or ("", 0)
         self.open += 1
         try:
-            await self._answer(scope, receive, send, await self._read(scope, receive))
+            with self.clients.request(address):
+                body = await self._read(scope, receive)
+            await self._answer(scope, receive, send, body)
         except ApiError as error:
             await send_error(send, error)
         except ClientGone:

@@ -11,6 +11,7 @@ from threading import Thread
 from typing import Any
 
 from ..document_translation import batch_tokens
+from ..files.zip_package import growth
 from ..translator import Translator
 from ..usage_error import UsageError, in_a_sentence
 from .api_error import ApiError, unforeseen
@@ -18,6 +19,10 @@ from .job import Job
 from .job_warnings import JobWarnings
 from .monitoring import Monitor
 from .server_settings import Limits
+
+
+# So many times as many bytes as a request may have characters a package may grow by: Word's markup is long.
+PACKAGED = 50
 
 
 class Abandoned(Exception):
@@ -113,6 +118,7 @@ class TranslationQueue:
         self._warnings.collect(job)
         languages = {"src_lang": job.settings.src_lang, "tgt_lang": job.settings.tgt_lang}
         try:
+            self._check_growth(job)
             job.prepared = [
                 self.translate.prepare(document, format=job.format, **languages) for document in job.named()
             ]
@@ -139,6 +145,17 @@ class TranslationQueue:
             return
         job.first_warnings = len(job.warnings)
         self._waiting.append(job)
+
+    def _check_growth(self, job: Job) -> None:
+        """
+        Raises:
+            ApiError: the text of a package would take too long to read.
+            ValueError: a document of bytes is no package.
+        """
+        most = PACKAGED * self.limits.max_characters
+        for document in job.documents:
+            if isinstance(document, bytes) and (size := growth(document)) > most:
+                raise ApiError(413, f"The file grows by {size:,} bytes when it is unpacked: at most {most:,}.")
 
     def _next_batch(self, only_short: bool = False) -> list[Job]:
         """Takes the first job that waits, and all that can share a batch with it."""

@@ -34,6 +34,28 @@ def test_what_is_told_is_what_comes_out(model, processor, search, early_stopping
         assert len(told) == len(DOCUMENT)
 
 
+@pytest.mark.parametrize("beams", [1, 3])
+def test_the_fast_loop_tells_what_that_of_transformers_tells(model, processor, monkeypatch, beams):
+    inputs = processor(DOCUMENT, return_tensors="pt")
+
+    def told(**arguments):
+        sentences = []
+
+        def on_sentence(number, words):
+            sentences.append((number, words, len(steps)))
+
+        steps = []
+        streamer = SentenceStreamer(on_sentence, len(DOCUMENT), processor.target_frame)
+        watch = streamer.watch
+        monkeypatch.setattr(streamer, "watch", lambda ids: (steps.append(ids.shape), watch(ids)))
+        model.generate(**inputs, logits_processor=[streamer], num_beams=beams, **arguments)
+        return sentences, steps
+
+    expected = told(return_dict_in_generate=True)
+    monkeypatch.setattr(type(model), "_decode_with_transformers", None)
+    assert told() == expected and expected[0]
+
+
 def test_beams_agree_before_the_end(model, processor):
     """Where every step leaves less in doubt than the one before, beams differ in their last words only."""
     eos = processor.eos_token_id

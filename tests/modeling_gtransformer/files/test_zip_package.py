@@ -4,17 +4,10 @@ import io
 import zipfile
 
 import pytest
+from packages import packed
 
 from modeling_gtransformer.files import zip_package
 from modeling_gtransformer.files.zip_package import ZipPackage
-
-
-def packed(members, compression=zipfile.ZIP_DEFLATED):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 MEMBERS = {"a": b"one" * 100, "b/c": bytes(range(256)) * 50, "ä": b""}

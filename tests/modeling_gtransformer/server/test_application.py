@@ -3,10 +3,12 @@
 import asyncio
 import json
 import logging
+import re
 import time
 from threading import Event, Thread
 
 import pytest
+from packages import packed
 
 from modeling_gtransformer import Translator
 from modeling_gtransformer.server.application import make_application
@@ -56,6 +58,17 @@ def test_long_texts_are_refused_before_their_sentences_are_found(serve, checkpoi
         (client.post("/translate_file", files=html), 200),
     ):
         assert answer.status_code == 413 and f"at most {most}." in answer.json()["error"]
+
+
+def test_packages_that_grow_are_refused_before_they_are_unpacked(serve, checkpoint, monkeypatch):
+    client = serve(checkpoint, limits={"max_characters": 20})
+    monkeypatch.setattr(client.app.state.service.queue.translate, "prepare", None)
+    files = {"file": ("a.docx", packed({"word/document.xml": b" " * 1100}))}
+    answer = client.post("/translate_file", files=files)
+    assert answer.status_code == 413
+    assert re.search(r"grows by 1,0\d\d bytes .* at most 1,000\.", answer.json()["error"])
+    broken = client.post("/translate_file", files={"file": ("a.docx", b"PK")})
+    assert broken.status_code == 400 and "no ZIP package" in broken.json()["error"]
 
 
 def test_fields_are_looked_at_only_where_they_may_be(serve, checkpoint, tmp_path, monkeypatch):

@@ -107,6 +107,26 @@ def test_bodies_that_are_read_are_bounded_in_number():
     assert app.got == [b"it is"]
 
 
+def test_bodies_that_one_address_sends_are_bounded():
+    """It does not keep others out, and those that were read are done with."""
+    works, slow, more, other = Application(works=True), Client(), Client(part(b"the cat")), Client(part(b"it is"))
+    bounded = BoundedRequests(works, Limits(max_per_client=1))
+    here, there = {**SCOPE, "client": ("10.0.0.1", 1)}, {**SCOPE, "client": ("10.0.0.2", 1)}
+
+    async def run():
+        tasks = []
+        for scope, client in ((here, Client(part(b"a"))), (here, slow), (here, slow), (here, more), (there, other)):
+            tasks.append(asyncio.ensure_future(bounded(scope, client.receive, client.send)))
+            await asyncio.sleep(0.01)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(run())
+    assert more.refusal == (429, "You have 2 requests under way: wait for one of them.")
+    assert works.got == [b"a", b"it is"]
+
+
 def test_a_client_that_goes_while_it_sends():
     app, client = Application(), Client(part(b"the ", True), stays=False)
     request(client, app)
