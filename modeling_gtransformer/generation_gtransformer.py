@@ -35,7 +35,6 @@ from .group_tags import (
 from .independent_sentences import decode_independently
 from .packed_weights import packed_weights
 from .parallel_generation import ParallelDecoder, ParallelDocumentsOutput, other_than_neutral
-from .sentence_streamer import SentenceStreamer
 from .target_sentences import (
     DocumentLengthCriteria,
     GroupTagLogitsProcessor,
@@ -91,16 +90,17 @@ class Request:
         )
 
     @property
-    def streamers(self) -> list[SentenceStreamer]:
-        """Logits processors that leave the scores as they are."""
+    def watchers(self) -> list[Callable[[Tensor], None]]:
+        """The method `watch` of the logits processors that have one, such as [`SentenceStreamer`]: they leave the
+        scores as they are."""
         given = self.arguments.get("logits_processor") or []
-        return [processor for processor in given if isinstance(processor, SentenceStreamer)]
+        return [processor.watch for processor in given if hasattr(processor, "watch")]
 
     @property
     def special(self) -> list[str]:
         """Settings and arguments by which a token depends on more than the model and its document."""
         given = self.arguments.get("logits_processor") or []
-        watched = {"logits_processor": None} if len(self.streamers) == len(given) else {}
+        watched = {"logits_processor": None} if len(self.watchers) == len(given) else {}
         return other_than_neutral(self.config, {**self.arguments, **watched})
 
     @property
@@ -293,8 +293,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             processors.append(SuppressTokensLogitsProcessor(suppressed, device=tags.device))
         # The layers of a model may be on several devices.
         sources = Sources(encoder_outputs[0].to(tags.device), mask, tags)
-        watchers = [streamer.watch for streamer in request.streamers]
-        return FramedDecoder(self, request.frame, processors, sources, watchers)
+        return FramedDecoder(self, request.frame, processors, sources, request.watchers)
 
     def _ended(self, request: Request, documents: list[list[int]]) -> Tensor:
         """Documents `(B, T)` with the token that ends them."""

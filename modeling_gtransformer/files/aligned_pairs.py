@@ -52,6 +52,16 @@ def _no_formula(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
+def from_cell(text: str) -> str:
+    """
+    Returns the text of a cell without the apostrophe that keeps it from being a formula.
+
+    >>> from_cell("'=1+1"), from_cell("'tis")
+    ('=1+1', "'tis")
+    """
+    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA_STARTS) else text
+
+
 def to_tmx(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
     """A translation memory (TMX 1.4b), a unit per sentence, with the confidence as a property."""
     src_lang, tgt_lang = (language.strip("[]").replace("_", "-") for language in (src_lang, tgt_lang))

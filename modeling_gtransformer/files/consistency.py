@@ -6,6 +6,9 @@ from typing import Any
 from .aligned_pairs import Pairs, tab_separated
 
 
+COLUMNS = ["source_text", "translation_text", "times", "places"]
+
+
 class Consistency:
     """
     Collects the translations of sentences, and where they stand. Only whole sentences that are the same are compared:
@@ -39,4 +42,4 @@ class Consistency:
 
     def to_tsv(self) -> str:
         """Returns these rows as tab-separated values with a header, for a spreadsheet."""
-        return tab_separated(["source_text", "translation_text", "times", "places"], self.rows())
+        return tab_separated(COLUMNS, self.rows())

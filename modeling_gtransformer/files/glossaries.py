@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .aligned_pairs import from_cell
+from .consistency import COLUMNS
 from .encoding import decode
 from .languages import is_same_language, language_tag
 from .xml_tokens import XML, XmlToken, ends_of, xml_tokens
@@ -91,7 +93,8 @@ def _usable_terms(concept: Concept, tag: str) -> list[tuple[str, str]]:
 def read_glossary(path: str | Path) -> Glossary:
     """
     Reads a glossary by its ending: a term and its translation on every line, as CSV (`.csv`) or else separated by a
-    tab, where quotation marks belong to the terms, or TBX of version 2 or 3 (`.tbx`). Blank lines are skipped.
+    tab, where quotation marks belong to the terms, or TBX of version 2 or 3 (`.tbx`). Blank lines are skipped. A
+    report of [`Consistency`] of which the lines that are not wanted have been deleted is a glossary as well.
 
     Raises:
         ValueError: the file is no glossary, or a term has several translations; the line or the concept is named.
@@ -109,14 +112,17 @@ def _lines(text: str, is_csv: bool) -> Iterator[Concept]:
     """Yields the concepts of a file with one on each line."""
     separator = _separator(text) if is_csv else "\t"
     name = {",": "comma", ";": "semicolon", "\t": "tab"}[separator]
+    is_report = next(csv.reader([text.partition("\n")[0]], delimiter=separator), []) == COLUMNS
     # Between tabs, a quotation mark is one.
-    quoting: dict[str, Any] = {"strict": True} if is_csv else {"quoting": csv.QUOTE_NONE}
+    quoting: dict[str, Any] = {"strict": True} if is_csv or is_report else {"quoting": csv.QUOTE_NONE}
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, **quoting)
     try:
         for row in reader:
             fields = [value.strip() for value in row]
-            if not any(fields):
+            if not any(fields) or fields == COLUMNS:
                 continue
+            if is_report:
+                fields = [from_cell(value) for value in fields[:2]]
             if len(fields) != 2 or not all(fields):
                 raise ValueError(
                     f"line {reader.line_num}: a term, a {name} and its translation are expected, not {row}"
@@ -129,7 +135,8 @@ def _lines(text: str, is_csv: bool) -> Iterator[Concept]:
 def _separator(text: str) -> str:
     """The comma, or the semicolon that some spreadsheets write in its place."""
     first = next((line for line in text.splitlines() if line.strip()), "")
-    return ";" if len(next(csv.reader([first], delimiter=";"), [])) == 2 and "," not in first else ","
+    columns = len(next(csv.reader([first], delimiter=";"), []))
+    return ";" if columns in (2, len(COLUMNS)) and "," not in first else ","
 
 
 def _concepts(text: str) -> Iterator[Concept]:

@@ -1,7 +1,11 @@
 """Glossaries in their formats, and what is wrong with one."""
 
+import csv
+import io
+
 import pytest
 
+from modeling_gtransformer.files.consistency import Consistency
 from modeling_gtransformer.files.glossaries import read_glossary
 
 
@@ -85,6 +89,29 @@ def test_tbx(read, content):
         glossary.between("en", "it")
     with pytest.raises(ValueError, match="say which ones, with src_lang and tgt_lang"):
         glossary.between(None, "de")
+
+
+@pytest.mark.parametrize("separator", "\t,;")
+def test_a_report_on_consistency_becomes_a_glossary(read, separator):
+    """When every sentence has one translation left, as a spreadsheet may save it, too."""
+    consistency = Consistency()
+    pairs = [("=Open", "Auf"), ("=Open", "Offen"), ('the "cat"', "die Katze"), ('the "cat"', "Mieze")]
+    for source, translation in pairs:
+        consistency.add("a", [{"source_text": source, "translation_text": translation}])
+    rows = [*csv.reader(consistency.to_tsv().splitlines(), dialect="excel-tab")]
+    name = "a.tsv" if separator == "\t" else "a.csv"
+
+    def content(rows):
+        file = io.StringIO()
+        csv.writer(file, delimiter=separator).writerows(rows)
+        return file.getvalue()
+
+    assert read(name, content([rows[0], rows[2], rows[3]])).between(None, None) == {
+        "=Open": "Offen",
+        'the "cat"': "die Katze",
+    }
+    with pytest.raises(ValueError, match="line 3: '=Open' has another translation already"):
+        read(name, content(rows))
 
 
 def test_two_translations_of_a_term(read):
