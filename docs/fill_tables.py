@@ -265,6 +265,46 @@ BENCHMARKS: dict[str, Callable[[dict[str, Any]], Table]] = {
 }
 
 
+def lost_sentences(record: dict[str, Any]) -> Table:
+    rows = [["the paragraphs as translated by", "sentences in", "missing"]]
+    labels = {"reference": "people (the error of the counter)", "plain": "a Transformer", "ours": "G-Transformer"}
+    for name, row in record["counts"].items():
+        missing = f"{row['missing']} ({row['missing'] / row['in']:.1%})"
+        rows.append([labels[name.partition(":")[0]], str(row["in"]), missing])
+    return rows
+
+
+def context(record: dict[str, Any]) -> Table:
+    """Gains in bits per token with their intervals, a row per other context, a column per class of words."""
+    labels = {
+        "shuffled": "the same sentences in another order",
+        "other": "sentences of other documents",
+        "none": "no context",
+    }
+    words = record["gains"]["none"]
+    rows = [["instead of the document", *(f"{name} ({words[name]['tokens']:,} tokens)" for name in words)]]
+    for other, gains in record["gains"].items():
+        cells = (f"{row['gain']:.3f} [{row['interval'][0]:.3f}, {row['interval'][1]:.3f}]" for row in gains.values())
+        rows.append([labels[other], *cells])
+    return rows
+
+
+def carried_sentences(records: dict[str, Any]) -> Table:
+    """A row per score, a column per number of carried sentences."""
+    rows = [["`--segment_sentences 2 --carried_sentences`", *records]]
+    rows[0][-1] = "whole documents"
+    for score in ("s-BLEU", "d-BLEU/document"):
+        rows.append([score, *(f"{record['scores'][score]['score']:.2f}" for record in records.values())])
+    return rows
+
+
+EVALUATIONS: dict[str, Callable[[dict[str, Any]], Table]] = {
+    "lost_sentences": lost_sentences,
+    "context_dialogues": context,
+    "context_demo": context,
+}
+
+
 def speed() -> str:
     """What README says of speed, from four files."""
     corpus, corpus_48 = benchmark("corpus")["results"], benchmark("corpus-48")["results"]
@@ -336,11 +376,18 @@ def make_table(name: str) -> str:
         return speed()
     if name == "demo":
         return demo()
+    if name == "carried_sentences":
+        records = {number: study(f"{name}/{number}") for number in ("0", "1", "2", "4", "whole")}
+        return f"{markdown(carried_sentences(records))}\n{origin(records['4'])}\n"
+    if name in EVALUATIONS:
+        record = study(name)
+        return f"{markdown(EVALUATIONS[name](record))}\n{origin(record)}\n"
     if name.startswith("study:"):
         record = study(name.removeprefix("study:"))
         return f"{study_table(record)}\n\n{origin(record)}\n"
     if name not in BENCHMARKS:
-        raise ValueError(f"There is no table {name!r}; known are {', '.join(BENCHMARKS)}, speed, demo, study:NAME.")
+        known = [*BENCHMARKS, *EVALUATIONS, "carried_sentences", "speed", "demo", "study:NAME"]
+        raise ValueError(f"There is no table {name!r}; known are {', '.join(known)}.")
     record = benchmark(name)
     return f"{markdown(BENCHMARKS[name](record['results']))}\n{origin(record)}\n"
 

@@ -9,7 +9,7 @@ from repository import ROOT
 from docs import fill_tables
 
 
-RESULTS = sorted([*(ROOT / "benchmarks" / "results").glob("*.json"), *(ROOT / "train" / "results").glob("*.json")])
+RESULTS = sorted(file for folder in ("benchmarks", "train") for file in (ROOT / folder / "results").rglob("*.json"))
 
 
 @pytest.mark.parametrize("document", fill_tables.DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -28,9 +28,10 @@ def test_another_figure_is_noticed(monkeypatch):
     assert fill_tables.filled(text) != text
 
 
-@pytest.mark.parametrize("file", RESULTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("file", RESULTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_results_come_from_a_clean_commit_and_are_shown(file):
     record = json.loads(file.read_text(encoding="utf-8"))
     assert re.fullmatch(r"[0-9a-f]{7,}", record["commit"])
     documents = "".join(path.read_text(encoding="utf-8") for path in fill_tables.DOCUMENTS)
-    assert f"table {file.stem} " in documents or f"table study:{file.stem} " in documents
+    name = file.stem if file.parent.name == "results" else file.parent.name
+    assert f"table {name} " in documents or f"table study:{name} " in documents
