@@ -23,19 +23,8 @@ from modeling_gtransformer.training.translation_settings import TranslationSetti
 from modeling_gtransformer.usage_error import UsageError
 
 
-ray = pytest.importorskip("ray")
 SETTINGS = TranslationSettings(num_beams=1, chunk_documents=2)
 TWO_ACTORS = ActorPool(actors=2, gpus_per_actor=0, cpus_per_actor=1)
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """Ray on two cores of this machine."""
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this file
-    memory = 80 * 2**20
-    ray.init(address="local", num_cpus=2, num_gpus=0, include_dashboard=False, object_store_memory=memory)
-    yield
-    ray.shutdown()
 
 
 @pytest.fixture
@@ -77,8 +66,9 @@ class Noting(ChunkTranslator):
 
 
 @pytest.fixture
-def run(cluster, trained_model, corpus, tmp_path, monkeypatch):
+def run(ray_cluster, trained_model, corpus, tmp_path, monkeypatch):
     """Translates with two actors into a folder; gives its records and which chunks were translated."""
+    ray_cluster.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this file
 
     def run(output, input=corpus, settings=SETTINGS, pool=TWO_ACTORS, overwrite=False, **options):
         notes = tmp_path / "notes"
@@ -118,24 +108,18 @@ def test_two_actors_translate_what_one_process_translates(run, expected, tmp_pat
 
 
 def test_a_run_that_fails_is_continued(run, expected, tmp_path):
-    """With another number of actors, and only what is not there."""
-    with pytest.raises(ValueError, match=r"^What is wrong\."):
-        run("out", failing=9, pool=replace(TWO_ACTORS, actors=1))
-    before = translated(tmp_path)
-    assert [9, 10] not in before
-    records, after = run("out")
-    assert records == expected and sorted(before + after) == CHUNKS
-
-
-def test_tables_become_tables(run, expected, tmp_path):
+    """With another number of actors, and only what is not there. A table at a URI becomes tables."""
     given = [{"id": row["id"], "source": row["source"]} for row in expected]
     schema = pyarrow.schema({"id": pyarrow.int8(), "source": pyarrow.list_(pyarrow.string())})
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(given, schema=schema), tmp_path / "t.parquet")
-    pool = replace(TWO_ACTORS, actors=1)
-    records, _ = run("out", input=f"file://{tmp_path}/t.parquet", pool=pool)
-    assert records == expected
-    schema = pyarrow.parquet.read_schema(tmp_path / "out" / "00000-000003.parquet")
-    assert schema.field("id").type == pyarrow.int8()
+    table = f"file://{tmp_path}/t.parquet"
+    with pytest.raises(ValueError, match=r"^What is wrong\."):
+        run("out", input=table, failing=9, pool=replace(TWO_ACTORS, actors=1))
+    before = translated(tmp_path)
+    assert [8, 9] not in before
+    records, after = run("out", input=table)
+    assert records == expected and sorted(before + after) == [[number, number + 1] for number in range(0, 12, 2)]
+    assert pyarrow.parquet.read_schema(tmp_path / "out" / "00000-000005.parquet").field("id").type == pyarrow.int8()
 
 
 def test_a_machine_with_another_model_is_named(trained_model):
