@@ -246,8 +246,10 @@ def run_command(words, servers):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_page(page, workplace, servers, run, run_without_package):
+def test_page(page, workplace, servers, run, run_without_package, request):
     names, count = {}, 0
+    if "import ray\n" in page.read_text(encoding="utf-8"):
+        request.getfixturevalue("ray_cluster")
     for language, code in blocks(page):
         code = code.replace(DOCUMENTED_ADDRESS, servers.address)
         if language == "python":

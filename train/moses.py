@@ -17,7 +17,8 @@ from pathlib import Path
 
 from transformers.utils.logging import tqdm
 
-from modeling_gtransformer.training.corpus import JSON_LINES, Document, read_documents
+from modeling_gtransformer.training.corpus import Document, read_documents
+from modeling_gtransformer.training.corpus_files import JSON_LINES
 from modeling_gtransformer.training.moses import detokenizer, learn_truecasing
 from modeling_gtransformer.training.paper_corpora import CORPORA, SPLITS, paper_corpus
 

@@ -39,7 +39,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from modeling_gtransformer.training.corpus import read_documents
-from modeling_gtransformer.training.corpus_translation import parse_translation
 from modeling_gtransformer.training.moses import detokenizer
 from modeling_gtransformer.training.paper_corpora import paper_corpus
 from modeling_gtransformer.training.provenance import provenance
@@ -53,6 +52,7 @@ from modeling_gtransformer.training.study_plan import (
     translation_arguments,
 )
 from modeling_gtransformer.training.study_results import ParallelDocuments, collect, table
+from modeling_gtransformer.training.translation_settings import parse_translation
 
 
 SCRIPTS = Path(__file__).parent

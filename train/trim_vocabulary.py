@@ -21,7 +21,8 @@ from transformers import PreTrainedConfig
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.plain_models import ONLY_GROUP
-from modeling_gtransformer.training.corpus import JSON_LINES, read_documents
+from modeling_gtransformer.training.corpus import read_documents
+from modeling_gtransformer.training.corpus_files import files_of, has_columns
 from modeling_gtransformer.training.vocabularies import Vocabulary, renumber, vocabularies
 
 
@@ -68,10 +69,10 @@ def as_it_translates(checkpoint: str) -> dict[str, int]:
 
 
 def read_texts(files: Sequence[str], columns: Sequence[str]) -> list[list[str]]:
-    """The sentences of every document: of JSON lines those in the columns, of text files all, aligned or not."""
+    """The sentences of every document: those in the columns, or all of a text file, aligned or not."""
     texts = []
-    for file in files:
-        names = columns if file.endswith(JSON_LINES) else ["text"]
+    for file in (file for given in files for file in files_of(given)):
+        names = columns if has_columns(file) else ["text"]
         texts += [document[name] for document in read_documents([file], names) for name in names]
     return texts
 

@@ -4,6 +4,8 @@ A corpus is one of
 
 * JSON lines (`.jsonl`, also `.gz` or `.xz`): one document per line, each column a list of sentences. Several files are
   read one after the other.
+* parquet, or a folder that `save_to_disk` of `datasets` has written: one document per row.
+* a folder of such files, in the order of their names.
 * plain text, one file per column with one sentence per line; a line `<d>` before or between documents. This is the
   format in which the paper's corpora are distributed.
 * a `datasets` dataset whose columns are lists of sentences.
@@ -20,15 +22,17 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO, cast
+from typing import Any
+
+import pyarrow
+
+from .corpus_files import TABLES, files_of, has_columns, has_ending, open_decompressed, open_table
 
 
 logger = logging.getLogger(__name__)
 
 DOCUMENT_LINE = "<d>"
-JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz")
 PROBLEMS_SHOWN = 20
-OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bo
     Reads and checks documents whose `columns` are aligned sentence by sentence, and gives the sound ones one by one.
 
     Args:
-        files: JSON-lines files that have all the columns, or one plain text file per column, in the same order.
+        files: paths or URIs of files, or of folders of files, that have all the columns, or one plain text file per
+            column, in the same order.
         blank_ok: accept sentences without text, as a system may have put them out.
 
     Raises:
@@ -62,13 +67,15 @@ def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bo
     """
     problems: list[str] = []
     documents: Iterable[Document]
-    if all(file.endswith(JSON_LINES) for file in files):
-        documents = (document for file in files for document in _read_json_lines(file, problems))
+    files = [file for given in files for file in files_of(given)]
+    if all(map(has_columns, files)):
+        documents = (document for file in files for document in _read_records(file, problems))
     elif len(files) == len(columns):
         documents = _read_text(files, columns, problems)
     else:
         raise ValueError(
-            f"{list(files)}: expected files named *.jsonl[.gz|.xz] or one text file for each of {list(columns)}."
+            f"{files}: expected files named *.jsonl[.gz|.xz] or *.parquet, or one text file for each of "
+            f"{list(columns)}."
         )
     yield from _checked(documents, columns, blank_ok, problems, ", ".join(files))
 
@@ -77,6 +84,19 @@ def iterate_dataset(dataset: Iterable[dict], columns: Sequence[str], name: str =
     """Documents of a `datasets` dataset, or of any iterable of dicts with these columns, checked as files are."""
     documents = (Document(record, partial(_in_record, f"{name}[{i}]")) for i, record in enumerate(dataset))
     return _checked(documents, columns, False, [], name)
+
+
+def _read_records(path: str, problems: list[str]) -> Iterator[Document]:
+    return (_read_table if has_ending(path, TABLES) else _read_json_lines)(path, problems)
+
+
+def _read_table(path: str, problems: list[str]) -> Iterator[Document]:
+    try:
+        with open_table(path) as (_, batches):
+            for number, record in enumerate(record for batch in batches for record in batch.to_pylist()):
+                yield Document(record, partial(_in_record, f"{path}[{number}]"))
+    except pyarrow.ArrowException as error:
+        problems.append(f"{path}: broken file, {error}")
 
 
 def _read_json_lines(path: str, problems: list[str]) -> Iterator[Document]:
@@ -125,10 +145,9 @@ def _documents_of_text(path: str, problems: list[str]) -> Iterator[tuple[int, li
 
 def _lines(path: str, problems: list[str]) -> Iterator[tuple[int, str]]:
     """Numbered lines, split at line feeds only: other separators that Unicode knows may stand inside a sentence."""
-    opener = next((OPENERS[suffix] for suffix in OPENERS if path.endswith(suffix)), open)
     number = 0
     try:
-        with cast(BinaryIO, opener(path, "rb")) as file:
+        with open_decompressed(path) as file:
             for number, raw in enumerate(file, 1):
                 try:
                     line = raw.decode("utf-8").removeprefix("\ufeff").strip()

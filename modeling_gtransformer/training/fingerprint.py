@@ -10,15 +10,16 @@ from typing import Any
 import torch
 
 from ..pipeline_gtransformer import DocumentTranslationPipeline
+from .corpus_files import open_binary
 
 
 # Fields of configurations that change nothing of a translation.
 INCIDENTAL = ("_name_or_path", "transformers_version")
 
 
-def hash_of_file(path: str | Path) -> str:
-    """The SHA-256 of a file."""
-    with open(path, "rb") as file:
+def hash_of_file(path: str) -> str:
+    """The SHA-256 of a file, by its path or URI."""
+    with open_binary(path) as file:
         return _digest(iter(lambda: file.read(2**20), b""))
 
 

@@ -15,7 +15,8 @@ from datasets import Dataset, Features, List, Value
 from datasets.exceptions import DatasetGenerationError
 from datasets.fingerprint import Hasher
 
-from .corpus import JSON_LINES, Document, iterate_dataset, iterate_documents
+from .corpus import Document, iterate_dataset, iterate_documents
+from .corpus_files import files_of, has_columns, open_binary, open_table
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,9 @@ class StoredCorpus:
         Raises:
             ValueError: lists all that is wrong with the files; or they change while they are read.
         """
+        files = [file for given in files for file in files_of(given)]
         hashes = [file_hash(file) for file in files]
-        content = [(file.endswith(JSON_LINES), digest) for file, digest in zip(files, hashes, strict=True)]
+        content = [(has_columns(file), digest) for file, digest in zip(files, hashes, strict=True)]
         return cls._stored(partial(_read_unchanged, files, columns, hashes), columns, content)
 
     @classmethod
@@ -57,7 +59,7 @@ class StoredCorpus:
 
     @classmethod
     def _stored(cls, read: Callable[[], Iterator[Document]], columns: tuple[str, str], content: Any) -> "StoredCorpus":
-        fingerprint = Hasher.hash([content, columns, code_hash(iterate_documents, StoredCorpus)])
+        fingerprint = Hasher.hash([content, columns, code_hash(iterate_documents, open_table, StoredCorpus)])
         try:
             documents = Dataset.from_generator(
                 lambda: ({column: document[column] for column in columns} for document in read()),
@@ -84,7 +86,7 @@ def _read_unchanged(files: Sequence[str], columns: tuple[str, str], hashes: list
 
 def file_hash(file: str) -> str:
     """Hash of the content of a file."""
-    with open(file, "rb") as stream:
+    with open_binary(file) as stream:
         return Hasher.hash_bytes(iter(partial(stream.read, 2**20), b""))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from .corpus import JSON_LINES
+from .corpus_files import has_columns
 from .recipe import parse_recipe
 from .translations import Translations, read_translations
 
@@ -72,8 +72,8 @@ def read_study(path: str) -> dict[str, Any]:
         if len(test) != 1 or not set(test) <= {"files", "paper_corpus"}:
             raise ValueError(f"{path}: test {name} needs either files or paper_corpus.")
         files = test.get("files", [])
-        if len(files) > 1 and any(file.endswith(JSON_LINES) for file in files):
-            raise ValueError(f"{path}: test {name} is one JSON-lines file or a pair of texts, not {files}.")
+        if len(files) > 1 and any(map(has_columns, files)):
+            raise ValueError(f"{path}: test {name} is one file of both columns or a pair of texts, not {files}.")
     study["baseline"] = _baselines(study["baseline"], systems, path)
     if study["until"] and len(study["until"]) != 1:
         raise ValueError(f"{path}: until names one validation loss and its value.")

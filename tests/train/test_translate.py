@@ -1,4 +1,4 @@
-"""The command on files: every sentence comes out, in its place, on one process or two."""
+"""The command on files: every sentence comes out, in its place."""
 
 import gzip
 import json
@@ -6,9 +6,7 @@ import json
 import pytest
 from json_lines import read_json_lines, write_json_lines
 from transformers.generation import GenerationMixin
-from two_processes import run_on_two_processes
 
-from modeling_gtransformer.training import corpus_translation
 from train.translate import main as translate
 
 
@@ -84,20 +82,3 @@ def test_decoded_freely_it_says_what_came_of_each_segment(run, tmp_path, capsys)
     with pytest.raises(SystemExit):
         run(source, "out.jsonl", *free, "--parallel_sentences")
     assert "--align_sentences false goes with neither" in capsys.readouterr().err
-
-
-def test_two_processes_translate_as_one(run, trained_model, tmp_path, monkeypatch):
-    """Each every second chunk."""
-    monkeypatch.setattr(corpus_translation, "CHUNK", 2)
-    records = [{"source": [f"ba bu {i} .", "ka ."][: 1 + i % 2]} for i in range(7)]
-    source = write_json_lines(tmp_path / "test.jsonl", records)
-    chunked = tmp_path / "translate.py"  # the command, with chunks as short
-    chunked.write_text(
-        "import sys\n"
-        "from modeling_gtransformer.training import corpus_translation\n"
-        "corpus_translation.CHUNK = 2\n"
-        "from train import translate\ntranslate.main(sys.argv[1:])\n"
-    )
-    run_on_two_processes(chunked, trained_model, source, tmp_path / "two.jsonl", "--num_beams", "1")
-    expected = run(source, "one.jsonl", "--num_beams", "1").read_bytes()
-    assert (tmp_path / "two.jsonl").read_bytes() == expected

@@ -46,6 +46,37 @@ def test_text_with_document_lines(tmp_path, marks):
     assert sentences(read_documents(files, ["en", "de"])) == EXPECTED
 
 
+def save_parquet(path):
+    datasets.Dataset.from_list(RECORDS).to_parquet(f"{path}.parquet")
+    return f"file://{path}.parquet"
+
+
+def save_dataset(path):
+    datasets.Dataset.from_list(RECORDS).save_to_disk(str(path), num_shards=2)
+    return str(path)
+
+
+def save_folder(path):
+    path.mkdir()
+    for number, record in enumerate(RECORDS):
+        write(path / f"{number}.jsonl", json.dumps(record) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("save", [save_parquet, save_dataset, save_folder])
+def test_tables_and_folders(tmp_path, save):
+    corpus = save(tmp_path / "corpus")
+    documents = read_documents([corpus], ["en", "de"])
+    assert sentences(documents) == EXPECTED and documents[1].record["id"] == "b"
+    with pytest.raises(ValueError, match=f"{corpus}.* \\(fr, sentence 1\\): no list of sentences in column 'fr'"):
+        read_documents([corpus], ["fr"])
+
+
+def test_a_broken_table(tmp_path):
+    with pytest.raises(ValueError, match=r"train\.parquet: broken file, "):
+        read_documents([write(tmp_path / "train.parquet", "no table")], ["en"])
+
+
 def test_datasets():
     assert sentences(iterate_dataset(datasets.Dataset.from_list(RECORDS), ["en", "de"])) == EXPECTED
     with pytest.raises(ValueError, match=r"wmt\[0\] \(fr, sentence 1\): no list of sentences in column 'fr'"):

@@ -1,27 +1,25 @@
 """A corpus in chunks: continued where it was stopped, byte for byte, and never with other settings."""
 
+import datetime
 import json
 import shutil
+from dataclasses import replace
 
+import datasets
+import pyarrow
+import pyarrow.parquet
 import pytest
 from json_lines import write_json_lines
 from safetensors.torch import load_file, save_file
 
 from modeling_gtransformer import pipeline_gtransformer
 from modeling_gtransformer.document_translation import translate_documents
-from modeling_gtransformer.training import corpus_translation
-from modeling_gtransformer.training.corpus_translation import (
-    Shards,
-    TranslationSettings,
-    parse_translation,
-    translate_corpus,
-)
+from modeling_gtransformer.training.corpus_translation import translate_corpus
+from modeling_gtransformer.training.translation_settings import TranslationSettings
 from modeling_gtransformer.usage_error import UsageError
 
 
-@pytest.fixture(autouse=True)
-def short_chunks(monkeypatch):
-    monkeypatch.setattr(corpus_translation, "CHUNK", 2)
+SETTINGS = TranslationSettings(num_beams=1, chunk_documents=2)
 
 
 def test_a_killed_run_is_continued_byte_for_byte(trained_model, tmp_path, monkeypatch):
@@ -30,7 +28,8 @@ def test_a_killed_run_is_continued_byte_for_byte(trained_model, tmp_path, monkey
 
     def run(name, num_beams=1):
         output = tmp_path / name
-        translate_corpus(str(trained_model), corpus, str(output), TranslationSettings(num_beams=num_beams))
+        settings = TranslationSettings(num_beams=num_beams, chunk_documents=2)
+        translate_corpus(str(trained_model), corpus, str(output), settings)
         return output.read_bytes()
 
     expected = run("straight.jsonl")
@@ -47,11 +46,9 @@ def test_a_killed_run_is_continued_byte_for_byte(trained_model, tmp_path, monkey
     monkeypatch.setattr(pipeline_gtransformer, "translate_documents", killed)
     with pytest.raises(KeyboardInterrupt):
         run("killed.jsonl")
-    shard = tmp_path / "killed.jsonl.0.partial"
-    assert len(shard.read_bytes().splitlines()) == 4 and not (tmp_path / "killed.jsonl").exists()
-    # As if it had been cut off in the middle of its third chunk, and of a line.
-    lines = expected.splitlines(keepends=True)
-    shard.write_bytes(b"".join(lines[:5]) + lines[5][:7])
+    partial = tmp_path / "killed.jsonl.partial"
+    assert len(list(partial.glob("*.jsonl"))) == 2 and not (tmp_path / "killed.jsonl").exists()
+    (partial / ".0123.partial").write_text("the third chunk, cut off in the middle of a")
     with pytest.raises(ValueError, match="was begun with another num_beams: continue as it was begun, or remove"):
         run("killed.jsonl", num_beams=2)
     assert run("killed.jsonl") == expected and len(calls) == 5
@@ -69,7 +66,7 @@ def interrupted(trained_model, tmp_path, monkeypatch):
     output = tmp_path / "out.jsonl"
 
     def run(model=trained_model, **settings):
-        translate_corpus(str(model), corpus, str(output), TranslationSettings(num_beams=1, **settings))
+        translate_corpus(str(model), corpus, str(output), replace(SETTINGS, **settings))
         return [json.loads(line)["id"] for line in output.read_text().splitlines()]
 
     with monkeypatch.context() as patch:
@@ -134,11 +131,9 @@ def test_nothing_is_overwritten_unasked(trained_model, tmp_path):
     model, settings = str(trained_model), TranslationSettings(num_beams=1)
     with pytest.raises(UsageError, match="is the input"):
         translate_corpus(model, corpus, corpus, settings, overwrite=True)
-    with pytest.raises(UsageError, match="is a folder"):
-        translate_corpus(model, corpus, str(tmp_path), settings, overwrite=True)
     assert (tmp_path / "test.jsonl").read_bytes() == before
     output.write_text("mine")
-    with pytest.raises(UsageError, match="exists: give another file, or --overwrite"):
+    with pytest.raises(UsageError, match="exists: give another one, or --overwrite"):
         translate_corpus(model, corpus, str(output), settings)
     assert output.read_text() == "mine"
     translate_corpus(model, corpus, str(output), settings, overwrite=True)
@@ -149,19 +144,13 @@ def test_nothing_is_overwritten_unasked(trained_model, tmp_path):
     assert again.read_bytes() == output.read_bytes()
 
 
-def test_no_link_is_followed(tmp_path):
-    """Neither to settings of another translation nor to a file that a shard would be appended to."""
-    (tmp_path / "victim").write_text("mine\n")
-    shards = Shards(str(tmp_path / "out.jsonl"), {}, processes=1)
-    shards.settings_file.symlink_to(tmp_path / "victim")
-    shards.files[0].symlink_to(tmp_path / "victim")
-    shards.begin()
-    assert not shards.settings_file.is_symlink() and not shards.files[0].exists()
-    shards.files[0].symlink_to(tmp_path / "victim")
-    for touch in (shards.resume, shards.open):
-        with pytest.raises(OSError, match="symbolic links"):
-            touch(0)
-    assert (tmp_path / "victim").read_text() == "mine\n"
+def test_no_link_is_followed(trained_model, tmp_path):
+    corpus = write_corpus(tmp_path / "test.jsonl")
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "out.jsonl.partial").symlink_to(tmp_path / "victim")
+    with pytest.raises(UsageError, match="is a link: remove it"):
+        translate_corpus(str(trained_model), corpus, str(tmp_path / "out.jsonl"), SETTINGS)
+    assert [*(tmp_path / "victim").iterdir()] == []
 
 
 def test_warnings_say_where_in_the_corpus(trained_model, tmp_path, caplog):
@@ -177,33 +166,44 @@ def test_a_plain_translator(plain_checkpoint, tmp_path):
     assert json.loads(output.read_text())["translation"] == ["sie ist alt"]
 
 
-def test_a_shard_that_lacks_a_document_is_not_merged(tmp_path):
-    """Chunks of two documents alternate between the processes."""
-    shards = Shards(str(tmp_path / "out.jsonl"), {}, processes=2)
-    shards.begin()
-    shards.files[0].write_text("0\n1\n4\n")
-    shards.files[1].write_text("2\n3")
-    with pytest.raises(ValueError, match="The translation of document 4 is missing: run the command again"):
-        shards.merge(5)
-    assert not (tmp_path / "out.jsonl").exists()
-    with shards.open(1) as file:
-        file.write("\n")
-    shards.merge(5)
-    assert (tmp_path / "out.jsonl").read_text() == "0\n1\n2\n3\n4\n"
+@pytest.fixture
+def translated(trained_model, tmp_path):
+    """Translates a file or folder of the temporary folder into another one there."""
+
+    def run(input, output):
+        translate_corpus(str(trained_model), str(tmp_path / input), f"{tmp_path}/{output}", SETTINGS)
+        return tmp_path / output
+
+    return run
 
 
-def test_what_the_command_line_leaves_open_the_model_decides():
-    *files, settings, overwrite = parse_translation(["model", "in.jsonl", "out.jsonl", "--segment_tokens", "9"])
-    assert not overwrite and files == ["model", "in.jsonl", "out.jsonl"]
-    arguments = {"src_lang": None, "tgt_lang": None}
-    arguments |= {"segment_tokens": 9, "segment_sentences": None, "carried_sentences": 0}
-    assert settings.translation_arguments() == arguments
-    decided = {"max_tokens": 99, "num_beams": 3, "parallel_sentences": True}
-    assert TranslationSettings(segment_tokens=9, **decided).translation_arguments() == arguments | decided
+def test_a_table_of_json_lines(translated, tmp_path):
+    write_corpus(tmp_path / "test.jsonl")
+    expected = [json.loads(line) for line in translated("test.jsonl", "out.jsonl").read_text().splitlines()]
+    table = pyarrow.parquet.read_table(translated("test.jsonl", "out.parquet"))
+    assert table.to_pylist() == expected and table.schema.field("id").type == pyarrow.int64()
 
 
-@pytest.mark.parametrize("option", [["--num_beams", "0"], ["--segment_tokens", "-5"], ["--max_tokens", "0"]])
-def test_numbers_out_of_their_range(option, capsys):
-    with pytest.raises(SystemExit) as exit:
-        parse_translation(["model", "in.jsonl", "out.jsonl", *option])
-    assert exit.value.code == 2 and f"{option[0]} must be " in capsys.readouterr().err
+def test_tables_and_datasets_keep_their_types(translated, tmp_path):
+    """Also those that JSON does not have."""
+    rows = [{"id": i, "source": [f"ba bu {i} ."], "time": datetime.datetime(2020, 1, 1 + i)} for i in range(7)]
+    dataset = datasets.Dataset.from_list(rows).cast_column("id", datasets.ClassLabel(num_classes=7))
+    dataset.save_to_disk(str(tmp_path / "dataset"), num_shards=2)
+    dataset.to_parquet(str(tmp_path / "table.parquet"))
+    for corpus in ("dataset", "table.parquet"):
+        saved = datasets.load_from_disk(str(translated(corpus, f"from.{corpus}/")))
+        assert saved.select_columns([*rows[0]]).to_list() == rows
+        assert saved.features["id"] == dataset.features["id"]
+        assert [len(translation) for translation in saved["translation"]] == [1] * 7
+    with pytest.raises(ValueError, match=r"JSON lines cannot hold all the fields, .*datetime.*: write parquet"):
+        translated("dataset", "dataset.jsonl")
+    assert not list(tmp_path.glob("*partial*"))
+
+
+def test_a_folder_is_translated_file_by_file(translated, tmp_path):
+    (tmp_path / "corpus").mkdir()
+    write_corpus(tmp_path / "corpus" / "b.jsonl", range(3, 7))
+    write_corpus(tmp_path / "corpus" / "a.jsonl", range(3))
+    write_corpus(tmp_path / "all.jsonl")
+    expected = translated("all.jsonl", "file.jsonl").read_bytes()
+    assert translated("corpus", "folder.jsonl").read_bytes() == expected

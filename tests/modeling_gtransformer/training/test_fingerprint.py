@@ -12,7 +12,7 @@ from modeling_gtransformer.translator import Translator
 def test_a_file_is_known_by_its_content(tmp_path):
     for name, content in {"a": b"one\ntwo\n", "b": b"two\none\n", "c": b"one\ntwo\n"}.items():
         (tmp_path / name).write_bytes(content)
-    a, b, c = (hash_of_file(tmp_path / name) for name in "abc")
+    a, b, c = (hash_of_file(str(tmp_path / name)) for name in "abc")
     assert a == c != b
 
 

@@ -45,6 +45,16 @@ def test_documents_are_read_once(tmp_path, monkeypatch):
     assert again.documents.cache_files, "held in memory"
 
 
+def test_a_folder_of_tables(tmp_path):
+    for number in range(2):
+        (tmp_path / "corpus").mkdir(exist_ok=True)
+        table = datasets.Dataset.from_list([{"id": number, "en": [f"a{number}"], "de": ["b"]}])
+        table.to_parquet(tmp_path / "corpus" / f"{number}.parquet")
+    stored = StoredCorpus.from_files([str(tmp_path / "corpus")], COLUMNS)
+    assert stored.documents[:] == {"en": [["a0"], ["a1"]], "de": [["b"], ["b"]]}
+    assert stored.where(document=1, sentence=0) == f"{tmp_path}/corpus/1.parquet[0] (en, sentence 1)"
+
+
 def test_where_a_sentence_stands(tmp_path):
     files = [write(tmp_path / f"train.{column}", "one", "<d>", "two", "three") for column in COLUMNS]
     assert StoredCorpus.from_files(files, COLUMNS).where(document=1, sentence=1) == f"{files[0]}:4"

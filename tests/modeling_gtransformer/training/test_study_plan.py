@@ -6,9 +6,9 @@ import pytest
 import yaml
 from repository import ROOT
 
-from modeling_gtransformer.training.corpus_translation import parse_translation
 from modeling_gtransformer.training.recipe import parse_recipe
 from modeling_gtransformer.training.study_plan import plan_runs, read_study, translation_arguments
+from modeling_gtransformer.training.translation_settings import parse_translation
 
 
 STUDIES = sorted((ROOT / "train" / "studies").glob("*.yaml"))
@@ -63,7 +63,7 @@ def test_systems_share_the_configuration_of_the_study(study_file, tmp_path):
     [
         ({"system": {}}, "unknown keys system"),
         ({"test": {}}, "needs systems and test"),
-        ({"test": {"x": {"files": ["a.jsonl", "b.jsonl"]}}}, "one JSON-lines file or a pair of texts"),
+        ({"test": {"x": {"files": ["a.jsonl", "b.jsonl"]}}}, "one file of both columns or a pair of texts"),
         ({"test": {"x": {"file": "y"}}}, "test x needs either files or paper_corpus"),
         ({"systems": {"a": {"recipe": "r", "start": "b"}}}, "starts from b, which must come before it"),
         ({"systems": {"a": {"recipe": "r", "arg": 1}}}, "system a has unknown keys arg"),

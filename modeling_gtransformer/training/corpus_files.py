@@ -1,0 +1,119 @@
+"""Files of a corpus: on a local or a shared disk by their path, on a cloud file system by a URI as pyarrow reads it.
+
+JSON lines and tables (parquet, and the Arrow files of `datasets`) hold all the columns; any other file is text.
+"""
+
+import contextlib
+import gzip
+import io
+import json
+import lzma
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, cast
+from urllib.parse import urlsplit
+
+import pyarrow
+import pyarrow.parquet
+from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
+
+
+JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz")
+TABLES = (".parquet", ".arrow")
+TEXTS = (".txt", ".txt.gz", ".txt.xz")
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+# What `save_to_disk` of `datasets` writes beside its Arrow files, to name them.
+DATASET_STATE = "state.json"
+# Rows that are read at a time.
+BATCH = 64
+
+
+def located(path: str) -> tuple[FileSystem, str]:
+    """
+    The file system of a path or a URI, and the place there.
+
+    Raises:
+        ValueError: no file system is known for the URI.
+    """
+    if "://" not in path:
+        return LocalFileSystem(), os.path.abspath(path)
+    return FileSystem.from_uri(path)
+
+
+def has_ending(path: str, endings: str | tuple[str, ...]) -> bool:
+    """Whether the name of a file ends so; a URI may go on with the options of its file system."""
+    return (urlsplit(path).path if "://" in path else path).endswith(endings)
+
+
+def has_columns(path: str) -> bool:
+    """Whether a file holds all the columns of a corpus, and not one of them as text."""
+    return has_ending(path, (*JSON_LINES, *TABLES))
+
+
+def within(folder: str, name: str) -> str:
+    """The path or URI of what has this name in a folder."""
+    if "://" not in folder:
+        return os.path.join(folder, name)
+    address, mark, options = folder.partition("?")
+    return f"{address.rstrip('/')}/{name}{mark}{options}"
+
+
+def files_of(path: str) -> list[str]:
+    """
+    The files of a corpus: that of the path, or those in a folder in the order of their names. Of a folder that
+    `save_to_disk` has written they are the ones that it lists.
+
+    Raises:
+        ValueError: a folder has no files of a corpus.
+    """
+    system, place = located(path)
+    if system.get_file_info(place).type != FileType.Directory:
+        return [path]
+    names = sorted(info.base_name for info in system.get_file_info(FileSelector(place)) if info.is_file)
+    endings = (*JSON_LINES, ".parquet", *TEXTS)
+    if DATASET_STATE in names:
+        with open_binary(within(path, DATASET_STATE)) as file:
+            names = [data["filename"] for data in json.load(file)["_data_files"]]
+    else:
+        names = [name for name in names if name.endswith(endings) and not name.startswith((".", "_"))]
+    if not names:
+        raise ValueError(f"{path}: the folder has neither a dataset nor files named *{', *'.join(endings)}.")
+    return [within(path, name) for name in names]
+
+
+def open_binary(path: str) -> BinaryIO:
+    """Opens a file for reading, as it is."""
+    if "://" not in path:
+        return open(path, "rb")
+    system, place = located(path)
+    return cast(BinaryIO, io.BufferedReader(system.open_input_stream(place, compression=None)))
+
+
+@contextlib.contextmanager
+def open_decompressed(path: str) -> Iterator[BinaryIO]:
+    """Opens a file for reading, decompressed if its name says that it is packed."""
+    opener = next((OPENERS[suffix] for suffix in OPENERS if has_ending(path, suffix)), None)
+    with open_binary(path) as raw:
+        if opener is None:
+            yield raw
+        else:
+            with opener(raw, "rb") as file:
+                yield file
+
+
+@contextlib.contextmanager
+def open_table(path: str) -> Iterator[tuple[pyarrow.Schema, Iterator[pyarrow.RecordBatch]]]:
+    """
+    Opens a table: its schema and its batches, of which one is in memory at a time.
+
+    Raises:
+        ValueError: the file is broken.
+    """
+    system, place = located(path)
+    with system.open_input_file(place) as file:
+        if has_ending(path, ".parquet"):
+            table = pyarrow.parquet.ParquetFile(file)
+            yield table.schema_arrow, table.iter_batches(batch_size=BATCH)
+        else:
+            stream = pyarrow.ipc.open_stream(file)
+            yield stream.schema, iter(stream)

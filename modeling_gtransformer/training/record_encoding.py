@@ -1,0 +1,70 @@
+"""Records as the bytes of a file: JSON lines, or parquet with the columns that a schema names."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+from datasets import Features
+
+
+Record = Mapping[str, Any]
+# Key in the metadata of a schema under which `datasets` keeps its features, such as the names of classes.
+FEATURES = b"huggingface"
+
+
+def to_json_lines(records: Sequence[Record], name: str) -> bytes:
+    """
+    Records as JSON lines.
+
+    Args:
+        name: what errors call them.
+
+    Raises:
+        ValueError: JSON cannot hold one of the fields, such as a time.
+    """
+    try:
+        return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
+    except (TypeError, UnicodeEncodeError) as error:
+        raise ValueError(f"{name}: JSON lines cannot hold all the fields, {error}: write parquet.") from error
+
+
+def to_parquet(records: Sequence[Record], schema: pyarrow.Schema) -> bytes:
+    """Records as a parquet file with the columns of the schema; what a record lacks is null."""
+    file = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(records), schema=schema), file)
+    return file.getvalue().to_pybytes()
+
+
+def widened(schema: pyarrow.Schema | None, records: Sequence[Record], name: str) -> pyarrow.Schema:
+    """
+    The schema that also holds these records, with all of their fields.
+
+    Args:
+        name: what errors call the records.
+
+    Raises:
+        ValueError: a field has values of unlike types.
+    """
+    fields = dict.fromkeys(field for record in records for field in record)
+    try:
+        table = pyarrow.table({field: [record.get(field) for record in records] for field in fields})
+        schemas = [table.schema] if schema is None else [schema, table.schema]
+        return pyarrow.unify_schemas(schemas, promote_options="permissive")
+    except pyarrow.ArrowException as error:
+        raise ValueError(f"{name}: parquet cannot hold all the fields, {error}: write JSON lines.") from error
+
+
+def with_columns(
+    schema: pyarrow.Schema, columns: Mapping[str, pyarrow.DataType], without: Collection[str]
+) -> pyarrow.Schema:
+    """The schema with these columns at its end, and without others."""
+    gone = {*columns, *without}
+    metadata = schema.metadata or {}
+    new = pyarrow.schema([*(field for field in schema if field.name not in gone), *columns.items()], metadata=metadata)
+    if FEATURES not in metadata:
+        return new
+    kept = {name: kind for name, kind in Features.from_arrow_schema(schema).items() if name not in gone}
+    added = Features.from_arrow_schema(pyarrow.schema(columns.items()))
+    return new.with_metadata(Features({**kept, **added}).arrow_schema.metadata)

@@ -1,0 +1,148 @@
+"""The folder in which the chunks of a translation are kept, each written once and as a whole under its number, with a
+manifest of what is translated: what is there need not be translated again, by whichever workers."""
+
+import contextlib
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow
+from pyarrow.fs import FileSelector, FileType
+
+from ..usage_error import UsageError
+from .chunk_translation import FIELDS, Chunk, FileContent
+from .corpus_files import located, open_binary, within
+from .record_encoding import Record, to_json_lines, to_parquet, with_columns
+
+
+# Readers of the files of a folder pass over names that begin so.
+HIDDEN = "."
+MANIFEST = f"{HIDDEN}manifest.json"
+
+
+@dataclass(frozen=True)
+class TranslatedChunks:
+    """
+    The chunks of a translation in a folder.
+
+    Attributes:
+        folder: path or URI, which all workers can reach.
+        corpus: the files of the corpus.
+        size: documents of a chunk.
+        columns: names and types of what the translation adds to a document.
+    """
+
+    folder: str
+    corpus: Sequence[FileContent]
+    size: int
+    columns: Mapping[str, pyarrow.DataType]
+
+    def begin(self, identity: Mapping[str, Any]) -> None:
+        """
+        Makes the folder, or finds it with a part of the same translation.
+
+        Args:
+            identity: what tells the translator from others, in JSON.
+
+        Raises:
+            UsageError: the folder holds something else.
+        """
+        forms = ["jsonl" if content.schema is None else "parquet" for content in self.corpus]
+        job = {"input": [content.hash for content in self.corpus], "format": forms, **identity}
+        names, before = self._names(), self._job()
+        if before is None:
+            if any(not name.startswith(HIDDEN) for name in names):
+                raise UsageError(f"The folder {self.folder} holds other files: give another one.")
+            system, place = located(self.folder)
+            system.create_dir(place, recursive=True)
+            self._write(MANIFEST, json.dumps(job, indent=1).encode())
+        elif before != job:
+            changed = sorted(name for name in {**job, **before} if job.get(name) != before.get(name))
+            raise UsageError(
+                f"{self.folder} was begun with another {', '.join(changed)}: continue as it was begun, or remove it."
+            )
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """All the chunks, in order, those that are not there yet, too."""
+        for file, content in enumerate(self.corpus):
+            for number in range(-(-content.documents // self.size)):
+                yield Chunk(file, number)
+
+    def left(self) -> list[Chunk]:
+        """The chunks that are not there yet."""
+        there = set(self._names())
+        return [chunk for chunk in self if self._name(chunk) not in there]
+
+    def path(self, chunk: Chunk) -> str:
+        """The file of a chunk."""
+        return within(self.folder, self._name(chunk))
+
+    def has(self, chunk: Chunk) -> bool:
+        """Whether a chunk is there."""
+        system, place = located(self.path(chunk))
+        return system.get_file_info(place).type == FileType.File
+
+    def write(self, chunk: Chunk, records: Sequence[Record]) -> None:
+        """Writes the translated documents of a chunk."""
+        schema = self.corpus[chunk.file].schema
+        if schema is None:
+            content = to_json_lines(records, self.path(chunk))
+        else:
+            content = to_parquet(records, with_columns(schema, self.columns, without=FIELDS))
+        self._write(self._name(chunk), content)
+
+    def finish(self, hashes: Sequence[str]) -> None:
+        """
+        Checks that all is translated, and removes what writers have left behind that were killed.
+
+        Args:
+            hashes: those that the files of the corpus have now.
+
+        Raises:
+            ValueError: the corpus has changed meanwhile, or a chunk is missing.
+        """
+        for content, digest in zip(self.corpus, hashes, strict=True):
+            if content.hash != digest:
+                raise ValueError(
+                    f"{content.path} changed while it was translated: remove {self.folder}, and start again."
+                )
+        if left := self.left():
+            raise ValueError(f"{len(left)} chunks are missing, such as {self.path(left[0])}: run the command again.")
+        system, _ = located(self.folder)
+        for name in self._names():
+            if name.startswith(HIDDEN) and name != MANIFEST:
+                system.delete_file(located(within(self.folder, name))[1])
+
+    def remove(self) -> None:
+        """Removes the folder."""
+        system, place = located(self.folder)
+        system.delete_dir(place)
+
+    def _name(self, chunk: Chunk) -> str:
+        ending = ".jsonl" if self.corpus[chunk.file].schema is None else ".parquet"
+        return f"{chunk.file:05}-{chunk.number:06}{ending}"
+
+    def _names(self) -> list[str]:
+        system, place = located(self.folder)
+        return [info.base_name for info in system.get_file_info(FileSelector(place, allow_not_found=True))]
+
+    def _job(self) -> dict[str, Any] | None:
+        """The job to which the folder belongs, if it does."""
+        with contextlib.suppress(FileNotFoundError), open_binary(within(self.folder, MANIFEST)) as file:
+            return json.load(file)
+        return None
+
+    def _write(self, name: str, content: bytes) -> None:
+        """Writes a file that appears as a whole."""
+        system, place = located(within(self.folder, name))
+        _, partial = located(within(self.folder, f"{HIDDEN}{secrets.token_hex(8)}.partial"))
+        try:
+            with system.open_output_stream(partial) as file:
+                file.write(content)
+            system.move(partial, place)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                system.delete_file(partial)
+            raise

@@ -1,0 +1,102 @@
+"""The output of a translation: a file of JSON lines or parquet, or the folder of a dataset."""
+
+import gzip
+import lzma
+import shutil
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
+
+import pyarrow
+import pyarrow.parquet
+from datasets import Dataset
+
+from ..cli.atomic_file import atomic_file
+from ..usage_error import UsageError
+from .corpus_files import DATASET_STATE, JSON_LINES, open_table
+
+
+# Chunks that make a row group of a parquet file.
+ROW_GROUP = 16
+
+
+def check_output(input: str, output: str, overwrite: bool) -> None:
+    """
+    Raises:
+        UsageError: the output is no path, its name says no format, it is the input, or it is not to be replaced.
+    """
+    if "://" in output:
+        raise UsageError(f"The output {output} must be a path: translate_ray.py writes to URIs.")
+    path = Path(output)
+    is_folder = not output.endswith((*JSON_LINES, ".parquet"))
+    if is_folder and path.suffix and not output.endswith("/"):
+        raise UsageError(
+            f"The output {output} must be named *.jsonl, *.jsonl.gz, *.jsonl.xz or *.parquet, or be a folder, for a "
+            "dataset: with a / at its end if there is a dot in its name."
+        )
+    if not path.exists():
+        return
+    if Path(input).exists() and path.samefile(input):
+        raise UsageError(f"The output {output} is the input: give another one.")
+    if is_folder and not (path / DATASET_STATE).exists():
+        raise UsageError(f"The output {output} is there and no dataset: give another one.")
+    if not is_folder and path.is_dir():
+        raise UsageError(f"The output {output} is a folder: give a file.")
+    if not overwrite:
+        raise UsageError(f"The output {output} exists: give another one, or --overwrite.")
+
+
+def is_table(output: str) -> bool:
+    """Whether an output has columns, not JSON lines."""
+    return not output.endswith(JSON_LINES)
+
+
+def put_together(chunks: Sequence[str], output: str) -> None:
+    """Makes the output of the files of all chunks, in order; it appears as a whole."""
+    path = Path(output)
+    if output.endswith(JSON_LINES):
+        _join_json_lines(chunks, path)
+    elif output.endswith(".parquet"):
+        _join_tables(chunks, path)
+    else:
+        _save_dataset(chunks, path)
+
+
+def _join_json_lines(chunks: Iterable[str], path: Path) -> None:
+    with atomic_file(path) as raw, _packed(raw, path.suffix) as file:
+        for chunk in chunks:
+            with open(chunk, "rb") as lines:
+                shutil.copyfileobj(lines, file)
+
+
+def _packed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
+    """What packs into a file whose name ends so."""
+    if suffix == ".gz":
+        # Without its name and the time, the same translation is the same file.
+        return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+    return lzma.LZMAFile(file, "wb") if suffix == ".xz" else nullcontext(file)
+
+
+def _join_tables(chunks: Sequence[str], path: Path) -> None:
+    schemas = []
+    for chunk in chunks:
+        with open_table(chunk) as (schema, _):
+            schemas.append(schema)
+    joint = pyarrow.unify_schemas(schemas, promote_options="permissive")
+    with atomic_file(path) as file, pyarrow.parquet.ParquetWriter(file, joint) as writer:
+        for start in range(0, len(chunks), ROW_GROUP):
+            tables = [joint.empty_table(), *map(pyarrow.parquet.read_table, chunks[start : start + ROW_GROUP])]
+            writer.write_table(pyarrow.concat_tables(tables, promote_options="permissive"))
+
+
+def _save_dataset(chunks: Sequence[str], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{path.name}.", suffix=".partial", dir=path.parent) as folder:
+        _join_tables(chunks, Path(folder, "rows.parquet"))
+        dataset = Dataset.from_parquet(str(Path(folder, "rows.parquet")), cache_dir=str(Path(folder, "cache")))
+        dataset.save_to_disk(str(Path(folder, "dataset")))
+        if path.exists():
+            path.rename(Path(folder, "replaced"))
+        Path(folder, "dataset").rename(path)

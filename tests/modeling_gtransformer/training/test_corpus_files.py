@@ -1,0 +1,57 @@
+"""Files of a corpus are found by paths and URIs, in folders, and in what `datasets` has saved."""
+
+import datasets
+import pyarrow
+import pytest
+
+from modeling_gtransformer.training.corpus_files import (
+    files_of,
+    has_columns,
+    has_ending,
+    open_decompressed,
+    open_table,
+    within,
+)
+
+
+@pytest.mark.parametrize("address", ["{}", "file://{}"])
+def test_a_folder_has_its_files_in_order(tmp_path, address):
+    for name in ("b.jsonl", "a.parquet", "c.txt.gz", "readme.md", "_SUCCESS", ".hidden.jsonl"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "more.jsonl").mkdir()
+    folder = address.format(tmp_path)
+    assert files_of(folder) == [f"{folder}/{name}" for name in ("a.parquet", "b.jsonl", "c.txt.gz")]
+    assert files_of(f"{folder}/readme.md") == [f"{folder}/readme.md"]
+
+
+def test_a_folder_without_files(tmp_path):
+    with pytest.raises(ValueError, match="the folder has neither a dataset nor files named"):
+        files_of(str(tmp_path))
+
+
+def test_a_dataset_has_the_files_that_it_lists(tmp_path):
+    folder = str(tmp_path / "saved")
+    datasets.Dataset.from_dict({"en": [["a."], ["b."]]}).save_to_disk(folder, num_shards=2)
+    datasets.load_from_disk(folder).map(lambda row: {"de": row["en"]})  # leaves a file of its cache there
+    assert len(list((tmp_path / "saved").glob("*.arrow"))) == 3
+    files = files_of(folder)
+    assert files == [f"{folder}/data-0000{number}-of-00002.arrow" for number in range(2)]
+    with open_table(files[1]) as (schema, batches):
+        assert schema.names == ["en"] and [row for b in batches for row in b.to_pylist()] == [{"en": ["b."]}]
+
+
+def test_options_of_a_file_system_are_no_part_of_a_name():
+    folder = "s3://bucket/corpus?region=eu&scheme=http"
+    file = within(folder, "a.jsonl.gz")
+    assert file == "s3://bucket/corpus/a.jsonl.gz?region=eu&scheme=http"
+    assert has_columns(file) and has_ending(file, ".gz") and not has_columns(folder)
+
+
+def test_unknown_file_systems(tmp_path):
+    with pytest.raises(ValueError, match="foo://"):
+        files_of("foo://bucket/a.jsonl")
+    with pytest.raises(FileNotFoundError), open_decompressed(str(tmp_path / "none.jsonl")):
+        pass
+    (tmp_path / "broken.parquet").write_text("no table")
+    with pytest.raises(pyarrow.ArrowInvalid), open_table(str(tmp_path / "broken.parquet")):
+        pass

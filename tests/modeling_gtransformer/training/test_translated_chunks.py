@@ -1,0 +1,69 @@
+"""The folder of a translation: each chunk there once, and nothing of another job."""
+
+import json
+import pickle
+
+import pytest
+
+from modeling_gtransformer.training.chunk_translation import FIELDS, Chunk, FileContent
+from modeling_gtransformer.training.translated_chunks import TranslatedChunks
+from modeling_gtransformer.usage_error import UsageError
+
+
+CORPUS = [FileContent("a.jsonl", "1", 5, None), FileContent("b.jsonl", "2", 2, None)]
+
+
+@pytest.fixture(params=["{}/out", "file://{}/out"])
+def chunks(request, tmp_path):
+    """Three chunks of one file and one of another, in a folder by its path and by a URI."""
+    chunks = TranslatedChunks(request.param.format(tmp_path), CORPUS, size=2, columns=FIELDS)
+    chunks.begin({"model": "x"})
+    return chunks
+
+
+def test_what_is_there_is_not_left(chunks, tmp_path):
+    assert chunks.left() == [*chunks] == [Chunk(0, 0), Chunk(0, 1), Chunk(0, 2), Chunk(1, 0)]
+    chunks.write(Chunk(0, 1), [{"id": 1}, {"id": 2}])
+    chunks = pickle.loads(pickle.dumps(chunks))
+    chunks.begin({"model": "x"})
+    assert chunks.left() == [Chunk(0, 0), Chunk(0, 2), Chunk(1, 0)]
+    assert chunks.has(Chunk(0, 1)) and not chunks.has(Chunk(0, 0))
+    assert (tmp_path / "out" / "00000-000001.jsonl").read_text() == '{"id": 1}\n{"id": 2}\n'
+
+
+def test_another_job_is_refused(chunks):
+    with pytest.raises(UsageError, match="was begun with another beams, model: continue as it was begun, or remove"):
+        chunks.begin({"model": "y", "beams": 2})
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="holds other files"):
+        TranslatedChunks(str(tmp_path), CORPUS, 2, FIELDS).begin({})
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_it_is_finished_when_all_is_there_and_nothing_has_changed(chunks, tmp_path):
+    with pytest.raises(ValueError, match=r"4 chunks are missing, such as .*/00000-000000\.jsonl: run"):
+        chunks.finish(["1", "2"])
+    for chunk in chunks.left():
+        chunks.write(chunk, [{"chunk": chunk}])
+    (tmp_path / "out" / ".0123.partial").write_text("of a writer that was killed")
+    with pytest.raises(ValueError, match=r"b\.jsonl changed while it was translated"):
+        chunks.finish(["1", "3"])
+    chunks.finish(["1", "2"])
+    assert len(list((tmp_path / "out").iterdir())) == 5
+    chunks.remove()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_appears_as_a_whole(chunks, tmp_path, monkeypatch):
+    """A record that cannot be written leaves nothing, and a link is replaced, not followed."""
+    with pytest.raises(ValueError, match="cannot hold"):
+        chunks.write(Chunk(0, 0), [{"id": b"x"}])
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / "out" / "00000-000001.jsonl").symlink_to(tmp_path / "victim")
+    chunks.write(Chunk(0, 1), [{"id": 1}])
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".manifest.json", "00000-000001.jsonl"]
+    assert json.loads((tmp_path / "out" / ".manifest.json").read_text())["model"] == "x"
