@@ -51,7 +51,9 @@ class Terminology:
     def required(self, sentence: str, keep_placeholders: bool = True) -> list[str]:
         """The strings that the sentence's translation must contain, each as often as it is listed."""
         matches = PLACEHOLDER.finditer(sentence) if keep_placeholders else ()
-        placeholders = [match[0].rstrip(TRAILING) for match in matches]
+        candidates = (match[0].rstrip(TRAILING) for match in matches)
+        # Of "s://," no address is left.
+        placeholders = [words for words in candidates if PLACEHOLDER.fullmatch(words)]
         found = self.pattern.finditer(sentence) if self.pattern else ()
         return placeholders + [self.glossary[term[0].lower()] for term in found]
 

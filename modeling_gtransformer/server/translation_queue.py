@@ -21,8 +21,8 @@ from .monitoring import Monitor
 from .server_settings import Limits
 
 
-# So many times as many bytes as a request may have characters a package may grow by: Word's markup is long.
-PACKAGED = 50
+# Bytes that a package may grow by when it is unpacked: for each character, as Word's markup is long, and for styles.
+BYTES_OF_CHARACTER, BYTES_OF_STYLES = 50, 2_000_000
 
 
 class Abandoned(Exception):
@@ -152,7 +152,7 @@ class TranslationQueue:
             ApiError: the text of a package would take too long to read.
             ValueError: a document of bytes is no package.
         """
-        most = PACKAGED * self.limits.max_characters
+        most = BYTES_OF_CHARACTER * self.limits.max_characters + BYTES_OF_STYLES
         for document in job.documents:
             if isinstance(document, bytes) and (size := growth(document)) > most:
                 raise ApiError(413, f"The file grows by {size:,} bytes when it is unpacked: at most {most:,}.")

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from transformers.utils import logging
 
@@ -57,6 +57,7 @@ PARTS = [
 ]
 
 
+@example("1s://,")  # of the address nothing is left without the comma
 @given(st.lists(st.sampled_from(PARTS)).map("".join) | st.text())
 def test_a_copy_lacks_nothing(sentence):
     required = Terminology().required(sentence)

@@ -63,10 +63,10 @@ def test_long_texts_are_refused_before_their_sentences_are_found(serve, checkpoi
 def test_packages_that_grow_are_refused_before_they_are_unpacked(serve, checkpoint, monkeypatch):
     client = serve(checkpoint, limits={"max_characters": 20})
     monkeypatch.setattr(client.app.state.service.queue.translate, "prepare", None)
-    files = {"file": ("a.docx", packed({"word/document.xml": b" " * 1100}))}
+    files = {"file": ("a.docx", packed({"word/document.xml": b" " * 2_010_000}))}
     answer = client.post("/translate_file", files=files)
     assert answer.status_code == 413
-    assert re.search(r"grows by 1,0\d\d bytes .* at most 1,000\.", answer.json()["error"])
+    assert re.search(r"grows by 2,00\d,\d{3} bytes .* at most 2,001,000\.", answer.json()["error"])
     broken = client.post("/translate_file", files={"file": ("a.docx", b"PK")})
     assert broken.status_code == 400 and "no ZIP package" in broken.json()["error"]
 
