@@ -2,8 +2,8 @@
 
     python benchmarks/corpus_profile.py [--documents 16] [--sentences 10] [--beams 1 5]
 
-The documents and models are those of `corpus.py`. The reference is the generation of Transformers with plain weights,
-which finds the same documents; MBart translates the same sentences one by one, 64 a batch.
+The documents and models are those of `corpus.py`. The reference is the generation of Transformers with plain weights;
+MBart translates the same sentences one by one, 64 a batch.
 """
 
 import argparse

@@ -5,11 +5,12 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextvars import ContextVar
 from copy import copy
 
 
-# Bytes of all members that are read, unpacked. Documents of 1,000 pages have a few million.
-MOST_BYTES = 64 * 2**20
+# Bytes of all members that are read, unpacked. Documents of 1,000 pages have a few million. A server allows less.
+MOST_BYTES = ContextVar("MOST_BYTES", default=64 * 2**20)
 ENCRYPTED, SIZES_BEHIND = 0x1, 0x8
 LOCAL_HEADER = struct.Struct("<4s22xHH")
 
@@ -24,7 +25,10 @@ class ZipPackage:
 
     def __init__(self, content: bytes):
         self._content = content
-        self._archive = _open(content)
+        try:
+            self._archive = zipfile.ZipFile(io.BytesIO(content))
+        except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
+            raise ValueError(f"it is no ZIP package: {error}") from error
         self._members = {member.filename: member for member in self._archive.infolist()}
         if len(self._members) < len(self._archive.infolist()):
             raise ValueError("several members of the package have the same name")
@@ -47,10 +51,10 @@ class ZipPackage:
         """
         members = [self._members[name] for name in dict.fromkeys(names)]
         size = sum(member.file_size for member in members)
-        if size > MOST_BYTES:
-            raise ValueError(
-                f"its text takes {size / 2**20:.0f} MiB unpacked, more than the {MOST_BYTES // 2**20} allowed"
-            )
+        most = MOST_BYTES.get()
+        if size > most:
+            in_mib = (f"{round(number / 2**20, 1):g}" for number in (size, most))
+            raise ValueError("its text takes {} MiB unpacked, more than the {} allowed".format(*in_mib))
         return {member.filename: _read(self._archive, member) for member in members}
 
     def replaced(self, contents: Mapping[str, bytes]) -> bytes:
@@ -89,23 +93,6 @@ class ZipPackage:
         archive.filelist.append(new)
         archive.NameToInfo[new.filename] = new
         archive._didModify = True  # type: ignore[attr-defined]
-
-
-def growth(content: bytes) -> int:
-    """
-    Bytes that unpacking all members of a package would add: its text, as media are packed in themselves.
-
-    Raises:
-        ValueError: it is no package.
-    """
-    return sum(member.file_size - member.compress_size for member in _open(content).infolist())
-
-
-def _open(content: bytes) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(io.BytesIO(content))
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
-        raise ValueError(f"it is no ZIP package: {error}") from error
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:

@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Any
 
 from ..document_translation import batch_tokens
-from ..files.zip_package import growth
+from ..files.zip_package import MOST_BYTES
 from ..translator import Translator
 from ..usage_error import UsageError, in_a_sentence
 from .api_error import ApiError, unforeseen
@@ -21,7 +21,7 @@ from .monitoring import Monitor
 from .server_settings import Limits
 
 
-# Bytes that a package may grow by when it is unpacked: for each character, as Word's markup is long, and for styles.
+# Bytes of the text of a package, unpacked: for each character, as Word's markup is long, and for its styles.
 BYTES_OF_CHARACTER, BYTES_OF_STYLES = 50, 2_000_000
 
 
@@ -94,6 +94,7 @@ class TranslationQueue:
 
     def _work(self) -> None:
         """What the thread does until the queue is closed."""
+        MOST_BYTES.set(BYTES_OF_CHARACTER * self.limits.max_characters + BYTES_OF_STYLES)
         with self._warnings.alone():
             while self._waiting or not self._closing:
                 self._receive(wait=not self._waiting)
@@ -118,7 +119,6 @@ class TranslationQueue:
         self._warnings.collect(job)
         languages = {"src_lang": job.settings.src_lang, "tgt_lang": job.settings.tgt_lang}
         try:
-            self._check_growth(job)
             job.prepared = [
                 self.translate.prepare(document, format=job.format, **languages) for document in job.named()
             ]
@@ -145,17 +145,6 @@ class TranslationQueue:
             return
         job.first_warnings = len(job.warnings)
         self._waiting.append(job)
-
-    def _check_growth(self, job: Job) -> None:
-        """
-        Raises:
-            ApiError: the text of a package would take too long to read.
-            ValueError: a document of bytes is no package.
-        """
-        most = BYTES_OF_CHARACTER * self.limits.max_characters + BYTES_OF_STYLES
-        for document in job.documents:
-            if isinstance(document, bytes) and (size := growth(document)) > most:
-                raise ApiError(413, f"The file grows by {size:,} bytes when it is unpacked: at most {most:,}.")
 
     def _next_batch(self, only_short: bool = False) -> list[Job]:
         """Takes the first job that waits, and all that can share a batch with it."""

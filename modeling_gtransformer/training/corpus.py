@@ -26,7 +26,7 @@ from typing import Any
 
 import pyarrow
 
-from .corpus_files import TABLES, files_of, has_columns, has_ending, open_decompressed, open_table
+from .corpus_files import TABLES, files_of_all, has_columns, has_ending, open_decompressed, open_table
 
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bo
     """
     problems: list[str] = []
     documents: Iterable[Document]
-    files = [file for given in files for file in files_of(given)]
+    files = files_of_all(files, len(columns))
     if all(map(has_columns, files)):
         documents = (document for file in files for document in _read_records(file, problems))
     elif len(files) == len(columns):
@@ -95,7 +95,9 @@ def _read_table(path: str, problems: list[str]) -> Iterator[Document]:
         with open_table(path) as (_, batches):
             for number, record in enumerate(record for batch in batches for record in batch.to_pylist()):
                 yield Document(record, partial(_in_record, f"{path}[{number}]"))
-    except pyarrow.ArrowException as error:
+    except (FileNotFoundError, PermissionError):
+        raise
+    except (pyarrow.ArrowException, OSError) as error:
         problems.append(f"{path}: broken file, {error}")
 
 

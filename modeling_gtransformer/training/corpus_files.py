@@ -9,14 +9,17 @@ import io
 import json
 import lzma
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pyarrow
 import pyarrow.parquet
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
+from transformers.utils import logging
 
+
+logger = logging.get_logger(__name__)
 
 JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz")
 TABLES = (".parquet", ".arrow")
@@ -24,8 +27,12 @@ TEXTS = (".txt", ".txt.gz", ".txt.xz")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 # What `save_to_disk` of `datasets` writes beside its Arrow files, to name them.
 DATASET_STATE = "state.json"
-# Rows that are read at a time.
-BATCH = 64
+# Rows, and bytes of a file, that are read at a time.
+BATCH, BUFFER = 64, 2**20
+# Readers of the files of a folder pass over names that begin so.
+HIDDEN = (".", "_")
+# What an unfinished translation keeps in its folder.
+UNFINISHED = ".unfinished"
 
 
 def located(path: str) -> tuple[FileSystem, str]:
@@ -55,7 +62,13 @@ def within(folder: str, name: str) -> str:
     if "://" not in folder:
         return os.path.join(folder, name)
     address, mark, options = folder.partition("?")
-    return f"{address.rstrip('/')}/{name}{mark}{options}"
+    return f"{address.rstrip('/')}/{quote(name)}{mark}{options}"
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Whether a path or a URI is a folder or lies in it."""
+    place, root = (each.rstrip("/") if "://" in each else os.path.realpath(each) for each in (path, folder))
+    return place == root or place.startswith(f"{root}/")
 
 
 def files_of(path: str) -> list[str]:
@@ -64,21 +77,44 @@ def files_of(path: str) -> list[str]:
     `save_to_disk` has written they are the ones that it lists.
 
     Raises:
-        ValueError: a folder has no files of a corpus.
+        ValueError: a folder has no files of a corpus, or an unfinished translation.
     """
     system, place = located(path)
     if system.get_file_info(place).type != FileType.Directory:
         return [path]
-    names = sorted(info.base_name for info in system.get_file_info(FileSelector(place)) if info.is_file)
+    infos = system.get_file_info(FileSelector(place))
+    names = sorted(info.base_name for info in infos)
     endings = (*JSON_LINES, ".parquet", *TEXTS)
+    if UNFINISHED in names:
+        raise ValueError(f"{path}: the translation in this folder is unfinished: run its command again.")
     if DATASET_STATE in names:
         with open_binary(within(path, DATASET_STATE)) as file:
             names = [data["filename"] for data in json.load(file)["_data_files"]]
     else:
-        names = [name for name in names if name.endswith(endings) and not name.startswith((".", "_"))]
+        shown = [name for name in names if not name.startswith(HIDDEN)]
+        names = sorted(info.base_name for info in infos if info.is_file and info.base_name.endswith(endings))
+        names = [name for name in names if name in shown]
+        if others := [name for name in shown if name not in names]:
+            logger.warning(f"{path}: left out what is no file named *{', *'.join(endings)}: {', '.join(others)}.")
     if not names:
         raise ValueError(f"{path}: the folder has neither a dataset nor files named *{', *'.join(endings)}.")
     return [within(path, name) for name in names]
+
+
+def files_of_all(paths: Sequence[str], columns: int) -> list[str]:
+    """
+    The files of all the paths of a corpus.
+
+    Args:
+        columns: how many columns of sentences a document has.
+
+    Raises:
+        ValueError: a folder has texts, and a document several columns: which text is which, names do not say.
+    """
+    files = [file for path in paths for file in files_of(path)]
+    if columns > 1 and (texts := [file for file in files if file not in paths and not has_columns(file)]):
+        raise ValueError(f"{texts}: which column these texts hold is not known: name the files one by one.")
+    return files
 
 
 def open_binary(path: str) -> BinaryIO:
@@ -112,7 +148,8 @@ def open_table(path: str) -> Iterator[tuple[pyarrow.Schema, Iterator[pyarrow.Rec
     system, place = located(path)
     with system.open_input_file(place) as file:
         if has_ending(path, ".parquet"):
-            table = pyarrow.parquet.ParquetFile(file)
+            # Read ahead, all of the file would stay in memory.
+            table = pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
             yield table.schema_arrow, table.iter_batches(batch_size=BATCH)
         else:
             stream = pyarrow.ipc.open_stream(file)

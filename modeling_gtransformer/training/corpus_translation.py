@@ -8,6 +8,7 @@ from ..usage_error import UsageError
 from .chunk_translation import ChunkTranslator, chunks_of, examine
 from .corpus_files import files_of
 from .fingerprint import hash_of_file
+from .record_encoding import joint_schema
 from .translated_chunks import TranslatedChunks
 from .translation_output import check_output, is_table, put_together
 from .translation_settings import TranslationSettings
@@ -39,16 +40,18 @@ def translate_corpus(
         raise UsageError(f"{partial} is a link: remove it.")
     # All of it is checked before any is translated.
     corpus = [examine(file, settings.source_column, overwrite, is_table(output)) for file in files_of(input)]
+    if is_table(output):
+        joint_schema([content.schema for content in corpus if content.schema is not None], input)
     translate = ChunkTranslator(model, settings)
     chunks = TranslatedChunks(partial, corpus, settings.chunk_documents, translate.columns)
     chunks.begin(translate.identity())
-    translate_chunks(translate, chunks)
+    translate_left(translate, chunks)
     chunks.finish([hash_of_file(content.path) for content in corpus])
     put_together([chunks.path(chunk) for chunk in chunks], output)
     chunks.remove()
 
 
-def translate_chunks(translate: ChunkTranslator, chunks: TranslatedChunks) -> None:
+def translate_left(translate: ChunkTranslator, chunks: TranslatedChunks) -> None:
     """Translates the chunks that are not there yet."""
     left = set(chunks.left())
     with tqdm(total=len(left), unit=" chunks") as bar:

@@ -18,7 +18,7 @@ from transformers.utils.logging import tqdm
 
 from ..usage_error import UsageError
 from .chunk_translation import Chunk, ChunkTranslator, chunks_of, examine
-from .corpus_files import TABLES, files_of, has_ending
+from .corpus_files import TABLES, files_of, has_ending, lies_in
 from .fingerprint import hash_of_file
 from .translated_chunks import TranslatedChunks
 from .translation_settings import TranslationSettings
@@ -27,6 +27,8 @@ from .translation_settings import TranslationSettings
 FORMATS = ("jsonl", "parquet")
 # Cores of an actor without a GPU, where a machine has as many: more of them hardly make decoding faster.
 CORES = 4
+# So often an actor that dies is started again, with its chunk: one that takes all the memory would never end.
+RESTARTS = 3
 # Files that are read at a time, which takes little next to translating.
 READERS = 4
 
@@ -72,7 +74,7 @@ class ActorPool:
             int(min(machine.get("CPU", 0) / cpus, machine.get("GPU", 0) / gpus if gpus else math.inf))
             for machine in machines
         )
-        if not room and not self.actors:
+        if not room:
             raise UsageError(f"No machine of the cluster has {gpus:g} GPUs and {cpus} cores for an actor.")
         return ActorPool(self.actors or room, gpus, cpus, self.format)
 
@@ -108,6 +110,8 @@ def translate_with_ray(
     """
     ray = load_ray()
     files, folder = [_absolute(file) for file in files_of(input)], _absolute(output)
+    if lies_in(folder, _absolute(input)):
+        raise UsageError(f"The output {output} lies in the input {input}: give another one.")
     with connected(ray), errors_of_workers(ray):
         pool = pool.on([node["Resources"] for node in ray.nodes() if node["Alive"]])
         check = ray.remote(examine)
@@ -157,6 +161,9 @@ def errors_of_workers(ray: ModuleType) -> Iterator[None]:
         yield
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
+    except ray.exceptions.RayError as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"Ray gave up; the same command continues: {reason}") from error
 
 
 def translate_chunks(
@@ -188,7 +195,9 @@ def translate_chunks(
             fn_constructor_args=(translate, identity, chunks),
             batch_size=1,
             batch_format="pyarrow",
-            compute=ray.data.ActorPoolStrategy(size=min(pool.actors or 1, number)),
+            compute=ray.data.ActorPoolStrategy(size=min(pool.actors or number, number)),
+            max_restarts=RESTARTS,
+            max_task_retries=RESTARTS,
             **pool.resources,
         )
         for _ in written.iter_rows():

@@ -1,7 +1,8 @@
 """Records as the bytes of a file: JSON lines, or parquet with the columns that a schema names."""
 
+import contextlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow
@@ -30,11 +31,42 @@ def to_json_lines(records: Sequence[Record], name: str) -> bytes:
         raise ValueError(f"{name}: JSON lines cannot hold all the fields, {error}: write parquet.") from error
 
 
-def to_parquet(records: Sequence[Record], schema: pyarrow.Schema) -> bytes:
-    """Records as a parquet file with the columns of the schema; what a record lacks is null."""
+def to_parquet(records: Sequence[Record], schema: pyarrow.Schema, name: str) -> bytes:
+    """
+    Records as a parquet file with the columns of the schema; what a record lacks is null.
+
+    Args:
+        name: what errors call the records.
+
+    Raises:
+        ValueError: parquet cannot hold one of the fields.
+    """
     file = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(records), schema=schema), file)
+    with _errors_of(name):
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(records), schema=schema), file)
     return file.getvalue().to_pybytes()
+
+
+def joint_schema(schemas: Sequence[pyarrow.Schema], name: str) -> pyarrow.Schema:
+    """
+    The schema that holds all of these.
+
+    Args:
+        name: what errors call them.
+
+    Raises:
+        ValueError: a field has unlike types.
+    """
+    with _errors_of(name):
+        return pyarrow.unify_schemas(list(schemas), promote_options="permissive")
+
+
+@contextlib.contextmanager
+def _errors_of(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (pyarrow.ArrowException, OverflowError) as error:
+        raise ValueError(f"{name}: parquet cannot hold all the fields, {error}: write JSON lines.") from error
 
 
 def widened(schema: pyarrow.Schema | None, records: Sequence[Record], name: str) -> pyarrow.Schema:
@@ -48,12 +80,10 @@ def widened(schema: pyarrow.Schema | None, records: Sequence[Record], name: str)
         ValueError: a field has values of unlike types.
     """
     fields = dict.fromkeys(field for record in records for field in record)
-    try:
+    with _errors_of(name):
         table = pyarrow.table({field: [record.get(field) for record in records] for field in fields})
-        schemas = [table.schema] if schema is None else [schema, table.schema]
-        return pyarrow.unify_schemas(schemas, promote_options="permissive")
-    except pyarrow.ArrowException as error:
-        raise ValueError(f"{name}: parquet cannot hold all the fields, {error}: write JSON lines.") from error
+    to_parquet(records, table.schema, name)  # which not every type of a table can be written to
+    return joint_schema([table.schema] if schema is None else [schema, table.schema], name)
 
 
 def with_columns(

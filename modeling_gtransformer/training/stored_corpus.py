@@ -16,7 +16,7 @@ from datasets.exceptions import DatasetGenerationError
 from datasets.fingerprint import Hasher
 
 from .corpus import Document, iterate_dataset, iterate_documents
-from .corpus_files import files_of, has_columns, open_binary, open_table
+from .corpus_files import files_of_all, has_columns, open_binary, open_table
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class StoredCorpus:
         Raises:
             ValueError: lists all that is wrong with the files; or they change while they are read.
         """
-        files = [file for given in files for file in files_of(given)]
+        files = files_of_all(files, len(columns))
         hashes = [file_hash(file) for file in files]
         content = [(has_columns(file), digest) for file, digest in zip(files, hashes, strict=True)]
         return cls._stored(partial(_read_unchanged, files, columns, hashes), columns, content)

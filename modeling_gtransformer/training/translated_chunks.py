@@ -3,23 +3,25 @@ manifest of what is translated: what is there need not be translated again, by w
 
 import contextlib
 import json
+import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow
-from pyarrow.fs import FileSelector, FileType
+from pyarrow.fs import FileSelector, FileType, LocalFileSystem
 
 from ..usage_error import UsageError
 from .chunk_translation import FIELDS, Chunk, FileContent
-from .corpus_files import located, open_binary, within
+from .corpus_files import UNFINISHED, located, open_binary, within
 from .record_encoding import Record, to_json_lines, to_parquet, with_columns
 
 
-# Readers of the files of a folder pass over names that begin so.
-HIDDEN = "."
-MANIFEST = f"{HIDDEN}manifest.json"
+MANIFEST = ".manifest.json"
+# Files that are being written, as writers that were killed leave them.
+PARTIAL = re.compile(r"\.[0-9a-f]{16}\.partial")
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,11 @@ class TranslatedChunks:
         job = {"input": [content.hash for content in self.corpus], "format": forms, **identity}
         names, before = self._names(), self._job()
         if before is None:
-            if any(not name.startswith(HIDDEN) for name in names):
+            if any(not PARTIAL.fullmatch(name) for name in names):
                 raise UsageError(f"The folder {self.folder} holds other files: give another one.")
             system, place = located(self.folder)
             system.create_dir(place, recursive=True)
+            self._write(UNFINISHED, b"")
             self._write(MANIFEST, json.dumps(job, indent=1).encode())
         elif before != job:
             changed = sorted(name for name in {**job, **before} if job.get(name) != before.get(name))
@@ -90,12 +93,13 @@ class TranslatedChunks:
         if schema is None:
             content = to_json_lines(records, self.path(chunk))
         else:
-            content = to_parquet(records, with_columns(schema, self.columns, without=FIELDS))
+            columns = with_columns(schema, self.columns, without=FIELDS)
+            content = to_parquet(records, columns, self.corpus[chunk.file].path)
         self._write(self._name(chunk), content)
 
     def finish(self, hashes: Sequence[str]) -> None:
         """
-        Checks that all is translated, and removes what writers have left behind that were killed.
+        Checks that all is translated, and removes what says that it is not, with what killed writers have left behind.
 
         Args:
             hashes: those that the files of the corpus have now.
@@ -112,7 +116,7 @@ class TranslatedChunks:
             raise ValueError(f"{len(left)} chunks are missing, such as {self.path(left[0])}: run the command again.")
         system, _ = located(self.folder)
         for name in self._names():
-            if name.startswith(HIDDEN) and name != MANIFEST:
+            if name == UNFINISHED or PARTIAL.fullmatch(name):
                 system.delete_file(located(within(self.folder, name))[1])
 
     def remove(self) -> None:
@@ -122,7 +126,9 @@ class TranslatedChunks:
 
     def _name(self, chunk: Chunk) -> str:
         ending = ".jsonl" if self.corpus[chunk.file].schema is None else ".parquet"
-        return f"{chunk.file:05}-{chunk.number:06}{ending}"
+        # As wide as the largest number, so that the order of names is that of the chunks.
+        files, chunks = len(self.corpus) - 1, max(content.documents for content in self.corpus) // self.size
+        return f"{chunk.file:0{max(5, len(str(files)))}}-{chunk.number:0{max(6, len(str(chunks)))}}{ending}"
 
     def _names(self) -> list[str]:
         system, place = located(self.folder)
@@ -137,12 +143,20 @@ class TranslatedChunks:
     def _write(self, name: str, content: bytes) -> None:
         """Writes a file that appears as a whole."""
         system, place = located(within(self.folder, name))
-        _, partial = located(within(self.folder, f"{HIDDEN}{secrets.token_hex(8)}.partial"))
+        _, partial = located(within(self.folder, f".{secrets.token_hex(8)}.partial"))
         try:
             with system.open_output_stream(partial) as file:
                 file.write(content)
+            if isinstance(system, LocalFileSystem):
+                _bring_to_disk(partial)
             system.move(partial, place)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
                 system.delete_file(partial)
             raise
+
+
+def _bring_to_disk(path: str) -> None:
+    """What is renamed before it is there is empty after a power failure."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())

@@ -1,5 +1,6 @@
 """The output of a translation: a file of JSON lines or parquet, or the folder of a dataset."""
 
+import glob
 import gzip
 import lzma
 import shutil
@@ -15,7 +16,7 @@ from datasets import Dataset
 
 from ..cli.atomic_file import atomic_file
 from ..usage_error import UsageError
-from .corpus_files import DATASET_STATE, JSON_LINES, open_table
+from .corpus_files import DATASET_STATE, JSON_LINES, lies_in, open_table
 
 
 # Chunks that make a row group of a parquet file.
@@ -36,6 +37,8 @@ def check_output(input: str, output: str, overwrite: bool) -> None:
             f"The output {output} must be named *.jsonl, *.jsonl.gz, *.jsonl.xz or *.parquet, or be a folder, for a "
             "dataset: with a / at its end if there is a dot in its name."
         )
+    if "://" not in input and Path(input).is_dir() and lies_in(output, input):
+        raise UsageError(f"The output {output} lies in the input {input}: give another one.")
     if not path.exists():
         return
     if Path(input).exists() and path.samefile(input):
@@ -95,7 +98,8 @@ def _save_dataset(chunks: Sequence[str], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{path.name}.", suffix=".partial", dir=path.parent) as folder:
         _join_tables(chunks, Path(folder, "rows.parquet"))
-        dataset = Dataset.from_parquet(str(Path(folder, "rows.parquet")), cache_dir=str(Path(folder, "cache")))
+        rows = glob.escape(str(Path(folder, "rows.parquet")))
+        dataset = Dataset.from_parquet(rows, cache_dir=str(Path(folder, "cache")))
         dataset.save_to_disk(str(Path(folder, "dataset")))
         if path.exists():
             path.rename(Path(folder, "replaced"))

@@ -105,7 +105,7 @@ def parse_translation(
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="Replace an output file that exists, and the fields of an earlier translation.",
+        help="Replace the fields of an earlier translation and, by translate.py, an output that exists.",
     )
     values = vars(parser.parse_args(argv))
     try:

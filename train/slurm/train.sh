@@ -11,6 +11,7 @@
 #SBATCH --cpus-per-task=16
 #SBATCH --time=24:00:00
 set -euo pipefail
+export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK # srun does not take it from sbatch since Slurm 22.05
 first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed --quiet 1p)
 srun torchrun --nnodes "$SLURM_JOB_NUM_NODES" --nproc-per-node "$SLURM_GPUS_ON_NODE" \
     --rdzv-backend c10d --rdzv-id "$SLURM_JOB_ID" --rdzv-endpoint "$first:29500" \

@@ -12,6 +12,7 @@
 #SBATCH --cpus-per-task=16
 #SBATCH --time=24:00:00
 set -euo pipefail
+export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK # srun does not take it from sbatch since Slurm 22.05
 first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed --quiet 1p)
 srun ray symmetric-run --address "$first:6379" --min-nodes "$SLURM_JOB_NUM_NODES" \
     --num-cpus "$SLURM_CPUS_PER_TASK" --num-gpus "${SLURM_GPUS_ON_NODE:-0}" -- \

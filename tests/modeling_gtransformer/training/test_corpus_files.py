@@ -3,11 +3,15 @@
 import datasets
 import pyarrow
 import pytest
+from transformers.utils import logging
 
 from modeling_gtransformer.training.corpus_files import (
     files_of,
+    files_of_all,
     has_columns,
     has_ending,
+    lies_in,
+    open_binary,
     open_decompressed,
     open_table,
     within,
@@ -15,13 +19,41 @@ from modeling_gtransformer.training.corpus_files import (
 
 
 @pytest.mark.parametrize("address", ["{}", "file://{}"])
-def test_a_folder_has_its_files_in_order(tmp_path, address):
+def test_a_folder_has_its_files_in_order(tmp_path, address, caplog):
+    """And what is left out is named."""
+    logging.enable_propagation()
     for name in ("b.jsonl", "a.parquet", "c.txt.gz", "readme.md", "_SUCCESS", ".hidden.jsonl"):
         (tmp_path / name).write_text("")
     (tmp_path / "more.jsonl").mkdir()
     folder = address.format(tmp_path)
     assert files_of(folder) == [f"{folder}/{name}" for name in ("a.parquet", "b.jsonl", "c.txt.gz")]
     assert files_of(f"{folder}/readme.md") == [f"{folder}/readme.md"]
+    assert caplog.messages[0].endswith(": more.jsonl, readme.md.")
+
+
+@pytest.mark.parametrize("address", ["{}", "file://{}"])
+def test_names_that_mean_something_in_a_uri(tmp_path, address):
+    names = ["50%.jsonl", "a#1.jsonl", "a?b.jsonl", "my talk.jsonl", "ä.jsonl"]
+    for name in names:
+        (tmp_path / name).write_text(name)
+    files = files_of(address.format(tmp_path))
+    assert [open_binary(file).read().decode() for file in files] == names
+
+
+def test_texts_of_a_folder_are_of_one_column(tmp_path):
+    """Names do not say which is which."""
+    for language in ("de", "en"):
+        (tmp_path / f"{language}.txt").write_text("x")
+    texts = [str(tmp_path / f"{language}.txt") for language in ("en", "de")]
+    assert files_of_all(texts, 2) == texts and files_of_all([str(tmp_path)], 1) == texts[::-1]
+    with pytest.raises(ValueError, match="name the files one by one"):
+        files_of_all([str(tmp_path)], 2)
+
+
+def test_what_lies_in_a_folder(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    assert lies_in(str(tmp_path / "link" / "b"), str(tmp_path / "a")) and lies_in("s3://a/b/", "s3://a")
+    assert not lies_in(str(tmp_path / "ab"), str(tmp_path / "a")) and not lies_in("s3://ab", "s3://a")
 
 
 def test_a_folder_without_files(tmp_path):

@@ -184,6 +184,16 @@ def test_a_table_of_json_lines(translated, tmp_path):
     assert table.to_pylist() == expected and table.schema.field("id").type == pyarrow.int64()
 
 
+def test_files_of_which_no_table_can_be_made(translated, tmp_path):
+    """That is known before any is translated."""
+    (tmp_path / "corpus").mkdir()
+    for name, value in (("a", 1), ("b", "x")):
+        write_json_lines(tmp_path / "corpus" / f"{name}.jsonl", [{"id": value, "source": ["ba ."]}])
+    with pytest.raises(ValueError, match="parquet cannot hold all the fields"):
+        translated("corpus", "out.parquet")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus"]
+
+
 def test_tables_and_datasets_keep_their_types(translated, tmp_path):
     """Also those that JSON does not have."""
     rows = [{"id": i, "source": [f"ba bu {i} ."], "time": datetime.datetime(2020, 1, 1 + i)} for i in range(7)]

@@ -45,17 +45,18 @@ def expected(trained_model, corpus, tmp_path):
 
 
 class Noting(ChunkTranslator):
-    """Notes in a file what it has translated. It is killed, once, or fails when it has a document of these numbers."""
+    """Notes in a file what it has translated. It is killed, once or always, or fails when it has a document of these
+    numbers."""
 
-    def __init__(self, *args, notes, fatal=None, failing=None, **kwargs):
+    def __init__(self, *args, notes, fatal=None, always=False, failing=None, **kwargs):
         super().__init__(*args, **kwargs)
-        self.notes, self.fatal, self.failing = Path(notes), fatal, failing
+        self.notes, self.fatal, self.always, self.failing = Path(notes), fatal, always, failing
 
     def __call__(self, documents, progress=False):
         records = super().__call__(documents, progress)
         numbers = [record["id"] for record in records]
         killed = self.notes.with_suffix(".killed")
-        if self.fatal in numbers and not killed.exists():
+        if self.fatal in numbers and (self.always or not killed.exists()):
             killed.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         if self.failing in numbers:
@@ -101,7 +102,7 @@ def test_two_actors_translate_what_one_process_translates(run, expected, tmp_pat
     for changes, words in (
         ({"settings": replace(SETTINGS, num_beams=2)}, "was begun with another num_beams"),
         ({"pool": replace(TWO_ACTORS, format="parquet")}, "was begun with another format"),
-        ({"input": tmp_path / "out"}, "has a field 'translation' already"),
+        ({"input": tmp_path / "out"}, "lies in the input"),
     ):
         with pytest.raises(UsageError, match=words):
             run("out", **changes)
@@ -122,6 +123,13 @@ def test_a_run_that_fails_is_continued(run, expected, tmp_path):
     assert pyarrow.parquet.read_schema(tmp_path / "out" / "00000-000005.parquet").field("id").type == pyarrow.int8()
 
 
+def test_a_chunk_that_kills_whoever_translates_it(run, monkeypatch):
+    """As for want of memory: it is not tried for ever."""
+    monkeypatch.setattr(ray_translation, "RESTARTS", 1)
+    with pytest.raises(ValueError, match="Ray gave up; the same command continues"):
+        run("out", fatal=0, always=True)
+
+
 def test_a_machine_with_another_model_is_named(trained_model):
     translate = ChunkTranslator(str(trained_model), SETTINGS)
     actor = ChunkActor(translate, {**translate.identity(), "weights": "others"}, None)
@@ -135,7 +143,7 @@ MACHINES = {
     "cores, though there are GPUs": ([{"CPU": 16, "GPU": 2}], {"gpus_per_actor": 0, "cpus_per_actor": 8}, (2, 0, 8)),
     "cores": ([{"CPU": 16}, {"CPU": 6}, {}], {}, (5, 0, 4)),
     "few cores": ([{"CPU": 2}], {}, (1, 0, 2)),
-    "what is asked for": ([{"CPU": 2}], {"actors": 9, "cpus_per_actor": 4}, (9, 0, 4)),
+    "what is asked for": ([{"CPU": 4}], {"actors": 9, "cpus_per_actor": 4}, (9, 0, 4)),
 }
 
 
@@ -147,9 +155,15 @@ def test_actors_fill_the_machines(machines, asked, expected):
 
 def test_there_is_no_room(monkeypatch):
     with pytest.raises(UsageError, match="No machine of the cluster has 1 GPUs and 1 cores"):
-        ActorPool(gpus_per_actor=1).on([{"CPU": 4}])
+        ActorPool(actors=1, gpus_per_actor=1).on([{"CPU": 4}])
     with pytest.raises(ValueError, match="actors must be at least 1"):
         ActorPool(actors=0)
+
+
+def test_an_output_in_the_input(trained_model, corpus, monkeypatch):
+    monkeypatch.setattr(ray_translation, "load_ray", lambda: None)
+    with pytest.raises(UsageError, match="lies in the input"):
+        translate_with_ray(str(trained_model), corpus, f"{corpus}/out", SETTINGS, TWO_ACTORS)
 
 
 def test_without_ray(monkeypatch, trained_model, corpus, tmp_path):

@@ -36,8 +36,14 @@ def test_a_schema_holds_all_records():
         "note": TEXTS,
         "more": pyarrow.string(),
     }
-    table = pyarrow.parquet.read_table(io.BytesIO(to_parquet([{"id": 1}], schema)))
+    table = pyarrow.parquet.read_table(io.BytesIO(to_parquet([{"id": 1}], schema, "a")))
     assert table.schema == schema and table.to_pylist() == [{"id": 1.0, "note": None, "more": None}]
+
+
+@pytest.mark.parametrize("value", [{}, 10**20], ids=["a record without fields", "a large number"])
+def test_what_parquet_cannot_hold(value):
+    with pytest.raises(ValueError, match=r"a: parquet cannot hold all the fields, .*: write JSON lines"):
+        widened(None, [{"id": value}], "a")
 
 
 @pytest.mark.parametrize("values", [[1, "a"], [[1], 2]])

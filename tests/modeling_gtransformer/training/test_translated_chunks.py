@@ -6,6 +6,7 @@ import pickle
 import pytest
 
 from modeling_gtransformer.training.chunk_translation import FIELDS, Chunk, FileContent
+from modeling_gtransformer.training.corpus_files import files_of
 from modeling_gtransformer.training.translated_chunks import TranslatedChunks
 from modeling_gtransformer.usage_error import UsageError
 
@@ -37,10 +38,28 @@ def test_another_job_is_refused(chunks):
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
-    (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(UsageError, match="holds other files"):
-        TranslatedChunks(str(tmp_path), CORPUS, 2, FIELDS).begin({})
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    for name in ("thesis.txt", ".env"):
+        (tmp_path / name).write_text("mine")
+        with pytest.raises(UsageError, match="holds other files"):
+            TranslatedChunks(str(tmp_path), CORPUS, 2, FIELDS).begin({})
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+        (tmp_path / name).unlink()
+
+
+def test_an_unfinished_translation_is_no_corpus(chunks, tmp_path):
+    chunks.write(Chunk(0, 0), [{"id": 1}])
+    with pytest.raises(ValueError, match="the translation in this folder is unfinished"):
+        files_of(chunks.folder)
+    for chunk in chunks.left():
+        chunks.write(chunk, [{"id": 1}])
+    chunks.finish(["1", "2"])
+    assert files_of(chunks.folder) == [chunks.path(chunk) for chunk in chunks]
+
+
+def test_the_order_of_names_is_that_of_the_chunks(tmp_path):
+    chunks = TranslatedChunks(str(tmp_path), [FileContent("a.jsonl", "1", 10**6 + 1, None)], 1, FIELDS)
+    paths = [chunks.path(Chunk(0, number)) for number in (99_999, 100_000, 100_001, 10**6)]
+    assert sorted(paths) == paths
 
 
 def test_it_is_finished_when_all_is_there_and_nothing_has_changed(chunks, tmp_path):
@@ -48,7 +67,7 @@ def test_it_is_finished_when_all_is_there_and_nothing_has_changed(chunks, tmp_pa
         chunks.finish(["1", "2"])
     for chunk in chunks.left():
         chunks.write(chunk, [{"chunk": chunk}])
-    (tmp_path / "out" / ".0123.partial").write_text("of a writer that was killed")
+    (tmp_path / "out" / ".0123456789abcdef.partial").write_text("of a writer that was killed")
     with pytest.raises(ValueError, match=r"b\.jsonl changed while it was translated"):
         chunks.finish(["1", "3"])
     chunks.finish(["1", "2"])
@@ -65,5 +84,6 @@ def test_a_file_appears_as_a_whole(chunks, tmp_path, monkeypatch):
     (tmp_path / "out" / "00000-000001.jsonl").symlink_to(tmp_path / "victim")
     chunks.write(Chunk(0, 1), [{"id": 1}])
     assert (tmp_path / "victim").read_text() == "mine"
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".manifest.json", "00000-000001.jsonl"]
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [".manifest.json", ".unfinished", "00000-000001.jsonl"]
     assert json.loads((tmp_path / "out" / ".manifest.json").read_text())["model"] == "x"

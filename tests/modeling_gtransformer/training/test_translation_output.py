@@ -47,12 +47,13 @@ def test_parquet(tables, tmp_path, monkeypatch):
     assert table.num_row_groups == 2 and table.read().to_pylist() == EXPECTED
 
 
-def test_a_dataset_takes_the_place_of_another(tables, tmp_path):
-    output = tmp_path / "out"
+@pytest.mark.parametrize("name", ["out", "o[u]t"])
+def test_a_dataset_takes_the_place_of_another(tables, tmp_path, name):
+    output = tmp_path / name
     datasets.Dataset.from_dict({"old": [1]}).save_to_disk(str(output))
     put_together(tables, str(output))
     assert datasets.load_from_disk(str(output)).to_list() == EXPECTED
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.parquet", "1.parquet", "2.parquet", "out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.parquet", "1.parquet", "2.parquet", name]
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.txt", "wmt.en-de"])
@@ -81,6 +82,8 @@ def test_what_is_in_the_way(tmp_path):
     (tmp_path / "home").mkdir()
     with pytest.raises(UsageError, match="is there and no dataset"):
         check_output(str(corpus), str(tmp_path / "home"), overwrite=True)
+    with pytest.raises(UsageError, match="lies in the input"):
+        check_output(str(tmp_path), str(tmp_path / "home" / "a.jsonl"), overwrite=True)
     output = tmp_path / "out.jsonl"
     output.write_text("mine")
     with pytest.raises(UsageError, match="exists: give another one, or --overwrite"):
