@@ -257,6 +257,7 @@ BENCHMARKS: dict[str, Callable[[dict[str, Any]], Table]] = {
     "corpus-profile": corpus_profile,
     "dialogues": dialogues,
     "serving": serving,
+    "serving-memory": serving,
     "startup": startup,
     "startup-before": startup,
     "hostile_text": hostile_text,
