@@ -82,18 +82,16 @@ def files_of(path: str) -> list[str]:
     system, place = located(path)
     if system.get_file_info(place).type != FileType.Directory:
         return [path]
-    infos = system.get_file_info(FileSelector(place))
-    names = sorted(info.base_name for info in infos)
+    is_file = {info.base_name: info.is_file for info in system.get_file_info(FileSelector(place))}
     endings = (*JSON_LINES, ".parquet", *TEXTS)
-    if UNFINISHED in names:
+    if UNFINISHED in is_file:
         raise ValueError(f"{path}: the translation in this folder is unfinished: run its command again.")
-    if DATASET_STATE in names:
+    if DATASET_STATE in is_file:
         with open_binary(within(path, DATASET_STATE)) as file:
             names = [data["filename"] for data in json.load(file)["_data_files"]]
     else:
-        shown = [name for name in names if not name.startswith(HIDDEN)]
-        names = sorted(info.base_name for info in infos if info.is_file and info.base_name.endswith(endings))
-        names = [name for name in names if name in shown]
+        shown = sorted(name for name in is_file if not name.startswith(HIDDEN))
+        names = [name for name in shown if is_file[name] and name.endswith(endings)]
         if others := [name for name in shown if name not in names]:
             logger.warning(f"{path}: left out what is no file named *{', *'.join(endings)}: {', '.join(others)}.")
     if not names:
