@@ -55,7 +55,7 @@ class TranslatedChunks:
         job = {"input": [content.hash for content in self.corpus], "format": forms, **identity}
         names, before = self._names(), self._job()
         if before is None:
-            if any(not PARTIAL.fullmatch(name) for name in names):
+            if any(name != UNFINISHED and not PARTIAL.fullmatch(name) for name in names):
                 raise UsageError(f"The folder {self.folder} holds other files: give another one.")
             system, place = located(self.folder)
             system.create_dir(place, recursive=True)

@@ -17,6 +17,7 @@ from datasets import Dataset
 from ..cli.atomic_file import atomic_file
 from ..usage_error import UsageError
 from .corpus_files import DATASET_STATE, JSON_LINES, lies_in, open_table
+from .record_encoding import joint_schema
 
 
 # Chunks that make a row group of a parquet file.
@@ -87,7 +88,7 @@ def _join_tables(chunks: Sequence[str], path: Path) -> None:
     for chunk in chunks:
         with open_table(chunk) as (schema, _):
             schemas.append(schema)
-    joint = pyarrow.unify_schemas(schemas, promote_options="permissive")
+    joint = joint_schema(schemas, str(path))
     with atomic_file(path) as file, pyarrow.parquet.ParquetWriter(file, joint) as writer:
         for start in range(0, len(chunks), ROW_GROUP):
             tables = [joint.empty_table(), *map(pyarrow.parquet.read_table, chunks[start : start + ROW_GROUP])]

@@ -46,6 +46,14 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
         (tmp_path / name).unlink()
 
 
+def test_a_folder_that_was_only_made_is_begun_again(chunks, tmp_path):
+    """Killed before there was a manifest."""
+    (tmp_path / "out" / ".manifest.json").unlink()
+    (tmp_path / "out" / ".0123456789abcdef.partial").write_text("")
+    chunks.begin({"model": "y"})
+    assert json.loads((tmp_path / "out" / ".manifest.json").read_text())["model"] == "y"
+
+
 def test_an_unfinished_translation_is_no_corpus(chunks, tmp_path):
     chunks.write(Chunk(0, 0), [{"id": 1}])
     with pytest.raises(ValueError, match="the translation in this folder is unfinished"):
