@@ -17,8 +17,6 @@ RUN case "$DEVICE" in \
 
 # Models from the Hub are kept in a volume, /cache; large uploads pass through /tmp.
 ENV HF_HOME=/cache
-# What is compiled for the shape of a batch is kept for 64 of them, not 1024: memory stays flat.
-ENV ONEDNN_PRIMITIVE_CACHE_CAPACITY=64 LRU_CACHE_CAPACITY=64
 RUN useradd --create-home server && mkdir /cache && chown server /cache
 USER server
 VOLUME /cache

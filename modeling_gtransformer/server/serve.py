@@ -1,6 +1,7 @@
 """The command `gtransformer-serve`: a model over HTTP."""
 
 import argparse
+import os
 import sys
 from dataclasses import fields
 from typing import Any, get_args, get_type_hints
@@ -24,6 +25,8 @@ The routes are those that clients of LibreTranslate use, and /documents; /docs d
 logged. Requests that wait share batches. The server ends with SIGTERM or Ctrl-C, when what has begun is done.
 """
 SETTINGS = get_type_hints(ServerSettings)
+# Shapes of batches for which a CPU keeps compiled kernels. The default of 1024 lets memory grow for hours.
+COMPILED_SHAPES = "64"
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -94,6 +97,8 @@ def make_server(args: argparse.Namespace) -> Any:
 
 def serve(args: argparse.Namespace) -> None:
     """Serves until the process is told to end."""
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # oneDNN reads them with its first kernel
+        os.environ.setdefault(name, COMPILED_SHAPES)
     server = make_server(args)
     print(f"{PROGRAM}: http://{args.host}:{args.port}, described at /docs", file=sys.stderr)
     server.run()

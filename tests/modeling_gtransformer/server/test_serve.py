@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -151,7 +152,14 @@ def test_wrong_usage(arguments, words, capsys):
     assert exit.value.code == 2 and words in capsys.readouterr().err
 
 
+def test_a_server_keeps_kernels_for_few_shapes_unless_told_otherwise(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "environ", {"LRU_CACHE_CAPACITY": "1000"})
+    main(["--model", str(tmp_path)])
+    assert os.environ == {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "1000"}
+
+
 def test_a_server_that_cannot_begin(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(os, "environ", {**os.environ})
     assert main(["--model", str(tmp_path)]) == 2
     assert "has no config.json" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "uvicorn", None)
