@@ -28,10 +28,12 @@ def translate_files(args: argparse.Namespace) -> int:
     """Translates the files that the arguments name, and returns the exit status."""
     if not sys.stderr.isatty():
         disable_progress_bar()
-    report = Report(PROGRAM, Consistency() if args.consistency_report else None)
+    report = Report(PROGRAM)
     jobs = plan(args, report)
     if jobs:
         translate = translator_of(args, confidence=args.confidence, progress=True).pipeline
+        if args.consistency_report:
+            report.consistency = Consistency(translate.processor.src_lang, translate.processor.tgt_lang)
         with report.counting_warnings():
             for job in jobs:
                 translate_file(job, args, translate, report)
@@ -80,7 +82,7 @@ def translate_document(
     """The content of the result of a file. Line ends stay as they are."""
     binary = job.format != "text" and FILE_FORMATS[job.format].binary
     translated = translate(content if binary else decode(content), format=job.format, name=job.name)
-    report.note(job.name, translated["sentences"])
+    report.note(job.name, translated["sentences"], translate)
     result = translated["translation_text"]
     if output_format != "same":
         result = translate.export_pairs(translated["sentences"], output_format)

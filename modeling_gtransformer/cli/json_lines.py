@@ -62,7 +62,7 @@ class JsonLines:
             number, record = self.records.pop(document.name)
             try:
                 yield write_record(record, translation, self.column, self.confidence)
-                self.report.note(document.name, translation["sentences"])
+                self.report.note(document.name, translation["sentences"], translate)
             except ValueError as error:
                 self.report.fail(self.file, error, number)
 

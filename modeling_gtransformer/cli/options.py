@@ -98,7 +98,7 @@ def argument_parser() -> argparse.ArgumentParser:
         "--consistency_report",
         type=Path,
         metavar="TSV",
-        help="File for those sentences that are there several times and are translated in several ways.",
+        help="File for the sentences and words that are translated in several ways.",
     )
     parser.add_argument(
         "--confidence", action="store_true", help="Add the mean log-probability of every sentence, in nats."

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..files import Consistency
+from ..files import Consistency, align_words
+from ..pipeline_gtransformer import DocumentTranslationPipeline
 from ..usage_error import in_a_sentence
 from .errors import DONE, FAILED
 
@@ -15,12 +16,17 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class Report(logging.Handler):
-    """Counts and prints the failures of files and records, and the warnings of the package; collects translations for
-    a report on their consistency, if there is to be one."""
+    """
+    Counts and prints the failures of files and records, and the warnings of the package.
 
-    def __init__(self, program: str, consistency: Consistency | None = None):
+    Attributes:
+        consistency: collects translations for a report on their consistency, if there is to be one.
+    """
+
+    def __init__(self, program: str):
         super().__init__(logging.WARNING)
-        self.program, self.consistency = program, consistency
+        self.program = program
+        self.consistency: Consistency | None = None
         self.skipped = self.warnings = 0
         self.failed: set[str] = set()
 
@@ -38,10 +44,11 @@ class Report(logging.Handler):
         self.say(f"{place}: {in_a_sentence(error).removeprefix(f'{file}: ')}")
         self.failed.add(file)
 
-    def note(self, name: str, pairs: Sequence[dict[str, Any]]) -> None:
-        """Notes the sentence pairs of a document."""
+    def note(self, name: str, pairs: Sequence[dict[str, Any]], translate: DocumentTranslationPipeline) -> None:
+        """Notes the sentence pairs of a document, which a pipeline has translated."""
         if self.consistency is not None:
-            self.consistency.add(name, pairs)
+            texts = [(pair["source_text"], pair["translation_text"]) for pair in pairs]
+            self.consistency.add(name, pairs, align_words(translate.model, translate.processor, texts))
 
     def emit(self, record: logging.LogRecord) -> None:
         self.say(f"warning: {record.getMessage()}")

@@ -52,6 +52,17 @@ def is_same_language(tag: str, other: str) -> bool:
     return known_as_one or tag.lower() == other.lower()
 
 
+def english_name(language: str | None) -> str:
+    """
+    The name of a language in English, in lower case; an empty one if it is not known.
+
+    >>> english_name("de_DE"), english_name("deu_Latn"), english_name("[target]")
+    ('german', 'german', '')
+    """
+    locale = _locale(language_tag(language) or "")
+    return (locale.get_language_name("en") or "").lower() if locale else ""
+
+
 def plural_forms_of(language: str | None) -> str:
     """
     The header `Plural-Forms` of a language; that of English for `None`.

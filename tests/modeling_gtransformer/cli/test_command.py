@@ -346,14 +346,31 @@ def test_a_report_on_consistency(checkpoint, tmp_path, capfd, monkeypatch):
     arguments += ["--consistency_report", report]
     assert run(*arguments) == 1
     header, *rows = report.read_text().splitlines()
-    assert header == "source_text\ttranslation_text\ttimes\tplaces" and len(rows) == 2
-    assert [row.split("\t")[::3] for row in rows] == [
+    assert header == "source_text\ttranslation_text\tkind\ttimes\tplaces" and len(rows) == 2
+    assert [row.split("\t")[::4] for row in rows] == [
         ["the cat", f"{tmp_path}/a.txt, sentence 1"], ["the cat", f"{tmp_path}/b.jsonl, line 1, sentence 1"],
     ]  # fmt: skip
     capfd.readouterr()
     with pytest.raises(SystemExit):
         run(*arguments)
     assert f"--consistency_report {report} exists: use --overwrite" in capfd.readouterr().err
+
+
+def test_a_report_on_words(tmp_path):
+    """By the attention of the model that comes with the package."""
+    (tmp_path / "a.txt").write_text("How many people?\nFive people.\nA table for two people, please.\n")
+    assert (
+        run(tmp_path / "a.txt", "--output", tmp_path, "--overwrite", "--consistency_report", tmp_path / "c.tsv") == 1
+    )
+    assert not (tmp_path / "c.tsv").exists()  # nothing was translated
+    arguments = ["--output", tmp_path / "out", "--consistency_report", tmp_path / "c.tsv"]
+    assert run(tmp_path / "a.txt", *arguments) == 0
+    translations = (tmp_path / "out" / "a.txt").read_text().splitlines()
+    rows = [row.split("\t") for row in (tmp_path / "c.tsv").read_text().splitlines()[1:]]
+    assert {row[0] for row in rows} == {"people"} and sum(int(row[3]) for row in rows) == len(translations)
+    for _, word, kind, times, places in rows:
+        found = [f"{tmp_path}/a.txt, sentence {n}" for n, line in enumerate(translations, 1) if word in line]
+        assert (kind, int(times), places) == ("word", len(found), "; ".join(found))
 
 
 def unlike(output):

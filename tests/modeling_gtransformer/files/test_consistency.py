@@ -1,19 +1,65 @@
-"""Sentences that are translated in several ways, with their places."""
+"""Sentences and words that are translated in several ways, with their places."""
+
+import pytest
 
 from modeling_gtransformer.files.consistency import Consistency
 
 
+def pairs(*texts):
+    return [dict(zip(("source_text", "translation_text"), each, strict=True)) for each in texts]
+
+
 def test_sentences_translated_in_several_ways():
     consistency = Consistency()
-    assert consistency.to_tsv() == "source_text\ttranslation_text\ttimes\tplaces\n"
-    for name, pairs in (
-        ("a", [("Open", "Auf"), ("=Gate", "Tor"), ("Yes", "Ja"), ("Yes", "Ja"), ("", "")]),
-        ("b", [("open", "offen"), ("Open", "Öffnen"), ("=Gate", "Tür"), ("Open", "Öffnen"), ("", "-")]),
-    ):
-        consistency.add(name, [dict(zip(("source_text", "translation_text"), pair, strict=True)) for pair in pairs])
+    assert consistency.to_tsv() == "source_text\ttranslation_text\tkind\ttimes\tplaces\n"
+    consistency.add("a", pairs(("Open", "Auf"), ("=Gate", "Tor"), ("Yes", "Ja"), ("Yes", "Ja"), ("", "")))
+    consistency.add("b", pairs(("open", "offen"), ("Open", "Öffnen"), ("=Gate", "Tür"), ("Open", "Öffnen"), ("", "-")))
     assert consistency.to_tsv().splitlines()[1:] == [
-        "Open\tÖffnen\t2\tb, sentence 2; b, sentence 4",
-        "Open\tAuf\t1\ta, sentence 1",
-        "'=Gate\tTor\t1\ta, sentence 2",
-        "'=Gate\tTür\t1\tb, sentence 3",
+        "Open\tÖffnen\tsentence\t2\tb, sentence 2; b, sentence 4",
+        "Open\tAuf\tsentence\t1\ta, sentence 1",
+        "'=Gate\tTor\tsentence\t1\ta, sentence 2",
+        "'=Gate\tTür\tsentence\t1\tb, sentence 3",
     ]
+
+
+def test_words_translated_in_several_ways():
+    """In upper and lower case, with other endings, by the weights of words for each other."""
+    same_order = [[1.0, 0.0], [0.0, 1.0]]
+    consistency = Consistency("en_XX", "de_DE")
+    texts = pairs(("Big shops", "große Läden"), ("shops nearby", "Geschäfte nahe"), ("big SHOPS", "großes Geschäft"))
+    consistency.add("a", texts, [same_order] * 3)
+    consistency.add("b", pairs(("small shops", "Läden klein")), [[[0.2, 0.8], [0.9, 0.1]]])
+    assert [list(row.values())[:4] for row in consistency.rows()] == [
+        ["shops", "Läden", "word", 2],
+        ["shops", "Geschäfte", "word", 2],
+    ]
+    assert [row["places"] for row in consistency.rows()] == [
+        "a, sentence 1; b, sentence 1",
+        "a, sentence 2; a, sentence 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentences, alignments",
+    [
+        ([("the shop", "der Laden"), ("the door", "die Tür")], [[[1.0, 0.0], [0.0, 1.0]]] * 2),
+        ([("shop here", "sich hier"), ("shop there", "Laden da")], [[[1.0, 0.0], [0.0, 1.0]]] * 2),
+        ([("old shop", "ein Laden"), ("new shop", "Geschäft neu")], [[[0.5, 0.5], [0.4, 0.6]], [[0.5, 0.5]] * 2]),
+        ([("old shop", "ein Laden"), ("new shop", "das Geschäft")], [None, None]),
+        ([("shop", "Laden"), ("Shop", "Geschäft")], [[[1.0]], [[1.0]]]),
+        ([("old shop", "店旧"), ("new shop", "铺新")], [[[0.0, 1.0], [1.0, 0.0]]] * 2),
+    ],
+    ids=["stop word", "translated as stop word", "even weights", "no weights", "sentence of one word", "no spaces"],
+)
+def test_words_that_are_not_compared(sentences, alignments):
+    consistency = Consistency("en_XX", "de_DE")
+    consistency.add("a", pairs(*sentences), alignments)
+    assert [row for row in consistency.rows() if row["kind"] == "word"] == []
+
+
+def test_words_of_a_language_without_stop_words_and_stems():
+    consistency = Consistency(None, "[target]")
+    alignments = [[[1.0, 0.0], [0.0, 1.0]]] * 2
+    consistency.add("a", pairs(("the shop", "der Laden"), ("the shop", "die Laden")), alignments)
+    rows = [(row["source_text"], row["translation_text"]) for row in consistency.rows() if row["kind"] == "word"]
+    assert rows == [("the", "der"), ("the", "die")]
