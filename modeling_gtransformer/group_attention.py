@@ -3,6 +3,8 @@
 Shape legend: B documents, T queries, S keys, H heads, K head size, D model size.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -86,8 +88,8 @@ class GTransformerAttention(nn.Module):
     def forward(
         self,
         hidden_states: Tensor,
-        keys: Tensor | Context,
-        values: Tensor | Context,
+        keys: Any,
+        values: Any,
         mask: Tensor | SentencePlan | SentenceTags | Context | None,
         **kwargs,
     ) -> tuple[Tensor, Tensor | None]:
