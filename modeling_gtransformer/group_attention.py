@@ -95,7 +95,7 @@ class GTransformerAttention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from `(B, T, D)` to keys and values `(B, H, S, K)`: the output `(B, T, D)` and, in eager mode, the
         attention weights `(B, H, T, S)`. Single tokens of several beams, `(B * beams, 1, D)`, may share their keys and
-        values."""
+        values. Keys, values and mask are tensors, or a [`Context`] each."""
         queries = self.split_heads(self.q_proj(hidden_states))
         if isinstance(mask, Context):
             output = context_attention(queries, keys, values, mask, self.scaling)
