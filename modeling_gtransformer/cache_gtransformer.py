@@ -69,7 +69,26 @@ class Step(NamedTuple):
     moved: Tensor | None
 
 
-class DocumentCache(EncoderDecoderCache):
+class StepCache(EncoderDecoderCache):
+    """Keys and values as attention sees them at every step, for documents or sentences that grow token by token."""
+
+    @property
+    def has_source(self) -> bool:
+        """Whether the source has been projected."""
+        raise NotImplementedError
+
+    def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
+        """Stores keys and values of new tokens, and returns those that they may see."""
+        raise NotImplementedError
+
+    def source(
+        self, layer_idx: int, kind: str, project: Callable[[Tensor], tuple[Tensor, Tensor]], states: Tensor
+    ) -> tuple:
+        """Returns keys and values of the source, of which `project` makes them from states."""
+        raise NotImplementedError
+
+
+class DocumentCache(StepCache):
     """
     Keys and values of target documents that grow token by token, in batches in which every row is at another sentence.
 
@@ -113,6 +132,10 @@ class DocumentCache(EncoderDecoderCache):
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self.length
+
+    @property
+    def has_source(self) -> bool:
+        return self.step is not None
 
     def start(self, group_tags: Tensor, new_tokens: int, source_tags: Tensor) -> None:
         """
@@ -271,7 +294,7 @@ def cache_for(
     """The cache for a decoder to fill, if any. Without tags from the caller it is one that remembers the ids."""
     if past_key_values is None and not use_cache:
         return None
-    if isinstance(past_key_values, (TargetCache, DocumentCache)):
+    if isinstance(past_key_values, (TargetCache, StepCache)):
         return past_key_values
     if isinstance(past_key_values, EncoderDecoderCache):
         return past_key_values if has_tags else TargetCache.around(past_key_values)

@@ -6,7 +6,7 @@ vocabulary.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -110,9 +110,9 @@ class FramedDecoder:
         logits = project(hidden_states).to(device=self.device, dtype=torch.float32)
         return self.limits.mask(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
 
-    def masks(self, group: Tensor, document: Tensor) -> dict[str, Tensor]:
-        """Masks `(B, 1, R, S)` of both attention kinds for the model, of booleans `(B, R, S)`."""
-        masks = {"group": group[:, None], "global": document[:, None]}
+    def masks(self, **seen: Tensor) -> dict[str, Tensor]:
+        """Masks `(B, 1, R, S)` for the model, of booleans `(B, R, S)`."""
+        masks = {kind: mask[:, None] for kind, mask in seen.items()}
         if self.model.config._attn_implementation == "sdpa":
             return masks
         least = torch.finfo(self.model.dtype).min
@@ -163,9 +163,9 @@ class DecodingBatch:
         self.source_sentence = self.sources.tags[:, None] == self.number[..., None]
         self.written = self.earlier = self.document[..., :0]
 
-    def step(self, tokens: Tensor, normalize: bool = False, alive: Any = None) -> Tensor:
-        """Read the next token `(B, R)` of every sentence: the framed scores `(B, R, V)` of the one after it. Drafts do
-        not look at sentences that are no longer `alive`."""
+    def step(self, tokens: Tensor, alive: Tensor) -> Tensor:
+        """Reads the next token `(B, R)` of every sentence: the framed scores `(B, R, V)` of the one after it. Drafts
+        do not look at sentences that are no longer `alive`."""
         decoder = self.decoder
         itself = torch.eye(tokens.shape[1], dtype=torch.bool, device=tokens.device).expand(len(tokens), -1, -1)
         self.written = context = torch.cat([self.written, itself], dim=-1)
@@ -176,11 +176,14 @@ class DecodingBatch:
             self.sources,
             tokens,
             decoder.masks(
-                torch.cat([self.sentence, self.written], dim=-1), torch.cat([self.document, context], dim=-1)
+                **{
+                    "group": torch.cat([self.sentence, self.written], dim=-1),
+                    "global": torch.cat([self.document, context], dim=-1),
+                }
             ),
             self.read if decoder.model.config.position_scope == "sentence" else self.start + self.read,
             self.cache,
-            source_mask=decoder.masks(self.source_sentence, self.source),
+            source_mask=decoder.masks(**{"group": self.source_sentence, "global": self.source}),
             decoder_group_tags=self.number,
         )
         decoder.steps += 1
@@ -194,26 +197,6 @@ class DecodingBatch:
             number, words = number + closed, words.masked_fill(closed, -len(decoder.frame.prefix))
         before = (rows, number, words, self.start + self.read + 1, tokens)
         states = (states.flatten(0, 1) for states in (hidden_states, *before))
-        scores = decoder.scores(*states, normalize=normalize)
+        scores = decoder.scores(*states)
         self.read = self.read + 1
         return scores.view(*tokens.shape, -1)
-
-    @property
-    def longest(self) -> int:
-        """Most tokens that a sentence still takes."""
-        frame = self.decoder.frame
-        around = frame.head * len(frame.prefix) + 1 + (frame.end is not None)
-        return int(self.decoder.word_limits.max()) + around
-
-    def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
-        """Tells which tokens `(B, R, M)` end a sentence that beams `(B, R, M)` have begun."""
-        frame = self.decoder.frame
-        # Frames with a token that ends a document read it as the one after </s>, as if this were the only sentence.
-        last = chosen if frame.end is None else self.tokens.unflatten(1, (chosen.shape[1], -1)).gather(2, parents)
-        return last == frame.closer
-
-    def follow(self, parents: Tensor) -> None:
-        """Let beams go on from others, `(B, R, N)`: what these have written is what they see."""
-        first = torch.arange(parents.shape[1], device=parents.device)[:, None] * parents.shape[2]
-        index = (first + parents).flatten(1)[..., None]
-        self.written = self.written.gather(1, index.expand(-1, -1, self.written.shape[-1]))

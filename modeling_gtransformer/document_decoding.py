@@ -10,14 +10,10 @@ V vocabulary.
 import torch
 from torch import Tensor
 
-from .beam_search import BeamSearch
+from .beam_search import SHRINKS_AT, BeamSearch
 from .cache_gtransformer import DocumentCache
 from .decoding_batch import FramedDecoder
 from .group_tags import read_group_tags, sentence_progress
-
-
-# The batch shrinks when so great a share of its documents is finished.
-SHRINKS_AT = 1 / 8
 
 
 class DocumentBatch:
@@ -33,7 +29,7 @@ class DocumentBatch:
     Attributes:
         ids: of every row so far, `(R, T)`.
         number: sentences that each row has begun, `(R,)`.
-        tokens, real: as [`BeamSearch`] asks for.
+        tokens: the last one of every row, `(B, N)`.
     """
 
     def __init__(self, decoder: FramedDecoder, prompts: Tensor, beams: int, longest_sentence: int):
@@ -44,7 +40,6 @@ class DocumentBatch:
         self.longest = decoder.max_length - prompts.shape[1]
         self._spread()
         self.tokens = prompts[:, -1:].expand(-1, beams)
-        self.real = torch.ones_like(self.tokens, dtype=torch.bool)
         self.ids = prompts[:, :-1].repeat_interleave(beams, 0)
         self.number = self.ids.new_zeros(len(self.ids))
 
@@ -73,16 +68,16 @@ class DocumentBatch:
         return decoder.scores(hidden_states, *before, normalize=normalize).view(*tokens.shape, -1)
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
-        """Tells which tokens `(B, 1, M)` end a document that beams `(B, 1, M)` have begun."""
+        """Tells which tokens `(B, M)` end a document that beams `(B, M)` have begun."""
         frame = self.decoder.frame
         if frame.end is not None:
             return chosen == frame.end
-        begun = self.number.view(-1, 1, self.beams).gather(2, parents)
-        return (chosen == frame.closer) & (begun >= self.sentences[self.documents][:, None, None])
+        begun = self.number.view(-1, self.beams).gather(1, parents)
+        return (chosen == frame.closer) & (begun >= self.sentences[self.documents][:, None])
 
     def follow(self, parents: Tensor) -> None:
-        """Let beams go on from others, `(B, 1, N)`."""
-        first = torch.arange(len(parents), device=parents.device)[:, None, None] * self.beams
+        """Let beams go on from others, `(B, N)`."""
+        first = torch.arange(len(parents), device=parents.device)[:, None] * self.beams
         index = (first + parents).flatten()
         self.ids = self.ids[index]
         self.cache.reorder_cache(index)
@@ -99,11 +94,11 @@ class DocumentBatch:
 def decode_greedily(decoder: FramedDecoder, prompts: Tensor, longest_sentence: int) -> list[list[int]]:
     """The greedy documents that begin with prompts `(B, P)`, the tokens that end them included."""
     batch = DocumentBatch(decoder, prompts, 1, longest_sentence)
-    tokens, open_documents = batch.tokens, torch.ones_like(batch.real)
+    tokens, open_documents = batch.tokens, torch.ones_like(batch.tokens, dtype=torch.bool)
     finished: dict[int, list[int]] = {}
     for _ in range(batch.longest):
         tokens = batch.step(tokens).argmax(dim=-1)
-        ended = batch.ends(tokens[:, None], torch.zeros_like(tokens)[:, None])[:, 0] & open_documents
+        ended = batch.ends(tokens, torch.zeros_like(tokens)) & open_documents
         open_documents = open_documents & ~ended
         if not bool(ended.any()):
             continue
@@ -128,21 +123,5 @@ def search_documents(
 ) -> list[list[int]]:
     """The documents that begin with prompts `(B, P)` and that a beam search finds, with the tokens that end them."""
     batch = DocumentBatch(decoder, prompts, num_beams, longest_sentence)
-    search = BeamSearch(batch, num_beams, length_penalty, early_stopping)
-    finished: dict[int, list[int]] = {}
-    for _ in range(batch.longest):
-        search.step()
-        open_documents = search.improvable[:, 0].nonzero()[:, 0]
-        if len(open_documents) <= len(search.tokens) * (1 - SHRINKS_AT):
-            finished |= _found(batch, search)
-            if not len(open_documents):
-                break
-            search.keep(open_documents)
-            batch.keep(open_documents)
-    finished |= _found(batch, search)
-    return [[*prompt, *finished[row]] for row, prompt in enumerate(prompts.tolist())]
-
-
-def _found(batch: DocumentBatch, search: BeamSearch) -> dict[int, list[int]]:
-    """The best document so far of each one in the batch, without its prompt."""
-    return dict(zip(batch.documents.tolist(), (tokens for [tokens] in search.results()), strict=True))
+    found = BeamSearch(batch, length_penalty, early_stopping).run()
+    return [[*prompt, *tokens] for prompt, tokens in zip(prompts.tolist(), found, strict=True)]

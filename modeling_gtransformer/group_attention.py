@@ -3,11 +3,14 @@
 Shape legend: B documents, T queries, S keys, H heads, K head size, D model size.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .compiled_attention import SentenceTags, compiled_attention
+from .context_attention import Context, context_attention
 from .group_tags import same_group
 from .sentence_attention import SentencePlan, sentence_attention
 
@@ -85,15 +88,18 @@ class GTransformerAttention(nn.Module):
     def forward(
         self,
         hidden_states: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        mask: Tensor | SentencePlan | SentenceTags | None,
+        keys: Any,
+        values: Any,
+        mask: Tensor | SentencePlan | SentenceTags | Context | None,
         **kwargs,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from `(B, T, D)` to keys and values `(B, H, S, K)`: the output `(B, T, D)` and, in eager mode, the
         attention weights `(B, H, T, S)`. Single tokens of several beams, `(B * beams, 1, D)`, may share their keys and
-        values."""
+        values. Keys, values and mask are tensors, or a [`Context`] each."""
         queries = self.split_heads(self.q_proj(hidden_states))
+        if isinstance(mask, Context):
+            output = context_attention(queries, keys, values, mask, self.scaling)
+            return self.out_proj(output.flatten(2)), None
         # `len` would make the number of documents a constant of an exported graph.
         if queries.shape[0] > keys.shape[0]:
             queries = queries[:, :, 0].unflatten(0, (keys.shape[0], -1)).transpose(1, 2)

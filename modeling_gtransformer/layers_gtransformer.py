@@ -10,7 +10,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.processing_utils import Unpack
 from transformers.utils import TransformersKwargs
 
-from .cache_gtransformer import DocumentCache
+from .cache_gtransformer import StepCache
 from .configuration_gtransformer import GTransformerConfig
 from .group_attention import GTransformerAttention, GTransformerGate
 
@@ -215,7 +215,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
         attended = states if key_value_states is None else key_value_states
         if past_key_values is None:
             return [branch.keys_and_values(attended[kind]) for kind, branch in branches.items()]
-        if isinstance(past_key_values, DocumentCache):
+        if isinstance(past_key_values, StepCache):
             if is_cross:
                 return [
                     past_key_values.source(self.layer_idx, kind, branch.keys_and_values, attended[kind])

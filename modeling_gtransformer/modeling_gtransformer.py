@@ -21,7 +21,7 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
 from .attention_masks import Side, decoder_masks, encoder_masks, step_masks
-from .cache_gtransformer import DocumentCache, TargetCache, cache_for
+from .cache_gtransformer import DocumentCache, StepCache, TargetCache, cache_for
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
@@ -286,8 +286,7 @@ class GTransformerDecoder(GTransformerStack):
         hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
         positions, encoder_global_states = self.global_positions(target.last(inputs_embeds.shape[1])), None
         if encoder_hidden_states is not None:
-            # A DocumentCache has projected the source at its first step.
-            is_projected = source is None or getattr(past_key_values, "step", None) is not None
+            is_projected = source is None or (isinstance(past_key_values, StepCache) and past_key_values.has_source)
             source_positions = None if is_projected else self.global_positions(source)  # type: ignore[arg-type]
             encoder_global_states = states_by_kind(encoder_hidden_states, source_positions)["global"]
         for layer in self.layers:

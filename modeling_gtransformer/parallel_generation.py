@@ -29,6 +29,7 @@ from .beam_search import BeamSearch
 from .decoding_batch import DecodingBatch, FramedDecoder, OpenSentence
 from .document_loss import logit_chunks
 from .group_tags import sentence_lengths
+from .sentence_search import SentenceBatch
 
 
 # Arguments of generate() that parallel decoding takes, and settings that it knows in their neutral position only.
@@ -239,22 +240,19 @@ class ParallelDecoder:
         A beam search for every sentence of documents that the prompts `(B, P)` have not finished, each in the context
         of the others as they stand. A document of one sentence comes out as from the beam search of Transformers.
         """
-        rows = list(range(len(documents)))
-        cache, _ = self.check(documents, rows, [len(document) for document in documents])
-        sentences = [self.unfinished(document, prompts.shape[1]) for document in documents]
-        width = max(BEAM_LOGITS // (self.decoder.model.config.decoder_vocab_size * num_beams * len(rows)), 1)
-        length = cache.get_seq_length()
-        for first in range(0, max(map(len, sentences)), width):
-            part = [opened[first : first + width] for opened in sentences]
-            beams = [[sentence for sentence in opened for _ in range(num_beams)] for opened in part]
-            batch = DecodingBatch(self.decoder, cache, rows, beams)
-            best = BeamSearch(batch, num_beams, length_penalty, early_stopping).run()
-            for opened, hypotheses in zip(part, best, strict=True):
-                for sentence, words in zip(opened, hypotheses, strict=False):
-                    sentence.tokens += words[: words.index(self.frame.closer) + 1]
-            for layer in cache.self_attention_cache.layers:
-                layer.keys, layer.values = layer.keys[:, :, :length], layer.values[:, :, :length]
-        return [self.replaced(*pair) for pair in zip(documents, sentences, strict=True)]
+        cache, _ = self.check(documents, list(range(len(documents))), [len(document) for document in documents])
+        width = max(BEAM_LOGITS // (self.decoder.model.config.decoder_vocab_size * num_beams), 1)
+        result = []
+        for row, document in enumerate(documents):
+            sentences = self.unfinished(document, prompts.shape[1])
+            for first in range(0, len(sentences), width):
+                part = sentences[first : first + width]
+                batch = SentenceBatch(self.decoder, cache, row, part, num_beams)
+                found = BeamSearch(batch, length_penalty, early_stopping).run()
+                for sentence, tokens in zip(part, found, strict=True):
+                    sentence.tokens += tokens[: tokens.index(self.frame.closer) + 1]
+            result.append(self.replaced(document, sentences))
+        return result
 
     def unfinished(self, document: list[int], given: int) -> list[OpenSentence]:
         """The sentences of a document that its first tokens, which are given, have not finished."""

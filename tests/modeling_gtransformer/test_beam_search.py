@@ -68,7 +68,7 @@ class ScriptedBatch:
 
     def __init__(self, num_beams, **script):
         self.longest = 10
-        self.tokens, self.real = torch.zeros(1, num_beams).long(), torch.ones(1, num_beams).bool()
+        self.tokens = torch.zeros(1, num_beams).long()
         self.script, self.written, self.steps = script, [""] * num_beams, 0
 
     def step(self, tokens, normalize):
@@ -87,13 +87,16 @@ class ScriptedBatch:
         return chosen == CLOSER
 
     def follow(self, parents):
-        self.written = [self.written[parent] for parent in parents[0, 0].tolist()]
+        self.written = [self.written[parent] for parent in parents[0].tolist()]
+
+    def keep(self, rest):
+        assert not len(rest)
 
 
 def search(num_beams, length_penalty, early_stopping, **script):
     """The words of the best hypothesis under a script, and the steps that it took to find it."""
     batch = ScriptedBatch(num_beams, **script)
-    [[ids]] = BeamSearch(batch, num_beams, length_penalty, early_stopping).run()
+    [ids] = BeamSearch(batch, length_penalty, early_stopping).run()
     assert ids[-1] == CLOSER
     return "".join(chr(ord("a") + token - WORDS.start) for token in ids[:-1]), batch.steps
 

@@ -29,8 +29,8 @@ class Recorder:
     def __init__(self):
         self.steps, self.calls, self.before = 0, [], []
 
-    def masks(self, group, document):
-        return {"group": group, "global": document}
+    def masks(self, **masks):
+        return masks
 
     def sources(self, rows):
         return Sources(None, self.source_mask[rows], self.source_tags[rows])
@@ -39,7 +39,7 @@ class Recorder:
         self.calls.append(SimpleNamespace(ids=ids, positions=positions, source=source_mask, **mask, **arguments))
         return torch.zeros(*ids.shape, 1)
 
-    def scores(self, hidden_states, *before, normalize=False):
+    def scores(self, hidden_states, *before):
         self.before.append(before)
         return torch.zeros(len(hidden_states), 9)
 
@@ -69,8 +69,8 @@ def batch_of(decoder, drafting=False):
 def test_sentences_see_their_document_as_it_stands_and_what_they_write(decoder):
     batch = batch_of(decoder)
     assert batch.tokens.tolist() == [[5, 7], [BOS, PAD]]
-    batch.step(batch.tokens)
-    batch.step(torch.tensor([[8, 8], [8, PAD]]))
+    batch.step(batch.tokens, batch.real)
+    batch.step(torch.tensor([[8, 8], [8, PAD]]), batch.real)
     first, second = decoder.calls
     # Six places of the document; behind them, in the order of decoding, what the two sentences have written.
     assert seen(first.group) == [[0, 6], [3, 4, 7]]
@@ -98,8 +98,8 @@ def test_a_sentence_that_has_ended_is_not_seen_any_more(decoder):
 
 def test_positions_and_sources_are_those_of_each_sentence(decoder):
     batch = batch_of(decoder)
-    batch.step(batch.tokens)
-    batch.step(batch.tokens)
+    batch.step(batch.tokens, batch.real)
+    batch.step(batch.tokens, batch.real)
     first, second = decoder.calls
     assert first.positions.tolist() == [[1, 5], [0, 0]] and second.positions.tolist() == [[2, 6], [1, 1]]
     assert first.decoder_group_tags.tolist() == [[1, 2], [1, 1]]
@@ -116,16 +116,6 @@ def test_old_rests_are_padded_with_no_token(decoder):
     assert DecodingBatch(decoder, cache_of(5), [0], sentences).old_rest.tolist() == [[[7, EOS], [-1, -1]]]
 
 
-def test_beams_follow_their_parents(decoder):
-    """After a step in which the second beam goes on from the first, it sees what that has written."""
-    beams = [[OpenSentence(1, 0, [BOS], 0)] * 2 + [OpenSentence(2, 0, [BOS], 0)] * 2]
-    batch = DecodingBatch(decoder, cache_of(0), [0], beams)
-    batch.step(batch.tokens)
-    batch.follow(torch.tensor([[[0, 0], [1, 0]]]))
-    batch.step(batch.tokens)
-    assert seen(decoder.calls[-1].group) == [[0, 4], [0, 5], [3, 6], [2, 7]]
-
-
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 def test_masks_of_a_framed_decoder(tiny_model, implementation):
     model = tiny_model()
@@ -133,7 +123,7 @@ def test_masks_of_a_framed_decoder(tiny_model, implementation):
     frame = GroupTagLogitsProcessor(torch.ones(2, 1), min_length=1, max_length=9, frame=FRAME)
     decoder = FramedDecoder(model, frame, LogitsProcessorList(), Sources(torch.zeros(2, 12, 16), None, None))
     group = torch.tensor([[[True, False]]])
-    masks = decoder.masks(group, ~group)
+    masks = decoder.masks(**{"group": group, "global": ~group})
     if implementation == "sdpa":
         assert masks["group"].tolist() == [[[[True, False]]]] and masks["global"].tolist() == [[[[False, True]]]]
     else:
