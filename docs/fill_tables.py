@@ -258,6 +258,7 @@ BENCHMARKS: dict[str, Callable[[dict[str, Any]], Table]] = {
     "dialogues": dialogues,
     "serving": serving,
     "serving-memory": serving,
+    "serving-memory-before": serving,
     "startup": startup,
     "startup-before": startup,
     "hostile_text": hostile_text,
