@@ -1,6 +1,6 @@
 """Profile of translating a corpus: where the time goes in the fast loop, and in the reference.
 
-    python benchmarks/corpus_profile.py [--documents 16] [--sentences 10] [--beams 1 5]
+    python benchmarks/corpus_profile.py [--documents 16] [--sentences 10] [--beams 1 5] [--name corpus-profile]
 
 The documents and models are those of `corpus.py`. The reference is the generation of Transformers with plain weights;
 MBart translates the same sentences one by one, 64 a batch.
@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=16)
     parser.add_argument("--sentences", type=int, default=10, help="Sentences of a document.")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5])
+    parser.add_argument("--name", default="corpus-profile", help="Name of the results file.")
     args = parser.parse_args()
     results: dict[str, dict[str, dict[str, float]]] = {}
     for beams in args.beams:
@@ -52,7 +53,7 @@ def main() -> None:
                 row[name] = seconds_by_kind(run, KINDS, repeats=1)
                 kinds = ", ".join(f"{kind} {seconds:.2f} s" for kind, seconds in row[name].items())
                 print(f"{beams} beams, {name}: {kinds}", flush=True)
-    save("corpus-profile", sys.argv, results)
+    save(args.name, sys.argv, results)
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def training(results: dict[str, Any]) -> Table:
 
 def corpus_profile(results: dict[str, Any]) -> Table:
     """A row per number of beams and system, a column per kind of operation."""
-    kinds = list(next(iter(results["1 beams"].values())))
+    kinds = list(next(iter(next(iter(results.values())).values())))
     rows = [["seconds", "", *kinds]]
     for setting, systems in results.items():
         for name, seconds in systems.items():
@@ -255,6 +255,7 @@ BENCHMARKS: dict[str, Callable[[dict[str, Any]], Table]] = {
     "padding": padding,
     "short_documents": short_documents,
     "corpus-profile": corpus_profile,
+    "corpus-profile-beams": corpus_profile,
     "dialogues": dialogues,
     "serving": serving,
     "serving-memory": serving,
@@ -300,8 +301,19 @@ def carried_sentences(records: dict[str, Any]) -> Table:
     return rows
 
 
+def target_ratios(record: dict[str, Any]) -> Table:
+    """Segments with a reference that is too long, a row per way to cut, a column per file of test documents."""
+    files = [name.partition(".")[0].removeprefix("maruf_") for name in record["rows"][0]["files"]]
+    rows = [["segments are cut by", "ratio", *files]]
+    for row in record["rows"]:
+        cells = (f"{each['too_long']} of {each['segments']}" for each in row["files"].values())
+        rows.append([row["name"], f"{row['ratio']:.3f}" if row["ratio"] else "", *cells])
+    return rows
+
+
 EVALUATIONS: dict[str, Callable[[dict[str, Any]], Table]] = {
     "lost_sentences": lost_sentences,
+    "target_ratios": target_ratios,
     "context_dialogues": context,
     "context_demo": context,
 }

@@ -128,9 +128,10 @@ def fit_positions(segments: Dataset, corpus: StoredCorpus, config: GTransformerC
     return segments.select(np.flatnonzero(longest <= positions))
 
 
-def target_ratio(segments: Dataset, processor) -> float:
+def target_ratio(segments: Dataset, processor, quantile: float = TARGET_QUANTILE) -> float:
     """
-    Target words per source word, in tokens, that nine tenths of the training text do not exceed, segment by segment.
+    Target words per source word, in tokens, that so great a share of the training text does not exceed, segment by
+    segment.
 
     With the mean, every second full segment of a document to be translated would have a translation longer than what
     the model was trained on; a higher quantile costs context. With 0.9 about 1 % at most of the segments of four test
@@ -141,7 +142,7 @@ def target_ratio(segments: Dataset, processor) -> float:
     source, target = np.maximum(segment_lengths(segments) - sentences * processor.sentence_tokens, 1).T
     order = np.argsort(target / source)
     shares = np.cumsum(source[order]) / source.sum()
-    place = order[np.searchsorted(shares, TARGET_QUANTILE)]
+    place = order[np.searchsorted(shares, quantile)]
     return round(float(target[place] / source[place]), 3)
 
 

@@ -1,0 +1,111 @@
+"""Compare ways to cut segments before the translation is known: how many have a reference that is too long.
+
+    python train/compare_target_ratios.py test.jsonl ... --train_files train.jsonl --tokenizer outputs/tokenizer \\
+        --source_column en --target_column de --src_lang "[en]" --tgt_lang "[de]" [--json ratios.json]
+
+Documents are cut by their sources, taking a translation to be so many times as long: by the source alone, by the mean
+of the training text, and by the ratios that shares of that text do not exceed. A segment is too long if its reference
+has as many tokens as no segment in training has. The last row is the cut of training, which knows the references.
+"""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from modeling_gtransformer import GTransformerProcessor
+from modeling_gtransformer.segmentation import segment
+from modeling_gtransformer.training.corpus import Document, read_documents
+from modeling_gtransformer.training.provenance import provenance
+from modeling_gtransformer.training.segments import make_segments, segment_lengths, target_ratio
+from modeling_gtransformer.training.stored_corpus import StoredCorpus
+
+
+# Words of the sentences of a document, in tokens, on both sides.
+Lengths = list[tuple[int, int]]
+
+
+def main(argv: list[str]) -> list[dict[str, Any]]:
+    """Prints a row per way to cut and returns them."""
+    args = parse_arguments(argv)
+    columns = (args.source_column, args.target_column)
+    languages = {name: code for name in ("src_lang", "tgt_lang") if (code := getattr(args, name)) is not None}
+    processor = GTransformerProcessor.from_pretrained(args.tokenizer, **languages)
+    ratios = ratios_of(args.train_files, columns, processor, args.segment_tokens, args.quantiles)
+    rows: list[dict[str, Any]] = [{"name": name, "ratio": ratio, "files": {}} for name, ratio in ratios.items()]
+    rows.append({"name": "the references", "ratio": None, "files": {}})
+    for file in args.files:
+        documents = [lengths_of(document, columns, processor) for document in read_documents([file], columns)]
+        for row in rows:
+            cut = [count(each, row["ratio"], processor.sentence_tokens, args.segment_tokens) for each in documents]
+            too_long, segments = (sum(numbers) for numbers in zip(*cut, strict=True))
+            row["files"][Path(file).name] = {"too_long": too_long, "segments": segments}
+    for row in rows:
+        counts = ", ".join(f"{name} {each['too_long']} of {each['segments']}" for name, each in row["files"].items())
+        print(f"{row['name']}{f', {ratio:.3f}' if (ratio := row['ratio']) else ''}: {counts}")
+    if args.json:
+        content = {"rows": rows, **provenance(["train/compare_target_ratios.py", *argv])}
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return rows
+
+
+def ratios_of(
+    files: Sequence[str],
+    columns: tuple[str, str],
+    processor: GTransformerProcessor,
+    segment_tokens: int,
+    quantiles: Sequence[float],
+) -> dict[str, float]:
+    """Target words per source word, in tokens, that each way to cut expects."""
+    segments = make_segments(StoredCorpus.from_files(files, columns), processor, segment_tokens)
+    around = segments.with_format(None)["sentences"]
+    source, target = segment_lengths(segments).sum(axis=0) - sum(around) * processor.sentence_tokens
+    shares = {f"{quantile:.0%} of the text": target_ratio(segments, processor, quantile) for quantile in quantiles}
+    return {"the source": 1.0, "the mean": float(target / source), **shares}
+
+
+def lengths_of(document: Document, columns: tuple[str, str], processor: GTransformerProcessor) -> Lengths:
+    """Words of every sentence of a document and of its reference, in tokens."""
+    source, target = (document[column] for column in columns)
+    ids = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
+    return [(len(words), len(reference)) for words, reference in zip(*ids, strict=True)]
+
+
+def count(lengths: Lengths, ratio: float | None, frame: int, segment_tokens: int) -> tuple[int, int]:
+    """
+    Segments of a document that are too long, and all of them.
+
+    Args:
+        ratio: target words per source word by which it is cut; `None`: by the references.
+        frame: tokens around the words of a sentence.
+        segment_tokens: a segment in training has fewer.
+    """
+    costs = [max(source, target if ratio is None else math.ceil(source * ratio)) + frame for source, target in lengths]
+    parts = segment(costs, segment_tokens)
+    too_long = [sum(target + frame for _, target in lengths[part]) >= segment_tokens for part in parts]
+    return sum(too_long), len(parts)
+
+
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", help="Test documents in a format that train.py reads.")
+    parser.add_argument("--train_files", nargs="+", required=True, help="Documents from which the ratios come.")
+    parser.add_argument("--tokenizer", required=True, help="Folder or Hub name of a tokenizer or a model.")
+    parser.add_argument("--source_column", default="source", help="Column that holds the source sentences.")
+    parser.add_argument("--target_column", default="target", help="Column that holds the reference sentences.")
+    parser.add_argument("--src_lang", help="Code of the source language; default: that of the processor.")
+    parser.add_argument("--tgt_lang", help="Code of the target language; default: that of the processor.")
+    parser.add_argument("--segment_tokens", type=int, default=512, help="A segment has fewer tokens than this.")
+    parser.add_argument(
+        "--quantiles", type=float, nargs="+", default=[0.75, 0.9, 0.95], help="Shares of the training text."
+    )
+    parser.add_argument("--json", type=Path, help="File for the counts.")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
