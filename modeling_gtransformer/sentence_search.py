@@ -30,6 +30,7 @@ class SentenceCache(StepCache):
         cache: keys and values of the documents of a batch, as a pass over all of them has filled it.
         row: the document.
         starts: where its sentences start, `(S,)`.
+        begun: most tokens that are given of a sentence.
         places: L, tokens of the longest sentence that may come.
         source: which tokens of its source are no padding, `(T,)`, bool.
         source_places: tokens of the source sentences, `(S, B)`.
@@ -48,13 +49,14 @@ class SentenceCache(StepCache):
         cache: EncoderDecoderCache,
         row: int,
         starts: Tensor,
+        begun: int,
         places: int,
         source: Tensor,
         source_places: Tensor,
         beams: int,
     ):
         super().__init__(DynamicCache(), DynamicCache())
-        self.place, self.length, self.beams = starts, 0, beams
+        self.place, self.length, self.beams = starts, begun, beams
         self.documents: dict[tuple[int, str], States] = {}
         self.own: dict[tuple[int, str], States] = {}
         self.sources: dict[tuple[int, str], States] = {}
@@ -62,27 +64,28 @@ class SentenceCache(StepCache):
         for (layer, kind), states in _by_kind(config.attention_types("decoder"), cache.self_attention_cache, row):
             self.documents[layer, kind] = states
             # What is given of a sentence stands in the document; the rest is written later.
-            begun = (each[:, tokens.clamp(max=each.shape[1] - 1)].transpose(0, 1) for each in states)
-            self.own[layer, kind] = tuple(each.repeat_interleave(beams, 0) for each in begun)
+            given = (each[:, tokens.clamp(max=each.shape[1] - 1).to(each.device)].transpose(0, 1) for each in states)
+            self.own[layer, kind] = tuple(each.repeat_interleave(beams, 0) for each in given)
         for (layer, kind), states in _by_kind(config.attention_types("cross"), cache.cross_attention_cache, row):
             if kind == "group":
-                states = tuple(each[:, source_places].transpose(0, 1).contiguous() for each in states)
+                picked = (each[:, source_places.to(each.device)] for each in states)
+                states = tuple(each.transpose(0, 1).contiguous() for each in picked)
             else:
-                states = tuple(each[None, :, source] for each in states)
+                states = tuple(each[None, :, source.to(each.device)] for each in states)
             self.sources[layer, kind] = states
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self.length
 
-    def start(self, place: Tensor) -> None:
-        """Prepares for the next token of each row, which goes to its place `(R,)`."""
-        self.place, self.length = place, int(place.max()) + 1
+    def start(self, place: Tensor, length: int) -> None:
+        """Prepares for the next token of each row, which goes to its place `(R,)`, below a length."""
+        self.place, self.length = place, length
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
         """Stores keys and values `(R, H, 1, K)` of the new token, and returns those of the row, `(R, H, L, K)`; for
         global attention also those of the document."""
         seen = []
-        index = self.place[:, None, None, None].expand_as(keys)
+        index = self.place.to(keys.device)[:, None, None, None].expand_as(keys)
         for buffer, states in zip(self.own[layer_idx, kind], (keys, values), strict=True):
             seen.append(buffer.scatter_(2, index, states)[:, :, : self.length])
         if kind == "group":
@@ -99,15 +102,15 @@ class SentenceCache(StepCache):
         for each in self.own.values():
             for buffer in each:
                 used = buffer[:, :, : self.length]
-                used[changed] = used[rows[changed]]
+                used[changed.to(used.device)] = used[rows[changed].to(used.device)]
 
     def keep(self, sentences: Tensor) -> None:
         """Leaves all sentences out but those with these indices."""
         rows = _rows(sentences, self.beams)
-        self.own = {key: tuple(buffer[rows] for buffer in each) for key, each in self.own.items()}
+        self.own = {key: tuple(buffer[rows.to(buffer.device)] for buffer in each) for key, each in self.own.items()}
         for key, each in self.sources.items():
             if key[1] == "group":
-                self.sources[key] = tuple(states[sentences] for states in each)
+                self.sources[key] = tuple(states[sentences.to(states.device)] for states in each)
 
 
 def _by_kind(attention_types: list[str], cache: Cache, row: int) -> Iterator[tuple[tuple[int, str], States]]:
@@ -161,12 +164,14 @@ class SentenceBatch:
         in_sentence = tags == self.number[:, None]
         places = [line.nonzero()[:, 0] for line in in_sentence]
         self.source_mask = pad_sequence([torch.ones_like(each) for each in places], batch_first=True).bool()
+        begun = max(len(sentence.tokens) for sentence in sentences) - 1
         self.cache = SentenceCache(
             decoder.model.config,
             cache,
             row,
             self.begin,
-            int(self.read.max()) + self.longest + 1,
+            begun,
+            begun + self.longest + 1,
             self.sources.mask[0].bool(),
             pad_sequence(places, batch_first=True),
             beams,
@@ -179,7 +184,7 @@ class SentenceBatch:
         number, begin, read = (
             each.repeat_interleave(tokens.shape[1]) for each in (self.number, self.begin, self.read)
         )
-        self.cache.start(read)
+        self.cache.start(read, self.cache.length + 1)
         own = torch.arange(self.cache.length, device=decoder.device) <= read[:, None]
         # What stands in the document before a sentence is the same for all its beams.
         document = self.context.repeat_interleave(tokens.shape[1], 0)

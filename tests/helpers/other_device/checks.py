@@ -92,7 +92,11 @@ def test_logits_and_attention_weights(models, attn_implementation):
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"parallel_sentences": True}], ids=str)
+@pytest.mark.parametrize(
+    "search",
+    [{}, {"num_beams": 3}, {"parallel_sentences": True}, {"parallel_sentences": True, "num_beams": 3}],
+    ids=str,
+)
 def test_layers_on_several_devices(tiny_model, search):
     """As with `device_map`, which moves what a layer is given, but not what that refers to."""
     whole, split = tiny_model(), tiny_model()
