@@ -1,6 +1,6 @@
 """Sentences that are decoded side by side, each in the context of its document as it stands.
 
-Shape legend: B documents, T target tokens, S source tokens, R sentences decoded at a time, N beams, D model size, V
+Shape legend: B documents, T target tokens, S source tokens, R sentences decoded at a time, D model size, V
 vocabulary.
 """
 

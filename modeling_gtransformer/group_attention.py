@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .compiled_attention import SentenceTags, compiled_attention
-from .context_attention import Context, context_attention
+from .context_attention import ContextMask, context_attention
 from .group_tags import same_group
 from .sentence_attention import SentencePlan, sentence_attention
 
@@ -90,14 +90,14 @@ class GTransformerAttention(nn.Module):
         hidden_states: Tensor,
         keys: Any,
         values: Any,
-        mask: Tensor | SentencePlan | SentenceTags | Context | None,
+        mask: Tensor | SentencePlan | SentenceTags | ContextMask | None,
         **kwargs,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from `(B, T, D)` to keys and values `(B, H, S, K)`: the output `(B, T, D)` and, in eager mode, the
         attention weights `(B, H, T, S)`. Single tokens of several beams, `(B * beams, 1, D)`, may share their keys and
-        values. Keys, values and mask are tensors, or a [`Context`] each."""
+        values. Keys and values are tensors or, under a [`ContextMask`], a [`Context`]."""
         queries = self.split_heads(self.q_proj(hidden_states))
-        if isinstance(mask, Context):
+        if isinstance(mask, ContextMask):
             output = context_attention(queries, keys, values, mask, self.scaling)
             return self.out_proj(output.flatten(2)), None
         # `len` would make the number of documents a constant of an exported graph.

@@ -242,17 +242,15 @@ class ParallelDecoder:
         """
         cache, _ = self.check(documents, list(range(len(documents))), [len(document) for document in documents])
         width = max(BEAM_LOGITS // (self.decoder.model.config.decoder_vocab_size * num_beams), 1)
-        result = []
-        for row, document in enumerate(documents):
-            sentences = self.unfinished(document, prompts.shape[1])
-            for first in range(0, len(sentences), width):
-                part = sentences[first : first + width]
-                batch = SentenceBatch(self.decoder, cache, row, part, num_beams)
-                found = BeamSearch(batch, length_penalty, early_stopping).run()
-                for sentence, tokens in zip(part, found, strict=True):
-                    sentence.tokens += tokens[: tokens.index(self.frame.closer) + 1]
-            result.append(self.replaced(document, sentences))
-        return result
+        sentences = [self.unfinished(document, prompts.shape[1]) for document in documents]
+        places = [(row, sentence) for row, opened in enumerate(sentences) for sentence in opened]
+        for first in range(0, len(places), width):
+            part = places[first : first + width]
+            batch = SentenceBatch(self.decoder, cache, part, num_beams)
+            found = BeamSearch(batch, length_penalty, early_stopping).run()
+            for (_, sentence), tokens in zip(part, found, strict=True):
+                sentence.tokens += tokens[: tokens.index(self.frame.closer) + 1]
+        return [self.replaced(*pair) for pair in zip(documents, sentences, strict=True)]
 
     def unfinished(self, document: list[int], given: int) -> list[OpenSentence]:
         """The sentences of a document that its first tokens, which are given, have not finished."""

@@ -82,7 +82,7 @@ def translate_document(
     """The content of the result of a file. Line ends stay as they are."""
     binary = job.format != "text" and FILE_FORMATS[job.format].binary
     translated = translate(content if binary else decode(content), format=job.format, name=job.name)
-    report.note(job.name, translated["sentences"], translate)
+    report.note({job.name: translated["sentences"]}, translate)
     result = translated["translation_text"]
     if output_format != "same":
         result = translate.export_pairs(translated["sentences"], output_format)

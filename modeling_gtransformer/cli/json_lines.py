@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ..files.aligned_pairs import Pairs
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
 from ..translator import as_document, as_its_source
 from .report import Report
@@ -58,13 +59,15 @@ class JsonLines:
             else:
                 self.report.fail(self.file, error, self.records.pop(chunk[0].name)[0])
             return
+        done: dict[str, Pairs] = {}
         for document, translation in zip(chunk, translations, strict=True):
             number, record = self.records.pop(document.name)
             try:
                 yield write_record(record, translation, self.column, self.confidence)
-                self.report.note(document.name, translation["sentences"], translate)
+                done[document.name] = translation["sentences"]
             except ValueError as error:
                 self.report.fail(self.file, error, number)
+        self.report.note(done, translate)
 
 
 def read_record(line: bytes, column: str, fields: list[str], overwrite: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..files import ALIGNED_FORMATS, BILINGUAL_FORMATS, FILE_FORMATS, format_of, not_bilingual
+from ..files import ALIGNED_FORMATS, BILINGUAL_FORMATS, FILE_FORMATS, Consistency, format_of, not_bilingual
 from ..hub import __version__
 from .json_lines import count_records
 from .report import Report
@@ -128,6 +128,10 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     if args.output is not None and (problem := _problem_of_folder(args.output)):
         parser.error(f"--output {args.output}: {problem}")
     if (report := args.consistency_report) is not None:
+        try:
+            Consistency()
+        except ImportError as error:
+            parser.error(f"--consistency_report: {error}")
         if report.exists() and (report.is_dir() or not args.overwrite):
             parser.error(f"--consistency_report {report} exists{'' if report.is_dir() else ': use --overwrite'}")
         if problem := _problem_of_folder(report.parent):

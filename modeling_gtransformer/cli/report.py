@@ -2,15 +2,19 @@
 
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from itertools import islice
 
 from ..files import Consistency, align_words
+from ..files.aligned_pairs import Pairs
+from ..files.runs import Alignment
 from ..pipeline_gtransformer import DocumentTranslationPipeline
 from ..usage_error import in_a_sentence
 from .errors import DONE, FAILED
 
+
+logger = logging.getLogger(__name__)
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -44,11 +48,19 @@ class Report(logging.Handler):
         self.say(f"{place}: {in_a_sentence(error).removeprefix(f'{file}: ')}")
         self.failed.add(file)
 
-    def note(self, name: str, pairs: Sequence[dict[str, Any]], translate: DocumentTranslationPipeline) -> None:
-        """Notes the sentence pairs of a document, which a pipeline has translated."""
-        if self.consistency is not None:
-            texts = [(pair["source_text"], pair["translation_text"]) for pair in pairs]
-            self.consistency.add(name, pairs, align_words(translate.model, translate.processor, texts))
+    def note(self, documents: dict[str, Pairs], translate: DocumentTranslationPipeline) -> None:
+        """Notes the sentence pairs of documents, by their names, which a pipeline has translated."""
+        if self.consistency is None:
+            return
+        texts = [(pair["source_text"], pair["translation_text"]) for pairs in documents.values() for pair in pairs]
+        alignments: list[Alignment | None] = [None] * len(texts)
+        try:
+            alignments = align_words(translate.model, translate.processor, texts)
+        except Exception as error:  # the translations are done
+            logger.warning(f"{', '.join(documents)}: words are not compared, {in_a_sentence(error)}")
+        rest = iter(alignments)
+        for name, pairs in documents.items():
+            self.consistency.add(name, pairs, [*islice(rest, len(pairs))])
 
     def emit(self, record: logging.LogRecord) -> None:
         self.say(f"warning: {record.getMessage()}")

@@ -1,9 +1,11 @@
 """Sentences, and words inside of them, that are there several times and are translated in several ways."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from ..plain_text import UNSPACED
 from .aligned_pairs import Pairs, tab_separated
@@ -15,59 +17,93 @@ from .word_forms import stemmer, stop_words
 COLUMNS = ["source_text", "translation_text", "kind", "times", "places"]
 # A word of a translation stands for a word of the sentence that has more than this share of its weight.
 LEAST_SHARE = 0.5
-# Stands alone where there are no spaces between words: then words are not known.
+# A character of a script without spaces, in which words cannot be told.
 CHARACTER = re.compile(f"[{UNSPACED}]")
+# Places that are named for each translation: a spreadsheet bounds its cells.
+MOST_PLACES = 10
 
 
-class Occurrence(NamedTuple):
-    """Where a sentence or a word stands, and its translation there."""
+@dataclass
+class Translation:
+    """
+    One of the translations of a sentence or word.
 
-    source: str
-    translation: str
-    place: str
+    Attributes:
+        sources, texts: how both are written, and how often.
+        places: the first places where it stands.
+    """
 
+    sources: Counter[str] = field(default_factory=Counter)
+    texts: Counter[str] = field(default_factory=Counter)
+    places: list[str] = field(default_factory=list)
 
-# By what is the same in the source and, there, by what is the same in the translation.
-Occurrences = dict[str, dict[str, list[Occurrence]]]
+    def add(self, source: str, text: str, place: str) -> None:
+        """Adds an occurrence."""
+        self.sources[source] += 1
+        self.texts[text] += 1
+        if len(self.places) < MOST_PLACES:
+            self.places.append(place)
+
+    @property
+    def times(self) -> int:
+        """Number of occurrences."""
+        return self.texts.total()
+
+    def row(self, kind: str) -> dict[str, Any]:
+        """Returns a row of the report, with the most frequent spelling of both sides."""
+        more = self.times - len(self.places)
+        return {
+            "source_text": self.sources.most_common(1)[0][0],
+            "translation_text": self.texts.most_common(1)[0][0],
+            "kind": kind,
+            "times": self.times,
+            "places": "; ".join([*dict.fromkeys(self.places), *([f"and {more} more"] if more else [])]),
+        }
 
 
 class Consistency:
     """
     Collects the translations of sentences and words, and where they stand.
 
-    Sentences are the same if their texts are: headings, labels and names above all. Words are the same in upper and
-    lower case; their translations are if they have one stem. Words that every text is full of, such as articles, are
-    left out.
+    Sentences are the same if their texts are: headings, labels and names above all. Words, and their translations, are
+    the same if their stems are, in upper or lower case. A stop word that is translated as a stop word is left out.
 
     Args:
-        src_lang, tgt_lang: codes of the languages. Where one is unknown, it has no stop words and no stems.
+        src_lang, tgt_lang: codes of the languages. An unknown language has neither stop words nor stems.
 
     Raises:
         ImportError: a library for words is missing.
     """
 
     def __init__(self, src_lang: str | None = None, tgt_lang: str | None = None) -> None:
-        self._frequent, self._frequent_translations = stop_words(src_lang), stop_words(tgt_lang)
-        self._stem = stemmer(tgt_lang)
-        self._sentences: Occurrences = {}
-        self._words: Occurrences = {}
+        self._stop_words = [stop_words(language) for language in (src_lang, tgt_lang)]
+        self._stems = [stemmer(language) for language in (src_lang, tgt_lang)]
+        # Translations by what identifies the source and, below it, the translation.
+        self._sentences: dict[str, dict[str, Translation]] = {}
+        self._words: dict[str, dict[str, Translation]] = {}
 
     def add(self, name: str, pairs: Pairs, alignments: Sequence[Alignment | None] | None = None) -> None:
         """
         Adds the sentence pairs of a document; places are named by its name and the number of the sentence.
 
         Args:
-            alignments: for each pair weights between the words of translation and sentence, `(V, W)`, as
-                [`align_words`] gives them; words of a pair without are not compared.
+            alignments: for each pair the weights between the words of translation and sentence, `(V, W)`, as
+                [`align_words`] gives them; `None` for a pair whose words are not compared.
         """
         for number, (pair, alignment) in enumerate(zip(pairs, alignments or [None] * len(pairs), strict=True), 1):
             source, translation, place = pair["source_text"], pair["translation_text"], f"{name}, sentence {number}"
             if source.strip():
-                _note(self._sentences, source, translation, Occurrence(source, translation, place))
-            for word, translated in _linked_words(source, translation, alignment or []):
-                key, form = word.lower(), translated.lower()
-                if key not in self._frequent and form not in self._frequent_translations:
-                    _note(self._words, key, self._stem(form), Occurrence(word, translated, place))
+                _at(self._sentences, source, translation).add(source, translation, place)
+            for words in _linked_words(source, translation, alignment or []):
+                lower = [word.lower() for word in words]
+                if not self._is_frequent(lower):
+                    stems = (stem(word) for stem, word in zip(self._stems, lower, strict=True))
+                    _at(self._words, *stems).add(*words, place)
+
+    def _is_frequent(self, words: Sequence[str]) -> bool:
+        """Whether a word and its translation are stop words, as far as those are known."""
+        known = [(word, frequent) for word, frequent in zip(words, self._stop_words, strict=True) if frequent]
+        return bool(known) and all(word in frequent for word, frequent in known)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """
@@ -76,28 +112,17 @@ class Consistency:
         """
         for kind, found in (("sentence", self._sentences), ("word", self._words)):
             for translations in found.values():
-                for occurrences in sorted(translations.values(), key=len, reverse=True):
-                    if len(translations) > 1:
-                        sources, texts, places = zip(*occurrences, strict=True)
-                        yield {
-                            "source_text": _most_frequent(sources),
-                            "translation_text": _most_frequent(texts),
-                            "kind": kind,
-                            "times": len(places),
-                            "places": "; ".join(dict.fromkeys(places)),
-                        }
+                if len(translations) > 1:
+                    for translation in sorted(translations.values(), key=lambda each: -each.times):
+                        yield translation.row(kind)
 
     def to_tsv(self) -> str:
         """Returns these rows as tab-separated values with a header, for a spreadsheet."""
         return tab_separated(COLUMNS, self.rows())
 
 
-def _note(found: Occurrences, key: str, form: str, occurrence: Occurrence) -> None:
-    found.setdefault(key, {}).setdefault(form, []).append(occurrence)
-
-
-def _most_frequent(texts: Sequence[str]) -> str:
-    return Counter(texts).most_common(1)[0][0]
+def _at(found: dict[str, dict[str, Translation]], source: str, translation: str) -> Translation:
+    return found.setdefault(source, {}).setdefault(translation, Translation())
 
 
 def _linked_words(sentence: str, translation: str, alignment: Alignment) -> Iterator[tuple[str, str]]:
@@ -108,11 +133,27 @@ def _linked_words(sentence: str, translation: str, alignment: Alignment) -> Iter
     >>> list(_linked_words("the cat", "die Katze schläft", [[0.6, 0.4], [0.1, 0.9], [0.3, 0.7]]))
     [('the', 'die'), ('cat', 'Katze')]
     """
-    words, translated = ([match[0] for match in WORD.finditer(text)] for text in (sentence, translation))
+    words, translated = (_words(text) for text in (sentence, translation))
     if len(words) < 2:
         return
     for number, weights in enumerate(alignment):
         own, share = max(enumerate(weights), key=lambda item: item[1])
-        is_mutual = share > LEAST_SHARE and share == max(other[own] for other in alignment)
-        if is_mutual and not CHARACTER.match(words[own]) and not CHARACTER.match(translated[number]):
-            yield words[own], translated[number]
+        word, other = words[own], translated[number]
+        if share > LEAST_SHARE and share == max(each[own] for each in alignment) and word and other:
+            yield word, other
+
+
+def _words(text: str) -> list[str]:
+    """
+    The words of a text; an empty one for what is none: a character of a script without spaces, or a part of a word
+    that combining marks cut into pieces.
+
+    >>> _words("two 本"), _words("cafe\\u0301 noir")
+    (['two', ''], ['', 'noir'])
+    """
+
+    def is_whole(match: re.Match[str]) -> bool:
+        around = text[max(match.start() - 1, 0) : match.start()] + text[match.end() : match.end() + 1]
+        return not CHARACTER.match(match[0]) and not any(unicodedata.category(each).startswith("M") for each in around)
+
+    return [match[0] if is_whole(match) else "" for match in WORD.finditer(text)]

@@ -56,15 +56,17 @@ class Glossary:
         if not source or not target:
             raise ValueError("it has terms in several languages: say which ones, with src_lang and tgt_lang")
         glossary: dict[str, str] = {}
+        known: dict[str, str] = {}  # in lower case, as terms are found
         for concept in self.concepts:
             usable = _usable_terms(concept, target)
             usable.sort(key=lambda term: term[1] != PREFERRED)
             for term, _ in _terms_in(concept, source) if usable else ():
-                if glossary.setdefault(term, usable[0][0]) != usable[0][0]:
+                if known.setdefault(term.lower(), usable[0][0]) != usable[0][0]:
                     raise ValueError(f"{concept.place}: {term!r} has another translation already")
+                glossary[term] = usable[0][0]
         if self.concepts and not glossary:
-            known = ", ".join(sorted({tag for concept in self.concepts for tag in concept.terms}))
-            raise ValueError(f"no concept has terms in both {source} and {target}; its languages are {known}")
+            tags = ", ".join(sorted({tag for concept in self.concepts for tag in concept.terms}))
+            raise ValueError(f"no concept has terms in both {source} and {target}; its languages are {tags}")
         return glossary
 
     def has_terms_between(self, src_lang: str | None, tgt_lang: str | None) -> bool:

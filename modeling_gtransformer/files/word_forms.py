@@ -1,46 +1,59 @@
-"""What a language has of words: those that every text is full of, and forms that have one stem."""
+"""Words of a language: the most frequent ones, and the stems of the others."""
 
 from collections.abc import Callable
+from types import ModuleType
 
 from .languages import english_name
 
 
-NEEDED = "Comparing words needs stop-words and snowballstemmer: pip install stop-words snowballstemmer"
+# Babel tells two kinds of Norwegian apart, the libraries do not.
+KNOWN_AS = {"norwegian bokmål": "norwegian", "norwegian nynorsk": "norwegian"}
 
 
 def stop_words(language: str | None) -> frozenset[str]:
     """
-    The most frequent words of a language, in lower case; none of a language that stop-words does not know.
+    Returns the most frequent words of a language in lower case; none for a language that stop-words does not know.
 
     Raises:
-        ImportError: stop-words is missing.
+        ImportError: a library is missing.
 
     >>> "the" in stop_words("en_XX"), "cat" in stop_words("en_XX"), len(stop_words(None))
     (True, False, 0)
     """
+    library, _ = _libraries()
     try:
-        from stop_words import StopWordError, get_stop_words
-    except ImportError as error:
-        raise ImportError(NEEDED) from error
-    try:
-        return frozenset(map(str.lower, get_stop_words(english_name(language))))
-    except StopWordError:
+        return frozenset(map(str.lower, library.get_stop_words(_name(language))))
+    except library.StopWordError:
         return frozenset()
 
 
 def stemmer(language: str | None) -> Callable[[str], str]:
     """
-    What gives the stem of a word in lower case; the word itself in a language that Snowball does not know.
+    Returns a function from a word in lower case to its stem; to itself in a language that Snowball does not know.
 
     Raises:
-        ImportError: snowballstemmer is missing.
+        ImportError: a library is missing.
 
     >>> stemmer("de_DE")("hunde"), stemmer("de_DE")("hund"), stemmer(None)("hunde")
     ('hund', 'hund', 'hunde')
     """
-    try:
-        import snowballstemmer
-    except ImportError as error:
-        raise ImportError(NEEDED) from error
+    _, library = _libraries()
+    name = _name(language)
+    return library.stemmer(name).stemWord if name in library.algorithms() else str
+
+
+def _name(language: str | None) -> str:
+    """The name that both libraries know a language by."""
     name = english_name(language)
-    return snowballstemmer.stemmer(name).stemWord if name in snowballstemmer.algorithms() else str
+    return KNOWN_AS.get(name, name)
+
+
+def _libraries() -> tuple[ModuleType, ModuleType]:
+    """The lists of words and the stemmers."""
+    try:
+        import babel  # noqa: F401 (what knows the names of languages)
+        import snowballstemmer
+        import stop_words as lists
+    except ModuleNotFoundError as error:
+        raise ImportError(f"Comparing words needs {error.name}: pip install 'gtransformer-hf[files]'") from error
+    return lists, snowballstemmer

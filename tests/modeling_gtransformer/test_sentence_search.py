@@ -52,6 +52,21 @@ def test_beams_of_the_last_sentence_are_those_of_a_document_that_is_continued(
             assert model.generate(**arguments, parallel_sentences=True).equal(expected.sequences)
 
 
+def test_documents_are_searched_together(tiny_model):
+    """In as many steps as one of them, with the same translations."""
+    model, documents = tiny_model().double(), random_documents([[3, 1], [4], [2, 2, 5]])
+    settings = {"parallel_sentences": True, "max_length_b": 0, "return_dict_in_generate": True}
+
+    def search(documents):
+        greedy, beams = (model.generate(**documents, **settings, num_beams=beams) for beams in (1, 3))
+        return beams.sequences.tolist(), beams.steps - greedy.steps
+
+    together, steps = search(documents)
+    alone = [search({name: each[row : row + 1] for name, each in documents.items()}) for row in range(3)]
+    assert [sentences_of(ids) for ids in together] == [sentences_of(ids) for [ids], _ in alone]
+    assert steps == max(each for _, each in alone) > 1
+
+
 def test_finished_sentences_leave_the_batch(tiny_model, monkeypatch):
     model, kept, keep = tiny_model().double(), [], SentenceBatch.keep
     monkeypatch.setattr(

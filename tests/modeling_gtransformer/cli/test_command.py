@@ -4,6 +4,7 @@ import csv
 import errno
 import io
 import json
+import sys
 import xml.etree.ElementTree as ElementTree
 from types import SimpleNamespace
 
@@ -371,6 +372,30 @@ def test_a_report_on_words(tmp_path):
     for _, word, kind, times, places in rows:
         found = [f"{tmp_path}/a.txt, sentence {n}" for n, line in enumerate(translations, 1) if word in line]
         assert (kind, int(times), places) == ("word", len(found), "; ".join(found))
+
+
+def test_translations_are_kept_where_words_cannot_be_compared(checkpoint, tmp_path, capfd, monkeypatch):
+    def out_of_memory(*_):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr("modeling_gtransformer.cli.report.align_words", out_of_memory)
+    (tmp_path / "a.txt").write_text("the cat\nit is\n")
+    write_json_lines(tmp_path / "b.jsonl", [{"source": "the cat"}, {"source": "it is"}])
+    arguments = ["--model", checkpoint, "--output", tmp_path / "out", "--consistency_report", tmp_path / "c.tsv"]
+    assert run(tmp_path / "a.txt", tmp_path / "b.jsonl", *arguments) == 0
+    assert len((tmp_path / "out" / "b.jsonl").read_text().splitlines()) == 2 and (tmp_path / "c.tsv").exists()
+    errors = capfd.readouterr().err
+    assert f"warning: {tmp_path}/a.txt: words are not compared, RuntimeError: out of memory" in errors
+    assert f"{tmp_path}/b.jsonl, line 1, {tmp_path}/b.jsonl, line 2: words are not compared" in errors
+
+
+def test_a_missing_library_is_told_before_the_model_is_loaded(tmp_path, capfd, monkeypatch):
+    (tmp_path / "a.txt").write_text("the cat\n")
+    monkeypatch.setitem(sys.modules, "stop_words", None)
+    with pytest.raises(SystemExit) as exit:
+        run(tmp_path / "a.txt", "--model", "nowhere", "--consistency_report", tmp_path / "c.tsv")
+    assert exit.value.code == 2
+    assert "Comparing words needs stop_words: pip install 'gtransformer-hf[files]'" in capfd.readouterr().err
 
 
 def unlike(output):

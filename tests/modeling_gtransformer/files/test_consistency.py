@@ -26,12 +26,12 @@ def test_words_translated_in_several_ways():
     """In upper and lower case, with other endings, by the weights of words for each other."""
     same_order = [[1.0, 0.0], [0.0, 1.0]]
     consistency = Consistency("en_XX", "de_DE")
-    texts = pairs(("Big shops", "große Läden"), ("shops nearby", "Geschäfte nahe"), ("big SHOPS", "großes Geschäft"))
+    texts = pairs(("Big shops", "große Läden"), ("shop nearby", "Geschäfte nahe"), ("big SHOPS", "großes Geschäft"))
     consistency.add("a", texts, [same_order] * 3)
     consistency.add("b", pairs(("small shops", "Läden klein")), [[[0.2, 0.8], [0.9, 0.1]]])
     assert [list(row.values())[:4] for row in consistency.rows()] == [
         ["shops", "Läden", "word", 2],
-        ["shops", "Geschäfte", "word", 2],
+        ["shop", "Geschäfte", "word", 2],
     ]
     assert [row["places"] for row in consistency.rows()] == [
         "a, sentence 1; b, sentence 1",
@@ -43,18 +43,35 @@ def test_words_translated_in_several_ways():
     "sentences, alignments",
     [
         ([("the shop", "der Laden"), ("the door", "die Tür")], [[[1.0, 0.0], [0.0, 1.0]]] * 2),
-        ([("shop here", "sich hier"), ("shop there", "Laden da")], [[[1.0, 0.0], [0.0, 1.0]]] * 2),
         ([("old shop", "ein Laden"), ("new shop", "Geschäft neu")], [[[0.5, 0.5], [0.4, 0.6]], [[0.5, 0.5]] * 2]),
         ([("old shop", "ein Laden"), ("new shop", "das Geschäft")], [None, None]),
         ([("shop", "Laden"), ("Shop", "Geschäft")], [[[1.0]], [[1.0]]]),
         ([("old shop", "店旧"), ("new shop", "铺新")], [[[0.0, 1.0], [1.0, 0.0]]] * 2),
+        ([("old cafe\u0301", "altes Lokal"), ("new cafe\u0301", "neues Café")], [[[1.0, 0.0], [0.0, 1.0]]] * 2),
     ],
-    ids=["stop word", "translated as stop word", "even weights", "no weights", "sentence of one word", "no spaces"],
+    ids=["stop words", "even weights", "no weights", "sentence of one word", "no spaces", "combining mark"],
 )
 def test_words_that_are_not_compared(sentences, alignments):
     consistency = Consistency("en_XX", "de_DE")
     consistency.add("a", pairs(*sentences), alignments)
     assert [row for row in consistency.rows() if row["kind"] == "word"] == []
+
+
+def test_a_stop_word_is_compared_where_its_translation_is_none():
+    """Lists of stop words are long: that of English has the word "system"."""
+    consistency = Consistency("en_XX", "de_DE")
+    texts = pairs(("the system", "die Anlage"), ("the system", "das System"))
+    consistency.add("a", texts, [[[1.0, 0.0], [0.0, 1.0]]] * 2)
+    assert [row["translation_text"] for row in consistency.rows() if row["kind"] == "word"] == ["Anlage", "System"]
+
+
+def test_only_the_first_places_are_named():
+    """A cell of a spreadsheet is bounded, and the report is read as a glossary."""
+    consistency = Consistency()
+    consistency.add("a", pairs(*[("Open", "Auf")] * 5000, ("Open", "Öffnen")))
+    often, once = consistency.rows()
+    assert (often["times"], once["places"]) == (5000, "a, sentence 5001")
+    assert often["places"].startswith("a, sentence 1; ") and often["places"].endswith("sentence 10; and 4990 more")
 
 
 def test_words_of_a_language_without_stop_words_and_stems():

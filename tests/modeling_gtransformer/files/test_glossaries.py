@@ -43,6 +43,7 @@ def test_quotation_marks_between_tabs_belong_to_the_terms(read):
     [
         ("a.tsv", "gate Tor\n", "line 1: a term, a tab and its translation are expected"),
         ("a.tsv", "a\tb\na\tc\n", "line 2: 'a' has another translation already"),
+        ("a.tsv", "a\tb\nA\tc\n", "line 2: 'A' has another translation already"),
         ("a.csv", "a,b\nc,\n", "line 2: a term, a comma and its translation are expected"),
         ("a.csv", "a;b\nc\n", "line 2: a term, a semicolon and"),
         ("a.csv", 'a,b\n"c"d,e\n', "line 2: "),
