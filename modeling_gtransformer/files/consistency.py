@@ -19,6 +19,8 @@ COLUMNS = ["source_text", "translation_text", "kind", "times", "places"]
 LEAST_SHARE = 0.5
 # A character of a script without spaces, in which words cannot be told.
 CHARACTER = re.compile(f"[{UNSPACED}]")
+# Letters of a stop word that is none of the terms, such as "system", that long lists of them have.
+SHORT = 3
 # Places that are named for each translation: a spreadsheet bounds its cells.
 MOST_PLACES = 10
 
@@ -66,7 +68,8 @@ class Consistency:
     Collects the translations of sentences and words, and where they stand.
 
     Sentences are the same if their texts are: headings, labels and names above all. Words, and their translations, are
-    the same if their stems are, in upper or lower case. A stop word that is translated as a stop word is left out.
+    the same if their stems are, in upper or lower case. A stop word that is translated as a stop word is left out, and
+    a short one in any case.
 
     Args:
         src_lang, tgt_lang: codes of the languages. An unknown language has neither stop words nor stems.
@@ -101,9 +104,11 @@ class Consistency:
                     _at(self._words, *stems).add(*words, place)
 
     def _is_frequent(self, words: Sequence[str]) -> bool:
-        """Whether a word and its translation are stop words, as far as those are known."""
+        """Whether a word and its translation are stop words, as far as those are known, or one of them is a short
+        one."""
         known = [(word, frequent) for word, frequent in zip(words, self._stop_words, strict=True) if frequent]
-        return bool(known) and all(word in frequent for word, frequent in known)
+        found = [word for word, frequent in known if word in frequent]
+        return bool(found) and (len(found) == len(known) or min(map(len, found)) <= SHORT)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """
