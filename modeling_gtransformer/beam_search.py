@@ -13,8 +13,6 @@ from torch import Tensor, nn
 
 # The score of hypotheses that do not exist; finite, as in the beam search of Transformers.
 IMPOSSIBLE = -1.0e9
-
-
 # A batch shrinks when so great a share of it is finished.
 SHRINKS_AT = 1 / 8
 
@@ -101,18 +99,8 @@ class BeamSearch:
     def keep(self, rest: Tensor) -> None:
         """Leaves out what does not have one of these indices."""
         self.batch.keep(rest)
-        searched = (
-            "searched",
-            "tokens",
-            "running",
-            "finished",
-            "is_finished",
-            "lengths",
-            "written",
-            "best",
-            "improvable",
-        )
-        for name in searched:
+        of_each = ("searched", "tokens", "running", "finished", "is_finished", "lengths", "written", "best")
+        for name in (*of_each, "improvable"):
             setattr(self, name, getattr(self, name)[rest])
 
     def step(self) -> None:

@@ -4,6 +4,7 @@ Shape legend: B documents, R rows (documents times beams), T target tokens so fa
 size, D model size, L tokens of the longest target sentence that may come, N tokens of the longest source sentence.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -69,23 +70,23 @@ class Step(NamedTuple):
     moved: Tensor | None
 
 
-class StepCache(EncoderDecoderCache):
+class StepCache(EncoderDecoderCache, ABC):
     """Keys and values as attention sees them at every step, for documents or sentences that grow token by token."""
 
     @property
+    @abstractmethod
     def has_source(self) -> bool:
         """Whether the source has been projected."""
-        raise NotImplementedError
 
+    @abstractmethod
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
         """Stores keys and values of new tokens, and returns those that they may see."""
-        raise NotImplementedError
 
+    @abstractmethod
     def source(
         self, layer_idx: int, kind: str, project: Callable[[Tensor], tuple[Tensor, Tensor]], states: Tensor
     ) -> tuple:
-        """Returns keys and values of the source, of which `project` makes them from states."""
-        raise NotImplementedError
+        """Returns keys and values of the source, which `project` makes of its states."""
 
 
 class DocumentCache(StepCache):

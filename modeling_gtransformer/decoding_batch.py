@@ -13,6 +13,8 @@ from torch import Tensor
 from transformers.cache_utils import EncoderDecoderCache
 from transformers.generation import LogitsProcessorList
 
+from .configuration_gtransformer import TargetFrame
+
 
 @dataclass
 class OpenSentence:
@@ -110,13 +112,24 @@ class FramedDecoder:
         logits = project(hidden_states).to(device=self.device, dtype=torch.float32)
         return self.limits.mask(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
 
-    def masks(self, **seen: Tensor) -> dict[str, Tensor]:
-        """Masks `(B, 1, R, S)` for the model, of booleans `(B, R, S)`."""
+    def masks(self, seen: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Masks `(B, 1, R, S)` for the model by attention kind, of booleans `(B, R, S)`."""
         masks = {kind: mask[:, None] for kind, mask in seen.items()}
         if self.model.config._attn_implementation == "sdpa":
             return masks
         least = torch.finfo(self.model.dtype).min
         return {kind: mask.logical_not().to(self.model.dtype) * least for kind, mask in masks.items()}
+
+
+def progress_after(tokens: Tensor, number: Tensor, read: Tensor, frame: TargetFrame) -> tuple[Tensor, Tensor]:
+    """What [`sentence_progress`] tells of prefixes that end with these tokens, before which so many of their sentence
+    were read; all of one shape."""
+    words = read + 1 - frame.head - len(frame.prefix)
+    if frame.closer_opens:
+        return number, words
+    # Behind the last word comes what opens the next sentence.
+    closed = tokens == frame.closer
+    return number + closed, words.masked_fill(closed, -len(frame.prefix))
 
 
 class DecodingBatch:
@@ -176,26 +189,20 @@ class DecodingBatch:
             self.sources,
             tokens,
             decoder.masks(
-                **{
+                {
                     "group": torch.cat([self.sentence, self.written], dim=-1),
                     "global": torch.cat([self.document, context], dim=-1),
                 }
             ),
             self.read if decoder.model.config.position_scope == "sentence" else self.start + self.read,
             self.cache,
-            source_mask=decoder.masks(**{"group": self.source_sentence, "global": self.source}),
+            source_mask=decoder.masks({"group": self.source_sentence, "global": self.source}),
             decoder_group_tags=self.number,
         )
         decoder.steps += 1
-        self.tokens = tokens
         rows = self.rows[:, None].expand_as(tokens)
-        words = self.read + 1 - decoder.frame.head - len(decoder.frame.prefix)
-        number = self.number
-        if not decoder.frame.closer_opens:
-            # Behind the last word comes what opens the next sentence.
-            closed = tokens == decoder.frame.closer
-            number, words = number + closed, words.masked_fill(closed, -len(decoder.frame.prefix))
-        before = (rows, number, words, self.start + self.read + 1, tokens)
+        progress = progress_after(tokens, self.number, self.read, decoder.frame)
+        before = (rows, *progress, self.start + self.read + 1, tokens)
         states = (states.flatten(0, 1) for states in (hidden_states, *before))
         scores = decoder.scores(*states)
         self.read = self.read + 1

@@ -16,7 +16,7 @@ from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from .cache_gtransformer import StepCache
 from .configuration_gtransformer import GTransformerConfig
 from .context_attention import Context, ContextMask, rows_of_documents
-from .decoding_batch import FramedDecoder, OpenSentence
+from .decoding_batch import FramedDecoder, OpenSentence, progress_after
 
 
 States = tuple[Tensor, Tensor]
@@ -183,7 +183,7 @@ class SentenceBatch:
 
     def step(self, tokens: Tensor, normalize: bool = False) -> Tensor:
         """Reads the next tokens `(S, N)`: the framed scores `(S, N, V)` of those that follow."""
-        decoder, frame = self.decoder, self.decoder.frame
+        decoder = self.decoder
         columns = (self.documents, self.number, self.begin, self.read, self.context)
         document, number, begin, read, context = (each.repeat_interleave(tokens.shape[1], 0) for each in columns)
         self.cache.start(read)
@@ -194,20 +194,16 @@ class SentenceBatch:
             # These are not read again: the cache has what they were projected to.
             decoder.sources(self.documents[:1]),
             tokens.reshape(-1, 1),
-            {**decoder.masks(group=own[:, None]), "global": mask},
+            {**decoder.masks({"group": own[:, None]}), "global": mask},
             (read if decoder.model.config.position_scope == "sentence" else begin + read)[:, None],
             self.cache,
-            source_mask={**decoder.masks(group=self.source_mask[:, None]), "global": source_mask},
+            source_mask={**decoder.masks({"group": self.source_mask[:, None]}), "global": source_mask},
             decoder_group_tags=number[:, None],
         )[:, -1]
         decoder.steps += 1
         self.tokens, self.read = tokens, self.read + 1
-        last, words = tokens.flatten(), read + 1 - frame.head - len(frame.prefix)
-        if not frame.closer_opens:
-            # Behind the last word comes what opens the next sentence.
-            closed = last == frame.closer
-            number, words = number + closed, words.masked_fill(closed, -len(frame.prefix))
-        before = (document, number, words, begin + read + 1, last)
+        last = tokens.flatten()
+        before = (document, *progress_after(last, number, read, decoder.frame), begin + read + 1, last)
         return decoder.scores(hidden_states, *before, normalize=normalize).view(*tokens.shape, -1)
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:

@@ -29,8 +29,8 @@ class Recorder:
     def __init__(self):
         self.steps, self.calls, self.before = 0, [], []
 
-    def masks(self, **masks):
-        return masks
+    def masks(self, seen):
+        return seen
 
     def sources(self, rows):
         return Sources(None, self.source_mask[rows], self.source_tags[rows])
@@ -123,7 +123,7 @@ def test_masks_of_a_framed_decoder(tiny_model, implementation):
     frame = GroupTagLogitsProcessor(torch.ones(2, 1), min_length=1, max_length=9, frame=FRAME)
     decoder = FramedDecoder(model, frame, LogitsProcessorList(), Sources(torch.zeros(2, 12, 16), None, None))
     group = torch.tensor([[[True, False]]])
-    masks = decoder.masks(**{"group": group, "global": ~group})
+    masks = decoder.masks({"group": group, "global": ~group})
     if implementation == "sdpa":
         assert masks["group"].tolist() == [[[[True, False]]]] and masks["global"].tolist() == [[[[False, True]]]]
     else:
