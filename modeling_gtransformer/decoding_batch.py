@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from transformers.cache_utils import EncoderDecoderCache
-from transformers.generation import LogitsProcessorList
 
+from .beam_search import SHRINKS_AT
 from .configuration_gtransformer import TargetFrame
 
 
@@ -51,7 +51,7 @@ class FramedDecoder:
     Args:
         model: a `GTransformerForConditionalGeneration`.
         frame: the `GroupTagLogitsProcessor` of the batch.
-        processors: logits processors that look at the scores alone, applied before the frame.
+        suppressed: ids of the tokens that never come where the frame leaves a choice.
         sources: the documents of the batch; their masks are 1 for tokens, 0 for padding.
         watchers: look at the ids `(R, T)` of documents that grow token by token, before each step.
 
@@ -63,11 +63,11 @@ class FramedDecoder:
         self,
         model,
         frame,
-        processors: LogitsProcessorList,
+        suppressed: Tensor,
         sources: Sources,
         watchers: Sequence[Callable[[Tensor], None]] = (),
     ):
-        self.model, self.limits, self.frame, self.processors = model, frame, frame.frame, processors
+        self.model, self.limits, self.frame, self.suppressed = model, frame, frame.frame, suppressed
         self.word_limits, self.max_length = frame.word_limits, frame.max_length
         self.source_states, self.source_mask, self.source_tags = sources
         self.device, self.watchers = self.source_states.device, watchers
@@ -76,7 +76,7 @@ class FramedDecoder:
 
     def over(self, sources: Sources, word_limits: Tensor) -> "FramedDecoder":
         """The same decoder over other sources `(B, S)`, whose target sentences have so many words `(B, G)` at most."""
-        return FramedDecoder(self.model, self.limits.with_limits(word_limits), self.processors, sources)
+        return FramedDecoder(self.model, self.limits.with_limits(word_limits), self.suppressed, sources)
 
     def sources(self, rows: Tensor) -> Sources:
         """The sources of the documents `rows` of the batch."""
@@ -110,7 +110,8 @@ class FramedDecoder:
         """Scores `(R, V)` of the tokens after decoder states `(R, D)`, framed by what is before them."""
         project = self.model.output_logits if self.is_biased else self.model.lm_head
         logits = project(hidden_states).to(device=self.device, dtype=torch.float32)
-        return self.limits.mask(self.processors(None, logits.log_softmax(dim=-1) if normalize else logits), *before)
+        scores = logits.log_softmax(dim=-1) if normalize else logits
+        return self.limits.mask(scores.index_fill_(1, self.suppressed, -torch.inf), *before)
 
     def masks(self, seen: dict[str, Tensor]) -> dict[str, Tensor]:
         """Masks `(B, 1, R, S)` for the model by attention kind, of booleans `(B, R, S)`."""
@@ -143,6 +144,11 @@ class DecodingBatch:
         rows: which documents of the decoder's batch these are.
         sentences: for each document its sentences; the batch has as many columns as the longest list.
         drafting: whether sentences see what those before them write.
+
+    Attributes:
+        tokens: the last token of each sentence, `(B, R)`.
+        real: which columns are sentences, `(B, R)`.
+        column: where each stands in the list of its document, `(B, R)`.
     """
 
     def __init__(
@@ -166,6 +172,7 @@ class DecodingBatch:
         self.old_rest = table(lambda sentence: [*sentence.old_rest, *[-1] * (longest - len(sentence.old_rest))])
         self.number, self.start = table(lambda sentence: sentence.number), table(lambda sentence: sentence.start)
         self.real = table(lambda sentence: sentence is not empty)
+        self.column = torch.arange(width, device=decoder.device).expand_as(self.real)
         self.read = table(lambda sentence: len(sentence.tokens) - 1)
         self.rows = torch.tensor(rows, device=decoder.device)
         position = torch.arange(cache.get_seq_length(), device=decoder.device)
@@ -207,3 +214,32 @@ class DecodingBatch:
         scores = decoder.scores(*states)
         self.read = self.read + 1
         return scores.view(*tokens.shape, -1)
+
+    def decode(self) -> list[list[list[int]]]:
+        """The new tokens of all sentences, decoded greedily until each is at its end or goes on as it did before."""
+        frame, documents = self.decoder.frame, torch.arange(len(self.rows), device=self.rows.device)[:, None]
+        tokens, reading, alive = self.tokens, self.real, self.real
+        empty = torch.full_like(tokens, frame.pad)
+        decoded: list[Tensor] = []
+        while True:
+            tokens = self.step(tokens, reading).argmax(dim=-1).masked_fill(~alive, frame.pad)
+            as_before = (tokens[..., None] == self.old_rest[..., len(decoded) : len(decoded) + 1]).any(dim=-1)
+            decoded.append(empty.scatter(1, self.column, tokens))
+            # Others see the last token of a sentence only after one more step.
+            reading, alive = alive, alive & (tokens != frame.closer)
+            width, is_done = int(reading.sum(dim=1).max()), not bool((alive & ~as_before).any())
+            if is_done:
+                break
+            if width <= tokens.shape[1] * (1 - SHRINKS_AT):
+                columns = reading.long().argsort(dim=1, descending=True, stable=True)[:, :width]
+                self.keep(columns)
+                tokens, reading, alive = (each[documents, columns] for each in (tokens, reading, alive))
+        lines = torch.stack(decoded, dim=2).tolist()
+        return [[[token for token in line if token != frame.pad] for line in opened] for opened in lines]
+
+    def keep(self, columns: Tensor) -> None:
+        """Leaves all sentences out but those in these columns, `(B, R)`."""
+        documents = torch.arange(len(columns), device=columns.device)[:, None]
+        of_each = ("old_rest", "number", "start", "read", "column", "document", "sentence", "source_sentence")
+        for name in (*of_each, "written", "earlier"):
+            setattr(self, name, getattr(self, name)[documents, columns])

@@ -17,7 +17,6 @@ from transformers.generation import (
     GenerationMixin,
     LogitsProcessorList,
     StoppingCriteriaList,
-    SuppressTokensLogitsProcessor,
 )
 from transformers.masking_utils import create_causal_mask
 from transformers.utils import logging
@@ -288,12 +287,12 @@ class GTransformerGenerationMixin(GenerationMixin):
         if encoder_outputs is None:
             encoder_outputs = self.get_encoder()(**source, group_tags=arguments.get("group_tags"))
         mask = torch.ones_like(tags) if source["attention_mask"] is None else source["attention_mask"]
-        processors = LogitsProcessorList()
-        if suppressed := request.config.suppress_tokens:
-            processors.append(SuppressTokensLogitsProcessor(suppressed, device=tags.device))
         # The layers of a model may be on several devices.
         sources = Sources(encoder_outputs[0].to(tags.device), mask, tags)
-        return FramedDecoder(self, request.frame, processors, sources, request.watchers)
+        known = range(self.config.decoder_vocab_size)
+        suppressed = [token for token in request.config.suppress_tokens or [] if token in known]
+        suppressed = torch.tensor(suppressed, dtype=torch.long, device=tags.device)
+        return FramedDecoder(self, request.frame, suppressed, sources, request.watchers)
 
     def _ended(self, request: Request, documents: list[list[int]]) -> Tensor:
         """Documents `(B, T)` with the token that ends them."""

@@ -135,7 +135,11 @@ class GTransformerGate(nn.Linear):
 
     def gate(self, group_output: Tensor, global_output: Tensor) -> Tensor:
         """g, the share of the group attention in every feature, `(B, T, D)`."""
+        return self.logits(group_output, global_output).sigmoid()
+
+    def logits(self, group_output: Tensor, global_output: Tensor) -> Tensor:
+        """[H_L; H_G] W + b, `(B, T, D)`."""
         # The two halves of W apart, so that the outputs need not be copied into one tensor.
         group_weight, global_weight = self.weight.chunk(2, dim=1)
         logits = nn.functional.linear(group_output, group_weight, self.bias)
-        return (logits + nn.functional.linear(global_output, global_weight)).sigmoid()
+        return logits + nn.functional.linear(global_output, global_weight)

@@ -204,24 +204,14 @@ class ParallelDecoder:
     ) -> None:
         """Decode sentences, all at once, each in the context of the documents in the cache, until each is at its
         end or its next token is the one that stood there: then it keeps its old rest, which the next round checks."""
-        closer, pad = self.frame.closer, self.frame.pad
         sentences = [[sentence for sentence in opened if not self.is_closed(sentence)] for opened in sentences]
         if not any(sentences):
             return
         batch = DecodingBatch(self.decoder, cache, rows, sentences, drafting)
-        tokens, alive = batch.tokens, batch.real
-        decoded: list[Tensor] = []
-        read, as_before = alive, torch.zeros_like(alive)
-        while bool((alive & ~as_before).any()):
-            tokens = batch.step(tokens, alive=read).argmax(dim=-1).masked_fill(~alive, pad)
-            as_before = (tokens[..., None] == batch.old_rest[..., len(decoded) : len(decoded) + 1]).any(dim=-1)
-            decoded.append(tokens)
-            read, alive = alive, alive & (tokens != closer)
-        for opened, words in zip(sentences, torch.stack(decoded, dim=2).tolist(), strict=True):
-            for sentence, line in zip(opened, words, strict=False):
-                rest = [token for token in line if token != pad]
+        for opened, lines in zip(sentences, batch.decode(), strict=True):
+            for sentence, rest in zip(opened, lines, strict=False):
                 sentence.tokens += rest
-                if rest[-1] != closer:
+                if rest[-1] != self.frame.closer:
                     sentence.tokens += sentence.old_rest[len(rest) :]
 
     def is_closed(self, sentence: OpenSentence) -> bool:

@@ -9,7 +9,7 @@ a sentence, H heads, K head size, P tokens of a document, L places of a row, M c
 from collections.abc import Iterator, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 
@@ -21,6 +21,9 @@ from .decoding_batch import FramedDecoder, OpenSentence, progress_after
 
 States = tuple[Tensor, Tensor]
 
+# Places by which the tables of keys and values grow.
+GROWS_BY = 16
+
 
 class SentenceCache(StepCache):
     """
@@ -31,7 +34,6 @@ class SentenceCache(StepCache):
         documents: of each sentence, `(S,)`.
         starts: where the sentences start in them, `(S,)`.
         begun: most tokens that are given of a sentence.
-        places: L, tokens of the longest sentence that may come.
         source_places: tokens of the source sentences, `(S, J)`.
         beams: N.
 
@@ -49,7 +51,6 @@ class SentenceCache(StepCache):
         documents: Tensor,
         starts: Tensor,
         begun: int,
-        places: int,
         source_places: Tensor,
         beams: int,
     ):
@@ -59,10 +60,9 @@ class SentenceCache(StepCache):
         self.documents: dict[tuple[int, str], States] = {}
         self.own: dict[tuple[int, str], States] = {}
         self.sources: dict[tuple[int, str], States] = {}
-        tokens = torch.arange(places, device=starts.device) + starts[:, None]
+        tokens = torch.arange(begun, device=starts.device) + starts[:, None]
         for key, states in _by_kind(config.attention_types("decoder"), cache.self_attention_cache):
             self.documents[key] = states
-            # What is given of a sentence stands in the document; the rest is written later.
             given = (_pick(each, documents, tokens.clamp(max=each.shape[2] - 1)) for each in states)
             self.own[key] = tuple(each.repeat_interleave(beams, 0) for each in given)
         for key, states in _by_kind(config.attention_types("cross"), cache.cross_attention_cache):
@@ -76,6 +76,9 @@ class SentenceCache(StepCache):
     def start(self, place: Tensor) -> None:
         """Prepares for the next token of each row, which goes to its place `(R,)`."""
         self.place, self.length = place, self.length + 1
+        for key, states in self.own.items():
+            if states[0].shape[2] < self.length:
+                self.own[key] = tuple(nn.functional.pad(each, (0, 0, 0, GROWS_BY)) for each in states)
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
         """Stores keys and values `(R, H, 1, K)` of the new token, and returns those of the row, `(R, H, L, K)`; for
@@ -169,7 +172,6 @@ class SentenceBatch:
             self.documents,
             self.begin,
             begun,
-            begun + self.longest + 1,
             pad_sequence(places, batch_first=True),
             beams,
         )
@@ -177,27 +179,30 @@ class SentenceBatch:
         self._arrange()
 
     def _arrange(self) -> None:
-        """Where the rows of each document are."""
-        documents = self.documents.repeat_interleave(self.tokens.shape[1])
-        self.rows = rows_of_documents(documents, len(self.decoder.source_tags))
+        """What the rows of sentences share at every step, until one of them leaves."""
+        decoder, columns = self.decoder, (self.documents, self.number, self.begin, self.context)
+        self.of_row = [each.repeat_interleave(self.tokens.shape[1], 0) for each in columns]
+        document, *_, context = self.of_row
+        self.mask = ContextMask(context, context[:, :0], *rows_of_documents(document, len(decoder.source_tags)))
+        source = self.mask._replace(document=decoder.source_mask[document].bool())
+        self.source_masks = {**decoder.masks({"group": self.source_mask[:, None]}), "global": source}
+        # These are not read again: the cache has what they were projected to.
+        self.sources = decoder.sources(self.documents[:1])
 
     def step(self, tokens: Tensor, normalize: bool = False) -> Tensor:
         """Reads the next tokens `(S, N)`: the framed scores `(S, N, V)` of those that follow."""
         decoder = self.decoder
-        columns = (self.documents, self.number, self.begin, self.read, self.context)
-        document, number, begin, read, context = (each.repeat_interleave(tokens.shape[1], 0) for each in columns)
+        document, number, begin, _ = self.of_row
+        read = self.read.repeat_interleave(tokens.shape[1])
         self.cache.start(read)
         own = torch.arange(self.cache.length, device=decoder.device) <= read[:, None]
-        mask = ContextMask(context, own, *self.rows)
-        source_mask = mask._replace(document=decoder.source_mask[document].bool(), own=own[:, :0])
         hidden_states = decoder.states(
-            # These are not read again: the cache has what they were projected to.
-            decoder.sources(self.documents[:1]),
+            self.sources,
             tokens.reshape(-1, 1),
-            {**decoder.masks({"group": own[:, None]}), "global": mask},
+            {**decoder.masks({"group": own[:, None]}), "global": self.mask._replace(own=own)},
             (read if decoder.model.config.position_scope == "sentence" else begin + read)[:, None],
             self.cache,
-            source_mask={**decoder.masks({"group": self.source_mask[:, None]}), "global": source_mask},
+            source_mask=self.source_masks,
             decoder_group_tags=number[:, None],
         )[:, -1]
         decoder.steps += 1

@@ -6,7 +6,8 @@ from tiny import random_documents
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from modeling_gtransformer.document_translation import translate_documents
-from modeling_gtransformer.packed_weights import packed_weights
+from modeling_gtransformer.group_attention import GTransformerGate
+from modeling_gtransformer.packed_weights import METHODS, packed_weights
 
 
 class Products(TorchDispatchMode):
@@ -38,6 +39,17 @@ def test_products_with_packed_weights(shape, bias):
         torch.testing.assert_close(layer(states), expected)
     assert (products.packed, products.products) == (1, 2)
     assert "forward" not in layer.__dict__
+
+
+def test_gates_multiply_both_outputs_by_one_packed_weight():
+    torch.manual_seed(0)
+    gate, outputs = GTransformerGate(48), torch.randn(2, 5, 3, 48)
+    torch.nn.init.normal_(gate.weight)
+    expected = gate(*outputs)
+    with torch.no_grad(), packed_weights(gate), Products() as products:
+        torch.testing.assert_close(gate(*outputs), expected)
+    assert (products.packed, products.products) == (1, 1)
+    assert gate(*outputs).equal(expected) and "logits" not in gate.__dict__
 
 
 def test_gradients_and_changes_of_weights_are_those_of_the_layer(linear):
@@ -105,4 +117,4 @@ def test_a_corpus_packs_once(translation_model, processor):
         with Products() as products:
             translate_documents(model, processor, documents, max_tokens=1, confidence=True)
         counts.append(products.packed)
-    assert counts[0] == counts[1] == sum(type(module) is torch.nn.Linear for module in model.modules())
+    assert counts[0] == counts[1] == sum(type(module) in METHODS for module in model.modules())
