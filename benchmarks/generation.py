@@ -28,7 +28,7 @@ def make_run(system: str, size: str, length: int, beams: int):
         settings |= {"min_new_tokens": longest, "max_new_tokens": longest, "decoder_start_token_id": 0}
     else:
         # Words end where the limit forces them to: banning </s> before it would cost nothing to either.
-        settings |= {"max_length_a": 1.0, "max_length_b": 0}
+        settings |= {"max_length_a": 1.0, "max_length_b": 0, "parallel_sentences": False}
 
     def run() -> None:
         output = model.generate(**source, **settings)

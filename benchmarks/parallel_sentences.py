@@ -92,7 +92,7 @@ def measure(checkpoint: Path, documents: list[list[str]], references: list[list[
         outputs[name] = [
             model.generate(**one, num_beams=num_beams, parallel_sentences=True, return_dict_in_generate=True)
             if parallel
-            else {"sequences": model.generate(**one, num_beams=num_beams)}
+            else {"sequences": model.generate(**one, num_beams=num_beams, parallel_sentences=False)}
             for one in inputs
         ]
 

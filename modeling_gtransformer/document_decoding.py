@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .beam_search import SHRINKS_AT, BeamSearch
 from .cache_gtransformer import DocumentCache
-from .decoding_batch import FramedDecoder
+from .framed_decoder import FramedDecoder
 from .group_tags import read_group_tags, sentence_progress
 
 
@@ -24,7 +24,6 @@ class DocumentBatch:
         decoder: the decoder over their sources.
         prompts: what they begin with, `(B, P)`.
         beams: rows of a document.
-        longest_sentence: most tokens of a target sentence, or of the prompt and one more.
 
     Attributes:
         ids: of every row so far, `(R, T)`.
@@ -32,9 +31,9 @@ class DocumentBatch:
         tokens: the last one of every row, `(B, N)`.
     """
 
-    def __init__(self, decoder: FramedDecoder, prompts: Tensor, beams: int, longest_sentence: int):
+    def __init__(self, decoder: FramedDecoder, prompts: Tensor, beams: int):
         self.decoder, self.beams = decoder, beams
-        self.cache = DocumentCache(longest_sentence, len(prompts))
+        self.cache = DocumentCache(decoder.limits.longest_sentence(prompts), len(prompts))
         self.documents = torch.arange(len(prompts), device=decoder.device)
         self.sentences = (decoder.word_limits > 0).sum(dim=1).to(decoder.device)
         self.longest = decoder.max_length - prompts.shape[1]
@@ -91,9 +90,9 @@ class DocumentBatch:
         self._spread()
 
 
-def decode_greedily(decoder: FramedDecoder, prompts: Tensor, longest_sentence: int) -> list[list[int]]:
+def decode_greedily(decoder: FramedDecoder, prompts: Tensor) -> list[list[int]]:
     """The greedy documents that begin with prompts `(B, P)`, the tokens that end them included."""
-    batch = DocumentBatch(decoder, prompts, 1, longest_sentence)
+    batch = DocumentBatch(decoder, prompts, 1)
     tokens, open_documents = batch.tokens, torch.ones_like(batch.tokens, dtype=torch.bool)
     finished: dict[int, list[int]] = {}
     for _ in range(batch.longest):
@@ -116,12 +115,11 @@ def decode_greedily(decoder: FramedDecoder, prompts: Tensor, longest_sentence: i
 def search_documents(
     decoder: FramedDecoder,
     prompts: Tensor,
-    longest_sentence: int,
     num_beams: int,
     length_penalty: float,
     early_stopping: bool,
 ) -> list[list[int]]:
     """The documents that begin with prompts `(B, P)` and that a beam search finds, with the tokens that end them."""
-    batch = DocumentBatch(decoder, prompts, num_beams, longest_sentence)
+    batch = DocumentBatch(decoder, prompts, num_beams)
     found = BeamSearch(batch, length_penalty, early_stopping).run()
     return [[*prompt, *tokens] for prompt, tokens in zip(prompts.tolist(), found, strict=True)]

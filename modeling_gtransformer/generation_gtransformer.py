@@ -4,6 +4,7 @@ Shape legend: B documents, R rows (documents times beams or samples), T tokens, 
 """
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +24,8 @@ from transformers.utils import logging
 
 from .cache_gtransformer import DocumentCache
 from .configuration_gtransformer import TargetFrame
-from .decoding_batch import FramedDecoder, Sources
 from .document_decoding import decode_greedily, search_documents
+from .framed_decoder import FramedDecoder, Sources
 from .group_attention import group_mask
 from .group_tags import (
     in_one_piece,
@@ -33,7 +34,7 @@ from .group_tags import (
 )
 from .independent_sentences import decode_independently
 from .packed_weights import packed_weights
-from .parallel_generation import ParallelDecoder, ParallelDocumentsOutput, other_than_neutral
+from .parallel_generation import PATIENCE, ParallelDecoder, ParallelDocumentsOutput, other_than_neutral
 from .target_sentences import (
     DocumentLengthCriteria,
     GroupTagLogitsProcessor,
@@ -54,6 +55,9 @@ SENTENCE_LIMITS = {
     "min_length": 1,
     "pack_weights": True,
 }
+
+# So many documents, or fewer, are decoded greedily by sentences side by side; more of them fill the steps themselves.
+PARALLEL_DOCUMENTS = 4
 
 
 def _ranking(config: GenerationConfig) -> tuple[float, bool]:
@@ -102,17 +106,11 @@ class Request:
         watched = {"logits_processor": None} if len(self.watchers) == len(given) else {}
         return other_than_neutral(self.config, {**self.arguments, **watched})
 
-    @property
-    def longest_sentence(self) -> int:
-        """Tokens for which a [`DocumentCache`] needs places."""
-        frame = self.frame.frame
-        return max(int(self.plan.word_limits.max()) + frame.head + frame.tokens, self.prompt.shape[1] + 1)
-
     def search(self, decoder: FramedDecoder, prompts: Tensor) -> list[list[int]]:
         """Documents that begin with prompts `(B, P)`, token by token."""
         if self.config.num_beams in (None, 1):
-            return decode_greedily(decoder, prompts, self.longest_sentence)
-        return search_documents(decoder, prompts, self.longest_sentence, self.config.num_beams, *_ranking(self.config))
+            return decode_greedily(decoder, prompts)
+        return search_documents(decoder, prompts, self.config.num_beams, *_ranking(self.config))
 
 
 class GTransformerGenerationMixin(GenerationMixin):
@@ -177,12 +175,13 @@ class GTransformerGenerationMixin(GenerationMixin):
         multiply by packed copies of their weights, which take as much memory again: `pack_weights=False` does without.
 
         Where sentences are independent of each other (`config.independent_sentences`), they are translated side by
-        side, with a beam each, unless `parallel_sentences=False`. Elsewhere `parallel_sentences=True` decodes the
-        sentences of a document side by side. Greedily the result is the same (up to rounding, as in another batch), in
-        few steps if the model is sure of its words. With `num_beams` every sentence gets a beam of its own, in the
-        context of the others' greedy translations. `return_dict_in_generate` gives a [`ParallelDocumentsOutput`].
-        Settings by which a token depends on more than the model and its document, such as sampling or a repetition
-        penalty, are refused.
+        side, with a beam each, unless `parallel_sentences=False`. Elsewhere the sentences of up to four documents are
+        decoded side by side if the search is greedy, which gives the same (up to rounding, as in another batch) in few
+        steps if the model is sure of its words; if it is not, the rest follows token by token.
+        `parallel_sentences=True` asks for it with more documents, and with `num_beams`: then every sentence gets a
+        beam of its own, in the context of the others' greedy translations. `return_dict_in_generate` then gives a
+        [`ParallelDocumentsOutput`]. Settings by which a token depends on more than the model and its document, such
+        as sampling or a repetition penalty, are refused.
 
         Args:
             inputs: source documents such as `<s> w w </s> <s> w </s>`, `(B, S)`. A row without sentences is no
@@ -235,15 +234,30 @@ class GTransformerGenerationMixin(GenerationMixin):
             is_whole = plan.room >= plan.most and request.prompt.shape[1] == 1
             if self.config.independent_sentences and is_whole and parallel is not False:
                 return self._decode_independent_sentences
-            if not parallel:
+            if not parallel and not (parallel is None and self._pays_side_by_side(request)):
                 return self._decode_documents
+            return self._decode_in_parallel
         return self._decode_in_parallel if parallel else self._decode_with_transformers
+
+    @staticmethod
+    def _pays_side_by_side(request: Request) -> bool:
+        """Tells whether so few documents are decoded greedily that their sentences had better fill the steps."""
+        tags, plan = request.source_tags, request.plan
+        return (
+            request.config.num_beams in (None, 1)
+            and len(tags) <= PARALLEL_DOCUMENTS
+            and int(tags.max()) > 1
+            and plan.room >= plan.most
+            and request.prompt.shape[1] == 1
+            and not request.watchers  # they wait for the first sentences
+        )
 
     def _decode_with_transformers(self, request: Request):
         """The generation of Transformers, which is the reference and can do everything."""
         config, frame, arguments = request.config, request.frame, request.arguments
         if self._can_use_document_cache(request):
-            arguments["past_key_values"] = DocumentCache(request.longest_sentence, len(request.source_tags))
+            longest = frame.longest_sentence(request.prompt)
+            arguments["past_key_values"] = DocumentCache(longest, len(request.source_tags))
         # Transformers applies given processors after its own bans and before temperature, top-k and top-p.
         processors = LogitsProcessorList([*(arguments.pop("logits_processor") or []), frame])
         if frame.frame.end is None:
@@ -268,7 +282,9 @@ class GTransformerGenerationMixin(GenerationMixin):
         if config.max_length <= prompt.shape[1]:
             raise ValueError(f"decoder_input_ids have {prompt.shape[1]} tokens, max_length is {config.max_length}.")
         framed = self._framed_decoder(request)
-        decoder = ParallelDecoder(framed)
+        # Documents that have no room for all their sentences are not decoded token by token here.
+        patience = PATIENCE if request.plan.least <= request.plan.room else math.inf
+        decoder = ParallelDecoder(framed, patience)
         documents, rounds = decoder.decode(prompt)
         if config.num_beams not in (None, 1):
             documents = decoder.search(prompt, documents, config.num_beams, *_ranking(config))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from .decoding_batch import FramedDecoder, Sources
+from .framed_decoder import FramedDecoder, Sources
 
 
 # Logits in memory at a time (32M are 128 MB in float32).

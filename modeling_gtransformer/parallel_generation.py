@@ -6,7 +6,7 @@ for every token whether the model would choose it. The sentences in which it wou
 the first such token on, given the last translations of the others, until the next token of each is the one that stood
 there. What stands before the first such token of a document is final: it is what greedy decoding would have written
 token by token, and every round makes it longer. How many rounds it takes depends on how far one word decides the next
-sentence's.
+sentence's. A model that takes too many goes on token by token.
 
 Positions count the tokens of the document. Where earlier sentences are not translated yet, their source stands in.
 
@@ -25,11 +25,12 @@ from transformers import GenerationConfig
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.utils import ModelOutput
 
-from .beam_search import BeamSearch
-from .decoding_batch import DecodingBatch, FramedDecoder, OpenSentence
+from .beam_search import SHRINKS_AT, BeamSearch
+from .document_decoding import decode_greedily
 from .document_loss import logit_chunks
+from .framed_decoder import FramedDecoder
 from .group_tags import sentence_lengths
-from .sentence_search import SentenceBatch
+from .sentence_batch import OpenSentence, SentenceBatch
 
 
 # Arguments of generate() that parallel decoding takes, and settings that it knows in their neutral position only.
@@ -55,6 +56,9 @@ NEUTRAL = {
     **{"num_beam_groups": 1, "diversity_penalty": 0},
 }
 
+# Rounds end when they have taken so many steps for each token of the longest document.
+PATIENCE = 0.5
+
 # Logits of beams in memory at a time (64M are 256 MB in float32).
 BEAM_LOGITS = 2**26
 
@@ -67,7 +71,7 @@ class ParallelDocumentsOutput(ModelOutput):
     Args:
         sequences: documents `(B, T)`.
         rounds: how often sentences of each document were decoded greedily, `(B,)`; 1 if all drafts stood.
-        steps: decoding steps of all rounds together; sequential decoding takes one per token.
+        steps: decoding steps of all rounds together, and of what was decoded token by token after them.
     """
 
     sequences: torch.LongTensor | None = None
@@ -87,10 +91,16 @@ def other_than_neutral(config: GenerationConfig, arguments: dict[str, Any]) -> l
 
 
 class ParallelDecoder:
-    """Decodes the documents of a batch, sentence beside sentence."""
+    """
+    Decodes the documents of a batch, sentence beside sentence.
 
-    def __init__(self, decoder: FramedDecoder):
-        self.decoder, self.frame = decoder, decoder.frame
+    Args:
+        patience: what the rounds may take, in steps for each token of the longest document. What is not settled then
+            is decoded token by token.
+    """
+
+    def __init__(self, decoder: FramedDecoder, patience: float = PATIENCE):
+        self.decoder, self.frame, self.patience = decoder, decoder.frame, patience
         self.source_lengths = [[n for n in row if n] for row in sentence_lengths(decoder.source_tags).tolist()]
 
     def decode(self, prompts: Tensor) -> tuple[list[list[int]], list[int]]:
@@ -114,7 +124,18 @@ class ParallelDecoder:
                 documents[row] = self.replaced(documents[row], moved)
                 rounds[row] += bool(moved)
             active = [row for row, moved in zip(active, sentences, strict=True) if moved]
+            if active and self.decoder.steps > self.patience * max(len(documents[row]) for row in active):
+                self.go_on(documents, active, min(final[row] for row in active))
+                break
         return documents, rounds
+
+    def go_on(self, documents: list[list[int]], rows: list[int], final: int) -> None:
+        """Decodes documents token by token behind so many final tokens."""
+        decoder = self.decoder.over(self.decoder.sources(rows), self.decoder.word_limits[rows])
+        prompts = torch.tensor([documents[row][:final] for row in rows], device=self.decoder.device)
+        for row, ids in zip(rows, decode_greedily(decoder, prompts), strict=True):
+            documents[row] = ids if self.frame.end is None else ids[:-1]
+        self.decoder.steps += decoder.steps
 
     def drafts(self, row: int, prompt: list[int], chosen: int) -> list[OpenSentence]:
         """All sentences that the prompt has not finished; `chosen` is the token that follows it."""
@@ -204,15 +225,43 @@ class ParallelDecoder:
     ) -> None:
         """Decode sentences, all at once, each in the context of the documents in the cache, until each is at its
         end or its next token is the one that stood there: then it keeps its old rest, which the next round checks."""
-        sentences = [[sentence for sentence in opened if not self.is_closed(sentence)] for opened in sentences]
-        if not any(sentences):
+        opened = [
+            (document, sentence)
+            for document, of_document in enumerate(sentences)
+            for sentence in of_document
+            if not self.is_closed(sentence)
+        ]
+        if not opened:
             return
-        batch = DecodingBatch(self.decoder, cache, rows, sentences, drafting)
-        for opened, lines in zip(sentences, batch.decode(), strict=True):
-            for sentence, rest in zip(opened, lines, strict=False):
-                sentence.tokens += rest
-                if rest[-1] != self.frame.closer:
-                    sentence.tokens += sentence.old_rest[len(rest) :]
+        batch = SentenceBatch(self.decoder, cache, rows, opened, drafting=drafting)
+        old_rests = [torch.tensor(sentence.old_rest, dtype=torch.long) for _, sentence in opened]
+        old_rests = pad_sequence(old_rests, batch_first=True, padding_value=-1).to(self.decoder.device)
+        for (_, sentence), rest in zip(opened, self.greedy(batch, old_rests), strict=True):
+            sentence.tokens += rest
+            if rest[-1] != self.frame.closer:
+                sentence.tokens += sentence.old_rest[len(rest) :]
+
+    def greedy(self, batch: SentenceBatch, old_rests: Tensor) -> list[list[int]]:
+        """The new tokens of sentences, until each is at its end or goes on as in its old rest `(S, L)`."""
+        tokens, index = batch.tokens, torch.arange(len(batch.tokens), device=batch.tokens.device)
+        read = alive = torch.ones_like(index, dtype=torch.bool)
+        empty = torch.full_like(index, self.frame.pad)
+        decoded: list[Tensor] = []
+        while True:
+            tokens = batch.step(tokens, alive=read).argmax(dim=-1)
+            new = tokens[:, 0].masked_fill(~alive, self.frame.pad)
+            as_before = (new[:, None] == old_rests[index, len(decoded) : len(decoded) + 1]).any(dim=-1)
+            decoded.append(empty.scatter(0, index, new))
+            # Others see the last token of a sentence one step later.
+            read, alive = alive, alive & (new != self.frame.closer)
+            if not bool((alive & ~as_before).any()):
+                return [
+                    [token for token in line if token != self.frame.pad] for line in torch.stack(decoded, 1).tolist()
+                ]
+            rest = read.nonzero()[:, 0]
+            if len(rest) <= len(index) * (1 - SHRINKS_AT):
+                batch.keep(rest)
+                tokens, index, read, alive = (each[rest] for each in (tokens, index, read, alive))
 
     def is_closed(self, sentence: OpenSentence) -> bool:
         """Tells whether the new token of a sentence is the `</s>` that closes it."""
@@ -236,7 +285,7 @@ class ParallelDecoder:
         places = [(row, sentence) for row, opened in enumerate(sentences) for sentence in opened]
         for first in range(0, len(places), width):
             part = places[first : first + width]
-            batch = SentenceBatch(self.decoder, cache, part, num_beams)
+            batch = SentenceBatch(self.decoder, cache, range(len(documents)), part, num_beams)
             found = BeamSearch(batch, length_penalty, early_stopping).run()
             for (_, sentence), tokens in zip(part, found, strict=True):
                 sentence.tokens += tokens[: tokens.index(self.frame.closer) + 1]

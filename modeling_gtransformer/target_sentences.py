@@ -42,6 +42,10 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         banned = {frame.start, *frame.prefix, frame.pad, frame.end} - {frame.closer, None}
         self.banned = sorted(token for token in banned if token is not None)
 
+    def longest_sentence(self, prompts: Tensor) -> int:
+        """Most tokens of a target sentence or, where they are more, of prompts `(B, P)` and one that follows."""
+        return max(int(self.word_limits.max()) + self.frame.head + self.frame.tokens, prompts.shape[1] + 1)
+
     def with_limits(self, word_limits: Tensor) -> "GroupTagLogitsProcessor":
         """The processor of other documents, whose sentences have so many words `(B, G)` at most."""
         return GroupTagLogitsProcessor(word_limits, self.min_length, self.max_length, self.frame)

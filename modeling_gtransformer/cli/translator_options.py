@@ -59,7 +59,9 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
         "--num_beams", type=int, help="Number of beams; default: that of the model's generation config."
     )
     parser.add_argument(
-        "--parallel_sentences", action="store_true", help="Decode the sentences of a segment side by side."
+        "--parallel_sentences",
+        action=argparse.BooleanOptionalAction,
+        help="Decode the sentences of a segment side by side; default: where that is exact and fast.",
     )
     parser.add_argument(
         "--precision",
@@ -90,7 +92,8 @@ def translator_of(args: argparse.Namespace, **options: Any) -> Translator:
     """
     # What was not given is left to the model's own settings.
     values = {name: getattr(args, name, None) for name in OPTIONS}
-    given = {name: value for name, value in values.items() if value is not None and value is not False}
+    flags = ("mark_fuzzy", "bilingual")
+    given = {name: value for name, value in values.items() if value is not None and (value or name not in flags)}
     if args.glossary:
         try:
             given["glossary"] = read_glossary(args.glossary)

@@ -45,8 +45,13 @@ class TranslationSettings:
     num_beams: int | None = field(
         default=None, metadata={"help": "Number of beams; default: that of the model's generation config."}
     )
-    parallel_sentences: bool = field(
-        default=False, metadata={"help": "Decode the sentences of a segment side by side."}
+    parallel_sentences: bool | None = field(
+        default=None,
+        metadata={
+            "help": "Decode the sentences of a segment side by side; default: where that is exact and fast.",
+            "nargs": "?",
+            "const": True,
+        },
     )
 
     align_sentences: bool = field(
@@ -73,7 +78,7 @@ class TranslationSettings:
         arguments = asdict(self)
         for name in ("source_column", "align_sentences", "chunk_documents"):
             del arguments[name]
-        undecided = {"max_tokens": None, "num_beams": None, "parallel_sentences": False}
+        undecided = {"max_tokens": None, "num_beams": None, "parallel_sentences": None}
         return {name: value for name, value in arguments.items() if (name, value) not in undecided.items()}
 
     def free_arguments(self) -> dict[str, Any]:

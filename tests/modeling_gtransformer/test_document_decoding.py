@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import ATTENTION_KINDS, END_OF_DOCUMENT, EOS, random_documents, seeded_model
 
-from modeling_gtransformer.decoding_batch import FramedDecoder
 from modeling_gtransformer.document_decoding import DocumentBatch
+from modeling_gtransformer.framed_decoder import FramedDecoder
+from modeling_gtransformer.sentence_batch import SentenceBatch
 
 
 DOCUMENTS = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=5), min_size=1, max_size=4)
@@ -66,7 +67,12 @@ def test_finished_documents_leave_the_batch(tiny_model, monkeypatch, num_beams):
 
     monkeypatch.setattr(FramedDecoder, "states", count)
     model = tiny_model().double()
-    arguments = {**random_documents([[3], [3, 3], [3] * 6]), "max_length_a": 1.0, "max_length_b": 0}
+    arguments = {
+        **random_documents([[3], [3, 3], [3] * 6]),
+        "max_length_a": 1.0,
+        "max_length_b": 0,
+        "parallel_sentences": False,
+    }
     outputs = model.generate(**arguments, num_beams=num_beams)
     assert [*dict.fromkeys(rows)] == [3 * num_beams, 2 * num_beams, num_beams]
     assert outputs.equal(of_transformers(model, **arguments, num_beams=num_beams))
@@ -90,7 +96,9 @@ def test_finished_documents_leave_the_batch(tiny_model, monkeypatch, num_beams):
 )
 def test_what_the_loop_does_not_know_is_left_to_transformers(tiny_model, documents, monkeypatch, asked):
     model = tiny_model()
-    monkeypatch.setattr(DocumentBatch, "__init__", None)
-    with pytest.raises(TypeError):
-        model.generate(**documents)
+    for batch in (DocumentBatch, SentenceBatch):
+        monkeypatch.setattr(batch, "__init__", None)
+    for parallel_sentences in (None, False):
+        with pytest.raises(TypeError):
+            model.generate(**documents, parallel_sentences=parallel_sentences)
     assert model.generate(**documents, **asked) is not None

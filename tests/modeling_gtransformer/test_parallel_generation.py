@@ -1,5 +1,8 @@
 """Sentences decoded in parallel against the same document decoded token by token."""
 
+import math
+from unittest import mock
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -7,8 +10,8 @@ from hypothesis import strategies as st
 from tiny import ATTENTION_KINDS, END_OF_DOCUMENT, random_documents, seeded_model
 from transformers import LogitsProcessorList, SuppressTokensLogitsProcessor
 
-from modeling_gtransformer.decoding_batch import OpenSentence
 from modeling_gtransformer.parallel_generation import ParallelDecoder
+from modeling_gtransformer.sentence_batch import OpenSentence
 
 
 DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=6), min_size=1, max_size=3)
@@ -22,32 +25,36 @@ DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=6), min_si
     implementation=st.sampled_from(["sdpa", "eager"]),
     max_length=st.sampled_from([None, 20, 40, 60]),
     prefix_length=st.integers(1, 12),
+    patience=st.sampled_from([0.0, 0.5, math.inf]),
     seed=st.integers(0, 99),
 )
 def test_greedy_documents_are_those_of_sequential_decoding(
-    documents, kind, init_std, implementation, max_length, prefix_length, seed
+    documents, kind, init_std, implementation, max_length, prefix_length, patience, seed
 ):
     model = seeded_model(**kind, init_std=init_std)
     model.set_attn_implementation(implementation)
     torch.manual_seed(seed)
     arguments = {**random_documents(documents), "max_length_b": 4, "max_length": max_length}
-    expected = model.generate(**arguments)
-    outputs = model.generate(**arguments, parallel_sentences=True, return_dict_in_generate=True)
+    expected = model.generate(**arguments, parallel_sentences=False)
+    with mock.patch("modeling_gtransformer.generation_gtransformer.PATIENCE", patience):
+        outputs = model.generate(**arguments, parallel_sentences=True, return_dict_in_generate=True)
     assert outputs.sequences.equal(expected)
     # Every round makes a token final, at least.
     assert all(1 <= rounds < outputs.sequences.shape[1] for rounds in outputs.rounds.tolist())
     prefix = expected[:, :prefix_length]
     if not (prefix == END_OF_DOCUMENT).any() and prefix.shape[1] < expected.shape[1]:
         arguments["decoder_input_ids"] = prefix
-        assert model.generate(**arguments, parallel_sentences=True).equal(model.generate(**arguments))
+        assert model.generate(**arguments, parallel_sentences=True).equal(
+            model.generate(**arguments, parallel_sentences=False)
+        )
 
 
 def test_the_bias_of_the_logits_counts(tiny_model):
     model, documents = tiny_model(), random_documents([[3, 1], [5]])
-    unbiased = model.generate(**documents)
+    unbiased = model.generate(**documents, parallel_sentences=False)
     torch.nn.init.normal_(model.final_logits_bias, std=5.0)
     outputs = model.generate(**documents, parallel_sentences=True)
-    assert outputs.equal(model.generate(**documents)) and not outputs.equal(unbiased)
+    assert outputs.equal(model.generate(**documents, parallel_sentences=False)) and not outputs.equal(unbiased)
 
 
 def test_source_without_mask_encoded_or_embedded(tiny_model):
@@ -59,7 +66,9 @@ def test_source_without_mask_encoded_or_embedded(tiny_model):
         {"encoder_outputs": tags, "attention_mask": documents["attention_mask"]},
         {**embedded, "attention_mask": documents["attention_mask"], "group_tags": tags.group_tags},
     ):
-        assert model.generate(**source, parallel_sentences=True).equal(model.generate(**source))
+        assert model.generate(**source, parallel_sentences=True).equal(
+            model.generate(**source, parallel_sentences=False)
+        )
 
 
 def test_beams_keep_the_alignment_and_find_likelier_sentences(tiny_model):
@@ -101,6 +110,42 @@ def test_sentences_that_do_not_depend_on_each_other_take_one_round(tiny_model):
     assert outputs.steps <= int(5 * 1.2 + 3) + 1 < outputs.sequences.shape[1]
 
 
+def test_what_does_not_settle_goes_on_token_by_token(tiny_model, monkeypatch):
+    model, documents = tiny_model(init_std=0.5), random_documents([[5, 3, 4, 2], [1, 2]])
+    outputs = {}
+    for patience in (math.inf, 0.1, 0):
+        monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.PATIENCE", patience)
+        outputs[patience] = model.generate(**documents, parallel_sentences=True, return_dict_in_generate=True)
+        assert outputs[patience].sequences.equal(outputs[math.inf].sequences)
+    assert outputs[math.inf].rounds.max() > 2 and outputs[0].rounds.tolist() == [1, 1]
+    # The drafts, and no more than the document.
+    assert outputs[0].steps <= 16 + outputs[0].sequences.shape[1]
+
+
+@pytest.mark.parametrize(
+    "arguments, sentences, side_by_side",
+    [
+        ({}, [[2, 1]], True),
+        ({}, [[2, 1]] * 4, True),
+        ({}, [[2, 1]] * 5, False),
+        ({}, [[4]], False),
+        ({"num_beams": 2}, [[2, 1]], False),
+        ({"max_length": 12}, [[2, 1]], False),
+        ({"parallel_sentences": False}, [[2, 1]], False),
+        ({"parallel_sentences": True}, [[2, 1]] * 5, True),
+        ({"decoder_input_ids": torch.tensor([[0, 5]])}, [[2, 1]], False),
+    ],
+    ids=str,
+)
+def test_few_documents_are_decoded_side_by_side_by_themselves(
+    tiny_model, monkeypatch, arguments, sentences, side_by_side
+):
+    decode, calls = ParallelDecoder.decode, []
+    monkeypatch.setattr(ParallelDecoder, "decode", lambda *each: calls.append(each) or decode(*each))
+    tiny_model().generate(**random_documents(sentences), **arguments)
+    assert bool(calls) == side_by_side
+
+
 def test_a_sentence_that_goes_on_as_before_keeps_the_rest(tiny_model, monkeypatch):
     decode, steps = ParallelDecoder.decode, []
 
@@ -127,7 +172,7 @@ def test_suppressed_tokens_stay_suppressed(tiny_model, documents):
     unwanted = model.generate(**documents, parallel_sentences=True)[0, 1].item()
     outputs = model.generate(**documents, parallel_sentences=True, suppress_tokens=[unwanted])
     assert not (outputs == unwanted).any()
-    assert outputs.equal(model.generate(**documents, suppress_tokens=[unwanted]))
+    assert outputs.equal(model.generate(**documents, parallel_sentences=False, suppress_tokens=[unwanted]))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,10 @@ def test_beams_agree_before_the_end(model, processor):
     assert told[0][0] < output.shape[1] / 2 and told[1][0] < told[2][0] < told[3][0]
 
 
-@pytest.mark.parametrize("arguments", [{}, {"num_beams": 3}, {"parallel_sentences": True}, {"carried_sentences": 1}])
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"num_beams": 3}, {"parallel_sentences": True}, {"parallel_sentences": False}, {"carried_sentences": 1}],
+)
 def test_documents_in_windows(model, processor, arguments):
     documents = [DOCUMENT * 3, ["it is"]]
     arguments = arguments | {"segment_tokens": 20, "max_length_b": 3}

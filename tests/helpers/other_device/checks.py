@@ -19,6 +19,7 @@ LABELS = [[5, 2, 0, 6, 7, 2, 0, 7, 2, END_OF_DOCUMENT], [8, 2, 0, 9, 2, END_OF_D
 CONTINUED = {"decoder_input_ids": [[0, 5, 2, 0], [0, 6, 2, 0]]}
 SEARCHES: list[dict] = [
     {"max_new_tokens": 20},
+    {"max_new_tokens": 20, "parallel_sentences": False},
     {"num_beams": 3, "max_new_tokens": 20, **CONTINUED},
     {"num_beams": 2, "use_cache": False, "max_new_tokens": 15},
     {"return_dict_in_generate": True, **CONTINUED},

@@ -1,12 +1,13 @@
-"""A beam search for every sentence of documents, in the context of the others as they stand.
+"""Sentences that are decoded side by side, each in the context of its document as it stands.
 
 Every beam of every sentence is a row. What rows share, a document and its source, is kept once.
 
-Shape legend: B documents, S sentences, N beams, R rows (S times N), T source tokens of a document, J source tokens of
-a sentence, H heads, K head size, P tokens of a document, L places of a row, M candidates, V vocabulary.
+Shape legend: B documents, S sentences, N beams, R rows (S times N), W rows of a document, J source tokens of a
+sentence, H heads, K head size, P tokens of a document, L places of a row, M candidates, V vocabulary.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from .cache_gtransformer import StepCache
 from .configuration_gtransformer import GTransformerConfig
 from .context_attention import Context, ContextMask, rows_of_documents
-from .decoding_batch import FramedDecoder, OpenSentence, progress_after
+from .framed_decoder import FramedDecoder, progress_after
 
 
 States = tuple[Tensor, Tensor]
@@ -36,10 +37,12 @@ class SentenceCache(StepCache):
         begun: most tokens that are given of a sentence.
         source_places: tokens of the source sentences, `(S, J)`.
         beams: N.
+        drafting: whether global attention sees what other sentences of the document write.
 
     Attributes:
         place: where the next token of each row goes, `(R,)`.
         length: places that are in use.
+        rows: of each document, `(B, W)`, as in a [`ContextMask`].
     """
 
     has_source = True
@@ -53,9 +56,11 @@ class SentenceCache(StepCache):
         begun: int,
         source_places: Tensor,
         beams: int,
+        drafting: bool,
     ):
         super().__init__(DynamicCache(), DynamicCache())
-        self.length, self.beams = begun, beams
+        self.length, self.beams, self.drafting = begun, beams, drafting
+        self.rows = documents[:0]
         self.place = documents.new_zeros(len(documents) * beams)
         self.documents: dict[tuple[int, str], States] = {}
         self.own: dict[tuple[int, str], States] = {}
@@ -63,6 +68,8 @@ class SentenceCache(StepCache):
         tokens = torch.arange(begun, device=starts.device) + starts[:, None]
         for key, states in _by_kind(config.attention_types("decoder"), cache.self_attention_cache):
             self.documents[key] = states
+            if drafting and key[1] == "global":
+                continue
             given = (_pick(each, documents, tokens.clamp(max=each.shape[2] - 1)) for each in states)
             self.own[key] = tuple(each.repeat_interleave(beams, 0) for each in given)
         for key, states in _by_kind(config.attention_types("cross"), cache.cross_attention_cache):
@@ -82,7 +89,10 @@ class SentenceCache(StepCache):
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
         """Stores keys and values `(R, H, 1, K)` of the new token, and returns those of the row, `(R, H, L, K)`; for
-        global attention also those of the documents."""
+        global attention also those of the documents. Behind these stands what drafts have written."""
+        if self.drafting and kind == "global":
+            self._write(layer_idx, keys, values)
+            return tuple(Context(states, keys[:, :, :0]) for states in self.documents[layer_idx, kind])
         seen = []
         index = self.place.to(keys.device)[:, None, None, None].expand_as(keys)
         for buffer, states in zip(self.own[layer_idx, kind], (keys, values), strict=True):
@@ -90,6 +100,14 @@ class SentenceCache(StepCache):
         if kind == "group":
             return tuple(seen)
         return tuple(Context(*pair) for pair in zip(self.documents[layer_idx, kind], seen, strict=True))
+
+    def _write(self, layer_idx: int, *new: Tensor) -> None:
+        """Puts keys and values `(R, H, 1, K)` of a token of every draft behind its document."""
+        rows = self.rows.to(new[0].device)
+        pairs = zip(self.documents[layer_idx, "global"], new, strict=True)
+        self.documents[layer_idx, "global"] = tuple(
+            torch.cat([states, written[:, :, 0][rows].transpose(1, 2)], dim=2) for states, written in pairs
+        )
 
     def source(self, layer_idx: int, kind: str, *_) -> tuple:
         """Returns keys and values of the source sentences, `(S, H, J, K)`; for global attention of the documents."""
@@ -133,37 +151,65 @@ def _pick(states: Tensor, documents: Tensor, places: Tensor) -> Tensor:
     return states.transpose(1, 2)[index].transpose(1, 2).contiguous()
 
 
+@dataclass
+class OpenSentence:
+    """
+    A sentence that is being decoded.
+
+    Attributes:
+        number: its group tag.
+        start: the position of its first token in the document.
+        tokens: from that one on. The last one is new, those before it stand in the document.
+        context: how many tokens of the document it sees, its own included.
+        old_rest: what stood behind the token that the new one replaces.
+    """
+
+    number: int
+    start: int
+    tokens: list[int]
+    context: int
+    old_rest: Sequence[int] = ()
+
+
 class SentenceBatch:
     """
-    Sentences of documents for [`BeamSearch`].
+    Sentences that grow token by token.
 
     Args:
-        decoder: the decoder over the sources of the documents.
-        cache: keys and values of all documents.
-        sentences: what is to be searched, with its document, in the order of these; each brings the tokens that are
-            given of it.
+        cache: keys and values of documents.
+        rows: which documents of the decoder's batch these are.
+        sentences: what is decoded, each with the index of its document in `rows`, in the order of these.
         beams: N.
+        drafting: whether sentences see what those before them write, rather than what stands there. They have one
+            beam each.
+
+    Attributes:
+        tokens: the last token of each beam, `(S, N)`.
+        context: the tokens that each sentence sees of its document, `(S, P)`.
     """
 
     def __init__(
         self,
         decoder: FramedDecoder,
         cache: EncoderDecoderCache,
+        rows: Sequence[int],
         sentences: Sequence[tuple[int, OpenSentence]],
-        beams: int,
+        beams: int = 1,
+        drafting: bool = False,
     ):
         def column(values: list[int]) -> Tensor:
             return torch.tensor(values, device=decoder.device)
 
-        self.decoder = decoder
+        self.decoder, self.drafting, self.width = decoder, drafting, len(rows)
         self.documents = column([document for document, _ in sentences])
+        self.row = column(list(rows))[self.documents]
         self.number = column([sentence.number for _, sentence in sentences])
         self.begin = column([sentence.start for _, sentence in sentences])
         self.read = column([len(sentence.tokens) - 1 for _, sentence in sentences])
         self.tokens = column([sentence.tokens[-1] for _, sentence in sentences])[:, None].expand(-1, beams)
         around = decoder.frame.head * len(decoder.frame.prefix) + 1 + (decoder.frame.end is not None)
-        self.longest = int(decoder.word_limits[self.documents].max()) + around
-        places = [line.nonzero()[:, 0] for line in decoder.source_tags[self.documents] == self.number[:, None]]
+        self.longest = int(decoder.word_limits[self.row].max()) + around
+        places = [line.nonzero()[:, 0] for line in decoder.source_tags[self.row] == self.number[:, None]]
         self.source_mask = pad_sequence([torch.ones_like(each) for each in places], batch_first=True).bool()
         begun = max(len(sentence.tokens) for _, sentence in sentences) - 1
         self.cache = SentenceCache(
@@ -174,32 +220,42 @@ class SentenceBatch:
             begun,
             pad_sequence(places, batch_first=True),
             beams,
+            drafting,
         )
-        self.context = torch.arange(cache.get_seq_length(), device=decoder.device) < self.begin[:, None]
+        # Drafts read all of the document at one place, others what they have begun of a sentence at their own.
+        before = column([sentence.context for _, sentence in sentences]) if drafting else self.begin
+        self.context = torch.arange(cache.get_seq_length(), device=decoder.device) < before[:, None]
         self._arrange()
 
     def _arrange(self) -> None:
         """What the rows of sentences share at every step, until one of them leaves."""
-        decoder, columns = self.decoder, (self.documents, self.number, self.begin, self.context)
-        self.of_row = [each.repeat_interleave(self.tokens.shape[1], 0) for each in columns]
-        document, *_, context = self.of_row
-        self.mask = ContextMask(context, context[:, :0], *rows_of_documents(document, len(decoder.source_tags)))
-        source = self.mask._replace(document=decoder.source_mask[document].bool())
+        decoder, columns = self.decoder, (self.row, self.number, self.begin)
+        self.of_row = [each.repeat_interleave(self.tokens.shape[1]) for each in columns]
+        documents = self.documents.repeat_interleave(self.tokens.shape[1])
+        context = self.context.repeat_interleave(self.tokens.shape[1], 0)
+        self.mask = ContextMask(context, context[:, :0], *rows_of_documents(documents, self.width))
+        self.cache.rows = self.mask.rows
+        source = self.mask._replace(document=decoder.source_mask[self.of_row[0]].bool())
         self.source_masks = {**decoder.masks({"group": self.source_mask[:, None]}), "global": source}
         # These are not read again: the cache has what they were projected to.
-        self.sources = decoder.sources(self.documents[:1])
+        self.sources = decoder.sources(self.row[:1])
 
-    def step(self, tokens: Tensor, normalize: bool = False) -> Tensor:
-        """Reads the next tokens `(S, N)`: the framed scores `(S, N, V)` of those that follow."""
+    def step(self, tokens: Tensor, normalize: bool = False, alive: Tensor | None = None) -> Tensor:
+        """Reads the next tokens `(S, N)`: the framed scores `(S, N, V)` of those that follow. Drafts do not look at
+        sentences that are no longer `alive`, `(S,)`."""
         decoder = self.decoder
-        document, number, begin, _ = self.of_row
+        row, number, begin = self.of_row
         read = self.read.repeat_interleave(tokens.shape[1])
         self.cache.start(read)
         own = torch.arange(self.cache.length, device=decoder.device) <= read[:, None]
+        mask = self.mask._replace(own=own)
+        if alive is not None and self.drafting:
+            self.context = torch.cat([self.context, self._written(alive)], dim=-1)
+            mask = self.mask._replace(document=self.context)
         hidden_states = decoder.states(
             self.sources,
             tokens.reshape(-1, 1),
-            {**decoder.masks({"group": own[:, None]}), "global": self.mask._replace(own=own)},
+            {**decoder.masks({"group": own[:, None]}), "global": mask},
             (read if decoder.model.config.position_scope == "sentence" else begin + read)[:, None],
             self.cache,
             source_mask=self.source_masks,
@@ -208,8 +264,14 @@ class SentenceBatch:
         decoder.steps += 1
         self.tokens, self.read = tokens, self.read + 1
         last = tokens.flatten()
-        before = (document, *progress_after(last, number, read, decoder.frame), begin + read + 1, last)
+        before = (row, *progress_after(last, number, read, decoder.frame), begin + read + 1, last)
         return decoder.scores(hidden_states, *before, normalize=normalize).view(*tokens.shape, -1)
+
+    def _written(self, alive: Tensor) -> Tensor:
+        """Which of the tokens that are read now each draft sees, `(S, W)`: its own, and those of others before it."""
+        rows = self.mask.rows
+        column, place = torch.arange(rows.shape[1], device=rows.device), self.mask.place[:, None] % rows.shape[1]
+        return (column == place) | ((column < place) & alive[rows][self.documents])
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
         """Tells which tokens `(S, M)` end a sentence that beams `(S, M)` have begun."""
@@ -226,6 +288,6 @@ class SentenceBatch:
     def keep(self, sentences: Tensor) -> None:
         """Leaves all sentences out but those with these indices."""
         self.cache.keep(sentences)
-        for name in ("documents", "number", "begin", "read", "tokens", "source_mask", "context"):
+        for name in ("documents", "row", "number", "begin", "read", "tokens", "source_mask", "context"):
             setattr(self, name, getattr(self, name)[sentences])
         self._arrange()

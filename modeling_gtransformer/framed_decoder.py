@@ -1,0 +1,110 @@
+"""The decoder of a model over the sources of a batch, whose scores keep to the frame of sentences.
+
+Shape legend: B documents, R rows, T target tokens, S source tokens, D model size, V vocabulary.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import EncoderDecoderCache
+
+from .configuration_gtransformer import TargetFrame
+
+
+class Sources(NamedTuple):
+    """Encoder states `(B, S, D)`, masks and group tags `(B, S)` of documents."""
+
+    states: Tensor
+    mask: Tensor
+    tags: Tensor
+
+
+class FramedDecoder:
+    """
+    The decoder of a model over the sources of a batch, whose scores keep to a frame.
+
+    Args:
+        model: a `GTransformerForConditionalGeneration`.
+        frame: the `GroupTagLogitsProcessor` of the batch.
+        suppressed: ids of the tokens that never come where the frame leaves a choice.
+        sources: the documents of the batch; their masks are 1 for tokens, 0 for padding.
+        watchers: look at the ids `(R, T)` of documents that grow token by token, before each step.
+
+    Attributes:
+        steps: how often single tokens were read.
+    """
+
+    def __init__(
+        self,
+        model,
+        frame,
+        suppressed: Tensor,
+        sources: Sources,
+        watchers: Sequence[Callable[[Tensor], None]] = (),
+    ):
+        self.model, self.limits, self.frame, self.suppressed = model, frame, frame.frame, suppressed
+        self.word_limits, self.max_length = frame.word_limits, frame.max_length
+        self.source_states, self.source_mask, self.source_tags = sources
+        self.device, self.watchers = self.source_states.device, watchers
+        self.is_biased = bool(model.final_logits_bias.any())  # zeros would cost a copy of the logits
+        self.steps = 0
+
+    def over(self, sources: Sources, word_limits: Tensor) -> "FramedDecoder":
+        """The same decoder over other sources `(B, S)`, whose target sentences have so many words `(B, G)` at most."""
+        return FramedDecoder(self.model, self.limits.with_limits(word_limits), self.suppressed, sources)
+
+    def sources(self, rows: Tensor | list[int]) -> Sources:
+        """The sources of the documents `rows` of the batch."""
+        return Sources(self.source_states[rows], self.source_mask[rows], self.source_tags[rows])
+
+    def states(
+        self,
+        sources: Sources,
+        ids: Tensor,
+        mask: Tensor | dict[str, Tensor] | None,
+        positions: Tensor | None,
+        cache: EncoderDecoderCache,
+        source_mask: dict[str, Tensor] | None = None,
+        **arguments: Tensor,
+    ) -> Tensor:
+        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, which are counted unless given."""
+        if positions is not None and self.model.config.position_embedding_type == "learned":
+            # Drafts may run past the last learned position: the final sentences do not.
+            positions = positions.clamp(max=self.model.config.max_position_embeddings - 1)
+        return self.model.model(
+            decoder_input_ids=ids,
+            decoder_attention_mask=mask,
+            decoder_position_ids=positions,
+            encoder_outputs=(sources.states, sources.tags),
+            attention_mask=sources.mask if source_mask is None else source_mask,
+            past_key_values=cache,
+            **arguments,
+        ).last_hidden_state
+
+    def scores(self, hidden_states: Tensor, *before: Tensor, normalize: bool = False) -> Tensor:
+        """Scores `(R, V)` of the tokens after decoder states `(R, D)`, framed by what is before them."""
+        project = self.model.output_logits if self.is_biased else self.model.lm_head
+        logits = project(hidden_states).to(device=self.device, dtype=torch.float32)
+        scores = logits.log_softmax(dim=-1) if normalize else logits
+        return self.limits.mask(scores.index_fill_(1, self.suppressed, -torch.inf), *before)
+
+    def masks(self, seen: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Masks `(B, 1, R, S)` for the model by attention kind, of booleans `(B, R, S)`."""
+        masks = {kind: mask[:, None] for kind, mask in seen.items()}
+        if self.model.config._attn_implementation == "sdpa":
+            return masks
+        least = torch.finfo(self.model.dtype).min
+        return {kind: mask.logical_not().to(self.model.dtype) * least for kind, mask in masks.items()}
+
+
+def progress_after(tokens: Tensor, number: Tensor, read: Tensor, frame: TargetFrame) -> tuple[Tensor, Tensor]:
+    """What [`sentence_progress`] tells of prefixes that end with these tokens, before which so many of their sentence
+    were read; all of one shape."""
+    words = read + 1 - frame.head - len(frame.prefix)
+    if frame.closer_opens:
+        return number, words
+    # Behind the last word comes what opens the next sentence.
+    closed = tokens == frame.closer
+    return number + closed, words.masked_fill(closed, -len(frame.prefix))
