@@ -81,22 +81,30 @@ class GTransformerAttention(nn.Module):
         """`(B, T, D)` to `(B, H, T, K)`."""
         return states.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
 
+    def queries(self, states: Tensor) -> Tensor:
+        """Project the attending states `(B, T, D)` to queries `(B, H, T, K)`."""
+        return self.split_heads(self.q_proj(states))
+
     def keys_and_values(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Project the attended states `(B, S, D)` to keys and values, each `(B, H, S, K)`."""
         return self.split_heads(self.k_proj(states)), self.split_heads(self.v_proj(states))
 
+    def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of states `(B, T, D)` that attend to each other."""
+        return self.queries(states), *self.keys_and_values(states)
+
     def forward(
         self,
-        hidden_states: Tensor,
+        queries: Tensor,
         keys: Any,
         values: Any,
         mask: Tensor | SentencePlan | SentenceTags | ContextMask | None,
         **kwargs,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend from `(B, T, D)` to keys and values `(B, H, S, K)`: the output `(B, T, D)` and, in eager mode, the
-        attention weights `(B, H, T, S)`. Single tokens of several beams, `(B * beams, 1, D)`, may share their keys and
-        values. Keys and values are tensors or, under a [`ContextMask`], a [`Context`]."""
-        queries = self.split_heads(self.q_proj(hidden_states))
+        """Attend from queries `(B, H, T, K)` to keys and values `(B, H, S, K)`: the output `(B, T, D)` and, in eager
+        mode, the attention weights `(B, H, T, S)`. Single tokens of several beams, `(B * beams, H, 1, K)`, may share
+        their keys and values. Keys and values are tensors or, under a [`ContextMask`], a [`Context`]."""
+        rows, _, tokens, _ = queries.shape
         if isinstance(mask, ContextMask):
             output = context_attention(queries, keys, values, mask, self.scaling)
             return self.out_proj(output.flatten(2)), None
@@ -117,7 +125,7 @@ class GTransformerAttention(nn.Module):
             output, weights = attend(
                 self, queries, keys, values, mask, dropout=dropout, scaling=self.scaling, **kwargs
             )
-        return self.out_proj(output.reshape(*hidden_states.shape[:-1], -1)), weights
+        return self.out_proj(output.reshape(rows, tokens, -1)), weights
 
 
 class GTransformerGate(nn.Linear):

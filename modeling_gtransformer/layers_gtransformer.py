@@ -1,11 +1,13 @@
 """The layers of G-Transformer: embeddings, dropout, and encoder and decoder layers with attention of every kind."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers.activations import ACT2FN
-from transformers.cache_utils import EncoderDecoderCache
+from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.processing_utils import Unpack
 from transformers.utils import TransformersKwargs
@@ -13,6 +15,10 @@ from transformers.utils import TransformersKwargs
 from .cache_gtransformer import StepCache
 from .configuration_gtransformer import GTransformerConfig
 from .group_attention import GTransformerAttention, GTransformerGate
+
+
+# Keys and values.
+Pair = Sequence[Any]
 
 
 class GTransformerScaledWordEmbedding(nn.Embedding):
@@ -145,6 +151,11 @@ def states_by_kind(states: Tensor, positions: Tensor | None) -> dict[str, Tensor
     return {"group": states, "global": states if positions is None else states + positions.to(states.dtype)}
 
 
+def _branches(keys: Tensor, values: Tensor, number: int) -> Sequence[Pair]:
+    """Keys and values of so many branches, which stand side by side, as heads, in the one entry of a layer."""
+    return list(zip(keys.chunk(number, 1), values.chunk(number, 1), strict=True))
+
+
 class GTransformerLayer(GradientCheckpointingLayer):
     """Base of encoder and decoder layers: residual connections (pre- or post-norm) and attention of every kind."""
 
@@ -194,49 +205,58 @@ class GTransformerLayer(GradientCheckpointingLayer):
 
         def attend(states: Tensor) -> Tensor:
             read = states_by_kind(states, positions)
-            pairs = self.keys_and_values(branches, read, key_value_states, past_key_values)
+            if key_value_states is None:
+                projected = [branch.project(read[kind]) for kind, branch in branches.items()]
+                queries = [of_branch for of_branch, _, _ in projected]
+                pairs = self.own_keys_and_values([*branches], [pair for _, *pair in projected], past_key_values)
+            else:
+                queries = [branch.queries(read[kind]) for kind, branch in branches.items()]
+                pairs = self.source_keys_and_values(branches, key_value_states, past_key_values)
             outputs = [
-                attention(read[kind], keys, values, attention_masks[kind], **kwargs)[0]
-                for (kind, attention), (keys, values) in zip(branches.items(), pairs, strict=True)
+                attention(queries, keys, values, attention_masks[kind], **kwargs)[0]
+                for (kind, attention), queries, (keys, values) in zip(branches.items(), queries, pairs, strict=True)
             ]
             return getattr(self, f"{name}_gate")(*outputs) if attention_type == "combined" else outputs[0]
 
         return self.sublayer(getattr(self, f"{name}_layer_norm"), attend, hidden_states)
 
-    def keys_and_values(
+    def own_keys_and_values(
+        self, kinds: list[str], projected: Sequence[Pair], past_key_values: EncoderDecoderCache | None
+    ) -> Sequence[Pair]:
+        """Keys and values `(B, H, S, K)` for each branch: those `projected` of new tokens, behind earlier ones."""
+        if past_key_values is None:
+            return projected
+        if isinstance(past_key_values, StepCache):
+            pairs = zip(kinds, projected, strict=True)
+            return [past_key_values.target(self.layer_idx, kind, *pair) for kind, pair in pairs]
+        return self._cached(past_key_values.self_attention_cache, projected)
+
+    def source_keys_and_values(
         self,
         branches: dict[str, GTransformerAttention],
         states: dict[str, Tensor],
-        key_value_states: dict[str, Tensor] | None,
         past_key_values: EncoderDecoderCache | None,
-    ) -> list[tuple[Tensor, Tensor]]:
-        """Keys and values `(B, H, S, K)` for each branch, those of earlier steps included."""
-        is_cross = key_value_states is not None
-        attended = states if key_value_states is None else key_value_states
-        if past_key_values is None:
-            return [branch.keys_and_values(attended[kind]) for kind, branch in branches.items()]
+    ) -> Sequence[Pair]:
+        """Keys and values `(B, H, S, K)` for each branch of the source, projected once from states `(B, S, D)`."""
         if isinstance(past_key_values, StepCache):
-            if is_cross:
-                return [
-                    past_key_values.source(self.layer_idx, kind, branch.keys_and_values, attended[kind])
-                    for kind, branch in branches.items()
-                ]
             return [
-                past_key_values.target(self.layer_idx, kind, *branch.keys_and_values(attended[kind]))
+                past_key_values.source(self.layer_idx, kind, branch.keys_and_values, states[kind])
                 for kind, branch in branches.items()
             ]
-        # A cache of Transformers has one entry per layer: there the branches stand side by side, as heads.
-        if is_cross and past_key_values.is_updated.get(self.layer_idx):
+        if past_key_values is not None and past_key_values.is_updated.get(self.layer_idx):
             cached = past_key_values.cross_attention_cache.layers[self.layer_idx]
-            keys, values = cached.keys, cached.values
-        else:
-            projected = [branch.keys_and_values(attended[kind]) for kind, branch in branches.items()]
-            keys, values = (torch.cat(parts, dim=1) for parts in zip(*projected, strict=True))
-            cache = past_key_values.cross_attention_cache if is_cross else past_key_values.self_attention_cache
-            keys, values = cache.update(keys, values, self.layer_idx)
-            if is_cross:
-                past_key_values.is_updated[self.layer_idx] = True
-        return list(zip(keys.chunk(len(branches), 1), values.chunk(len(branches), 1), strict=True))
+            return _branches(cached.keys, cached.values, len(branches))
+        projected = [branch.keys_and_values(states[kind]) for kind, branch in branches.items()]
+        if past_key_values is None:
+            return projected
+        past_key_values.is_updated[self.layer_idx] = True
+        return self._cached(past_key_values.cross_attention_cache, projected)
+
+    def _cached(self, cache: Cache, projected: Sequence[Pair]) -> Sequence[Pair]:
+        """Puts keys and values of each branch into a cache of Transformers, and returns what it holds."""
+        keys, values = (torch.cat(parts, dim=1) for parts in zip(*projected, strict=True))
+        keys, values = cache.update(keys, values, self.layer_idx)
+        return _branches(keys, values, len(projected))
 
     def feed_forward(self, hidden_states: Tensor) -> Tensor:
         """The position-wise sublayer."""

@@ -11,42 +11,75 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from .group_attention import GTransformerGate
+from .group_attention import GTransformerAttention, GTransformerGate
 
 
 # Rows that oneDNN chooses the layout for: a few beams. More rows take it without loss.
 ROWS = 16
-# The method by which layers of a class multiply what they are given, side by side, by their weight.
-METHODS: dict[type, str] = {nn.Linear: "forward", GTransformerGate: "logits"}
 
 
 @contextmanager
 def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
     """
     While it lasts, linear layers and gates of a model multiply by packed weights where that is possible: in float32 on
-    a CPU, without gradients. Each is packed when it is first called. Packed sums round differently, as in another
-    batch.
+    a CPU, without gradients; queries, keys and values of the same states by one. Each is packed when it is first
+    called. Packed sums round differently, as in another batch.
 
     Args:
         model: its layers of a class of their own (quantized or adapted ones), and those with a forward of their own
             (offloaded ones), stay as they are.
         enabled: whether anything is packed.
     """
-    layers = [layer for layer in model.modules() if enabled and _can_be_packed(layer)]
-    for layer in layers:
+    methods = [method for module in model.modules() if enabled for method in _packed_methods(module)]
+    for module, name, method in methods:
         # An attribute of the instance stands in front of the method of its class.
-        setattr(layer, METHODS[type(layer)], _packing(layer))
+        setattr(module, name, _where_it_serves(method, getattr(module, name)))
     try:
         yield
     finally:
-        for layer in layers:
-            layer.__dict__.pop(METHODS[type(layer)], None)
+        for module, name, _ in methods:
+            module.__dict__.pop(name, None)
 
 
-def _can_be_packed(layer: nn.Module) -> bool:
+class PackedProduct:
+    """The product of states by the weights of linear layers, side by side, which the first call packs."""
+
+    def __init__(self, *layers: nn.Linear):
+        self.layers = layers
+        self.weight: Tensor | None = None
+        self.bias: Tensor | None = None
+
+    def __call__(self, states: Tensor) -> Tensor:
+        if self.weight is None:
+            self.weight = torch.ops.mkldnn._reorder_linear_weight(_joined([each.weight for each in self.layers]), ROWS)
+            if self.layers[0].bias is not None:
+                self.bias = _joined([each.bias for each in self.layers])
+        return torch.ops.mkldnn._linear_pointwise(states, self.weight, self.bias, "none", [], "")
+
+
+def _joined(parameters: list[Tensor]) -> Tensor:
+    return (parameters[0] if len(parameters) == 1 else torch.cat(parameters)).detach()
+
+
+def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, Callable]]:
+    """What a module does by weights that can be packed: the name of its method, and what takes its place."""
+    if _can_be_packed(module, nn.Linear):
+        yield module, "forward", PackedProduct(module)
+    elif _can_be_packed(module, GTransformerGate):
+        product = PackedProduct(module)
+        yield module, "logits", lambda *outputs: product(torch.cat(outputs, dim=-1))
+    elif isinstance(module, GTransformerAttention):
+        parts = (module.q_proj, module.k_proj, module.v_proj)
+        hooked = any(part._forward_hooks or part._forward_pre_hooks for part in parts)
+        if not hooked and all(_can_be_packed(part, nn.Linear) for part in parts):
+            together = PackedProduct(*parts)
+            yield module, "project", lambda states: [*map(module.split_heads, together(states).chunk(3, dim=-1))]
+
+
+def _can_be_packed(layer: nn.Module, kind: type[nn.Linear]) -> bool:
     return (
-        type(layer) in METHODS
-        and METHODS[type(layer)] not in layer.__dict__
+        type(layer) is kind
+        and not {"forward", "logits"} & layer.__dict__.keys()
         and layer.weight.device.type == "cpu"
         and layer.weight.dtype == torch.float32
         and torch.backends.mkldnn.is_available()
@@ -54,18 +87,13 @@ def _can_be_packed(layer: nn.Module) -> bool:
     )
 
 
-def _packing(layer: nn.Linear) -> Callable[..., Tensor]:
-    """The method of a layer that packs its weight once, and falls back where a packed weight is of no use."""
-    packed: list[Tensor] = []
-    plain: Callable[..., Tensor] = getattr(layer, METHODS[type(layer)])
+def _where_it_serves(packed: Callable, plain: Callable) -> Callable:
+    """A method that falls back to the plain one where packed weights are of no use."""
 
-    def multiply(*states: Tensor) -> Tensor:
+    def method(*states: Tensor):
         elsewhere = torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling()
         if elsewhere or any(each.dtype != torch.float32 for each in states):
             return plain(*states)
-        if not packed:
-            packed.append(torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), ROWS))
-        side_by_side = states[0] if len(states) == 1 else torch.cat(states, dim=-1)
-        return torch.ops.mkldnn._linear_pointwise(side_by_side, packed[0], layer.bias, "none", [], "")
+        return packed(*states)
 
-    return multiply
+    return method

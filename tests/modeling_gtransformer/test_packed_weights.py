@@ -6,8 +6,8 @@ from tiny import random_documents
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from modeling_gtransformer.document_translation import translate_documents
-from modeling_gtransformer.group_attention import GTransformerGate
-from modeling_gtransformer.packed_weights import METHODS, packed_weights
+from modeling_gtransformer.group_attention import GTransformerAttention, GTransformerGate
+from modeling_gtransformer.packed_weights import packed_weights
 
 
 class Products(TorchDispatchMode):
@@ -50,6 +50,29 @@ def test_gates_multiply_both_outputs_by_one_packed_weight():
         torch.testing.assert_close(gate(*outputs), expected)
     assert (products.packed, products.products) == (1, 1)
     assert gate(*outputs).equal(expected) and "logits" not in gate.__dict__
+
+
+def test_queries_keys_and_values_are_one_product(tiny_model):
+    torch.manual_seed(0)
+    attention, states = GTransformerAttention(tiny_model().config, num_heads=2), torch.randn(2, 3, 16)
+    expected = attention.project(states)
+    with torch.no_grad(), packed_weights(attention), Products() as products:
+        torch.testing.assert_close(list(attention.project(states)), list(expected))
+        torch.testing.assert_close(attention.queries(states), expected[0])
+    assert (products.packed, products.products) == (2, 2) and "project" not in attention.__dict__
+
+
+@pytest.mark.parametrize("change", ["another class", "a hook"])
+def test_projections_that_are_watched_or_adapted_stay_apart(tiny_model, change):
+    attention, states, seen = GTransformerAttention(tiny_model().config, num_heads=2), torch.randn(2, 3, 16), []
+    if change == "a hook":
+        attention.v_proj.register_forward_hook(lambda *_: seen.append(1))
+    else:
+        attention.v_proj = OwnLinear(16, 16)
+    expected = attention.project(states)
+    with torch.no_grad(), packed_weights(attention):
+        torch.testing.assert_close(list(attention.project(states)), list(expected))
+    assert len(seen) == (2 if change == "a hook" else 0)
 
 
 def test_gradients_and_changes_of_weights_are_those_of_the_layer(linear):
@@ -117,4 +140,7 @@ def test_a_corpus_packs_once(translation_model, processor):
         with Products() as products:
             translate_documents(model, processor, documents, max_tokens=1, confidence=True)
         counts.append(products.packed)
-    assert counts[0] == counts[1] == sum(type(module) in METHODS for module in model.modules())
+    linear = sum(isinstance(module, torch.nn.Linear) for module in model.modules())
+    # Self-attention has one product for queries, keys and values.
+    self_attention = sum(".self_attn" in name and name.endswith("q_proj") for name, _ in model.named_modules())
+    assert counts[0] == counts[1] == linear - 2 * self_attention
