@@ -17,7 +17,9 @@ from modeling_gtransformer.training.study_results import table as study_table
 
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = (ROOT / "README.md", ROOT / "benchmarks" / "README.md", ROOT / "train" / "RESULTS.md")
+DOCUMENTS = tuple(
+    ROOT / path for path in ("README.md", "benchmarks/README.md", "train/README.md", "train/RESULTS.md", "docs/fine-tune.md")
+)
 TABLE = re.compile(r"(<!-- table (\S+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 Table = list[list[str]]
 
@@ -226,6 +228,18 @@ def hostile_text(results: dict[str, Any]) -> Table:
     return rows
 
 
+def memory(results: dict[str, Any]) -> Table:
+    """A row per model and precision, a column per size of a card; behind a slash with checkpointing."""
+    cards = [*next(iter(results.values()))["max_tokens"]["one GPU"]]
+    rows = [["model", "GPUs", *(f"{card} GB" for card in cards)]]
+    for name, row in results.items():
+        for gpus in row["fixed_bytes"]:
+            plain, checkpointing = (row["max_tokens"][f"{gpus}{how}"] for how in ("", " with checkpointing"))
+            cells = (f"{plain[card]:,} / {checkpointing[card]:,}" for card in cards)
+            rows.append([name, gpus.removesuffix(" GPUs").removesuffix(" GPU"), *cells])
+    return rows
+
+
 def inline_markup(results: dict[str, Any]) -> Table:
     """A row per way; only by attention are words aligned, and only where the truth is made is anything translated."""
     seconds = results["seconds"]
@@ -247,6 +261,7 @@ BENCHMARKS: dict[str, Callable[[dict[str, Any]], Table]] = {
     "corpus-48": by_beams,
     "generation": generation,
     "precision": generation,
+    "memory": memory,
     "attention-cpu": ratios,
     "loss-base-0.0": ratios,
     "loss-base-0.1": ratios,
