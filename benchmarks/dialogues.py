@@ -38,7 +38,7 @@ def systems(translate: Translate, sources: list[list[str]], beams: int) -> dict[
 
     return {
         PEER: partial(together, segment_sentences=1),
-        "documents": together,
+        "documents": partial(together, parallel_sentences=False),
         "one document at a time": partial(one_at_a_time, parallel_sentences=False),
         "one document at a time, sentences side by side": partial(one_at_a_time, parallel_sentences=True),
     }

@@ -17,9 +17,7 @@ from modeling_gtransformer.training.study_results import table as study_table
 
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = tuple(
-    ROOT / path for path in ("README.md", "benchmarks/README.md", "train/README.md", "train/RESULTS.md", "docs/fine-tune.md")
-)
+DOCUMENTS = tuple(ROOT / name for name in ("README.md", "benchmarks/README.md", "train/README.md", "train/RESULTS.md"))
 TABLE = re.compile(r"(<!-- table (\S+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 Table = list[list[str]]
 

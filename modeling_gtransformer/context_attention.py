@@ -7,7 +7,7 @@ row.
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class Context(NamedTuple):
@@ -51,6 +51,8 @@ def context_attention(queries: Tensor, keys: Context, values: Context, mask: Con
     Returns:
         The output `(R, 1, H, K)`.
     """
+    if not keys.own.shape[2]:
+        return _shared_attention(queries, keys.document, values.document, mask, scaling)
     queries = queries * scaling  # half precision may not hold the products otherwise
     shared = _each_row(_together(queries[:, :, 0], mask) @ keys.document.transpose(2, 3), mask)
     scores = torch.cat([shared, (queries @ keys.own.transpose(2, 3))[:, :, 0]], dim=-1)
@@ -59,6 +61,15 @@ def context_attention(queries: Tensor, keys: Context, values: Context, mask: Con
     of_document, of_row = weights.split([mask.document.shape[1], mask.own.shape[1]], dim=-1)
     output = _each_row(_together(of_document, mask) @ values.document, mask)
     return (output + (of_row[:, :, None] @ values.own)[:, :, 0])[:, None]
+
+
+def _shared_attention(queries: Tensor, keys: Tensor, values: Tensor, mask: ContextMask, scaling: float) -> Tensor:
+    """The same where rows see nothing but their document."""
+    seen = mask.document[mask.rows][:, None]
+    output = nn.functional.scaled_dot_product_attention(
+        _together(queries[:, :, 0], mask), keys, values, attn_mask=seen, scale=scaling
+    )
+    return _each_row(output, mask)[:, None]
 
 
 def _together(states: Tensor, mask: ContextMask) -> Tensor:

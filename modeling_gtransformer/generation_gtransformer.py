@@ -4,7 +4,6 @@ Shape legend: B documents, R rows (documents times beams or samples), T tokens, 
 """
 
 import copy
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,11 +29,12 @@ from .group_attention import group_mask
 from .group_tags import (
     in_one_piece,
     read_group_tags,
+    sentence_lengths,
     sentence_positions,
 )
 from .independent_sentences import decode_independently
 from .packed_weights import packed_weights
-from .parallel_generation import PATIENCE, ParallelDecoder, ParallelDocumentsOutput, other_than_neutral
+from .parallel_generation import ParallelDecoder, ParallelDocumentsOutput, other_than_neutral
 from .target_sentences import (
     DocumentLengthCriteria,
     GroupTagLogitsProcessor,
@@ -56,8 +56,9 @@ SENTENCE_LIMITS = {
     "pack_weights": True,
 }
 
-# So many documents, or fewer, are decoded greedily by sentences side by side; more of them fill the steps themselves.
-PARALLEL_DOCUMENTS = 4
+# So few documents are decoded greedily by sentences side by side; more of them fill the steps themselves. All take as
+# many steps as the longest sentence, than which the longest document must be so many times as long.
+PARALLEL_DOCUMENTS, PARALLEL_SENTENCES = 4, 3
 
 
 def _ranking(config: GenerationConfig) -> tuple[float, bool]:
@@ -176,11 +177,11 @@ class GTransformerGenerationMixin(GenerationMixin):
 
         Where sentences are independent of each other (`config.independent_sentences`), they are translated side by
         side, with a beam each, unless `parallel_sentences=False`. Elsewhere the sentences of up to four documents are
-        decoded side by side if the search is greedy, which gives the same (up to rounding, as in another batch) in few
-        steps if the model is sure of its words; if it is not, the rest follows token by token.
-        `parallel_sentences=True` asks for it with more documents, and with `num_beams`: then every sentence gets a
-        beam of its own, in the context of the others' greedy translations. `return_dict_in_generate` then gives a
-        [`ParallelDocumentsOutput`]. Settings by which a token depends on more than the model and its document, such
+        decoded side by side if the search is greedy and none of them is most of the document. This gives the same (up
+        to rounding, as in another batch) in few steps if the model is sure of its words; if it is not, the rest
+        follows token by token. `parallel_sentences=True` asks for it always, and with `num_beams`: then every sentence
+        gets a beam of its own, in the context of the others' greedy translations. `return_dict_in_generate` then gives
+        a [`ParallelDocumentsOutput`]. Settings by which a token depends on more than the model and its document, such
         as sampling or a repetition penalty, are refused.
 
         Args:
@@ -242,11 +243,11 @@ class GTransformerGenerationMixin(GenerationMixin):
     @staticmethod
     def _pays_side_by_side(request: Request) -> bool:
         """Tells whether so few documents are decoded greedily that their sentences had better fill the steps."""
-        tags, plan = request.source_tags, request.plan
+        plan, lengths = request.plan, sentence_lengths(request.source_tags)
         return (
             request.config.num_beams in (None, 1)
-            and len(tags) <= PARALLEL_DOCUMENTS
-            and int(tags.max()) > 1
+            and len(lengths) <= PARALLEL_DOCUMENTS
+            and int(lengths.sum(dim=1).max()) >= PARALLEL_SENTENCES * int(lengths.max())
             and plan.room >= plan.most
             and request.prompt.shape[1] == 1
             and not request.watchers  # they wait for the first sentences
@@ -282,9 +283,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         if config.max_length <= prompt.shape[1]:
             raise ValueError(f"decoder_input_ids have {prompt.shape[1]} tokens, max_length is {config.max_length}.")
         framed = self._framed_decoder(request)
-        # Documents that have no room for all their sentences are not decoded token by token here.
-        patience = PATIENCE if request.plan.least <= request.plan.room else math.inf
-        decoder = ParallelDecoder(framed, patience)
+        decoder = ParallelDecoder(framed, gives_up=not config.parallel_sentences)
         documents, rounds = decoder.decode(prompt)
         if config.num_beams not in (None, 1):
             documents = decoder.search(prompt, documents, config.num_beams, *_ranking(config))

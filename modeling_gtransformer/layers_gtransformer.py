@@ -213,8 +213,8 @@ class GTransformerLayer(GradientCheckpointingLayer):
                 queries = [branch.queries(read[kind]) for kind, branch in branches.items()]
                 pairs = self.source_keys_and_values(branches, key_value_states, past_key_values)
             outputs = [
-                attention(queries, keys, values, attention_masks[kind], **kwargs)[0]
-                for (kind, attention), queries, (keys, values) in zip(branches.items(), queries, pairs, strict=True)
+                attention(asked, keys, values, attention_masks[kind], **kwargs)[0]
+                for (kind, attention), asked, (keys, values) in zip(branches.items(), queries, pairs, strict=True)
             ]
             return getattr(self, f"{name}_gate")(*outputs) if attention_type == "combined" else outputs[0]
 

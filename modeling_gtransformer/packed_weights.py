@@ -46,15 +46,15 @@ class PackedProduct:
 
     def __init__(self, *layers: nn.Linear):
         self.layers = layers
-        self.weight: Tensor | None = None
-        self.bias: Tensor | None = None
+        self.packed: tuple[Tensor, Tensor | None] | None = None
 
     def __call__(self, states: Tensor) -> Tensor:
-        if self.weight is None:
-            self.weight = torch.ops.mkldnn._reorder_linear_weight(_joined([each.weight for each in self.layers]), ROWS)
-            if self.layers[0].bias is not None:
-                self.bias = _joined([each.bias for each in self.layers])
-        return torch.ops.mkldnn._linear_pointwise(states, self.weight, self.bias, "none", [], "")
+        if self.packed is None:
+            weight = torch.ops.mkldnn._reorder_linear_weight(_joined([each.weight for each in self.layers]), ROWS)
+            biases = [each.bias for each in self.layers if each.bias is not None]
+            # At once, as another thread may be translating.
+            self.packed = weight, _joined(biases) if biases else None
+        return torch.ops.mkldnn._linear_pointwise(states, *self.packed, "none", [], "")
 
 
 def _joined(parameters: list[Tensor]) -> Tensor:
@@ -70,10 +70,15 @@ def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, Callabl
         yield module, "logits", lambda *outputs: product(torch.cat(outputs, dim=-1))
     elif isinstance(module, GTransformerAttention):
         parts = (module.q_proj, module.k_proj, module.v_proj)
-        hooked = any(part._forward_hooks or part._forward_pre_hooks for part in parts)
-        if not hooked and all(_can_be_packed(part, nn.Linear) for part in parts):
-            together = PackedProduct(*parts)
-            yield module, "project", lambda states: [*map(module.split_heads, together(states).chunk(3, dim=-1))]
+        if all(_can_be_packed(part, nn.Linear) for part in parts):
+            together, apart = PackedProduct(*parts), module.project
+
+            def project(states: Tensor):
+                if any(map(_has_hooks, parts)):
+                    return apart(states)
+                return [*map(module.split_heads, together(states).chunk(3, dim=-1))]
+
+            yield module, "project", project
 
 
 def _can_be_packed(layer: nn.Module, kind: type[nn.Linear]) -> bool:
@@ -85,6 +90,11 @@ def _can_be_packed(layer: nn.Module, kind: type[nn.Linear]) -> bool:
         and torch.backends.mkldnn.is_available()
         and torch.backends.mkldnn.enabled
     )
+
+
+def _has_hooks(layer: nn.Module) -> bool:
+    everywhere = nn.modules.module._global_forward_hooks or nn.modules.module._global_forward_pre_hooks
+    return bool(everywhere or layer._forward_hooks or layer._forward_pre_hooks)
 
 
 def _where_it_serves(packed: Callable, plain: Callable) -> Callable:

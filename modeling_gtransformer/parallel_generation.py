@@ -6,7 +6,7 @@ for every token whether the model would choose it. The sentences in which it wou
 the first such token on, given the last translations of the others, until the next token of each is the one that stood
 there. What stands before the first such token of a document is final: it is what greedy decoding would have written
 token by token, and every round makes it longer. How many rounds it takes depends on how far one word decides the next
-sentence's. A model that takes too many goes on token by token.
+sentence's. Where they are too many, the rest can be decoded token by token.
 
 Positions count the tokens of the document. Where earlier sentences are not translated yet, their source stands in.
 
@@ -56,8 +56,10 @@ NEUTRAL = {
     **{"num_beam_groups": 1, "diversity_penalty": 0},
 }
 
-# Rounds end when they have taken so many steps for each token of the longest document.
-PATIENCE = 0.5
+# Repairs end when they have taken so many steps for each token of the longest document, or when more than this share
+# of the sentences of one does not stand.
+PATIENCE = 0.25
+MOST_TO_REPAIR = 0.5
 
 # Logits of beams in memory at a time (64M are 256 MB in float32).
 BEAM_LOGITS = 2**26
@@ -95,44 +97,58 @@ class ParallelDecoder:
     Decodes the documents of a batch, sentence beside sentence.
 
     Args:
-        patience: what the rounds may take, in steps for each token of the longest document. What is not settled then
-            is decoded token by token.
+        gives_up: whether documents that do not settle are decoded token by token, as [`decode_greedily`] does if there
+            is room for all sentences.
     """
 
-    def __init__(self, decoder: FramedDecoder, patience: float = PATIENCE):
-        self.decoder, self.frame, self.patience = decoder, decoder.frame, patience
+    def __init__(self, decoder: FramedDecoder, gives_up: bool = False):
+        self.decoder, self.frame, self.gives_up = decoder, decoder.frame, gives_up
         self.source_lengths = [[n for n in row if n] for row in sentence_lengths(decoder.source_tags).tolist()]
 
     def decode(self, prompts: Tensor) -> tuple[list[list[int]], list[int]]:
         """The greedy documents that begin with prompts `(B, P)`, without the token that ends them, and the number of
         rounds that each took."""
         documents = prompts.tolist()
-        final, rounds = [prompts.shape[1]] * len(documents), [0] * len(documents)
-        active = list(range(len(documents)))
+        rounds = [int(bool(drafts)) for drafts in self.draft(documents)]
+        active = [row for row, drafted in enumerate(rounds) if drafted]
+        final, drafting = [prompts.shape[1]] * len(documents), self.decoder.steps
         while active:
             cache, choices = self.check([documents[row] for row in active], active, [final[row] for row in active])
-            sentences = []
-            for row, chosen in zip(active, choices, strict=True):
-                if rounds[row] == 0:
-                    sentences.append(self.drafts(row, documents[row], chosen[len(documents[row]) - 1]))
-                    continue
-                sentences.append(self.moved(documents[row], chosen, final[row]))
-                if sentences[-1]:
-                    final[row] = sentences[-1][0].context + 1
-            self.extend(cache, active, sentences, drafting=rounds[active[0]] == 0)
-            for row, moved in zip(active, sentences, strict=True):
-                documents[row] = self.replaced(documents[row], moved)
-                rounds[row] += bool(moved)
-            active = [row for row, moved in zip(active, sentences, strict=True) if moved]
-            if active and self.decoder.steps > self.patience * max(len(documents[row]) for row in active):
-                self.go_on(documents, active, min(final[row] for row in active))
+            pairs = zip(active, choices, strict=True)
+            moved = {row: self.moved(documents[row], chosen, final[row]) for row, chosen in pairs}
+            if self.gives_up and self.is_unsettled(documents, moved, self.decoder.steps - drafting):
+                self.go_on(documents, {row: opened[0].context for row, opened in moved.items() if opened})
                 break
+            self.extend(cache, active, [*moved.values()], drafting=False)
+            active = [row for row, opened in moved.items() if opened]
+            for row in active:
+                documents[row] = self.replaced(documents[row], moved[row])
+                final[row] = moved[row][0].context + 1
+                rounds[row] += 1
         return documents, rounds
 
-    def go_on(self, documents: list[list[int]], rows: list[int], final: int) -> None:
-        """Decodes documents token by token behind so many final tokens."""
+    def draft(self, documents: list[list[int]]) -> list[list[OpenSentence]]:
+        """Completes documents by drafts of all their sentences, and returns these."""
+        rows = [*range(len(documents))]
+        cache, choices = self.check(documents, rows, [len(document) for document in documents])
+        drafts = [self.drafts(row, documents[row], choices[row][len(documents[row]) - 1]) for row in rows]
+        self.extend(cache, rows, drafts, drafting=True)
+        for row in rows:
+            documents[row] = self.replaced(documents[row], drafts[row])
+        return drafts
+
+    def is_unsettled(self, documents: list[list[int]], moved: dict[int, list[OpenSentence]], repairs: int) -> bool:
+        """Tells whether more is to be repaired in documents, or has taken more steps, than is likely to pay."""
+        most = [MOST_TO_REPAIR * len(self.source_lengths[row]) for row in moved]
+        too_many = any(len(opened) > most for opened, most in zip(moved.values(), most, strict=True))
+        too_long = repairs > PATIENCE * max(len(documents[row]) for row in moved)
+        return too_many or (too_long and any(moved.values()))
+
+    def go_on(self, documents: list[list[int]], final: dict[int, int]) -> None:
+        """Decodes documents token by token from the first so many tokens on, which are final, by their rows."""
+        rows, shortest = [*final], min(final.values())
         decoder = self.decoder.over(self.decoder.sources(rows), self.decoder.word_limits[rows])
-        prompts = torch.tensor([documents[row][:final] for row in rows], device=self.decoder.device)
+        prompts = torch.tensor([documents[row][:shortest] for row in rows], device=self.decoder.device)
         for row, ids in zip(rows, decode_greedily(decoder, prompts), strict=True):
             documents[row] = ids if self.frame.end is None else ids[:-1]
         self.decoder.steps += decoder.steps

@@ -249,7 +249,8 @@ class SentenceBatch:
         self.cache.start(read)
         own = torch.arange(self.cache.length, device=decoder.device) <= read[:, None]
         mask = self.mask._replace(own=own)
-        if alive is not None and self.drafting:
+        if self.drafting:
+            alive = torch.ones_like(self.row, dtype=torch.bool) if alive is None else alive
             self.context = torch.cat([self.context, self._written(alive)], dim=-1)
             mask = self.mask._replace(document=self.context)
         hidden_states = decoder.states(

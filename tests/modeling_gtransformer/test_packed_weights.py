@@ -62,17 +62,21 @@ def test_queries_keys_and_values_are_one_product(tiny_model):
     assert (products.packed, products.products) == (2, 2) and "project" not in attention.__dict__
 
 
-@pytest.mark.parametrize("change", ["another class", "a hook"])
+@pytest.mark.parametrize("change", ["another class", "a hook", "a hook on all modules"])
 def test_projections_that_are_watched_or_adapted_stay_apart(tiny_model, change):
     attention, states, seen = GTransformerAttention(tiny_model().config, num_heads=2), torch.randn(2, 3, 16), []
-    if change == "a hook":
-        attention.v_proj.register_forward_hook(lambda *_: seen.append(1))
-    else:
+    if change == "another class":
         attention.v_proj = OwnLinear(16, 16)
     expected = attention.project(states)
     with torch.no_grad(), packed_weights(attention):
+        if change == "a hook":
+            attention.v_proj.register_forward_hook(lambda *_: seen.append(1))
+        elif change == "a hook on all modules":
+            handle = torch.nn.modules.module.register_module_forward_hook(lambda *_: seen.append(1))
         torch.testing.assert_close(list(attention.project(states)), list(expected))
-    assert len(seen) == (2 if change == "a hook" else 0)
+    if change == "a hook on all modules":
+        handle.remove()
+    assert len(seen) == {"another class": 0, "a hook": 1, "a hook on all modules": 3}[change]
 
 
 def test_gradients_and_changes_of_weights_are_those_of_the_layer(linear):

@@ -25,20 +25,26 @@ DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=6), min_si
     implementation=st.sampled_from(["sdpa", "eager"]),
     max_length=st.sampled_from([None, 20, 40, 60]),
     prefix_length=st.integers(1, 12),
-    patience=st.sampled_from([0.0, 0.5, math.inf]),
+    patience=st.sampled_from([0.0, 0.25, math.inf]),
+    most_to_repair=st.sampled_from([0.0, 0.5, 1.0]),
     seed=st.integers(0, 99),
 )
 def test_greedy_documents_are_those_of_sequential_decoding(
-    documents, kind, init_std, implementation, max_length, prefix_length, patience, seed
+    documents, kind, init_std, implementation, max_length, prefix_length, patience, most_to_repair, seed
 ):
     model = seeded_model(**kind, init_std=init_std)
     model.set_attn_implementation(implementation)
     torch.manual_seed(seed)
     arguments = {**random_documents(documents), "max_length_b": 4, "max_length": max_length}
     expected = model.generate(**arguments, parallel_sentences=False)
-    with mock.patch("modeling_gtransformer.generation_gtransformer.PATIENCE", patience):
-        outputs = model.generate(**arguments, parallel_sentences=True, return_dict_in_generate=True)
+    outputs = model.generate(**arguments, parallel_sentences=True, return_dict_in_generate=True)
     assert outputs.sequences.equal(expected)
+    with (
+        mock.patch("modeling_gtransformer.generation_gtransformer.PARALLEL_SENTENCES", 0),
+        mock.patch("modeling_gtransformer.parallel_generation.PATIENCE", patience),
+        mock.patch("modeling_gtransformer.parallel_generation.MOST_TO_REPAIR", most_to_repair),
+    ):
+        assert model.generate(**arguments).equal(expected)
     # Every round makes a token final, at least.
     assert all(1 <= rounds < outputs.sequences.shape[1] for rounds in outputs.rounds.tolist())
     prefix = expected[:, :prefix_length]
@@ -110,30 +116,58 @@ def test_sentences_that_do_not_depend_on_each_other_take_one_round(tiny_model):
     assert outputs.steps <= int(5 * 1.2 + 3) + 1 < outputs.sequences.shape[1]
 
 
-def test_what_does_not_settle_goes_on_token_by_token(tiny_model, monkeypatch):
-    model, documents = tiny_model(init_std=0.5), random_documents([[5, 3, 4, 2], [1, 2]])
-    outputs = {}
-    for patience in (math.inf, 0.1, 0):
-        monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.PATIENCE", patience)
-        outputs[patience] = model.generate(**documents, parallel_sentences=True, return_dict_in_generate=True)
-        assert outputs[patience].sequences.equal(outputs[math.inf].sequences)
-    assert outputs[math.inf].rounds.max() > 2 and outputs[0].rounds.tolist() == [1, 1]
-    # The drafts, and no more than the document.
-    assert outputs[0].steps <= 16 + outputs[0].sequences.shape[1]
+@pytest.mark.parametrize("limit", ["PATIENCE", "MOST_TO_REPAIR"])
+def test_what_does_not_settle_goes_on_token_by_token(tiny_model, monkeypatch, limit):
+    go_on, calls = ParallelDecoder.go_on, []
+    monkeypatch.setattr(ParallelDecoder, "go_on", lambda *each: calls.append(each[2]) or go_on(*each))
+    model, documents = tiny_model(init_std=0.5).double(), random_documents([[5, 3, 4, 2], [1, 2]])
+    expected = model.generate(**documents, parallel_sentences=False)
+    for name in ("PATIENCE", "MOST_TO_REPAIR"):
+        monkeypatch.setattr(f"modeling_gtransformer.parallel_generation.{name}", math.inf)
+    assert model.generate(**documents).equal(expected) and not calls
+    monkeypatch.setattr(f"modeling_gtransformer.parallel_generation.{limit}", 0)
+    assert model.generate(**documents).equal(expected)
+    # What is final by then is not decoded again.
+    [final] = calls
+    assert 1 < min(final.values()) < expected.shape[1] - 1
+    assert model.generate(**documents, parallel_sentences=True).equal(expected) and len(calls) == 1
+
+
+def test_sources_in_pieces_are_never_decoded_token_by_token(tiny_model, monkeypatch):
+    monkeypatch.setattr("modeling_gtransformer.parallel_generation.MOST_TO_REPAIR", 0)
+    model = tiny_model(init_std=0.5).double()
+    documents = {
+        "input_ids": torch.randint(4, 40, (1, 16), generator=torch.Generator().manual_seed(0)),
+        "group_tags": torch.tensor([[1, 1, 1, 2, 2, 2, 1, 1, 3, 3, 3, 2, 2, 1, 3, 3]]),
+    }
+    expected = model.generate(**documents, parallel_sentences=False)
+    assert all(model.generate(**documents, parallel_sentences=asked).equal(expected) for asked in (True, None))
+
+
+def test_drafts_that_stand_are_all_that_is_decoded(tiny_model):
+    """Also where they took as many steps as most of the document."""
+    model = tiny_model(decoder_global_layers=0)
+    with torch.no_grad():
+        model.model.decoder.embed_positions.weight.zero_()
+    documents = {**random_documents([[9, 2, 2]]), "max_length_a": 1.0, "max_length_b": 0, "min_length": 2}
+    outputs = model.generate(**documents, parallel_sentences=True, return_dict_in_generate=True)
+    assert outputs.rounds.tolist() == [1] and outputs.steps <= 10
+    assert outputs.sequences.equal(model.generate(**documents, parallel_sentences=False))
 
 
 @pytest.mark.parametrize(
     "arguments, sentences, side_by_side",
     [
-        ({}, [[2, 1]], True),
-        ({}, [[2, 1]] * 4, True),
-        ({}, [[2, 1]] * 5, False),
+        ({}, [[2, 2, 2]], True),
+        ({}, [[2, 2, 2]] * 4, True),
+        ({}, [[2, 2, 2]] * 5, False),
         ({}, [[4]], False),
-        ({"num_beams": 2}, [[2, 1]], False),
-        ({"max_length": 12}, [[2, 1]], False),
-        ({"parallel_sentences": False}, [[2, 1]], False),
+        ({}, [[8, 2, 2]], False),
+        ({"num_beams": 2}, [[2, 2, 2]], False),
+        ({"max_length": 12}, [[2, 2, 2]], False),
+        ({"parallel_sentences": False}, [[2, 2, 2]], False),
         ({"parallel_sentences": True}, [[2, 1]] * 5, True),
-        ({"decoder_input_ids": torch.tensor([[0, 5]])}, [[2, 1]], False),
+        ({"decoder_input_ids": torch.tensor([[0, 5]])}, [[2, 2, 2]], False),
     ],
     ids=str,
 )
@@ -170,7 +204,8 @@ def test_a_sentence_that_goes_on_as_before_keeps_the_rest(tiny_model, monkeypatc
 def test_suppressed_tokens_stay_suppressed(tiny_model, documents):
     model = tiny_model()
     unwanted = model.generate(**documents, parallel_sentences=True)[0, 1].item()
-    outputs = model.generate(**documents, parallel_sentences=True, suppress_tokens=[unwanted])
+    unknown = [-1, model.config.decoder_vocab_size]  # as Transformers, which looks for them in vain
+    outputs = model.generate(**documents, parallel_sentences=True, suppress_tokens=[unwanted, *unknown])
     assert not (outputs == unwanted).any()
     assert outputs.equal(model.generate(**documents, parallel_sentences=False, suppress_tokens=[unwanted]))
 

@@ -137,12 +137,18 @@ def test_documents_are_searched_together(tiny_model):
     assert steps == max(each for _, each in alone) > 1
 
 
-def test_finished_sentences_leave_the_batch(tiny_model, monkeypatch):
+@pytest.mark.parametrize("num_beams", [1, 3])
+def test_finished_sentences_leave_the_batch(tiny_model, monkeypatch, num_beams):
     model, kept, keep = tiny_model().double(), [], SentenceBatch.keep
     monkeypatch.setattr(
         SentenceBatch, "keep", lambda batch, rest: (kept.append((len(batch.number), len(rest))), keep(batch, rest))
     )
-    arguments = {**random_documents([[1, 9, 3], [2]]), "num_beams": 3, "parallel_sentences": True, "max_length_b": 0}
+    arguments = {
+        **random_documents([[1, 9, 3], [2]]),
+        "num_beams": num_beams,
+        "parallel_sentences": True,
+        "max_length_b": 0,
+    }
     outputs = model.generate(**arguments)
     assert kept and all(after < before for before, after in kept)
     for module in ("beam_search", "parallel_generation"):

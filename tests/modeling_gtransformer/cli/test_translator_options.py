@@ -37,6 +37,7 @@ def test_all_options_reach_the_translator(tmp_path):
     glossary = translator.options.pop("glossary")
     assert translator.options == {**given, "splitter": "line", "parallel_sentences": True}
     assert glossary.between("en", "de") == {"cat": "Katze"}
+    assert translator_of(parse("--no-parallel_sentences")).options == {"parallel_sentences": False}
 
 
 def test_without_a_model_it_is_said_which_one_translates(capsys):

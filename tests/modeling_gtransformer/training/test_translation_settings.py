@@ -11,8 +11,16 @@ def test_what_the_command_line_leaves_open_the_model_decides():
     arguments = {"src_lang": None, "tgt_lang": None}
     arguments |= {"segment_tokens": 9, "segment_sentences": None, "carried_sentences": 0}
     assert settings.translation_arguments() == arguments
-    decided = {"max_tokens": 99, "num_beams": 3, "parallel_sentences": True}
-    assert TranslationSettings(segment_tokens=9, **decided).translation_arguments() == arguments | decided
+    for parallel_sentences in (True, False):
+        decided = {"max_tokens": 99, "num_beams": 3, "parallel_sentences": parallel_sentences}
+        assert TranslationSettings(segment_tokens=9, **decided).translation_arguments() == arguments | decided
+
+
+@pytest.mark.parametrize("given, value", [([], True), (["true"], True), (["false"], False)])
+def test_a_flag_that_the_model_decides_may_be_set_either_way(given, value):
+    words = ["model", "in.jsonl", "out.jsonl", "--parallel_sentences", *given]
+    *_, settings, _ = parse_translation(words)
+    assert settings.parallel_sentences is value
 
 
 @pytest.mark.parametrize("option", ["num_beams 0", "segment_tokens -5", "max_tokens 0", "chunk_documents 0"])
