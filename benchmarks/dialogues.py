@@ -24,6 +24,8 @@ from modeling_gtransformer.training.metrics import score_documents
 
 
 PEER = "single sentences"
+TOKEN_BY_TOKEN = "one document at a time, token by token"
+SIDE_BY_SIDE = "one document at a time, sentences side by side"
 Translate = Callable[..., list]
 
 
@@ -39,8 +41,8 @@ def systems(translate: Translate, sources: list[list[str]], beams: int) -> dict[
     return {
         PEER: partial(together, segment_sentences=1),
         "documents": partial(together, parallel_sentences=False),
-        "one document at a time": partial(one_at_a_time, parallel_sentences=False),
-        "one document at a time, sentences side by side": partial(one_at_a_time, parallel_sentences=True),
+        TOKEN_BY_TOKEN: partial(one_at_a_time, parallel_sentences=False),
+        SIDE_BY_SIDE: partial(one_at_a_time, parallel_sentences=True),
     }
 
 
@@ -85,12 +87,8 @@ def main() -> None:
             }
             for name in runs
         }
-        row["one document at a time"]["seconds_to_first_sentence"] = seconds_to_first_sentence(
-            translate, sources, beams
-        )
-        row["one document at a time"]["seconds_per_document"] = statistics.median(
-            seconds["one document at a time"]
-        ) / len(sources)
+        row[TOKEN_BY_TOKEN]["seconds_to_first_sentence"] = seconds_to_first_sentence(translate, sources, beams)
+        row[TOKEN_BY_TOKEN]["seconds_per_document"] = statistics.median(seconds[TOKEN_BY_TOKEN]) / len(sources)
         results[f"{beams} beams"] = row
         show(f"{beams} beams", row)
     save("dialogues", sys.argv, results)

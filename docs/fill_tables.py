@@ -333,9 +333,10 @@ EVALUATIONS: dict[str, Callable[[dict[str, Any]], Table]] = {
 
 
 def speed() -> str:
-    """What README says of speed, from four files."""
+    """What README says of speed, from five files."""
     corpus, corpus_48 = benchmark("corpus")["results"], benchmark("corpus-48")["results"]
     document, step = benchmark("generation")["results"], benchmark("training-base")["results"]
+    dialogues = benchmark("dialogues")["results"]
     greedy, beams = "1 beams", "5 beams"
 
     def times(system: str, peer: str, setting: str) -> str:
@@ -344,6 +345,11 @@ def speed() -> str:
 
     def against_mbart(system: str, setting: str) -> str:
         return f"{corpus[setting][system]['speed_ratio']:.2f}"
+
+    def side_by_side(setting: str) -> str:
+        ways = ("sentences side by side", "token by token")
+        fast, slow = (dialogues[setting][f"one document at a time, {way}"]["sentences_per_second"] for way in ways)
+        return f"{fast / slow:.2f}"
 
     with_48 = f"{corpus_48[greedy]['gtransformer']['speed_ratio']:.2f} (48 documents at once), "
     source, one = "gtransformer-source", "gtransformer"
@@ -373,6 +379,10 @@ def speed() -> str:
             [
                 "One document of 512 tokens, against MBart on it as one sequence",
                 *(f"{document[f'512 tokens, {setting}'][one]['speed_ratio']:.2f}" for setting in (greedy, beams)),
+            ],
+            [
+                "One real dialogue, its sentences side by side, against token by token",
+                *map(side_by_side, (greedy, beams)),
             ],
             ["A training step on 2048 tokens, against MBart", f"{step['2048'][one]['speed_ratio']:.2f}", ""],
         ]

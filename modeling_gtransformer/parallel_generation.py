@@ -104,6 +104,8 @@ class ParallelDecoder:
     def __init__(self, decoder: FramedDecoder, gives_up: bool = False):
         self.decoder, self.frame, self.gives_up = decoder, decoder.frame, gives_up
         self.source_lengths = [[n for n in row if n] for row in sentence_lengths(decoder.source_tags).tolist()]
+        # Keys and values of all documents as they stand, if the last check was of all of them.
+        self.checked: EncoderDecoderCache | None = None
 
     def decode(self, prompts: Tensor) -> tuple[list[list[int]], list[int]]:
         """The greedy documents that begin with prompts `(B, P)`, without the token that ends them, and the number of
@@ -121,6 +123,7 @@ class ParallelDecoder:
                 break
             self.extend(cache, active, [*moved.values()], drafting=False)
             active = [row for row, opened in moved.items() if opened]
+            self.checked = cache if not active and len(moved) == len(documents) else None
             for row in active:
                 documents[row] = self.replaced(documents[row], moved[row])
                 final[row] = moved[row][0].context + 1
@@ -295,7 +298,9 @@ class ParallelDecoder:
         A beam search for every sentence of documents that the prompts `(B, P)` have not finished, each in the context
         of the others as they stand. A document of one sentence comes out as from the beam search of Transformers.
         """
-        cache, _ = self.check(documents, list(range(len(documents))), [len(document) for document in documents])
+        cache = self.checked
+        if cache is None:
+            cache, _ = self.check(documents, [*range(len(documents))], [len(document) for document in documents])
         width = max(BEAM_LOGITS // (self.decoder.model.config.decoder_vocab_size * num_beams), 1)
         sentences = [self.unfinished(document, prompts.shape[1]) for document in documents]
         places = [(row, sentence) for row, opened in enumerate(sentences) for sentence in opened]
