@@ -31,6 +31,7 @@ from .group_tags import (
     read_group_tags,
     sentence_lengths,
     sentence_positions,
+    sentence_progress,
 )
 from .independent_sentences import decode_independently
 from .packed_weights import packed_weights
@@ -92,6 +93,13 @@ class Request:
         return (
             self.source_tags.new_full((len(self.source_tags), 1), self.frame.frame.start) if given is None else given
         )
+
+    @property
+    def has_finished_documents(self) -> bool:
+        """Whether the prompt has all sentences of a document."""
+        number, words = sentence_progress(self.prompt, self.frame.frame)
+        sentences = self.plan.sentences.to(number.device)
+        return bool(((number > sentences) & (words == -len(self.frame.frame.prefix))).any())
 
     @property
     def watchers(self) -> list[Callable[[Tensor], None]]:
@@ -231,7 +239,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             raise ValueError(f"parallel_sentences cannot be combined with {', '.join(special)}.")
         if parallel and self.config._attn_implementation not in ("eager", "sdpa"):
             raise ValueError("parallel_sentences needs the attn_implementation 'sdpa' or 'eager'.")
-        if not special and plan.least <= plan.room and self._can_use_document_cache(request):
+        is_open = plan.least <= plan.room and not request.has_finished_documents
+        if not special and is_open and self._can_use_document_cache(request):
             is_whole = plan.room >= plan.most and request.prompt.shape[1] == 1
             if self.config.independent_sentences and is_whole and parallel is not False:
                 return self._decode_independent_sentences

@@ -166,10 +166,12 @@ class LengthPlan:
         return int(self.longest.max())
 
 
-def _opened(prompt: Tensor, frame: TargetFrame) -> Tensor:
-    """Number of sentences that prompts `(B, P)` open, at least one, `(B,)`."""
+def _opened(prompt: Tensor, frame: TargetFrame) -> tuple[Tensor, Tensor]:
+    """Number of sentences that prompts `(B, P)` open, at least one, and tokens that the prefix of the last one still
+    lacks, both `(B,)`."""
     number, words = sentence_progress(prompt, frame)
-    return (number - (words == -len(frame.prefix)).long() * (number > 1)).clamp(min=1)
+    at_border = (words == -len(frame.prefix)) & (number > 1)
+    return (number - at_border.long()).clamp(min=1), (-words).clamp(min=0).masked_fill(at_border, 0)
 
 
 def plan_lengths(
@@ -205,14 +207,11 @@ def plan_lengths(
         word_limits = word_limits.clamp(max=positions - frame.head - len(frame.prefix))
         positions = None
 
-    prompt_length, opened = 1, torch.ones_like(sentences)
-    if prompt is not None:
-        prompt_length, opened = prompt.shape[1], _opened(prompt, frame)
+    prompt = source_tags.new_full((len(sentences), 1), frame.start) if prompt is None else prompt
+    prompt_length, (opened, lacking) = prompt.shape[1], _opened(prompt, frame)
     later = (sentences - opened).clamp(min=0)
-    least = prompt_length + int((later * (min_length + frame.tokens)).max()) + min_length + 1
+    least = prompt_length + int((lacking + later * (min_length + frame.tokens)).max()) + min_length + 1
     least += frame.end is not None
-    if prompt is None and frame.closer_opens:
-        least += len(frame.prefix)
     longest = prompt_length + (word_limits + frame.tokens * present).sum(dim=1)
 
     room = int(longest.max())

@@ -102,3 +102,18 @@ def test_what_the_loop_does_not_know_is_left_to_transformers(tiny_model, documen
         with pytest.raises(TypeError):
             model.generate(**documents, parallel_sentences=parallel_sentences)
     assert model.generate(**documents, **asked) is not None
+
+
+@pytest.mark.parametrize("parallel_sentences", [None, False, True])
+def test_prompts_in_frames_where_the_end_of_a_sentence_opens_the_next(parallel_sentences):
+    """The prompt may lack what opens a sentence, which takes room; or a document may be complete from the start."""
+    model = seeded_model(sentence_frame="bart", init_std=0.5).double()
+    model.generation_config.eos_token_id = EOS
+    source = torch.tensor([[0, 5, 6, 7, 8, 2, 0, 5, 6, 7, 2, 0, 5, 2, 0, 5, 9, 2], [0, 9, 9, 9, 9, 9, 2] + [1] * 11])
+    arguments = {"max_length": 20, "min_length": 3, "decoder_input_ids": torch.tensor([[2]] * 2)}
+    expected = of_transformers(model, inputs=source, **arguments, parallel_sentences=False)
+    assert model.generate(source, **arguments, parallel_sentences=parallel_sentences).equal(expected)
+    source = torch.tensor([[0, 5, 2, 1, 1, 1, 1], [0, 5, 6, 2, 0, 7, 2]])
+    arguments = {"decoder_input_ids": torch.tensor([[2, 0, 7, 2]] * 2), "max_length_b": 3}
+    expected = of_transformers(model, inputs=source, **arguments, parallel_sentences=False)
+    assert model.generate(source, **arguments, parallel_sentences=parallel_sentences).equal(expected)
