@@ -251,7 +251,7 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     @staticmethod
     def _pays_side_by_side(request: Request) -> bool:
-        """Tells whether so few documents are decoded greedily that their sentences had better fill the steps."""
+        """Tells whether documents are so few that their sentences side by side are likely to take less time."""
         plan, lengths = request.plan, sentence_lengths(request.source_tags)
         return (
             request.config.num_beams in (None, 1)

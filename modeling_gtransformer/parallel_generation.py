@@ -56,8 +56,8 @@ NEUTRAL = {
     **{"num_beam_groups": 1, "diversity_penalty": 0},
 }
 
-# Repairs end when they have taken so many steps for each token of the longest document, or when more than this share
-# of the sentences of one does not stand.
+# Repairs end after so many steps for each token of the longest document, or where more than this share of the sentences
+# of a document does not stand.
 PATIENCE = 0.25
 MOST_TO_REPAIR = 0.5
 
@@ -97,8 +97,8 @@ class ParallelDecoder:
     Decodes the documents of a batch, sentence beside sentence.
 
     Args:
-        gives_up: whether documents that do not settle are decoded token by token, as [`decode_greedily`] does if there
-            is room for all sentences.
+        gives_up: whether documents that do not settle go on token by token. That needs room for all their sentences,
+            and sources of which every sentence is in one piece.
     """
 
     def __init__(self, decoder: FramedDecoder, gives_up: bool = False):
@@ -141,14 +141,15 @@ class ParallelDecoder:
         return drafts
 
     def is_unsettled(self, documents: list[list[int]], moved: dict[int, list[OpenSentence]], repairs: int) -> bool:
-        """Tells whether more is to be repaired in documents, or has taken more steps, than is likely to pay."""
+        """Tells whether so much is left to repair in documents, or has taken so many steps, that going on token by token
+        is likely to be faster."""
         most = [MOST_TO_REPAIR * len(self.source_lengths[row]) for row in moved]
         too_many = any(len(opened) > most for opened, most in zip(moved.values(), most, strict=True))
         too_long = repairs > PATIENCE * max(len(documents[row]) for row in moved)
         return too_many or (too_long and any(moved.values()))
 
     def go_on(self, documents: list[list[int]], final: dict[int, int]) -> None:
-        """Decodes documents token by token from the first so many tokens on, which are final, by their rows."""
+        """Decodes documents token by token; `final` has by row how many of their tokens stand."""
         rows, shortest = [*final], min(final.values())
         decoder = self.decoder.over(self.decoder.sources(rows), self.decoder.word_limits[rows])
         prompts = torch.tensor([documents[row][:shortest] for row in rows], device=self.decoder.device)
