@@ -56,8 +56,8 @@ NEUTRAL = {
     **{"num_beam_groups": 1, "diversity_penalty": 0},
 }
 
-# Repairs end after so many steps for each token of the longest document, or where more than this share of the sentences
-# of a document does not stand.
+# Repairs end after so many steps for each token of the longest document, or where more than this share of a document's
+# sentences does not stand.
 PATIENCE = 0.25
 MOST_TO_REPAIR = 0.5
 
@@ -141,8 +141,7 @@ class ParallelDecoder:
         return drafts
 
     def is_unsettled(self, documents: list[list[int]], moved: dict[int, list[OpenSentence]], repairs: int) -> bool:
-        """Tells whether so much is left to repair in documents, or has taken so many steps, that going on token by token
-        is likely to be faster."""
+        """Tells whether so much is left to repair, or took so long, that token by token is likely to be faster."""
         most = [MOST_TO_REPAIR * len(self.source_lengths[row]) for row in moved]
         too_many = any(len(opened) > most for opened, most in zip(moved.values(), most, strict=True))
         too_long = repairs > PATIENCE * max(len(documents[row]) for row in moved)
