@@ -381,7 +381,7 @@ def speed() -> str:
                 *(f"{document[f'512 tokens, {setting}'][one]['speed_ratio']:.2f}" for setting in (greedy, beams)),
             ],
             [
-                "One real dialogue, its sentences side by side, against token by token",
+                "Real dialogues one at a time, sentences side by side, against token by token",
                 *map(side_by_side, (greedy, beams)),
             ],
             ["A training step on 2048 tokens, against MBart", f"{step['2048'][one]['speed_ratio']:.2f}", ""],

@@ -180,12 +180,13 @@ class GTransformerGenerationMixin(GenerationMixin):
         it. `max_time` and stopping criteria of your own cut documents off wherever they strike.
 
         Greedy and beam search run in a loop of their own, which finds what that of Transformers finds; all else, such
-        as sampling or `return_dict_in_generate`, is left to Transformers. Meanwhile linear layers in float32 on a CPU
-        multiply by packed copies of their weights, which take as much memory again: `pack_weights=False` does without.
+        as sampling or `return_dict_in_generate`, is left to Transformers. Meanwhile linear layers and gates in float32
+        on a CPU multiply by packed copies of their weights, which take as much memory again: `pack_weights=False` does
+        without.
 
         Where sentences are independent of each other (`config.independent_sentences`), they are translated side by
         side, with a beam each, unless `parallel_sentences=False`. Elsewhere the sentences of up to four documents are
-        decoded side by side if the search is greedy and none of them is most of the document. This gives the same (up
+        decoded side by side if the search is greedy and none is over a third of the longest. This gives the same (up
         to rounding, as in another batch) in few steps if the model is sure of its words; if it is not, the rest
         follows token by token. `parallel_sentences=True` asks for it always, and with `num_beams`: then every sentence
         gets a beam of its own, in the context of the others' greedy translations. `return_dict_in_generate` then gives
@@ -244,7 +245,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             is_whole = plan.room >= plan.most and request.prompt.shape[1] == 1
             if self.config.independent_sentences and is_whole and parallel is not False:
                 return self._decode_independent_sentences
-            if not parallel and not (parallel is None and self._pays_side_by_side(request)):
+            pays = parallel is None and is_whole and self._pays_side_by_side(request)
+            if not parallel and not pays:
                 return self._decode_documents
             return self._decode_in_parallel
         return self._decode_in_parallel if parallel else self._decode_with_transformers
@@ -252,13 +254,11 @@ class GTransformerGenerationMixin(GenerationMixin):
     @staticmethod
     def _pays_side_by_side(request: Request) -> bool:
         """Tells whether documents are so few that their sentences side by side are likely to take less time."""
-        plan, lengths = request.plan, sentence_lengths(request.source_tags)
+        lengths = sentence_lengths(request.source_tags)
         return (
             request.config.num_beams in (None, 1)
             and len(lengths) <= PARALLEL_DOCUMENTS
             and int(lengths.sum(dim=1).max()) >= PARALLEL_SENTENCES * int(lengths.max())
-            and plan.room >= plan.most
-            and request.prompt.shape[1] == 1
             and not request.watchers  # they wait for the first sentences
         )
 

@@ -87,11 +87,15 @@ def argument_parser() -> argparse.ArgumentParser:
         "--format", choices=("text", "jsonl", *FILE_FORMATS), help="Format of the files; default: by their endings."
     )
     parser.add_argument(
-        "--mark_fuzzy", action="store_true", help="Mark new translations of PO and XLIFF files to be reviewed."
+        "--mark_fuzzy",
+        action="store_true",
+        default=None,
+        help="Mark new translations of PO and XLIFF files to be reviewed.",
     )
     parser.add_argument(
         "--bilingual",
         action="store_true",
+        default=None,
         help="Put the translation of every paragraph behind it, marked as such: for text, HTML, DOCX and EPUB.",
     )
     parser.add_argument(

@@ -61,7 +61,7 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--parallel_sentences",
         action=argparse.BooleanOptionalAction,
-        help="Decode the sentences of a segment side by side; default: where that is exact and fast.",
+        help="Decode the sentences of a segment side by side; default: where that is likely to be faster.",
     )
     parser.add_argument(
         "--precision",
@@ -92,8 +92,7 @@ def translator_of(args: argparse.Namespace, **options: Any) -> Translator:
     """
     # What was not given is left to the model's own settings.
     values = {name: getattr(args, name, None) for name in OPTIONS}
-    flags = ("mark_fuzzy", "bilingual")
-    given = {name: value for name, value in values.items() if value is not None and (value or name not in flags)}
+    given = {name: value for name, value in values.items() if value is not None}
     if args.glossary:
         try:
             given["glossary"] = read_glossary(args.glossary)

@@ -48,7 +48,7 @@ class TranslationSettings:
     parallel_sentences: bool | None = field(
         default=None,
         metadata={
-            "help": "Decode the sentences of a segment side by side; default: where that is exact and fast.",
+            "help": "Decode the sentences of a segment side by side; default: where that is likely to be faster.",
             "nargs": "?",
             "const": True,
         },

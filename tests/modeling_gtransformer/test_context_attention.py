@@ -29,13 +29,14 @@ def test_a_shared_document_is_as_one_in_front_of_every_row(documents, own):
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
 
 
-def test_products_beyond_half_precision():
+@pytest.mark.parametrize("own", [0, 1])
+def test_products_beyond_half_precision(own):
     """Queries are scaled before the product, which float16 may not hold."""
     states = torch.full((1, 1, 2, 64), 40.0, dtype=torch.float16)
-    context = Context(states, states[:, :, :0])
+    context = Context(states, states[:, :, :own])
     mask = ContextMask(
         torch.ones(1, 2, dtype=torch.bool),
-        torch.ones(1, 0, dtype=torch.bool),
+        torch.ones(1, own, dtype=torch.bool),
         *rows_of_documents(torch.tensor([0]), 1),
     )
     outputs = context_attention(states[:, :, :1], context, context, mask, 0.125)
