@@ -20,8 +20,8 @@ A study is a YAML file:
 
 Every run has its folder, with its log and translations. A run that fails is reported and left out, with those that
 start from it; the same command runs what is missing. `results.json` and `results.md` hold the scores, their means and
-spreads over the seeds, and significance; `loss.svg`, `entropy.svg` and `bleu.svg` the curves. Files are relative to
-the folder in which the command runs, recipes to that of the study.
+spreads over the seeds, and significance; `loss.svg`, `entropy.svg`, `bleu.svg` and `updates.svg` the curves. Files are
+relative to the folder in which the command runs, recipes to that of the study.
 """
 
 import argparse

@@ -95,6 +95,9 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
         default=None,
         metadata={"help": "Number of evaluations without a better metric_for_best_model after which training stops."},
     )
+    stop_at_eval_loss: float | None = field(
+        default=None, metadata={"help": "Validation loss, in nats per token, at which training stops."}
+    )
 
     def __post_init__(self):
         self._set_precision()
@@ -132,7 +135,7 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
                 raise ValueError(f"{name}_steps has no effect with {name}_strategy=epoch: set that to steps.")
         if self.early_stopping_patience is not None and self.early_stopping_patience < 1:
             raise ValueError("early_stopping_patience must be at least 1: leave it out to train without.")
-        for name in ("load_best_model_at_end", "early_stopping_patience"):
+        for name in ("load_best_model_at_end", "early_stopping_patience", "stop_at_eval_loss"):
             if getattr(self, name) and self.eval_strategy == "no":
                 raise ValueError(f"{name} needs evaluations: set eval_strategy to epoch or steps.")
 

@@ -1,7 +1,8 @@
-"""The figures of a study: losses and attention entropies over the steps, BLEU over what the study varies."""
+"""The figures of a study: losses and attention entropies over the steps, BLEU and updates over what it varies."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,7 +15,7 @@ KINDS = {"group": "--", "global": "-"}
 
 
 def draw_figures(results: dict[str, Any], folder: Path) -> None:
-    """Writes `loss.svg`, and as far as the results have them `entropy.svg` and `bleu.svg`."""
+    """Writes `loss.svg`, and as far as the results have them `entropy.svg`, `bleu.svg` and `updates.svg`."""
     rows = [row for row in results["rows"] if row["curves"]]
     if not rows:
         return
@@ -40,6 +41,8 @@ def draw_figures(results: dict[str, Any], folder: Path) -> None:
 
     if results["varied"]:
         draw_bleu(results, folder / "bleu.svg")
+        if results["until"]:
+            draw_updates(results, folder / "updates.svg")
 
 
 def draw_curves(panel: Axes, row: dict[str, Any], name: str, label: str, color: str, style: str = "-") -> None:
@@ -52,23 +55,41 @@ def draw_curves(panel: Axes, row: dict[str, Any], name: str, label: str, color: 
 
 
 def draw_bleu(results: dict[str, Any], file: Path) -> None:
-    """d-BLEU over the values of the argument that the study varies, a panel per test set; dots are seeds."""
+    """d-BLEU over the values of the argument that the study varies, a panel per test set."""
     rows = [row for row in results["rows"] if row["scores"]]
     tests = list(rows[0]["scores"])
-    values = list(dict.fromkeys(row["value"] for row in rows))
     figure, axes = plt.subplots(1, len(tests), figsize=(4.5 * len(tests), 3.5), squeeze=False, layout="constrained")
     for panel, test in zip(axes[0], tests, strict=True):
-        systems = list(dict.fromkeys(row["system"] for row in rows))
-        for system, color in zip(systems, distinct_colors(len(systems)), strict=True):
-            scores = {row["value"]: row["scores"][test] for row in rows if row["system"] == system}
-            places = [values.index(value) for value in scores]
-            bleu = [score["d-BLEU/document"] for score in scores.values()]
-            panel.plot(places, [score["mean"] for score in bleu], color=color, label=system)
-            for place, score in zip(places, bleu, strict=True):
-                panel.plot([place] * len(score["seeds"]), score["seeds"], "o", color=color, markersize=4)
+        draw_over_values(panel, rows, [row["scores"][test]["d-BLEU/document"]["seeds"] for row in rows])
         panel.set(title=test, xlabel=results["varied"], ylabel="d-BLEU", ylim=0)
-        panel.set_xticks(range(len(values)), values)
     finish(figure, axes[0], file)
+
+
+def draw_updates(results: dict[str, Any], file: Path) -> None:
+    """Updates until a validation loss was reached, over the values of the argument that the study varies."""
+    [(name, value)] = results["until"].items()
+    figure, panel = plt.subplots(figsize=(4.5, 3.5), layout="constrained")
+    rows = [row for row in results["rows"] if row["updates"]]
+    draw_over_values(panel, rows, [row["updates"] for row in rows])
+    panel.set(xlabel=results["varied"], ylabel=f"updates until {name} ≤ {value}", ylim=0)
+    finish(figure, [panel], file)
+
+
+def draw_over_values(panel: Axes, rows: list[dict[str, Any]], measured: list[list[float | None]]) -> None:
+    """Dots for the seeds, and a line per system through their means, where all of them have a number."""
+    values = list(dict.fromkeys(row["value"] for row in rows))
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    for system, color in zip(systems, distinct_colors(len(systems)), strict=True):
+        means: dict[int, float] = {}
+        for row, seeds in zip(rows, measured, strict=True):
+            if row["system"] == system:
+                place = values.index(row["value"])
+                numbers = [number for number in seeds if number is not None]
+                panel.plot([place] * len(numbers), numbers, "o", color=color, markersize=4)
+                if len(numbers) == len(seeds):
+                    means[place] = mean(numbers)
+        panel.plot(list(means), list(means.values()), color=color, label=system)
+    panel.set_xticks(range(len(values)), values)
 
 
 def distinct_colors(number: int) -> list:

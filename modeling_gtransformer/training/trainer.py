@@ -2,6 +2,7 @@
 
 import copy
 import logging
+import math
 from pathlib import Path
 
 import torch
@@ -47,6 +48,8 @@ class GTransformerTrainer(Seq2SeqTrainer):
         self.add_callback(_KeepInStep(args.batches_per_update))
         if args.early_stopping_patience is not None:
             self.add_callback(EarlyStoppingCallback(args.early_stopping_patience))
+        if args.stop_at_eval_loss is not None:
+            self.add_callback(_StopWhenLearnt())
 
     def get_train_dataloader(self) -> DataLoader:
         args = self.args
@@ -172,6 +175,13 @@ class GTransformerTrainer(Seq2SeqTrainer):
         if self.is_world_process_zero():
             self.save_state()
             write_model_card(Path(self.args.output_dir), license, dataset, self.hub_model_id)
+
+
+class _StopWhenLearnt(TrainerCallback):
+    """Ends the training when the validation loss has come down to `args.stop_at_eval_loss`."""
+
+    def on_evaluate(self, args, state, control, metrics=None, **kwargs):
+        control.should_training_stop |= metrics.get("eval_loss", math.inf) <= args.stop_at_eval_loss
 
 
 class _KeepInStep(TrainerCallback, ExportableState):

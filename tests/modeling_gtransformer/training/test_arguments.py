@@ -121,6 +121,7 @@ def test_early_stopping_watches_the_loss_unless_told_otherwise():
         ({"save_strategy": "epoch", "save_steps": 30}, "save_steps has no effect with save_strategy=epoch"),
         ({"early_stopping_patience": 3}, "early_stopping_patience needs evaluations"),
         ({"eval_strategy": "epoch", "early_stopping_patience": 0}, "early_stopping_patience must be at least 1"),
+        ({"stop_at_eval_loss": 0.1}, "stop_at_eval_loss needs evaluations"),
         ({"load_best_model_at_end": True}, "load_best_model_at_end needs evaluations"),
         ({"decay_steps": 10, "max_steps": 20}, "ends after decay_steps=10, before max_steps=20"),
     ],

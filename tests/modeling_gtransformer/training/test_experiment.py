@@ -62,6 +62,19 @@ def test_early_stopping_is_resumed_with_its_patience(experiment):
     assert max(step for step, _ in history(resumed)) == last
 
 
+def test_a_training_stops_at_a_validation_loss_and_is_finished_then(experiment, caplog):
+    settings = {"max_steps": 6, "eval_steps": 2, "save_steps": 2}
+    whole = experiment("whole", **settings)
+    main([whole])
+    losses = {step: value for (step, name), value in history(whole).items() if name == "eval_loss"}
+    assert losses[2] > losses[4] > losses[6]
+    stopped = experiment("stopped", **settings, stop_at_eval_loss=losses[4])
+    main([stopped])
+    assert max(step for step, _ in history(stopped)) == 4
+    main([stopped])
+    assert "nothing is left to do" in caplog.text
+
+
 def test_started_again(experiment, caplog):
     """A finished training is left alone, and none is continued with other arguments."""
     recipe = experiment("again", max_steps=2, save_steps=1)

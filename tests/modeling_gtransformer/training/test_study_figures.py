@@ -55,7 +55,7 @@ def test_bleu_over_the_argument_that_varies(panels, tmp_path):
     """Every value has its place, also where a system has none; dots are seeds."""
     rows = [row("a", value, [{}], test=seeds) for value, seeds in ((64, [10.0, 12.0]), (512, [20.0, 20.0]))]
     rows.append(row("b", 512, [{}], test=[30.0]))
-    draw_figures({"rows": rows, "varied": "segment_tokens"}, tmp_path)
+    draw_figures({"rows": rows, "varied": "segment_tokens", "until": None}, tmp_path)
     [lines] = panels["bleu.svg"].values()
     means = {label: points for label, style, *points in lines if style == "-"}
     assert means == {"a": [[0, 1], [11.0, 20.0]], "b": [[1], [30.0]]}
@@ -63,8 +63,20 @@ def test_bleu_over_the_argument_that_varies(panels, tmp_path):
     assert dots == [[[0, 0], [10, 12]], [[1, 1], [20, 20]], [[1], [30]]]
 
 
+def test_updates_until_a_loss_over_the_argument_that_varies(panels, tmp_path):
+    """Where a seed has never reached it, the others are dots and the line leaves it out."""
+    updates = {("a", 64): [50, 150], ("a", 512): [200], ("b", 64): [90], ("b", 512): [None, 300]}
+    rows = [{**row(*place, [{}], test=[1.0]), "updates": steps} for place, steps in updates.items()]
+    draw_figures({"rows": rows, "varied": "segment_tokens", "until": {"eval_loss": 0.1}}, tmp_path)
+    [lines] = panels["updates.svg"].values()
+    means = {label: points for label, style, *points in lines if style == "-"}
+    assert means == {"a": [[0, 1], [100, 200]], "b": [[0], [90]]}
+    dots = [points for _, style, *points in lines if style == "None"]
+    assert dots == [[[0, 0], [50, 150]], [[1], [200]], [[0], [90]], [[1], [300]]]
+
+
 def test_without_a_run_that_succeeded_there_is_no_figure(panels, tmp_path):
-    draw_figures({"rows": [row("failed")], "varied": "segment_tokens"}, tmp_path)
+    draw_figures({"rows": [row("failed")], "varied": "segment_tokens", "until": None}, tmp_path)
     assert not panels and not list(tmp_path.iterdir())
 
 
