@@ -289,6 +289,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         config, prompt = request.config, request.prompt
         if not read_group_tags(prompt, self.config, is_target=True).all():
             raise ValueError("parallel_sentences needs decoder_input_ids of sentences, `<s> w w </s> <s> w`, only.")
+        if (request.plan.opened > request.plan.sentences).any():
+            raise ValueError("parallel_sentences needs decoder_input_ids of no more sentences than the source has.")
         if config.max_length <= prompt.shape[1]:
             raise ValueError(f"decoder_input_ids have {prompt.shape[1]} tokens, max_length is {config.max_length}.")
         framed = self._framed_decoder(request)
