@@ -205,7 +205,7 @@ class GTransformerConfig(PreTrainedConfig):
         decoder_global_layers (`int`, *optional*): the same for the decoder's self-attention (target-side context).
         cross_global_layers (`int`, *optional*): the same for cross-attention.
         encoder_attention_types (`list[str]`, *optional*): the attention kind of every encoder layer, bottom to top:
-            "group" (own sentence only), "global" (whole document) or "combined" (both, summed by a gate). Filled from
+            "group" (own sentence only), "global" (whole document) or "combined" (both, weighed by a gate). Filled from
             `encoder_global_layers` unless given; giving both is an error unless they agree.
         decoder_attention_types (`list[str]`, *optional*): the same for the decoder's self-attention.
         cross_attention_types (`list[str]`, *optional*): the same for cross-attention.
@@ -236,7 +236,7 @@ class GTransformerConfig(PreTrainedConfig):
 
     Raises:
         ValueError: an unknown attention kind, a list or number that does not fit the layers, or a width that does not
-            fit the heads; as huggingface_hub's `StrictDataclassError` where that wraps it.
+            fit the heads. huggingface_hub may wrap it in its `StrictDataclassError`.
 
     Example:
 

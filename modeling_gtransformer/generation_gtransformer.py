@@ -123,7 +123,8 @@ class Request:
 
 
 class GTransformerGenerationMixin(GenerationMixin):
-    """`generate` for documents. Stands before Transformers' own mixin, which does all the searching."""
+    """`generate` for documents. It comes before Transformers' `GenerationMixin` among the base classes, and leaves
+    to it what its own loops do not do."""
 
     def document_generation_config(self, generation_config: GenerationConfig) -> GenerationConfig:
         """
@@ -186,12 +187,12 @@ class GTransformerGenerationMixin(GenerationMixin):
 
         Where sentences are independent of each other (`config.independent_sentences`), they are translated side by
         side, with a beam each, unless `parallel_sentences=False`. Elsewhere the sentences of up to four documents are
-        decoded side by side if the search is greedy and none is over a third of the longest. This gives the same (up
-        to rounding, as in another batch) in few steps if the model is sure of its words; if it is not, the rest
-        follows token by token. `parallel_sentences=True` asks for it always, and with `num_beams`: then every sentence
-        gets a beam of its own, in the context of the others' greedy translations. `return_dict_in_generate` then gives
-        a [`ParallelDocumentsOutput`]. Settings by which a token depends on more than the model and its document, such
-        as sampling or a repetition penalty, are refused.
+        decoded side by side if the search is greedy and no sentence is longer than a third of the longest document.
+        This gives the same (up to rounding, as in another batch) in few steps if the model is sure of its words; if it
+        is not, the rest follows token by token. `parallel_sentences=True` asks for it always, and with `num_beams`:
+        then every sentence gets a beam of its own, in the context of the others' greedy translations.
+        `return_dict_in_generate` then gives a [`ParallelDocumentsOutput`], and settings by which a token depends on
+        more than the model and its document, such as sampling or a repetition penalty, raise an error.
 
         Args:
             inputs: source documents such as `<s> w w </s> <s> w </s>`, `(B, S)`. A row without sentences is no

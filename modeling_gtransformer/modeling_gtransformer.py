@@ -363,8 +363,10 @@ class GTransformerModel(GTransformerPreTrainedModel):
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqModelOutput:
         r"""
+        Encodes source documents, and decodes target prefixes in their context.
+
         Args:
-            input_ids: source documents `<s> w w </s> <s> w </s>`, `(B, S)`.
+            input_ids: source documents, in the paper's frame `<s> w w </s> <s> w </s>`, `(B, S)`.
             attention_mask: 1 for source tokens, 0 for padding, `(B, S)`.
             decoder_input_ids: target prefixes in the same format, `(B, T)`.
             decoder_attention_mask: the same for the target, cached tokens included; or ready masks `(B, 1, T, S)`.
@@ -513,6 +515,8 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqLMOutput:
         r"""
+        Computes the logits of the target and, given labels, the loss.
+
         Args:
             labels: target documents `w w </s> <s> w </s> [end of document]`, `(B, T)`, -100 where there is no loss.
                 They also make the decoder input, unless that is given.

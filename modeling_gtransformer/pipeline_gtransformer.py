@@ -76,16 +76,18 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     cut at sentence borders into segments that are translated separately.
 
     Inputs are a document as a list of sentences, as text or as the content of a file, or a list of documents (lists of
-    sentences). A blank sentence stays blank. Each document gives a dictionary:
+    sentences). A list of strings is always one document. A blank sentence stays blank. Each document gives a
+    dictionary:
 
     - `translation_text`: the translation. Of a text or file, everything but its sentences is as it was. Of a list, one
       sentence per line.
     - `sentences`: for each sentence of the document, in order, `source_text` and `translation_text`; and, asked for by
       `confidence=True`, `confidence`, the mean log-probability of its tokens in nats.
-    - `segments`: how many sentences the model translated at once, for each segment; blank ones do not count.
+    - `segments`: how many sentences each segment has, which the model translated as one input; blank ones do not
+      count.
 
     The model is a G-Transformer, or a plain sentence translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART),
-    which then translates a document without context, every sentence as it does alone, until it is fine-tuned.
+    which then translates a document without context, every sentence as if it stood alone, until it is fine-tuned.
 
     Placeholders such as `{name}` and `%s` and addresses stay as they are: a segment that lost one is translated once
     more under constraint, and what is missing even then is named in a warning.
@@ -94,8 +96,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     - `src_lang`, `tgt_lang`: languages, where the model knows several; by default those of the processor.
     - `format`: "text" (default), "wrapped" (text whose lines make up paragraphs), "markdown", "html", "subtitles"
-      (SubRip or WebVTT), "ass" (also SSA), "po", "xliff"; as bytes "docx",
-      "pptx" and "epub".
+      (SubRip or WebVTT), "ass" (also SSA), "po", "xliff"; "docx", "pptx" and "epub" take bytes.
     - `splitter`: finds the sentences of a paragraph: "sentencex", that package, for the processor's source language;
       "line": every line or paragraph is one, the default for text; or a function that gives the sentences of a string.
     - `mark_fuzzy`: marks new translations of a "po" or "xliff" file to be reviewed.
@@ -106,8 +107,9 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     - `keep_placeholders` (True): whether translations must contain the placeholders of their sources.
     - `segment_tokens` (512, as in the paper, or the model's positions), `max_tokens` (the source tokens in a batch of
       segments: 16384 divided by the number of beams, but not below 4096), `segment_sentences` (1 for a model that was
-      trained on single sentences), `carried_sentences` (0: so many sentences of a segment open the next one, too, with
-      their translations), `confidence`, and those of `generate`, among them `num_beams` and `parallel_sentences`.
+      trained on single sentences), `carried_sentences` (0: how many of a segment's last sentences the next one repeats
+      at its start, with their translations), `confidence`, and those of `generate`, among them `num_beams` and
+      `parallel_sentences`.
     - `name`: what warnings call the document, such as the name of its file.
 
     ```python

@@ -38,9 +38,9 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             NFKC, and Transformers 5 no longer does it for `MBartTokenizer`.
         sentence_frame (`str`, defaults to `"paper"`): the tokens around every sentence, a key of `SENTENCE_FRAMES`.
             `from_pretrained` takes that of the checkpoint.
-        target_ratio (`float`, defaults to 1.0): how many target words, in tokens, segments are cut for per word of the
-            source, so that their translations are hardly longer than what the model was trained on. Training learns
-            it for its pair of languages; other languages have 1.0.
+        target_ratio (`float`, defaults to 1.0): tokens of the target for which a segment leaves room, per token of its
+            source, so that translations are hardly longer than what the model was trained on. Training learns it for
+            its pair of languages; other languages have 1.0.
 
     Example:
 

@@ -24,9 +24,9 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": t
 
 class Translator:
     """
-    Translates documents, or columns of them, with the model of a name. Nothing is loaded before the first call, and a
-    pickled translator is its settings alone: so it goes to the processes of `datasets` and to the workers of Ray, each
-    of which loads the model on the device that it finds.
+    Translates documents, or columns of them, with a model given by its name. Nothing is loaded before the first call,
+    and a pickled translator is its settings alone, so it can be sent to the processes of `datasets` and to the workers
+    of Ray, each of which loads the model on the device that it finds.
 
     Args:
         model: folder or name on the Hub of a G-Transformer, or of a plain translator such as Opus-MT; by default the
@@ -34,7 +34,7 @@ class Translator:
         src_lang, tgt_lang: languages; by default those of the processor.
         device: by default a GPU, if there is one where the model is loaded.
         precision: type of the weights, "float32", "bfloat16", "float16", or "int8" for linear layers in 8 bits on a
-            CPU; by default that of the checkpoint, but float32 for float16 on a CPU, which is slow at that.
+            CPU; by default that of the checkpoint, except that a CPU, where float16 is slow, gets float32 instead.
         source_column: column that holds the documents, each a text or a list of sentences.
         target_column: column that their translations get, each of the kind of its source.
         confidence: score the translations. Columns then get `confidence` as well, a list of a number per sentence.
@@ -72,8 +72,8 @@ class Translator:
 
     def __call__(self, documents: Any, **options: Any) -> Any:
         """
-        What the pipeline gives for a document or for several, or the columns of a mapping and that of the
-        translations.
+        Translates a document or several and returns what the pipeline returns, or translates the source column of a
+        mapping and returns the mapping with the columns that it adds.
 
         Raises:
             UsageError: says in a sentence why the model cannot be used, or which languages it knows.

@@ -43,7 +43,9 @@ class Sentence(BaseModel):
 class Document(BaseModel):
     translation_text: str
     sentences: list[Sentence]
-    segments: list[int] = Field(description="How many sentences the model translated at once.")
+    segments: list[int] = Field(
+        description="How many sentences each segment has, which the model translated as one input."
+    )
     source: str = Field(description="Code of the source language.")
     target: str = Field(description="Code of the target language.")
     warnings: list[str]

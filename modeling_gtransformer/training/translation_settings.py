@@ -27,7 +27,8 @@ class TranslationSettings:
         default=None, metadata={"help": "Code of the target language; default: that of the processor."}
     )
     segment_tokens: int = field(
-        default=512, metadata={"help": "Upper bound on the source tokens of a segment, which is translated at once."}
+        default=512,
+        metadata={"help": "Upper bound on the source tokens of a segment, which is one input of the model."},
     )
     segment_sentences: int | None = field(
         default=None, metadata={"help": "Upper bound on the sentences of a segment; 1 for a sentence-level model."}
