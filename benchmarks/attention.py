@@ -48,7 +48,7 @@ def make_ways(tags: Tensor, states: list[Tensor], backward: bool) -> dict[str, C
 
 
 def attend(way: Callable[..., Tensor], states: list[Tensor], backward: bool) -> None:
-    """Once, and wait for it."""
+    """Runs the attention once and synchronises with the device."""
     with torch.set_grad_enabled(backward):
         output = way(*states)
     if backward:

@@ -75,19 +75,19 @@ def ctranslate2(system: str, corpus: torch.Tensor, beams: int) -> Callable[[], N
     import ctranslate2
     from ctranslate2.converters import TransformersConverter
 
-    folder = tempfile.mkdtemp()
     pieces = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
     pieces += [(f"w{number}", -1.0) for number in range(4, BASE["vocab_size"] - LANGUAGES_AND_MASK)]
     tokenizer = MBartTokenizer(vocab=pieces)
     model = make_model("mbart")
     model.config.update({"normalize_before": True, "normalize_embedding": True})  # which its converter asks for
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
     kind = "int8" if system.endswith("-int8") else "float32"
-    TransformersConverter(folder).convert(f"{folder}/converted", quantization=kind)
-    translator = ctranslate2.Translator(
-        f"{folder}/converted", compute_type=kind, intra_threads=torch.get_num_threads()
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        TransformersConverter(folder).convert(f"{folder}/converted", quantization=kind)
+        translator = ctranslate2.Translator(
+            f"{folder}/converted", compute_type=kind, intra_threads=torch.get_num_threads()
+        )
     sentences = [tokenizer.convert_ids_to_tokens(ids) for ids in corpus.flatten(0, 1).tolist()]
     lengths = {"min_decoding_length": WORDS + 1, "max_decoding_length": WORDS + 1}
 

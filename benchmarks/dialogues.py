@@ -47,7 +47,7 @@ def systems(translate: Translate, sources: list[list[str]], beams: int) -> dict[
 
 
 def seconds_to_first_sentence(translate: Translate, sources: list[list[str]], beams: int) -> float:
-    """Median over the documents."""
+    """Median over the documents of the seconds until the first sentence is certain."""
     seconds = []
     for source in sources:
         times: list[float] = []

@@ -72,8 +72,8 @@ class Worker:
         self.process.start()
         other.close()
 
-    def do(self, content: str) -> dict[str, float] | str:
-        """Seconds of each step, or why there are none; then the worker is another process."""
+    def do(self, content: str) -> dict[str, float | str]:
+        """Seconds of each step, or the `failure` that there was; then the worker is another process."""
         self.connection.send(content)
         try:
             if self.connection.poll(MOST_SECONDS):
@@ -84,7 +84,7 @@ class Worker:
             self.process.join()
             failure = f"exit code {self.process.exitcode}"
         self.start()
-        return failure
+        return {"failure": failure}
 
     def stop(self) -> None:
         self.connection.send("")
@@ -93,9 +93,13 @@ class Worker:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=float, default=5, help="size of each text, in millions of characters")
-    parser.add_argument("--formats", nargs="+", default=FORMATS, choices=FORMATS, help="default: all text formats")
-    parser.add_argument("--kinds", nargs="+", default=list(HOSTILE), choices=list(HOSTILE), help="default: all")
+    parser.add_argument("--megabytes", type=float, default=5, help="Size of each text, in millions of characters.")
+    parser.add_argument(
+        "--formats", nargs="+", default=FORMATS, choices=FORMATS, help="Formats; default: all of text."
+    )
+    parser.add_argument(
+        "--kinds", nargs="+", default=list(HOSTILE), choices=list(HOSTILE), help="Kinds of text; default: all."
+    )
     args = parser.parse_args()
     size = int(args.megabytes * 1e6)
     results: dict[str, Any] = {}

@@ -14,6 +14,7 @@ from torch.profiler import profile
 from transformers import MBartConfig, MBartForConditionalGeneration
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
+from modeling_gtransformer.cli.atomic_file import write_json
 from modeling_gtransformer.training.provenance import provenance
 
 
@@ -143,9 +144,7 @@ def show(setting: str, row: dict[str, dict[str, float]]) -> None:
 
 
 def save(name: str, command: list[str], results: Any) -> None:
-    """Write `results/<name>.json` with everything one needs to judge the figures."""
-    record = {**provenance(command), "results": results}
+    """Writes `results/<name>.json` with everything one needs to judge the figures."""
     path = Path(__file__).parent / "results" / f"{name}.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    write_json(path, {**provenance(command), "results": results})
     print(f"Written to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")

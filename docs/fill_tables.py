@@ -3,7 +3,8 @@
     python docs/fill_tables.py
 
 A table stands between `<!-- table NAME -->` and `<!-- end of table -->`. Below it stands what a reader needs to judge
-it: command, hardware, versions and commit, as the file has them.
+it: command, hardware, versions and commit, as the file has them; a table of several files leaves that to the tables of
+each.
 """
 
 import json
@@ -213,16 +214,20 @@ def short_documents(results: dict[str, Any]) -> Table:
 
 
 def hostile_text(results: dict[str, Any]) -> Table:
-    """The slowest kind of every format, and all of them together."""
+    """The slowest kind of every format, and all of them together; kinds that failed in rows of their own."""
     rows = [["format", "kinds", "slowest kind", "its seconds", "seconds of all", "peak GB"]]
     for name, kinds in results.items():
         if name != "megabytes":
+            failures = {kind: row["failure"] for kind, row in kinds.items() if "failure" in row}
+            rows += [[name, "1", kind, failure, "", ""] for kind, failure in failures.items()]
+            done = {kind: row for kind, row in kinds.items() if kind not in failures}
             steps = ("read", "placeholders", "rejoined twice")
-            seconds = {kind: sum(row[step] for step in steps) for kind, row in kinds.items()}
-            slowest = max(seconds, key=lambda kind: seconds[kind])
-            memory = max(row["peak GB so far"] for row in kinds.values())
-            figures = [f"{seconds[slowest]:.0f}", f"{sum(seconds.values()):.0f}", f"{memory:.1f}"]
-            rows.append([name, str(len(kinds)), slowest, *figures])
+            seconds = {kind: sum(row[step] for step in steps) for kind, row in done.items()}
+            if seconds:
+                slowest = max(seconds, key=lambda kind: seconds[kind])
+                memory = max(row["peak GB so far"] for row in done.values())
+                figures = [f"{seconds[slowest]:.0f}", f"{sum(seconds.values()):.0f}", f"{memory:.1f}"]
+                rows.append([name, str(len(done)), slowest, *figures])
     return rows
 
 

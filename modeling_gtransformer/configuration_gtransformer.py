@@ -1,6 +1,7 @@
 """Configuration of G-Transformer: mBART's fields, one list of attention kinds per attention stack, and the frame of a
 sentence, which differs between the pretrained families."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -322,6 +323,16 @@ class GTransformerConfig(PreTrainedConfig):
         """Whether target sentences depend on nothing but their source sentences, as the encoder has read them."""
         types = {*self.attention_types("decoder"), *self.attention_types("cross")}
         return types == {"group"} and self.position_scope == "sentence"
+
+    @property
+    def most_sentence_tokens(self) -> float:
+        """Most tokens of a sentence for which the model has positions; infinite where it computes them."""
+        return self.max_position_embeddings if self.position_embedding_type == "learned" else math.inf
+
+    @property
+    def most_document_tokens(self) -> float:
+        """Most tokens of a document for which the model has positions."""
+        return self.most_sentence_tokens if self.position_scope == "document" else math.inf
 
     def attention_types(self, stack: str) -> list[str]:
         """The attention kind of every layer of the stack "encoder", "decoder" (self-attention) or "cross"."""

@@ -1,1 +1,1 @@
-"""Training, translation and scoring of document-level models: linear scripts and the modules they share."""
+"""Commands that train, translate with and score document-level models."""

@@ -18,6 +18,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
+from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
 from modeling_gtransformer.plain_text import sentencex_splitter
@@ -56,9 +58,7 @@ def main(argv: list[str]) -> dict[str, dict[str, int]]:
     if args.output:
         write(args.output, texts, compared)
     if args.json:
-        content = {"counts": counts, **provenance(["train/compare_lost_sentences.py", *argv])}
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_json(args.json, {"counts": counts, **provenance(["train/compare_lost_sentences.py", *argv])})
     return counts
 
 
@@ -151,4 +151,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("compare_lost_sentences.py", lambda: main(sys.argv[1:])))

@@ -9,7 +9,6 @@ has as many tokens as no segment in training has. The last row is the cut of tra
 """
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Sequence
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from modeling_gtransformer import GTransformerProcessor
+from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.segmentation import segment
 from modeling_gtransformer.training.corpus import Document, read_documents
 from modeling_gtransformer.training.provenance import provenance
@@ -47,9 +48,7 @@ def main(argv: list[str]) -> list[dict[str, Any]]:
         counts = ", ".join(f"{name} {each['too_long']} of {each['segments']}" for name, each in row["files"].items())
         print(f"{row['name']}{f', {ratio:.3f}' if (ratio := row['ratio']) else ''}: {counts}")
     if args.json:
-        content = {"rows": rows, **provenance(["train/compare_target_ratios.py", *argv])}
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_json(args.json, {"rows": rows, **provenance(["train/compare_target_ratios.py", *argv])})
     return rows
 
 
@@ -108,4 +107,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("compare_target_ratios.py", lambda: main(sys.argv[1:])))

@@ -15,13 +15,13 @@ Two dictionaries that differ become two processors. The pipeline, which has a si
 """
 
 import argparse
-import os
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from modeling_gtransformer import GTransformerProcessor
+from modeling_gtransformer.cli.atomic_file import atomic_folder
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.fairseq import model_from_fairseq, read_checkpoint
 from modeling_gtransformer.training.fairseq_tokenizer import (
     Dictionary,
@@ -33,9 +33,12 @@ from modeling_gtransformer.training.fairseq_tokenizer import (
 
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
-    output = Path(args.output)
-    if output.is_file() or (output.is_dir() and any(output.iterdir())):
-        raise FileExistsError(f"{output} exists and is no empty folder: give another one.")
+    with atomic_folder(Path(args.output)) as folder:
+        print(convert(args, folder))
+
+
+def convert(args: argparse.Namespace, folder: Path) -> str:
+    """Writes model and processor, or processors, and tells what they are."""
     arguments, weights = read_checkpoint(args.checkpoint)
     model = model_from_fairseq(arguments, weights)
     languages = arguments["langs"].split(",")
@@ -45,21 +48,18 @@ def main(argv: list[str]) -> None:
     if model.config.tie_word_embeddings and source != target:
         raise ValueError("The checkpoint shares its embeddings, so it has one dictionary: leave out --target_dict.")
     sides = {"": source} if source == target else {"source": source, "target": target}
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=output.parent, prefix=f"{output.name}.partial.") as folder:
-        partial = Path(folder, "checkpoint")
-        for side, dictionary in sides.items():
-            processor = make_processor(dictionary, arguments, args, partial / side)
-            processor.save_pretrained(partial / side)
-        # The last one is the target's, to whose dictionary belongs what is generated.
-        processor.configure(model)
-        model.save_pretrained(partial)
-        os.replace(partial, output)
-    print(
-        f"{model.num_parameters():,} parameters, {len(source):,} source and {len(target):,} target tokens, in {output}"
-    )
+    for side, dictionary in sides.items():
+        processor = make_processor(dictionary, arguments, args, folder / side)
+        processor.save_pretrained(folder / side)
+    # The last one is the target's, to whose dictionary belongs what is generated.
+    processor.configure(model)
+    model.save_pretrained(folder)
+    tokens = f"{len(source):,} source and {len(target):,} target tokens"
+    made = f"{model.num_parameters():,} parameters, {tokens}, in {args.output}"
     if len(sides) > 1:
-        print(f"No pipeline: the dictionaries differ; {output}/source reads documents, {output}/target writes them.")
+        read = f"{args.output}/source reads documents, {args.output}/target writes them"
+        made += f"\nNo pipeline: the dictionaries differ; {read}."
+    return made
 
 
 def check_sizes(weights: dict[str, Any], source: Dictionary, target: Dictionary) -> None:
@@ -88,13 +88,13 @@ def make_processor(
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", help="checkpoint that the authors' code saved, such as checkpoint_best.pt")
-    parser.add_argument("output", help="new folder for model and processor")
-    parser.add_argument("--dict", required=True, help="dict.txt of the source, or of both sides")
-    parser.add_argument("--target_dict", help="dict.txt of the target, where it is another one")
+    parser.add_argument("checkpoint", help="Checkpoint that the authors' code saved, such as checkpoint_best.pt.")
+    parser.add_argument("output", help="New folder for model and processor.")
+    parser.add_argument("--dict", required=True, help="File dict.txt of the source, or of both sides.")
+    parser.add_argument("--target_dict", help="File dict.txt of the target, where it is another one.")
     pieces = parser.add_mutually_exclusive_group(required=True)
-    pieces.add_argument("--bpe_codes", help="codes that subword-nmt learned from both languages")
-    pieces.add_argument("--sentencepiece", help="SentencePiece model, such as mBART's sentence.bpe.model")
+    pieces.add_argument("--bpe_codes", help="Codes that subword-nmt learned from both languages.")
+    pieces.add_argument("--sentencepiece", help="SentencePiece model, such as mBART's sentence.bpe.model.")
     args = parser.parse_args(argv)
     files = [args.checkpoint, args.dict, args.target_dict, args.bpe_codes, args.sentencepiece]
     if missing := [file for file in files if file and not Path(file).is_file()]:
@@ -103,4 +103,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("convert_fairseq.py", lambda: main(sys.argv[1:])))

@@ -22,6 +22,8 @@ import torch
 from transformers import MBartForConditionalGeneration, pipeline
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.training.corpus import read_documents
 from modeling_gtransformer.training.experiment import train
@@ -83,8 +85,7 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
     }
     scores = {name: score(hypotheses, references, language_pair) for name, hypotheses in systems.items()}
     print(score_table(scores))
-    results = {**provenance(["train/demo.py", *argv]), "results": scores}
-    (args.output / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    write_json(args.output / "results.json", {**provenance(["train/demo.py", *argv]), "results": scores})
 
     step("A document through the pipeline")
     translate = pipeline("document-translation", model=gtransformer, device=device)
@@ -164,4 +165,4 @@ def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("demo.py", lambda: main(sys.argv[1:])))

@@ -8,6 +8,7 @@ import json
 import sys
 from pathlib import Path
 
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.invented_language import ANTECEDENTS, LANGUAGES, InventedLanguagePair, write_corpus
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
@@ -42,4 +43,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("invented_language.py", lambda: main(sys.argv[1:])))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from transformers.utils.logging import tqdm
 
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.corpus import Document, read_documents
 from modeling_gtransformer.training.corpus_files import JSON_LINES
 from modeling_gtransformer.training.moses import detokenizer, learn_truecasing
@@ -95,4 +96,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("moses.py", lambda: main(sys.argv[1:])))

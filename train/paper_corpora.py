@@ -6,6 +6,7 @@ python train/paper_corpora.py news
 import argparse
 import sys
 
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.paper_corpora import CORPORA, SPLITS, paper_corpus
 
 
@@ -18,4 +19,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("paper_corpora.py", lambda: main(sys.argv[1:])))

@@ -13,7 +13,6 @@ bootstrap over documents.
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,8 @@ from typing import Any
 import torch
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.context_gain import (
     CONTEXTS,
     WORD_CLASSES,
@@ -60,10 +61,8 @@ def main(argv: list[str]) -> dict[str, Any]:
     }
     print(table(results))
     if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
         content = {**results, "corpus": [Path(file).name for file in args.files]}
-        content |= provenance(["train/score_context.py", *argv])
-        args.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_json(args.json, {**content, **provenance(["train/score_context.py", *argv])})
     return results
 
 
@@ -111,4 +110,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("score_context.py", lambda: main(sys.argv[1:])))

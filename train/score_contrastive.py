@@ -23,6 +23,7 @@ import torch
 from transformers.utils.logging import tqdm
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.segmentation import token_batches
 from modeling_gtransformer.token_scores import label_log_probabilities
 from modeling_gtransformer.training.contrastive_suites import ContrastiveItem, read_suite
@@ -91,23 +92,27 @@ def encode(items: list[ContrastiveItem], processor: GTransformerProcessor, confi
     Model inputs of every candidate of every item; labels are -100 but for the last sentence.
 
     Raises:
-        ValueError: an item has more tokens than the model has learned positions.
+        ValueError: an item, or a sentence of it, has more tokens than the model has learned positions for.
     """
     rows = []
     for item in items:
-        source = processor.build_source(processor.encode_sentences(item.source))
+        read = processor.encode_sentences(item.source)
+        source = processor.build_source(read)
         context = processor.encode_sentences(item.context, is_target=True) if item.context else []
         given = len(processor.build_target([*context, []])) - 1
-        candidates = []
-        for words in processor.encode_sentences(item.candidates, is_target=True):
+        candidates, written = [], processor.encode_sentences(item.candidates, is_target=True)
+        for words in written:
             target = processor.build_target([*context, words])
             # The frame is given, the words and </s> are the model's.
             labels = [-100] * (given - 1) + target[given:]
             candidates.append({"input_ids": source, "decoder_input_ids": target[:-1], "labels": labels})
         longest = max(len(ids) for row in candidates for ids in row.values())
-        if config.position_embedding_type == "learned" and longest > config.max_position_embeddings:
-            positions = config.max_position_embeddings
-            raise ValueError(f"{item.name} has {longest} tokens, the model {positions} positions: use less context.")
+        sentence = max(map(len, [*read, *context, *written])) + processor.sentence_tokens
+        if longest > config.most_document_tokens or sentence > config.most_sentence_tokens:
+            raise ValueError(
+                f"{item.name} has {longest} tokens, {sentence} of them in a sentence, and the model "
+                f"{config.max_position_embeddings} positions: use less context."
+            )
         rows.append(candidates)
     return rows
 
@@ -176,4 +181,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("score_contrastive.py", lambda: main(sys.argv[1:])))

@@ -12,13 +12,14 @@ segments of the paper, cut by the longer of source and reference, for any system
 """
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from modeling_gtransformer import GTransformerProcessor
+from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.corpus import read_documents
 from modeling_gtransformer.training.metrics import compare_systems, score_documents
 from modeling_gtransformer.training.provenance import provenance
@@ -50,8 +51,6 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
     print(table(scores))
     print(ours.counts)
     if args.json:
-        file = Path(args.json)
-        file.parent.mkdir(parents=True, exist_ok=True)
         sources = {name: Path(path).name for name, path in vars(args).items() if name in SOURCES and path}
         content = {
             "scores": scores,
@@ -59,7 +58,7 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
             **sources,
             **provenance(["train/score_translations.py", *argv]),
         }
-        file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_json(Path(args.json), content)
     return scores
 
 
@@ -130,4 +129,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("score_translations.py", lambda: main(sys.argv[1:])))

@@ -18,6 +18,7 @@ import torch
 from matplotlib.axes import Axes
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.group_tags import read_group_tags
 from modeling_gtransformer.training.attention_recording import LayerAttention, recorded_attention
 from modeling_gtransformer.training.corpus import read_documents
@@ -134,4 +135,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("show_attention.py", lambda: main(sys.argv[1:])))

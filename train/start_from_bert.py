@@ -11,12 +11,15 @@ that it took: compare scores of its models with those of references that went th
 import argparse
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 from transformers import AutoTokenizer, BertConfig, BertModel, set_seed
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.cli.atomic_file import atomic_folder
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.layers_gtransformer import POSITION_OFFSET
 
 
@@ -34,6 +37,12 @@ RENAMED: list[tuple[str, Any]] = [
 
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
+    with atomic_folder(Path(args.output)) as folder:
+        print(start(args, folder))
+
+
+def start(args: argparse.Namespace, folder: Path) -> str:
+    """Writes model and processor, and tells how large they are."""
     set_seed(args.seed)
     tokenizer = AutoTokenizer.from_pretrained(args.bert, bos_token="[CLS]", eos_token="[SEP]")
     tokenizer.add_special_tokens({"extra_special_tokens": args.languages})
@@ -41,9 +50,9 @@ def main(argv: list[str]) -> None:
     processor = GTransformerProcessor(tokenizer, source, target, normalization=None)
     bert = BertModel.from_pretrained(args.bert, add_pooling_layer=False)
     model = gtransformer_from_bert(bert, processor, args.decoder_layers)
-    model.save_pretrained(args.output)
-    processor.save_pretrained(args.output)
-    print(f"{model.num_parameters():,} parameters, {bert.num_parameters():,} of them from BERT, in {args.output}")
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return f"{model.num_parameters():,} parameters, {bert.num_parameters():,} of them from BERT, in {args.output}"
 
 
 def gtransformer_from_bert(
@@ -124,4 +133,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("start_from_bert.py", lambda: main(sys.argv[1:])))

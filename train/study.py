@@ -4,7 +4,7 @@
 
 A study is a YAML file:
 
-    arguments: {...}            # of train.py, for every system
+    arguments: {...}            # of train.py, for every system; `extends` names a file of more
     seeds: [1, 2, 3]
     test: {news: {files: [test.en, test.de]}}     # what to translate, as train.py reads it; or {paper_corpus: news}
     generation: {num_beams: 5}                    # arguments of translate.py
@@ -38,6 +38,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
+from modeling_gtransformer.cli import errors
+from modeling_gtransformer.cli.atomic_file import write_atomic, write_json
 from modeling_gtransformer.training.corpus import read_documents
 from modeling_gtransformer.training.moses import detokenizer
 from modeling_gtransformer.training.paper_corpora import paper_corpus
@@ -64,7 +66,6 @@ def main(argv: list[str]) -> dict[str, Any]:
     study = read_study(args.study)
     output = args.output or Path("outputs") / Path(args.study).stem
     plain = detokenizer(study["detokenize"]) if study["detokenize"] else str
-    columns = columns_of(study)
     for test in study["test"].values():
         if "paper_corpus" in test:
             test["files"] = paper_corpus(test["paper_corpus"], "test")
@@ -73,6 +74,7 @@ def main(argv: list[str]) -> dict[str, Any]:
         parse_recipe([str(run.recipe)])
         for name in study["test"]:
             parse_translation(translation_arguments(run, name, study))
+    columns = columns_of(runs[0])
     tests = {name: read_test(test["files"], columns, plain) for name, test in study["test"].items()}
 
     origin = provenance(["train/study.py", *argv])
@@ -80,14 +82,14 @@ def main(argv: list[str]) -> dict[str, Any]:
     processes = Processes(shlex.split(args.launch), threads)
     with ThreadPoolExecutor(args.jobs) as executor:
         try:
-            list(executor.map(lambda run: execute(run, study, processes), runs))
+            list(executor.map(lambda run: execute(run, study, tests, processes), runs))
         except BaseException:
             processes.stop()
             raise
 
     results = {**origin, **collect(study, runs, tests)}
-    (output / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    (output / "results.md").write_text(table(results) + "\n", encoding="utf-8")
+    write_json(output / "results.json", results)
+    write_atomic(output / "results.md", table(results) + "\n")
     draw_figures(results, output)
     print(table(results))
     return results
@@ -99,7 +101,9 @@ def read_test(files: list[str], columns: tuple[str, str], plain: Callable[[str],
     return ParallelDocuments(sources, targets, [list(map(plain, target)) for target in targets])
 
 
-def execute(run: TrainingRun, study: dict[str, Any], processes: "Processes") -> None:
+def execute(
+    run: TrainingRun, study: dict[str, Any], tests: dict[str, ParallelDocuments], processes: "Processes"
+) -> None:
     """Trains and translates, unless that is done already; a failure is noted in the run."""
     try:
         if run.start:
@@ -107,7 +111,7 @@ def execute(run: TrainingRun, study: dict[str, Any], processes: "Processes") -> 
             if run.start.failure:
                 raise RuntimeError(f"{run.start.system} failed, from which it starts")
         processes.call(run, "train.py", [str(run.recipe)])
-        for name, test in study["test"].items():
+        for name, test in tests.items():
             arguments = translation_arguments(run, name, study)
             # Everything that the translations depend on is kept beside them.
             record, made_of = run.folder / f"{name}.made_of.json", json.dumps([arguments, fingerprint(run, test)])
@@ -123,18 +127,18 @@ def execute(run: TrainingRun, study: dict[str, Any], processes: "Processes") -> 
         run.done.set()
 
 
-def fingerprint(run: TrainingRun, test: dict[str, Any]) -> list[Any]:
-    """Size and time of the weights and a hash of the test set, which tell them from others in their place."""
-    weights = (run.folder / "model.safetensors").stat()
-    return [weights.st_size, weights.st_mtime_ns, hashlib.sha256(Path(test["files"][0]).read_bytes()).hexdigest()]
+def fingerprint(run: TrainingRun, test: ParallelDocuments) -> list[Any]:
+    """Sizes and times of the weights and a hash of the test set, which tell them from others in their place."""
+    weights = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in run.folder.glob("*.safetensors")]
+    return [*sorted(weights), hashlib.sha256(json.dumps(test.sources).encode()).hexdigest()]
 
 
 class Processes:
     """Runs the scripts in processes of their own, which share the cores and end with the study.
 
     Args:
-        launch: what starts train.py.
-        threads: of each process.
+        launch: command that starts train.py.
+        threads: number of threads of each process.
     """
 
     def __init__(self, launch: list[str], threads: int):
@@ -200,4 +204,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # as Ctrl-C, also of the processes
-    main(sys.argv[1:])
+    sys.exit(errors.run("study.py", lambda: main(sys.argv[1:])))

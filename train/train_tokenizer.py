@@ -9,6 +9,7 @@ by NFKC, and spaces are part of the pieces, so that decoding gives the text back
 import argparse
 import sys
 
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.corpus import read_documents
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
@@ -39,4 +40,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("train_tokenizer.py", lambda: main(sys.argv[1:])))

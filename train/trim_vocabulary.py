@@ -10,16 +10,16 @@ anything appears in the output.
 
 import argparse
 import itertools
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from transformers import PreTrainedConfig
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.cli.atomic_file import atomic_folder
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.plain_models import ONLY_GROUP
 from modeling_gtransformer.training.corpus import read_documents
 from modeling_gtransformer.training.corpus_files import files_of, has_columns
@@ -32,9 +32,12 @@ ID_FIELDS = ("token_id", "suppress_tokens", "words_ids", "sequence_bias")
 
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
-    output = Path(args.output)
-    if output.is_file() or (output.is_dir() and any(output.iterdir())):
-        raise FileExistsError(f"{output} exists and is no empty folder: give another one.")
+    with atomic_folder(Path(args.output)) as folder:
+        print(trim(args, folder))
+
+
+def trim(args: argparse.Namespace, folder: Path) -> str:
+    """Writes the trimmed checkpoint, and tells what became smaller."""
     texts = read_texts(args.text, [args.source_column, args.target_column])
     processor = GTransformerProcessor.from_pretrained(args.checkpoint)
     model = GTransformerForConditionalGeneration.from_pretrained(args.checkpoint, **as_it_translates(args.checkpoint))
@@ -43,22 +46,17 @@ def main(argv: list[str]) -> None:
     parts = vocabularies(processor.tokenizer)
     kept = tokens_to_keep(model, processor, parts, texts)
     if [len(ids) for ids in kept] == [*sizes[: len(kept)]]:
-        print(f"All {sizes[0]} tokens are needed: there is nothing to trim, and {output} is not written.")
-        return
+        return f"All {sizes[0]} tokens are needed: there is nothing to trim, and {args.output} is not written."
     new_ids = [{old: new for new, old in enumerate(ids)} for ids in kept]
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=output.parent, prefix=f"{output.name}.partial.") as folder:
-        partial = Path(folder, "checkpoint")
-        processor.save_pretrained(partial)
-        for vocabulary, ids in zip(parts, new_ids, strict=True):
-            vocabulary.write(partial, ids)
-        check_tokenization(processor, GTransformerProcessor.from_pretrained(partial), new_ids, texts)
-        trim_model(model, new_ids)
-        model.save_pretrained(partial)
-        os.replace(partial, output)
+    processor.save_pretrained(folder)
+    for vocabulary, ids in zip(parts, new_ids, strict=True):
+        vocabulary.write(folder, ids)
+    check_tokenization(processor, GTransformerProcessor.from_pretrained(folder), new_ids, texts)
+    trim_model(model, new_ids)
+    model.save_pretrained(folder)
     tokens = " and ".join(f"{size} -> {len(ids)}" for size, ids in zip(sizes, kept, strict=False))
     millions = f"{parameters / 1e6:.1f}M -> {model.num_parameters() / 1e6:.1f}M"
-    print(f"{tokens} tokens, parameters {millions}, in {output}")
+    return f"{tokens} tokens, parameters {millions}, in {args.output}"
 
 
 def as_it_translates(checkpoint: str) -> dict[str, int]:
@@ -183,4 +181,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("trim_vocabulary.py", lambda: main(sys.argv[1:])))

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.corpus import Document, read_documents
 from modeling_gtransformer.training.translations import read_translations
 
@@ -113,4 +114,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(run("write_scoring_files.py", lambda: main(sys.argv[1:])))

@@ -1,11 +1,13 @@
-"""Files that appear as a whole or not at all."""
+"""Files and folders that appear as a whole or not at all."""
 
+import json
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
 
 
 @contextmanager
@@ -31,3 +33,27 @@ def write_atomic(path: Path, text: str) -> None:
     """Writes a text, as a whole or not at all."""
     with atomic_file(path) as file:
         file.write(text.encode("utf-8"))
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Writes an indented JSON, as a whole or not at all."""
+    write_atomic(path, json.dumps(content, indent=2) + "\n")
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """
+    Gives the path of a folder to make, which takes the place of `path` at the end if it was made; an error leaves
+    nothing.
+
+    Raises:
+        FileExistsError: `path` is a file, or a folder that is not empty.
+    """
+    if path.is_file() or (path.is_dir() and any(path.iterdir())):
+        raise FileExistsError(f"{path} exists and is no empty folder: give another one.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent, prefix=f"{path.name}.partial.") as folder:
+        whole = Path(folder, "whole")
+        yield whole
+        if whole.exists():
+            os.replace(whole, path)

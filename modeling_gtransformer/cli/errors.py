@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from ..usage_error import UsageError, in_a_sentence
 
@@ -10,13 +11,14 @@ from ..usage_error import UsageError, in_a_sentence
 DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
 
-def run(program: str, main: Callable[[], int | None]) -> int:
+def run(program: str, main: Callable[[], Any]) -> int:
     """
-    Runs a command, and returns its exit status: what `main` returns or 0; 1 for an error, which is said in a sentence;
-    2 for a [`UsageError`]; 130 if it is interrupted.
+    Runs a command, and returns its exit status: that of `main`, or 0 if it returns something else; 1 for an error,
+    which is said in a sentence; 2 for a [`UsageError`]; 130 if it is interrupted.
     """
     try:
-        return main() or DONE
+        status = main()
+        return status if isinstance(status, int) else DONE
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -107,13 +107,16 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
             self.metric_for_best_model: str = self.metric_for_best_model or "loss"
         super().__post_init__()
         if self.n_gpu > 1:
-            logger.warning(f"{self.n_gpu} GPUs, of which one process uses one: start one for each, accelerate launch.")
+            logger.warning(
+                f"This process sees {self.n_gpu} GPUs but uses one: start a process for each with accelerate launch."
+            )
             self._n_gpu = 1
         if self.tokens_per_update is not None:
             self._divide_update(self.tokens_per_update)
         if self.decay_steps is not None and self.decay_steps < self.max_steps:
             raise ValueError(
-                f"The learning rate ends after decay_steps={self.decay_steps}, before max_steps={self.max_steps}."
+                f"The learning rate ends after decay_steps={self.decay_steps}, before max_steps={self.max_steps}: "
+                "raise decay_steps, or lower max_steps."
             )
 
     @property
@@ -136,7 +139,7 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
         if self.early_stopping_patience is not None and self.early_stopping_patience < 1:
             raise ValueError("early_stopping_patience must be at least 1: leave it out to train without.")
         for name in ("load_best_model_at_end", "early_stopping_patience", "stop_at_eval_loss"):
-            if getattr(self, name) and self.eval_strategy == "no":
+            if getattr(self, name) not in (None, False) and self.eval_strategy == "no":
                 raise ValueError(f"{name} needs evaluations: set eval_strategy to epoch or steps.")
 
     def _set_save_strategy(self) -> None:

@@ -80,7 +80,7 @@ def attention_entropy(
     there, padding does not count.
 
     Args:
-        sublayers: of a forward pass.
+        sublayers: attention sublayers as one forward pass recorded them.
         source_mask: which tokens of the source are real, bool, `(B, S)`.
         target_mask: likewise of the target, `(B, T)`.
 

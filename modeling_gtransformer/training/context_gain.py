@@ -1,4 +1,4 @@
-"""How much a model makes of context: the conditional cross-mutual information of Fernandes et al. (2021), as the gain
+"""How much a model uses context: the conditional cross-mutual information of Fernandes et al. (2021), as the gain
 in log-probability of the target's tokens with the true document against other contexts.
 
 Every target sentence is scored by the same tokens, its words and `</s>`, whatever stands around it.
@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -156,9 +157,13 @@ def token_log_probabilities(
     sentence."""
     rows = [_inputs(processor, each) for each in segments]
     lengths = [max(len(row["input_ids"]), len(row["labels"])) for row in rows]
-    positions, by_sentence = model.config.max_position_embeddings, model.config.position_scope == "sentence"
-    if model.config.position_embedding_type == "learned" and not by_sentence and max(lengths) > positions:
-        raise ValueError(f"A segment has {max(lengths)} tokens, the model {positions} positions: cut shorter ones.")
+    if max(lengths) > (most := model.config.most_document_tokens):
+        raise ValueError(f"A segment has {max(lengths)} tokens, the model {most} positions: lower segment_tokens.")
+    pairs = ((max(len(pair.source), len(pair.target)), pair) for segment in segments for pair in segment)
+    words, longest = max(pairs, key=itemgetter(0))
+    if words + processor.sentence_tokens > (most := model.config.most_sentence_tokens):
+        place = f"Sentence {longest.number + 1} of document {longest.document + 1}"
+        raise ValueError(f"{place} has {words} tokens, the model {most} positions: split it.")
     order = sorted(range(len(rows)), key=lengths.__getitem__, reverse=True)
     scores: dict[tuple[int, int], list[float]] = {}
     with tqdm(total=len(rows), desc="Scoring", unit=" segments") as bar:

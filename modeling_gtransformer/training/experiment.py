@@ -22,7 +22,7 @@ from .stored_corpus import StoredCorpus
 from .trainer import GTransformerTrainer
 
 
-logger = logging.getLogger("train")
+logger = logging.getLogger(__name__)
 
 
 def train(
@@ -39,7 +39,8 @@ def train(
         ValueError: the corpus has problems, or `output_dir` holds a training with other arguments.
     """
     logging.basicConfig(format="%(asctime)s %(message)s")
-    logger.setLevel(logging.INFO if training_args.should_log else logging.WARNING)
+    package = logging.getLogger(__package__.partition(".")[0])
+    package.setLevel(logging.INFO if training_args.should_log else logging.WARNING)
     if training_args.disable_tqdm or not training_args.should_log:
         disable_progress_bar()
         datasets.disable_progress_bars()
@@ -130,6 +131,11 @@ def load_corpora(args: DataArguments) -> tuple[StoredCorpus, StoredCorpus]:
             files = (paper_corpus(args.paper_corpus, "train"), paper_corpus(args.paper_corpus, "dev"))
         return StoredCorpus.from_files(files[0], columns), StoredCorpus.from_files(files[1], columns)
     splits = datasets.load_dataset(args.dataset_name, args.dataset_config_name)
+    if missing := [split for split in ("train", "validation") if split not in splits]:
+        raise ValueError(
+            f"{args.dataset_name} has the splits {', '.join(splits)}, but no {' and no '.join(missing)}: save those "
+            "that you want with save_to_disk, and give their folders as train_files and validation_files."
+        )
     train, validation = (
         StoredCorpus.from_dataset(splits[split], columns, f"{args.dataset_name}:{split}")
         for split in ("train", "validation")
@@ -186,7 +192,7 @@ def set_beams(model: GTransformerForConditionalGeneration, num_beams: int | None
 def generation_scores(
     processor: GTransformerProcessor, references: list[list[str]]
 ) -> Callable[[EvalPrediction], dict[str, float]]:
-    """Validation by translation: s-BLEU, d-BLEU (of a segment, which stands for a document) and chrF."""
+    """Validation by translation: s-BLEU and d-BLEU, of segments, which stand for documents."""
 
     def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
         ids = prediction.predictions[: len(references)]  # processes may have filled up the last batch

@@ -45,7 +45,7 @@ def check_license(license: str, base: str, of_base: str) -> None:
     is_laxer = license in PUBLIC_DOMAIN and of_base not in PUBLIC_DOMAIN
     if dropped or is_laxer or (of_base.startswith(COPYLEFT) and license != of_base):
         raise ValueError(
-            f"The weights started from {base}, which is under {of_base}: the laxer {license} would drop its "
+            f"The weights started from {base}, which is under {of_base}, and {license} is not known to keep its "
             f"conditions. Pass license={of_base!r}, or another licence that keeps them."
         )
 

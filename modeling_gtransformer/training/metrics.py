@@ -2,7 +2,7 @@
 
 Scores are sacrebleu's, with its signatures. What a "document" is differs between papers, so the score says it: d-BLEU
 is computed per whole document, and per segment of a document where the translation was made in segments (which is what
-the paper reports, with segments of at most 512 tokens).
+the paper reports, with segments of fewer than 512 tokens).
 
 A system that decodes freely writes its own number of sentences. It has no s-BLEU, only a d-BLEU.
 """

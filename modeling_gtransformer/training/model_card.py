@@ -194,7 +194,7 @@ def _is_on_hub(name: str | None) -> bool:
 
 
 def _parameters(folder: Path) -> int:
-    """As many as the weights have, without reading them."""
+    """Number of parameters, read from the headers of the weight files."""
     total = 0
     for file in folder.glob("*.safetensors"):
         try:

@@ -57,6 +57,8 @@ class ModelArguments:
     def __post_init__(self):
         if self.lora and not self.model_name_or_path:
             raise ValueError("lora needs model_name_or_path: an adapter belongs to a pretrained model.")
+        if self.copy_group_attention and not self.model_name_or_path:
+            raise ValueError("copy_group_attention needs model_name_or_path: it copies pretrained weights.")
         if not (self.model_name_or_path or self.tokenizer_name_or_path):
             raise ValueError("Give model_name_or_path, or config and tokenizer_name_or_path for a fresh model.")
 
@@ -86,7 +88,7 @@ class DataArguments:
     source_column: str = field(default="source", metadata={"help": "Column that holds the list of source sentences."})
     target_column: str = field(default="target", metadata={"help": "Column that holds the list of target sentences."})
     segment_tokens: int = field(
-        default=512, metadata={"help": "Upper bound on the tokens of a segment, which ends at a sentence border."}
+        default=512, metadata={"help": "Bound below which the tokens of a segment stay; it ends at a sentence border."}
     )
     segment_sentences: int | None = field(
         default=None, metadata={"help": "Upper bound on the sentences of a segment; 1 trains on single sentences."}
@@ -99,7 +101,9 @@ class DataArguments:
     )
 
     def __post_init__(self):
-        files = bool(self.train_files and self.validation_files)
+        if bool(self.train_files) != bool(self.validation_files):
+            raise ValueError("train_files and validation_files go together: give both.")
+        files = bool(self.train_files)
         if [files, bool(self.dataset_name), bool(self.paper_corpus)].count(True) != 1:
             raise ValueError("Give either train_files and validation_files, or dataset_name, or paper_corpus.")
         if self.paper_corpus and self.paper_corpus not in CORPORA:

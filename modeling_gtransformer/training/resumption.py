@@ -10,15 +10,16 @@ from accelerate.utils import broadcast_object_list, gather_object
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from ..cli.atomic_file import write_json
 from .arguments import GTransformerTrainingArguments
 
 
-# Arguments that may change when a training is continued.
-WITHOUT_EFFECT = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
-WITHOUT_EFFECT |= {"dataloader_num_workers", "save_total_limit", "logging_steps", "log_level", "push_to_hub"}
-WITHOUT_EFFECT |= {"ddp_timeout", "save_on_each_node"}
+# Arguments that may change when a training is continued, and how others of them begin.
+MAY_CHANGE = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
+MAY_CHANGE |= {"save_total_limit", "push_to_hub", "ddp_timeout", "save_on_each_node", "per_device_eval_batch_size"}
+MAY_CHANGE_FROM = ("hub_", "log_", "logging_", "dataloader_")
 # Arguments that only say how to find others: max_tokens and batches_per_update, fp16 and bf16.
-WITHOUT_EFFECT |= {"tokens_per_update", "gradient_accumulation_steps", "precision"}
+DERIVED_FROM = {"tokens_per_update", "gradient_accumulation_steps", "precision"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]
         ValueError: the folder holds a training with other arguments, or not all processes see its files.
     """
     arguments = {**arguments, "batches_per_update": args.batches_per_update}
-    arguments = {name: value for name, value in arguments.items() if name not in WITHOUT_EFFECT}
+    free = MAY_CHANGE | DERIVED_FROM
+    arguments = {k: v for k, v in arguments.items() if k not in free and not k.startswith(MAY_CHANGE_FROM)}
     arguments = json.loads(json.dumps(arguments, default=str))
     found: Progress | ValueError | None = None
     if args.process_index == 0:
@@ -61,11 +63,7 @@ def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]
         return found
     kept = Path(args.output_dir) / "arguments.json"
     if not found.checkpoint and args.should_save:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        # Renamed when it is whole: what is cut off here would be in the way of every start to come.
-        part = kept.with_name(f"{kept.name}.part")
-        part.write_text(json.dumps(arguments, indent=2) + "\n", encoding="utf-8")
-        part.replace(kept)
+        write_json(kept, arguments)  # as a whole: what is cut off would be in the way of every start to come
     PartialState().wait_for_everyone()
     _refuse_unless_seen(Path(found.checkpoint) / TRAINER_STATE_NAME if found.checkpoint else kept)
     return found

@@ -110,22 +110,19 @@ def fit_positions(segments: Dataset, corpus: StoredCorpus, config: GTransformerC
     """The segments that fit the positions of a model or, where these count from the start of a sentence, whose
     sentences do. The others are announced and dropped, or raised as a `ValueError`; the authors, too, drop them in
     training and refuse them in validation."""
-    positions, by_sentence = config.max_position_embeddings, config.position_scope == "sentence"
-    if by_sentence and config.position_embedding_type != "learned":
+    tokens, longest_sentences = segment_lengths(segments).max(axis=1), _column(segments, "longest_sentence")
+    fit = (tokens <= config.most_document_tokens) & (longest_sentences <= config.most_sentence_tokens)
+    if fit.all():
         return segments
-    longest = _column(segments, "longest_sentence") if by_sentence else segment_lengths(segments).max(axis=1)
-    too_long = np.flatnonzero(longest > positions)
-    if not len(too_long):
-        return segments
-    first = segments.with_format(None)[int(too_long[0])]
+    first = segments.with_format(None)[int(np.argmin(fit))]
     message = (
-        f"{len(too_long)} of {len(segments)} segments are longer than the {positions} positions of the model, "
-        f"the first at {corpus.where(first['document'], first['first_sentence'])}"
+        f"{np.count_nonzero(~fit)} of {len(segments)} segments are longer than the {config.max_position_embeddings} "
+        f"positions of the model, the first at {corpus.where(first['document'], first['first_sentence'])}"
     )
     if not drop:
-        raise ValueError(f"{message}. Split its sentences.")
+        raise ValueError(f"{message}. Lower segment_tokens, or split its sentences.")
     logger.warning(f"{message}: left out of training.")
-    return segments.select(np.flatnonzero(longest <= positions))
+    return segments.select(np.flatnonzero(fit))
 
 
 def target_ratio(segments: Dataset, processor, quantile: float = TARGET_QUANTILE) -> float:

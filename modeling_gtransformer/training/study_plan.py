@@ -56,6 +56,8 @@ def read_study(path: str) -> dict[str, Any]:
         ValueError: unknown or missing keys, or systems that do not exist.
     """
     study = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(study, dict):
+        raise ValueError(f"{path}: a study is a mapping, such as those of train/studies.")
     known = {"systems", "test", *DEFAULTS}
     if unknown := sorted(set(study) - known):
         raise ValueError(f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(known))}.")
@@ -66,6 +68,8 @@ def read_study(path: str) -> dict[str, Any]:
     for name, system in study["systems"].items():
         if unknown := sorted(set(system) - {"recipe", "start", "arguments", "generation"}):
             raise ValueError(f"{path}: system {name} has unknown keys {', '.join(unknown)}.")
+        if "recipe" not in system:
+            raise ValueError(f"{path}: system {name} needs a recipe.")
         if "start" in system and system["start"] not in systems[: systems.index(name)]:
             raise ValueError(f"{path}: system {name} starts from {system['start']}, which must come before it.")
     for name, test in study["test"].items():
@@ -75,8 +79,8 @@ def read_study(path: str) -> dict[str, Any]:
         if len(files) > 1 and any(map(has_columns, files)):
             raise ValueError(f"{path}: test {name} is one file of both columns or a pair of texts, not {files}.")
     study["baseline"] = _baselines(study["baseline"], systems, path)
-    if study["until"] and len(study["until"]) != 1:
-        raise ValueError(f"{path}: until names one validation loss and its value.")
+    if study["until"] and list(study["until"]) != ["eval_loss"]:
+        raise ValueError(f"{path}: until is a validation loss, such as {{eval_loss: 0.1}}, not {study['until']}.")
     if study["vary"] and len(study["vary"]) != 1:
         raise ValueError(f"{path}: vary names one argument and its values.")
     return study
@@ -108,14 +112,16 @@ def plan_runs(study: dict[str, Any], folder: Path, output: Path, plain: Callable
         arguments |= {"output_dir": str(run_folder), "seed": seed}
         run = runs[seed, value, name] = TrainingRun(name, seed, value, run_folder, plain, start)
         run_folder.mkdir(parents=True, exist_ok=True)
-        arguments["extends"] = str((folder / system["recipe"]).resolve())
+        recipes = [system["recipe"], *([shared["extends"]] if "extends" in shared else [])]
+        arguments["extends"] = [str((folder / recipe).resolve()) for recipe in recipes]
         run.recipe.write_text(yaml.safe_dump(arguments), encoding="utf-8")
     return list(runs.values())
 
 
-def columns_of(study: dict[str, Any]) -> tuple[str, str]:
+def columns_of(run: TrainingRun) -> tuple[str, str]:
     """The columns of the source and the target sentences."""
-    return study["arguments"].get("source_column", "source"), study["arguments"].get("target_column", "target")
+    data = parse_recipe([str(run.recipe)])[1]
+    return data.source_column, data.target_column
 
 
 def translation_arguments(run: TrainingRun, test: str, study: dict[str, Any]) -> list[str]:

@@ -42,9 +42,8 @@ def collect(study: dict[str, Any], runs: list[TrainingRun], tests: dict[str, Par
     for run in runs:
         groups.setdefault((run.system, run.value), []).append(run)
     translated = {
-        (run.system, run.value, name): {each.seed: read(each, name, test) for each in members if not each.failure}
-        for members in groups.values()
-        for run in members[:1]
+        (system, value, name): {run.seed: read(run, name, test) for run in members if not run.failure}
+        for (system, value), members in groups.items()
         for name, test in tests.items()
     }
     rows = []

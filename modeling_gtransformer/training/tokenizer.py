@@ -23,9 +23,11 @@ def train_tokenizer(
     merges: int | None = None,
 ) -> PreTrainedTokenizerFast:
     """
+    Trains a tokenizer with one vocabulary for all languages.
+
     Args:
         languages: language codes, each to become one token.
-        vocab_size: without the language codes and `<mask>`.
+        vocab_size: number of tokens without the language codes and `<mask>`.
         model: "bpe" (as in the paper) or "unigram".
         merges: of BPE (the paper: 30000), instead of `vocab_size`: that is then as many, and the single characters.
     """

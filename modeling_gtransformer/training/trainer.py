@@ -4,6 +4,7 @@ import copy
 import logging
 import math
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
@@ -38,9 +39,9 @@ class GTransformerTrainer(Seq2SeqTrainer):
     `processing_class` must be the `GTransformerProcessor`; it is saved with every checkpoint.
     """
 
-    def __init__(self, model, args: GTransformerTrainingArguments, **kwargs):
-        kwargs.setdefault("data_collator", DocumentCollator(kwargs["processing_class"]))
-        super().__init__(model, args, **kwargs)
+    def __init__(self, model, args: GTransformerTrainingArguments, *, processing_class: Any, **kwargs):
+        kwargs.setdefault("data_collator", DocumentCollator(processing_class))
+        super().__init__(model, args, processing_class=processing_class, **kwargs)
         self.label_smoother = None
         if args.save_on_each_node:
             # Transformers would save the weights on the first machine only (seen in 5.17 and 5.23).
@@ -166,12 +167,12 @@ class GTransformerTrainer(Seq2SeqTrainer):
         return True
 
     def push_to_hub(self, *args, **kwargs):
-        """Upload the checkpoint with its code and its card."""
+        """Uploads the checkpoint with its code and its card."""
         with with_code(self.accelerator.unwrap_model(self.model), self.processing_class):
             return super().push_to_hub(*args, **kwargs)
 
     def create_model_card(self, license: str | None = None, dataset: str | None = None, **kwargs) -> None:
-        """Write the card of the trained checkpoint. `license` and `dataset` are the Hub's names of them."""
+        """Writes the card of the trained checkpoint. `license` and `dataset` are the Hub's names of them."""
         if self.is_world_process_zero():
             self.save_state()
             write_model_card(Path(self.args.output_dir), license, dataset, self.hub_model_id)

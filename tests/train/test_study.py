@@ -158,11 +158,11 @@ def test_a_run_waits_for_that_from_which_it_starts(make_study):
             waits.set()  # also if it did not wait
 
     base.done = Watched()
-    thread = threading.Thread(target=study.execute, args=(following, plan, Recorder()))
+    thread = threading.Thread(target=study.execute, args=(following, plan, {}, Recorder()))
     thread.start()
-    waits.wait()
+    assert waits.wait(60)
     assert not called
-    study.execute(base, plan, Recorder())
+    study.execute(base, plan, {}, Recorder())
     thread.join()
     assert called == ["base", "next"]
 

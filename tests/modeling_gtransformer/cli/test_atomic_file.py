@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from modeling_gtransformer.cli import atomic_file as module
-from modeling_gtransformer.cli.atomic_file import atomic_file, write_atomic
+from modeling_gtransformer.cli.atomic_file import atomic_file, atomic_folder, write_atomic
 
 
 def test_a_file_appears_at_the_end(tmp_path):
@@ -30,6 +30,29 @@ def test_an_error_leaves_what_was_there_and_nothing_beside_it(tmp_path, error):
         file.write(b"after")
         raise error
     assert path.read_text() == "before" and [*tmp_path.iterdir()] == [path]
+
+
+def test_a_folder_appears_at_the_end_if_it_was_made(tmp_path):
+    path = tmp_path / "new" / "checkpoint"
+    with atomic_folder(path) as folder:
+        pass
+    assert not path.exists()
+    with atomic_folder(path) as folder:
+        folder.mkdir()
+        (folder / "a.txt").write_text("all of it")
+        assert not path.exists()
+    assert (path / "a.txt").read_text() == "all of it" and [*path.parent.iterdir()] == [path]
+
+
+def test_a_folder_that_is_not_empty_is_refused_before_anything_is_done(tmp_path):
+    (tmp_path / "a.txt").write_text("mine")
+    for path in (tmp_path, tmp_path / "a.txt"):
+        with pytest.raises(FileExistsError, match="is no empty folder: give another one"), atomic_folder(path):
+            pytest.fail("It has begun.")
+    with pytest.raises(KeyboardInterrupt), atomic_folder(tmp_path / "b") as folder:
+        folder.mkdir()
+        raise KeyboardInterrupt
+    assert [*tmp_path.iterdir()] == [tmp_path / "a.txt"]
 
 
 def test_no_link_is_followed(tmp_path, monkeypatch):

@@ -1,9 +1,12 @@
 """Errors of a command: a sentence and an exit status for each, and no traceback."""
 
+import re
+import runpy
 import subprocess
 import sys
 
 import pytest
+from repository import ROOT
 
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.usage_error import UsageError
@@ -28,12 +31,42 @@ def test_status_and_sentence(error, status, words, capsys):
 
 
 def test_status_of_what_ends_well():
-    assert run("program", lambda: None) == 0 and run("program", lambda: 1) == 1
+    assert run("program", lambda: {}) == run("program", lambda: None) == 0 and run("program", lambda: 1) == 1
 
 
 def test_a_bug_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError):
         run("program", lambda: 1 // 0)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compare_lost_sentences absent.jsonl --plain ./absent --model ./absent",
+        "compare_target_ratios absent.jsonl --train_files absent.jsonl --tokenizer ./absent",
+        "demo --model ./absent --train absent.jsonl --valid absent.jsonl",
+        "moses tokenize out --files absent.jsonl",
+        "score_context ./absent absent.jsonl",
+        "score_contrastive ./absent out.jsonl --suites absent",
+        "score_translations absent.jsonl --reference absent.jsonl",
+        "show_attention ./absent absent.jsonl out.svg",
+        "start_from_bert ./absent out",
+        "study absent.yaml",
+        "train_tokenizer out --files absent.jsonl --columns en de --languages [en] [de]",
+        "translate ./absent absent.jsonl out.jsonl",
+        "trim_vocabulary ./absent out --text absent.txt",
+        "write_scoring_files absent.jsonl out",
+    ],
+    ids=lambda command: command.split()[0],
+)
+def test_what_is_missing_is_named_by_every_command(command, monkeypatch, tmp_path, capsys):
+    name, *arguments = command.split()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    with pytest.raises(SystemExit) as exit:
+        runpy.run_path(str(ROOT / "train" / f"{name}.py"), run_name="__main__")
+    assert exit.value.code in (1, 2)
+    assert re.search(f"^{name}.py: .*absent", capsys.readouterr().err, re.MULTILINE)
 
 
 def test_a_reader_who_has_seen_enough():

@@ -93,7 +93,7 @@ def test_one_process_uses_one_gpu(monkeypatch, caplog):
     """Transformers would divide each batch among all GPUs that it sees."""
     monkeypatch.setattr(arguments.Seq2SeqTrainingArguments, "__post_init__", lambda self: setattr(self, "_n_gpu", 4))
     assert GTransformerTrainingArguments("unused").n_gpu == 1
-    assert "4 GPUs, of which one process uses one" in caplog.text
+    assert "This process sees 4 GPUs but uses one" in caplog.text
 
 
 def test_checkpoints_are_saved_where_it_evaluates():

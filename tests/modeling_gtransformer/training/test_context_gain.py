@@ -67,8 +67,13 @@ def test_tokens_are_those_of_the_reference(translation_model, processor):
     for number, words in enumerate(processor.encode_sentences(targets[0], is_target=True)):
         assert found[0, number] == pytest.approx(expected[: len(words) + 1], abs=1e-5)
         expected = expected[len(words) + 2 :]  # the <s> of the next sentence is given
-    with pytest.raises(ValueError, match="cut shorter ones"):
+    with pytest.raises(ValueError, match="the model 9 positions: lower segment_tokens"):
         token_log_probabilities(translation_model(max_position_embeddings=9), processor, documents)
+    by_sentence = translation_model(max_position_embeddings=9, position_scope="sentence")
+    assert token_log_probabilities(by_sentence, processor, documents).keys() == found.keys()
+    by_sentence.config.max_position_embeddings = 4
+    with pytest.raises(ValueError, match="Sentence 2 of document 1 has 3 tokens, the model 4 positions: split it"):
+        token_log_probabilities(by_sentence, processor, documents)
 
 
 def topic_corpus(number, rng):
@@ -85,6 +90,8 @@ def topic_corpus(number, rng):
 
 class IdProcessor:
     """The frame of the paper around ids, as tiny models have them."""
+
+    sentence_tokens = 2
 
     def __init__(self, processor):
         self.target_frame, self.pad = processor.target_frame._replace(end=49), processor.pad

@@ -83,6 +83,10 @@ def test_started_again(experiment, caplog):
     assert all(value.equal(trained[name]) for name, value in weights(recipe).items())
     with pytest.raises(ValueError, match="another learning_rate: choose another output_dir"):
         main([recipe, "--learning_rate", "0.5"])
+    # What does not change the training may change.
+    assert (
+        main([recipe, "--hub_model_id", "a/b", "--per_device_eval_batch_size", "1", "--logging_steps", "7"]) == scores
+    )
 
 
 def test_a_sample_of_the_instances(experiment):

@@ -122,8 +122,11 @@ def test_the_command_line_overrides(experiment):
         ({"word_drop": 0.1, "lr": 1}, "unknown keys lr, word_drop"),
         ({"config": {"droput": 0.1}}, "GTransformerConfig has no droput"),
         ({"tokenizer_name_or_path": None}, "Give model_name_or_path, or"),
-        ({"validation_files": None}, "Give either train_files and validation_files, or"),
+        ({"validation_files": None}, "train_files and validation_files go together"),
         ({"dataset_name": "some/name"}, "Give either train_files and validation_files, or"),
+        ({"paper_corpus": "news", "validation_files": None}, "train_files and validation_files go together"),
+        ({"copy_group_attention": True}, "copy_group_attention needs model_name_or_path"),
+        ({"lora": {"r": 2}}, "lora needs model_name_or_path"),
         ({"paper_corpus": "news"}, "Give either train_files and validation_files, or"),
         ({"paper_corpus": "x", "train_files": [], "validation_files": []}, "one of ted, news, europarl, not x"),
     ],
@@ -136,8 +139,3 @@ def test_mistakes_are_named(experiment, changes, message):
 def test_an_argument_that_nobody_has_is_an_error(experiment):
     with pytest.raises(ValueError, match="--word_drop"):
         parse_recipe([experiment("unknown"), "--word_drop", "0.1"])
-
-
-def test_an_adapter_needs_a_base(experiment):
-    with pytest.raises(ValueError, match="lora needs model_name_or_path"):
-        parse_recipe([experiment("baseless", lora={"r": 2})])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from modeling_gtransformer.cli import atomic_file
 from modeling_gtransformer.training import resumption
 from modeling_gtransformer.training.arguments import GTransformerTrainingArguments
 from modeling_gtransformer.training.resumption import Progress, find_progress
@@ -82,12 +83,11 @@ def test_what_a_kill_or_a_full_disk_cut_off_does_not_count(find, checkpoint, tmp
 
 
 def test_a_disk_that_is_full_from_the_start_leaves_nothing_behind(find, monkeypatch, tmp_path):
-    def full(self, text, **_):
-        self.touch()
-        raise OSError(28, "No space left on device", str(self))
+    def full(_, path):
+        raise OSError(28, "No space left on device", str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr(resumption.Path, "write_text", full)
+        patch.setattr(atomic_file.os, "replace", full)
         with pytest.raises(OSError, match="No space left"):
             find()
     assert find() == Progress()

@@ -72,6 +72,8 @@ def test_segments_beyond_the_positions_are_announced_or_refused(caplog):
     with pytest.raises(ValueError) as error:
         fit_positions(segments, corpus, config, drop=False)
     assert message in str(error.value)
+    config.position_embedding_type = "sinusoidal"
+    assert fit_positions(segments, corpus, config, drop=False) is segments
 
 
 def test_positions_of_a_sentence_bound_only_sentences():

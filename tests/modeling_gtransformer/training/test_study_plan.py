@@ -6,7 +6,7 @@ import pytest
 import yaml
 from repository import ROOT
 
-from modeling_gtransformer.training.recipe import parse_recipe
+from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
 from modeling_gtransformer.training.study_plan import plan_runs, read_study, translation_arguments
 from modeling_gtransformer.training.translation_settings import parse_translation
 
@@ -71,12 +71,33 @@ def test_systems_share_the_configuration_of_the_study(study_file, tmp_path):
         ({"baseline": {"d-BLEU": "nobody"}}, "the baseline nobody is no system"),
         ({"baseline": {"BLEU": "base"}}, "baseline has BLEU; it names systems for"),
         ({"vary": {"a": [1], "b": [2]}}, "vary names one argument"),
-        ({"until": {"eval_loss": 1, "eval_bleu": 2}}, "until names one validation loss"),
+        ({"systems": {"a": {"arguments": {}}}}, "system a needs a recipe"),
+        ({"until": {"eval_loss": 1, "eval_bleu": 2}}, "until is a validation loss"),
+        ({"until": {"eval_bleu": 2}}, "until is a validation loss"),
     ],
 )
 def test_mistakes_are_named(study_file, changes, message):
     with pytest.raises(ValueError, match=message):
         read_study(study_file(**changes))
+
+
+def test_shared_arguments_may_extend_a_recipe(study_file, tmp_path):
+    """Which the recipe of a system comes before, and the study's own arguments after."""
+    for name, values in {
+        "system": "max_tokens: 1\nwarmup_steps: 1\nseed: 9",
+        "shared": "max_tokens: 2\nsave_steps: 2",
+    }.items():
+        (tmp_path / f"{name}.yaml").write_text(values)
+    arguments = {"extends": "shared.yaml", "save_steps": 3}
+    plan = read_study(study_file(systems={"a": {"recipe": "system.yaml"}}, arguments=arguments, baseline=None))
+    [run] = plan_runs(plan, tmp_path, tmp_path / "output", str)
+    values = read_recipe(run.recipe)
+    assert {name: values[name] for name in ("max_tokens", "warmup_steps", "save_steps", "seed")} == {
+        "max_tokens": 2,
+        "warmup_steps": 1,
+        "save_steps": 3,
+        "seed": 1,
+    }
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
