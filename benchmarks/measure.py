@@ -3,7 +3,8 @@
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,22 @@ def seconds_by_kind(run: Callable[[], Any], kinds: dict[str, tuple[str, ...]], r
         for event in recorded.key_averages():
             seconds[kind_of(event.key)][repeat] += event.self_cpu_time_total / 1e6
     return {kind: statistics.median(times) for kind, times in seconds.items()}
+
+
+@contextmanager
+def kept_for_the_gradient(model: torch.nn.Module) -> Iterator[dict[int, torch.UntypedStorage]]:
+    """Gathers the storages that autograd keeps for the backward pass, by their address; parameters are left out."""
+    parameters = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    kept: dict[int, torch.UntypedStorage] = {}
+
+    def keep(saved: torch.Tensor) -> torch.Tensor:
+        storage = saved.untyped_storage()
+        if storage.data_ptr() not in parameters:
+            kept[storage.data_ptr()] = storage
+        return saved
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
+        yield kept
 
 
 def show(setting: str, row: dict[str, dict[str, float]]) -> None:

@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 import torch
-from measure import make_model, make_source, save
+from measure import kept_for_the_gradient, make_model, make_source, save
 from peft import LoraConfig
 
 from modeling_gtransformer.document_loss import CHUNK_LOGITS, CHUNK_TOKENS
@@ -35,22 +35,13 @@ def make_trained(size: str) -> torch.nn.Module:
 
 
 def kept_bytes(model: torch.nn.Module, documents: int, bfloat16: bool) -> int:
-    """Bytes that autograd keeps between forward and backward pass, parameters excepted."""
-    parameters = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept: dict[int, torch.Tensor] = {}
-
-    def keep(saved: torch.Tensor) -> torch.Tensor:
-        if saved.untyped_storage().data_ptr() not in parameters:
-            kept[saved.untyped_storage().data_ptr()] = saved
-        return saved
-
+    """Bytes that autograd keeps of so many documents between forward and backward pass, parameters excepted."""
     batch = {name: rows.repeat(documents, 1) for name, rows in make_source("gtransformer", DOCUMENT_TOKENS).items()}
     ids = batch["input_ids"]
-    hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved)
-    with hooks, torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
+    with kept_for_the_gradient(model) as kept, torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
         loss = model(**batch, decoder_input_ids=ids, labels=ids.roll(-1, dims=1), skip_logits=True).loss
     assert loss.requires_grad
-    return sum(saved.untyped_storage().nbytes() for saved in kept.values())
+    return sum(storage.nbytes() for storage in kept.values())
 
 
 def per_token_and_for_all(model: torch.nn.Module, bfloat16: bool) -> tuple[float, float]:

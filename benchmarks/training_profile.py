@@ -6,8 +6,7 @@ python benchmarks/training_profile.py [--length 512] [--systems mbart gtransform
 import argparse
 import sys
 
-import torch
-from measure import BASE, make_model, make_source, save, seconds_by_kind
+from measure import BASE, kept_for_the_gradient, make_model, make_source, save, seconds_by_kind
 from training import make_step
 
 
@@ -22,21 +21,13 @@ KINDS = {
 }
 
 
-def kept_for_the_gradient(system: str, length: int) -> float:
+def kept_per_activation(system: str, length: int) -> float:
     """Bytes that autograd keeps between forward and backward pass, parameters excepted, over tokens * width * 4."""
     model, batch = make_model(system).train(), make_source(system, length)
-    parameters = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept: dict[int, torch.Tensor] = {}
-
-    def keep(saved: torch.Tensor) -> torch.Tensor:
-        if saved.untyped_storage().data_ptr() not in parameters:
-            kept[saved.untyped_storage().data_ptr()] = saved
-        return saved
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
+    with kept_for_the_gradient(model) as kept:
         loss = model(**batch, decoder_input_ids=batch["input_ids"], labels=batch["input_ids"].roll(-1, dims=1)).loss
     assert loss.requires_grad
-    return sum(saved.untyped_storage().nbytes() for saved in kept.values()) / (length * BASE["d_model"] * 4)
+    return sum(storage.nbytes() for storage in kept.values()) / (length * BASE["d_model"] * 4)
 
 
 def main() -> None:
@@ -47,7 +38,7 @@ def main() -> None:
     results = {}
     for system in args.systems:
         seconds = seconds_by_kind(make_step(system, "base", args.length), KINDS)
-        kept = kept_for_the_gradient(system, args.length)
+        kept = kept_per_activation(system, args.length)
         results[system] = {"seconds": seconds, "kept_over_tokens_times_width": kept}
         print(f"{system}: {', '.join(f'{kind} {time:.2f} s' for kind, time in seconds.items())}; keeps {kept:.0f}")
     save(f"training-profile-{args.length}", sys.argv, results)

@@ -319,6 +319,15 @@ def carried_sentences(records: dict[str, Any]) -> Table:
     return rows
 
 
+def carried_dialogues(records: dict[int, list[dict[str, Any]]]) -> Table:
+    """A row per length of the segments, a column per number of carried sentences."""
+    rows = [["`--carried_sentences`", *map(str, range(len(records[128])))]]
+    for tokens, scored in records.items():
+        scores = (f"{record['scores']['s-BLEU']['score']:.2f}" for record in scored)
+        rows.append([f"s-BLEU, `--segment_tokens {tokens}`", *scores])
+    return rows
+
+
 def target_ratios(record: dict[str, Any]) -> Table:
     """Segments with a reference that is too long, a row per way to cut, a column per file of test documents."""
     files = [name.partition(".")[0].removeprefix("maruf_") for name in record["rows"][0]["files"]]
@@ -421,6 +430,9 @@ def make_table(name: str) -> str:
     if name == "carried_sentences":
         records = {number: study(f"{name}/{number}") for number in ("0", "1", "2", "4", "whole")}
         return f"{markdown(carried_sentences(records))}\n{origin(records['4'])}\n"
+    if name == "carried_dialogues":
+        scored = {tokens: [study(f"{name}/{tokens}-{number}") for number in range(4)] for tokens in (128, 64)}
+        return f"{markdown(carried_dialogues(scored))}\n{origin(scored[128][1])}\n"
     if name in EVALUATIONS:
         record = study(name)
         return f"{markdown(EVALUATIONS[name](record))}\n{origin(record)}\n"
@@ -428,7 +440,7 @@ def make_table(name: str) -> str:
         record = study(name.removeprefix("study:"))
         return f"{study_table(record)}\n\n{origin(record)}\n"
     if name not in BENCHMARKS:
-        known = [*BENCHMARKS, *EVALUATIONS, "carried_sentences", "speed", "demo", "study:NAME"]
+        known = [*BENCHMARKS, *EVALUATIONS, "carried_sentences", "carried_dialogues", "speed", "demo", "study:NAME"]
         raise ValueError(f"There is no table {name!r}; known are {', '.join(known)}.")
     record = benchmark(name)
     return f"{markdown(BENCHMARKS[name](record['results']))}\n{origin(record)}\n"
