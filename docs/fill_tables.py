@@ -3,8 +3,8 @@
     python docs/fill_tables.py
 
 A table stands between `<!-- table NAME -->` and `<!-- end of table -->`. Below it stands what a reader needs to judge
-it: command, hardware, versions and commit, as the file has them; a table of several files leaves that to the tables of
-each.
+it: command, hardware, versions and commit, as the file has them; for several files, those of one of them, or nothing
+where each has a table elsewhere.
 """
 
 import json

@@ -325,14 +325,14 @@ class GTransformerConfig(PreTrainedConfig):
         return types == {"group"} and self.position_scope == "sentence"
 
     @property
-    def most_sentence_tokens(self) -> float:
+    def max_sentence_tokens(self) -> float:
         """Most tokens of a sentence for which the model has positions; infinite where it computes them."""
         return self.max_position_embeddings if self.position_embedding_type == "learned" else math.inf
 
     @property
-    def most_document_tokens(self) -> float:
-        """Most tokens of a document for which the model has positions."""
-        return self.most_sentence_tokens if self.position_scope == "document" else math.inf
+    def max_document_tokens(self) -> float:
+        """Likewise of a document; infinite, too, where positions count from the start of every sentence."""
+        return self.max_sentence_tokens if self.position_scope == "document" else math.inf
 
     def attention_types(self, stack: str) -> list[str]:
         """The attention kind of every layer of the stack "encoder", "decoder" (self-attention) or "cross"."""

@@ -107,11 +107,12 @@ def encode(items: list[ContrastiveItem], processor: GTransformerProcessor, confi
             labels = [-100] * (given - 1) + target[given:]
             candidates.append({"input_ids": source, "decoder_input_ids": target[:-1], "labels": labels})
         longest = max(len(ids) for row in candidates for ids in row.values())
+        if longest > (most := config.max_document_tokens):
+            raise ValueError(f"{item.name} has {longest} tokens, the model {most} positions: use less context.")
         sentence = max(map(len, [*read, *context, *written])) + processor.sentence_tokens
-        if longest > config.most_document_tokens or sentence > config.most_sentence_tokens:
+        if sentence > (most := config.max_sentence_tokens):
             raise ValueError(
-                f"{item.name} has {longest} tokens, {sentence} of them in a sentence, and the model "
-                f"{config.max_position_embeddings} positions: use less context."
+                f"{item.name} has a sentence of {sentence} tokens, the model {most} positions: leave the item out."
             )
         rows.append(candidates)
     return rows

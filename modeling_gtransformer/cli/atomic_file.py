@@ -49,6 +49,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     Raises:
         FileExistsError: `path` is a file, or a folder that is not empty.
     """
+    path = path.resolve()  # the folder that a link names takes its place, not the link
     if path.is_file() or (path.is_dir() and any(path.iterdir())):
         raise FileExistsError(f"{path} exists and is no empty folder: give another one.")
     path.parent.mkdir(parents=True, exist_ok=True)

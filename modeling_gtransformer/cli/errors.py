@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from huggingface_hub.errors import StrictDataclassError
+
 from ..usage_error import UsageError, in_a_sentence
 
 
@@ -26,7 +28,7 @@ def run(program: str, main: Callable[[], Any]) -> int:
         # Whoever reads the output has seen enough; what is left in the buffer must not fail at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except (OSError, ValueError, ImportError) as error:
-        message = str(error) if isinstance(error, ValueError) else in_a_sentence(error)
+    except (OSError, ValueError, ImportError, StrictDataclassError) as error:
+        message = in_a_sentence(error) if isinstance(error, OSError | ImportError) else str(error)
         print(f"{program}: {message}", file=sys.stderr)
         return REFUSED if isinstance(error, UsageError) else FAILED

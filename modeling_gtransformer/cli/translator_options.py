@@ -40,7 +40,7 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--segment_tokens",
         type=int,
-        help="Upper bound on the source tokens of a segment, which is one input of the model; default: 512.",
+        help="Segments, the inputs of the model, have fewer source tokens than this; default: 512.",
     )
     parser.add_argument(
         "--segment_sentences", type=int, help="Upper bound on the sentences of a segment; default: any number."

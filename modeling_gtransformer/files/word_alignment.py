@@ -46,7 +46,7 @@ def align_words(model: Any, processor: Any, pairs: Sequence[tuple[str, str]]) ->
     """
     encoded = [_encode(processor, *pair) for pair in pairs]
     lengths = [max(map(len, each)) for each in encoded]
-    limit = min(LONGEST, model.config.most_sentence_tokens - processor.sentence_tokens)
+    limit = min(LONGEST, model.config.max_sentence_tokens - processor.sentence_tokens)
     order = sorted((number for number, length in enumerate(lengths) if 0 < length <= limit), key=lengths.__getitem__)
     result: list[Alignment | None] = [None] * len(pairs)
     with _eager_attention(model):

@@ -157,13 +157,13 @@ def token_log_probabilities(
     sentence."""
     rows = [_inputs(processor, each) for each in segments]
     lengths = [max(len(row["input_ids"]), len(row["labels"])) for row in rows]
-    if max(lengths) > (most := model.config.most_document_tokens):
+    if max(lengths) > (most := model.config.max_document_tokens):
         raise ValueError(f"A segment has {max(lengths)} tokens, the model {most} positions: lower segment_tokens.")
     pairs = ((max(len(pair.source), len(pair.target)), pair) for segment in segments for pair in segment)
     words, longest = max(pairs, key=itemgetter(0))
-    if words + processor.sentence_tokens > (most := model.config.most_sentence_tokens):
+    if (tokens := words + processor.sentence_tokens) > (most := model.config.max_sentence_tokens):
         place = f"Sentence {longest.number + 1} of document {longest.document + 1}"
-        raise ValueError(f"{place} has {words} tokens, the model {most} positions: split it.")
+        raise ValueError(f"{place} has {tokens} tokens, the model {most} positions: split it.")
     order = sorted(range(len(rows)), key=lengths.__getitem__, reverse=True)
     scores: dict[tuple[int, int], list[float]] = {}
     with tqdm(total=len(rows), desc="Scoring", unit=" segments") as bar:

@@ -90,7 +90,7 @@ def read_checkpoint(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, 
     try:
         with torch.serialization.safe_globals([argparse.Namespace]):
             checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError) as error:
         found = re.search(r"GLOBAL (\S+)", str(error))
         if found is None:
             raise ValueError(f"{path} is damaged, or no file that torch.save wrote.") from error

@@ -88,7 +88,7 @@ class DataArguments:
     source_column: str = field(default="source", metadata={"help": "Column that holds the list of source sentences."})
     target_column: str = field(default="target", metadata={"help": "Column that holds the list of target sentences."})
     segment_tokens: int = field(
-        default=512, metadata={"help": "Bound below which the tokens of a segment stay; it ends at a sentence border."}
+        default=512, metadata={"help": "Segments have fewer tokens than this, and end at sentence borders."}
     )
     segment_sentences: int | None = field(
         default=None, metadata={"help": "Upper bound on the sentences of a segment; 1 trains on single sentences."}
@@ -110,6 +110,21 @@ class DataArguments:
             raise ValueError(f"paper_corpus is one of {', '.join(CORPORA)}, not {self.paper_corpus}.")
 
 
+def read_yaml(path: str | Path) -> dict[str, Any]:
+    """What a YAML file holds.
+
+    Raises:
+        ValueError: it is no mapping.
+    """
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is no YAML: {error}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"{path} is no mapping of names to values.")
+    return values
+
+
 def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The arguments of a recipe: its own, and for the others those of the recipe that it extends.
 
@@ -119,9 +134,7 @@ def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[st
     path = Path(path).resolve()
     if path in extended_by:
         raise ValueError(f"{path} extends itself.")
-    values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if not isinstance(values, dict):
-        raise ValueError(f"{path}: a recipe is a mapping of arguments to values.")
+    values = read_yaml(path)
     extended = values.pop("extends", [])
     bases = [extended] if isinstance(extended, str) else extended
     merged: dict[str, Any] = {}

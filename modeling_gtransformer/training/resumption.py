@@ -17,7 +17,8 @@ from .arguments import GTransformerTrainingArguments
 # Arguments that may change when a training is continued, and how others of them begin.
 MAY_CHANGE = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
 MAY_CHANGE |= {"save_total_limit", "push_to_hub", "ddp_timeout", "save_on_each_node", "per_device_eval_batch_size"}
-MAY_CHANGE_FROM = ("hub_", "log_", "logging_", "dataloader_")
+MAY_CHANGE |= {f"dataloader_{name}" for name in ("num_workers", "pin_memory", "prefetch_factor", "persistent_workers")}
+MAY_CHANGE_FROM = ("hub_", "log_", "logging_")
 # Arguments that only say how to find others: max_tokens and batches_per_update, fp16 and bf16.
 DERIVED_FROM = {"tokens_per_update", "gradient_accumulation_steps", "precision"}
 

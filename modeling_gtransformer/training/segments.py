@@ -111,16 +111,18 @@ def fit_positions(segments: Dataset, corpus: StoredCorpus, config: GTransformerC
     sentences do. The others are announced and dropped, or raised as a `ValueError`; the authors, too, drop them in
     training and refuse them in validation."""
     tokens, longest_sentences = segment_lengths(segments).max(axis=1), _column(segments, "longest_sentence")
-    fit = (tokens <= config.most_document_tokens) & (longest_sentences <= config.most_sentence_tokens)
+    fit = (tokens <= config.max_document_tokens) & (longest_sentences <= config.max_sentence_tokens)
     if fit.all():
         return segments
     first = segments.with_format(None)[int(np.argmin(fit))]
+    by_sentence = config.position_scope == "sentence"
     message = (
-        f"{np.count_nonzero(~fit)} of {len(segments)} segments are longer than the {config.max_position_embeddings} "
-        f"positions of the model, the first at {corpus.where(first['document'], first['first_sentence'])}"
+        f"{np.count_nonzero(~fit)} of {len(segments)} segments {'have a sentence that is' if by_sentence else 'are'} "
+        f"longer than the {config.max_position_embeddings} positions of the model, the first at "
+        f"{corpus.where(first['document'], first['first_sentence'])}"
     )
     if not drop:
-        raise ValueError(f"{message}. Lower segment_tokens, or split its sentences.")
+        raise ValueError(f"{message}: {'' if by_sentence else 'lower segment_tokens, or '}split long sentences.")
     logger.warning(f"{message}: left out of training.")
     return segments.select(np.flatnonzero(fit))
 

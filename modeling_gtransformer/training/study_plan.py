@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from .corpus_files import has_columns
-from .recipe import parse_recipe
+from .recipe import parse_recipe, read_yaml
 from .translations import Translations, read_translations
 
 
@@ -55,15 +55,16 @@ def read_study(path: str) -> dict[str, Any]:
     Raises:
         ValueError: unknown or missing keys, or systems that do not exist.
     """
-    study = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    if not isinstance(study, dict):
-        raise ValueError(f"{path}: a study is a mapping, such as those of train/studies.")
+    study = read_yaml(path)
     known = {"systems", "test", *DEFAULTS}
     if unknown := sorted(set(study) - known):
         raise ValueError(f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(known))}.")
     study = {**DEFAULTS, **study}
     if not study.get("systems") or not study.get("test"):
         raise ValueError(f"{path}: a study needs systems and test.")
+    for name, value in (*study["systems"].items(), *study["test"].items(), ("until", study["until"] or {})):
+        if not isinstance(value, dict):
+            raise ValueError(f"{path}: {name} is a mapping, not {value!r}.")
     systems = list(study["systems"])
     for name, system in study["systems"].items():
         if unknown := sorted(set(system) - {"recipe", "start", "arguments", "generation"}):
@@ -112,7 +113,7 @@ def plan_runs(study: dict[str, Any], folder: Path, output: Path, plain: Callable
         arguments |= {"output_dir": str(run_folder), "seed": seed}
         run = runs[seed, value, name] = TrainingRun(name, seed, value, run_folder, plain, start)
         run_folder.mkdir(parents=True, exist_ok=True)
-        recipes = [system["recipe"], *([shared["extends"]] if "extends" in shared else [])]
+        recipes = [system["recipe"], *(each["extends"] for each in (shared, own) if "extends" in each)]
         arguments["extends"] = [str((folder / recipe).resolve()) for recipe in recipes]
         run.recipe.write_text(yaml.safe_dump(arguments), encoding="utf-8")
     return list(runs.values())

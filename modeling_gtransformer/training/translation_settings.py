@@ -28,7 +28,7 @@ class TranslationSettings:
     )
     segment_tokens: int = field(
         default=512,
-        metadata={"help": "Upper bound on the source tokens of a segment, which is one input of the model."},
+        metadata={"help": "Segments, the inputs of the model, have fewer source tokens than this."},
     )
     segment_sentences: int | None = field(
         default=None, metadata={"help": "Upper bound on the sentences of a segment; 1 for a sentence-level model."}

@@ -5,9 +5,9 @@ import json
 import pytest
 import torch
 
-from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.training.contrastive_suites import ContrastiveItem, read_suite
-from train.score_contrastive import count_right
+from train.score_contrastive import count_right, encode
 from train.score_contrastive import main as score_contrastive
 
 
@@ -92,5 +92,19 @@ def test_an_item_beyond_the_positions_is_named(model, contrapro, tmp_path):
     for file, language in (("en.txt", "it"), ("de.txt", "er")):
         text = (contrapro / file).read_text(encoding="utf-8")
         (contrapro / file).write_text(text.replace(f"<SEP> {language} b", f"<SEP> {long} b"), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"contrapro:3 has \d+ tokens.* 128 positions: use less context"):
+    with pytest.raises(ValueError, match=r"contrapro:3 has \d+ tokens, the model 128 positions: use less context"):
         score_contrastive([model, str(tmp_path / "out.jsonl"), "--suites", str(contrapro)])
+
+
+def test_positions_of_a_sentence_bound_only_sentences(model, contrapro):
+    processor = GTransformerProcessor.from_pretrained(model)
+    items = read_suite(contrapro)
+    longest = max(map(len, processor.encode_sentences([*items[0].source, *items[0].candidates], is_target=True)))
+    config = GTransformerConfig(max_position_embeddings=longest + 3, position_scope="sentence")
+    assert len(encode(items[:1], processor, config)) == 1
+    config.max_position_embeddings = 3
+    with pytest.raises(ValueError, match=r"has a sentence of \d+ tokens, the model 3 positions"):
+        encode(items[:1], processor, config)
+    config.max_position_embeddings, config.position_scope = longest + 3, "document"
+    with pytest.raises(ValueError, match="use less context"):
+        encode(items[:1], processor, config)

@@ -44,6 +44,15 @@ def test_a_folder_appears_at_the_end_if_it_was_made(tmp_path):
     assert (path / "a.txt").read_text() == "all of it" and [*path.parent.iterdir()] == [path]
 
 
+def test_a_folder_is_put_where_a_link_points(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with atomic_folder(tmp_path / "link") as folder:
+        folder.mkdir()
+        (folder / "a.txt").touch()
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "a.txt").exists()
+
+
 def test_a_folder_that_is_not_empty_is_refused_before_anything_is_done(tmp_path):
     (tmp_path / "a.txt").write_text("mine")
     for path in (tmp_path, tmp_path / "a.txt"):

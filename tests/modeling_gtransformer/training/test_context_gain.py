@@ -72,7 +72,7 @@ def test_tokens_are_those_of_the_reference(translation_model, processor):
     by_sentence = translation_model(max_position_embeddings=9, position_scope="sentence")
     assert token_log_probabilities(by_sentence, processor, documents).keys() == found.keys()
     by_sentence.config.max_position_embeddings = 4
-    with pytest.raises(ValueError, match="Sentence 2 of document 1 has 3 tokens, the model 4 positions: split it"):
+    with pytest.raises(ValueError, match="Sentence 2 of document 1 has 5 tokens, the model 4 positions: split it"):
         token_log_probabilities(by_sentence, processor, documents)
 
 

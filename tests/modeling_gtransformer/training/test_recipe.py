@@ -58,7 +58,7 @@ def test_a_recipe_extends_another(tmp_path):
     with pytest.raises(ValueError, match=r"top.yaml extends itself"):
         read_recipe(tmp_path / "top.yaml")
     (tmp_path / "list.yaml").write_text("- seed\n")
-    with pytest.raises(ValueError, match="a recipe is a mapping"):
+    with pytest.raises(ValueError, match="is no mapping"):
         read_recipe(tmp_path / "list.yaml")
 
 

@@ -72,6 +72,8 @@ def test_systems_share_the_configuration_of_the_study(study_file, tmp_path):
         ({"baseline": {"BLEU": "base"}}, "baseline has BLEU; it names systems for"),
         ({"vary": {"a": [1], "b": [2]}}, "vary names one argument"),
         ({"systems": {"a": {"arguments": {}}}}, "system a needs a recipe"),
+        ({"systems": {"a": None}}, "a is a mapping, not None"),
+        ({"until": 0.1}, "until is a mapping, not 0.1"),
         ({"until": {"eval_loss": 1, "eval_bleu": 2}}, "until is a validation loss"),
         ({"until": {"eval_bleu": 2}}, "until is a validation loss"),
     ],
@@ -98,6 +100,12 @@ def test_shared_arguments_may_extend_a_recipe(study_file, tmp_path):
         "save_steps": 3,
         "seed": 1,
     }
+
+
+def test_what_is_no_yaml_is_named(tmp_path):
+    (tmp_path / "study.yaml").write_text("systems: [")
+    with pytest.raises(ValueError, match=r"study.yaml is no YAML"):
+        read_study(str(tmp_path / "study.yaml"))
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
