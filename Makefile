@@ -26,7 +26,7 @@ install: .venv/installed ## create .venv with everything needed to train, test a
 demo: install ## mBART to translated documents in minutes; MODEL= TRAIN= VALID= OUTPUT= ARGS= for your own
 	$(BIN)/python train/demo.py --output $(OUTPUT) $(OWN) $(ARGS)
 
-study: install ## how long an input a Transformer and a G-Transformer learn: table and figures, half an hour
+study: install ## how many updates long inputs take, with and without groups: table and figures, an hour or two
 	$(BIN)/python train/invented_language.py outputs/study/corpus --train 500 --valid 25 --test 25 --sentences 80
 	$(BIN)/python train/study.py train/studies/invented_input_length.yaml --output outputs/study --jobs 2
 

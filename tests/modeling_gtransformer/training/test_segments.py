@@ -194,5 +194,5 @@ def test_the_longer_side_of_a_pair_counts():
         fits, too_few = (GTransformerConfig(max_position_embeddings=n, position_scope=scope) for n in (22, 21))
         assert len(fit_positions(segments, corpus, fits, drop=False)) == 2
         assert places(fit_positions(segments, corpus, too_few, drop=True)) == [(0, 0, 2)]
-        with pytest.raises(ValueError, match="1 of 2 segments .* longer than the 21 positions"):
+        with pytest.raises(ValueError, match=r"1 of 2 segments .* longer than the 21 positions"):
             fit_positions(segments, corpus, too_few, drop=False)
