@@ -160,13 +160,11 @@ class GTransformerStack(GTransformerPreTrainedModel):
         return self.embed_global_positions(tokens.tags)
 
     def check_length(self, length: int):
-        if self.config.position_embedding_type == "learned" and length > self.config.max_position_embeddings:
+        if length > (most := self.config.max_sentence_tokens):
             advice = "split the document at sentence borders, as the document-translation pipeline does."
             if self.config.position_scope == "sentence":
                 advice = "split that sentence, as the document-translation pipeline does."
-            raise ValueError(
-                f"{length} tokens, but the model has learned {self.config.max_position_embeddings} positions: {advice}"
-            )
+            raise ValueError(f"{length} tokens, but the model has learned {most} positions: {advice}")
 
     def finish(self, hidden_states: Tensor) -> Tensor:
         return self.layer_norm(hidden_states) if self.config.normalize_before else hidden_states

@@ -10,13 +10,13 @@ detokenize the tokenized references as well. Columns are languages of Moses (en,
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from transformers.utils.logging import tqdm
 
+from modeling_gtransformer.cli.atomic_file import atomic_file
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.corpus import Document, read_documents
 from modeling_gtransformer.training.corpus_files import JSON_LINES
@@ -53,12 +53,10 @@ def detokenize(args: argparse.Namespace) -> None:
 
 def write_changed(documents: Sequence[Document], change: dict[str, Callable[[str], str]], path: Path) -> None:
     """JSON lines of the documents, with what `change` makes of each sentence of a column."""
-    partial = Path(f"{path}.partial")
-    with partial.open("w", encoding="utf-8") as file:
+    with atomic_file(path) as file:
         for document in tqdm(documents, desc=path.name, unit=" documents"):
             changed = {column: [f(sentence) for sentence in document[column]] for column, f in change.items()}
-            print(json.dumps({**document.record, **changed}, ensure_ascii=False), file=file)
-    os.replace(partial, path)
+            file.write(json.dumps({**document.record, **changed}, ensure_ascii=False).encode() + b"\n")
 
 
 def stem(file: str) -> str:

@@ -14,7 +14,7 @@ from ..cli.atomic_file import write_json
 from .arguments import GTransformerTrainingArguments
 
 
-# Arguments that may change when a training is continued, and how others of them begin.
+# Arguments that may change when a training is continued, and prefixes of the names of others.
 MAY_CHANGE = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
 MAY_CHANGE |= {"save_total_limit", "push_to_hub", "ddp_timeout", "save_on_each_node", "per_device_eval_batch_size"}
 MAY_CHANGE |= {f"dataloader_{name}" for name in ("num_workers", "pin_memory", "prefetch_factor", "persistent_workers")}

@@ -50,7 +50,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
         if args.early_stopping_patience is not None:
             self.add_callback(EarlyStoppingCallback(args.early_stopping_patience))
         if args.stop_at_eval_loss is not None:
-            self.add_callback(_StopWhenLearnt())
+            self.add_callback(_StopAtEvalLoss())
 
     def get_train_dataloader(self) -> DataLoader:
         args = self.args
@@ -178,7 +178,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
             write_model_card(Path(self.args.output_dir), license, dataset, self.hub_model_id)
 
 
-class _StopWhenLearnt(TrainerCallback):
+class _StopAtEvalLoss(TrainerCallback):
     """Ends the training when the validation loss has come down to `args.stop_at_eval_loss`."""
 
     def on_evaluate(self, args, state, control, metrics=None, **kwargs):
