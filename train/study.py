@@ -82,7 +82,9 @@ def main(argv: list[str]) -> dict[str, Any]:
     processes = Processes(shlex.split(args.launch), threads)
     with ThreadPoolExecutor(args.jobs) as executor:
         try:
-            list(executor.map(lambda run: execute(run, study, tests, processes), runs))
+            # What others start from comes first, or a second job would wait for the start that the first one trains.
+            in_turn = sorted(runs, key=lambda run: run.stage)
+            list(executor.map(lambda run: execute(run, study, tests, processes), in_turn))
         except BaseException:
             processes.stop()
             raise

@@ -38,6 +38,11 @@ class TrainingRun:
         return f"{self.folder.parent.name}, seed {self.seed}"
 
     @property
+    def stage(self) -> int:
+        """Number of runs that come before it, one starting from the other."""
+        return self.start.stage + 1 if self.start else 0
+
+    @property
     def recipe(self) -> Path:
         return self.folder / "recipe.yaml"
 

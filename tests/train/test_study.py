@@ -83,6 +83,10 @@ def test_scores_means_and_significance(make_study, capsys):
     assert scores["p_value"] == compared["d-BLEU/segment"]["p_value"]
     assert "p_value" not in results["rows"][0]["scores"]["valid"]["s-BLEU"]
 
+    # What others start from is trained first with all seeds, so that jobs side by side do not wait.
+    trained = [name for name, script in make_study.calls if script == "train.py"]
+    assert trained == ["base, seed 1", "base, seed 2", "next, seed 1", "next, seed 2"]
+
     # The second system starts from the first of the same seed, with its own learning rate.
     recipe = yaml.safe_load((make_study.output / "next" / "seed2" / "recipe.yaml").read_text())
     assert recipe["model_name_or_path"] == str(make_study.output / "base" / "seed2")
