@@ -147,7 +147,7 @@ def kept_for_the_gradient(model: torch.nn.Module) -> Iterator[dict[int, torch.Un
         storage = saved.untyped_storage()
         if storage.data_ptr() not in parameters:
             kept[storage.data_ptr()] = storage
-        return saved
+        return saved.detach()  # the tensor itself would refer to the graph that keeps it, and never be freed
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
         yield kept

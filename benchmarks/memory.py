@@ -5,9 +5,8 @@
 Parameters, gradients and AdamW's two states take 16 bytes for each trained parameter, 20 on several GPUs, where
 the gradients have a copy to be summed in; frozen ones take 4. What is kept for the gradient is counted in forward
 passes over one and over two documents of 512 tokens, in float32 and under autocast to bfloat16: a part for each
-token, and a part for all (a second gradient of the embeddings, the weights in bfloat16). They are those of models
-with three and with four layers a side; every further layer keeps as much as the fourth. With checkpointing, one layer
-is added, which is computed again. To that comes a chunk of logits with its gradient. A card is taken to have
+token, and a part for all (a second gradient of the embeddings, the weights in bfloat16). With checkpointing, one
+layer is added, which is computed again. To that comes a chunk of logits with its gradient. A card is taken to have
 90 % of its memory for all this, after 1 GB for CUDA itself. Nothing was measured on a GPU.
 """
 
@@ -16,24 +15,20 @@ import sys
 from typing import Any
 
 import torch
-from measure import SIZES, kept_for_the_gradient, make_source, save
+from measure import kept_for_the_gradient, make_model, make_source, save
 from peft import LoraConfig
 
-from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 from modeling_gtransformer.document_loss import CHUNK_LOGITS, CHUNK_TOKENS
 from modeling_gtransformer.training.provenance import ROOT
 from modeling_gtransformer.training.recipe import read_recipe
 
 
 DOCUMENT_TOKENS = 512
-FEW_LAYERS = 3  # two with combined attention, and one of those below them
 LORA = read_recipe(ROOT / "train" / "recipes" / "mbart25_lora.yaml")["lora"]
 
 
-def make_trained(size: str, layers: int) -> torch.nn.Module:
-    """A model of the size, ready to train, but with so many layers in its encoder and in its decoder."""
-    settings = SIZES[size.removesuffix("-lora")] | {"encoder_layers": layers, "decoder_layers": layers}
-    model = GTransformerForConditionalGeneration(GTransformerConfig(**settings)).train()
+def make_trained(size: str) -> torch.nn.Module:
+    model = make_model("gtransformer", size.removesuffix("-lora")).train()
     if size.endswith("-lora"):
         model.add_adapter(LoraConfig(**LORA))
     return model
@@ -49,29 +44,21 @@ def kept_bytes(model: torch.nn.Module, documents: int, bfloat16: bool) -> int:
     return sum(storage.nbytes() for storage in kept.values())
 
 
-def per_token_and_for_all(size: str, bfloat16: bool, checkpointing: bool) -> tuple[float, float]:
+def per_token_and_for_all(model: torch.nn.Module, bfloat16: bool) -> tuple[float, float]:
     """Kept bytes of each token, and those that do not depend on the tokens."""
-    measured = []
-    for layers in (FEW_LAYERS, FEW_LAYERS + 1):
-        model = make_trained(size, layers)
-        if checkpointing:
-            model.gradient_checkpointing_enable({"use_reentrant": False})
-        one, two = (kept_bytes(model, documents, bfloat16) for documents in (1, 2))
-        measured.append(((two - one) / DOCUMENT_TOKENS, 2 * one - two))
-    more = SIZES[size.removesuffix("-lora")]["encoder_layers"] - FEW_LAYERS
-    per_token, for_all = (few + more * (one_more - few) for few, one_more in zip(*measured, strict=True))
-    return per_token, for_all
+    one, two = (kept_bytes(model, documents, bfloat16) for documents in (1, 2))
+    return (two - one) / DOCUMENT_TOKENS, 2 * one - two
 
 
 def estimate(size: str, bfloat16: bool) -> dict[str, Any]:
     """Parameters, and bytes: of a process whatever the batch, and for each token of the batch."""
-    with torch.device("meta"):
-        model = make_trained(size, SIZES[size.removesuffix("-lora")]["encoder_layers"])
+    model = make_trained(size)
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     frozen = sum(parameter.numel() for parameter in model.parameters()) - trained
     logits = max(CHUNK_LOGITS, CHUNK_TOKENS * model.config.vocab_size)
-    per_token, for_all = per_token_and_for_all(size, bfloat16, checkpointing=False)
-    checkpoints, _ = per_token_and_for_all(size, bfloat16, checkpointing=True)
+    per_token, for_all = per_token_and_for_all(model, bfloat16)
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    checkpoints, _ = per_token_and_for_all(model, bfloat16)
     layers = model.config.encoder_layers + model.config.decoder_layers
     fixed = 16 * trained + 4 * frozen + for_all + 8 * logits
     return {
