@@ -1,7 +1,6 @@
 """Segments of documents that the model translates next, planned so that nothing is cut short."""
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -86,11 +85,7 @@ class SegmentLimits:
         self.factor, self.constant = (settings.get(name) or 0 for name in ("max_length_a", "max_length_b"))
         self.frame, self.target_ratio = processor.sentence_tokens, processor.target_ratio
         # Most tokens of a sentence, and of a document where positions count from its start.
-        self.positions = self.document_positions = sys.maxsize
-        if getattr(model.config, "position_embedding_type", "learned") == "learned":
-            self.positions = model.config.max_position_embeddings
-            if getattr(model.config, "position_scope", "document") == "document":
-                self.document_positions = self.positions
+        self.positions, self.document_positions = model.config.max_sentence_tokens, model.config.max_document_tokens
         self.tokens, self.sentences = min(tokens, self.document_positions), sentences
 
     def longest(self, words: int) -> int:

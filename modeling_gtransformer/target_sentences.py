@@ -147,7 +147,7 @@ class LengthPlan:
         opened: sentences that the prompt opens, `(B,)`; at least the first.
         least: what the shortest translations take.
         longest: what the longest translation of each document takes, `(B,)`.
-        positions: what the model can count; `None` if any number.
+        positions: most tokens that the model can count; infinite if any number.
         room: what there is: `most`, or less where the caller or the positions limit it.
     """
 
@@ -157,7 +157,7 @@ class LengthPlan:
     opened: Tensor
     least: int
     longest: Tensor
-    positions: int | None
+    positions: float
     room: int
 
     @property
@@ -202,10 +202,9 @@ def plan_lengths(
     source_frame = len(model_config.frame.source_prefix) + 1 + len(model_config.frame.source_suffix)
     words = (lengths - source_frame).clamp(min=0).double() * config.max_length_a + config.max_length_b
     word_limits = words.long().clamp(min=min_length) * present
-    positions = model_config.max_position_embeddings if model_config.position_embedding_type == "learned" else None
-    if positions is not None and model_config.position_scope == "sentence":
-        word_limits = word_limits.clamp(max=positions - frame.head - len(frame.prefix))
-        positions = None
+    positions = model_config.max_document_tokens
+    if (in_sentence := model_config.max_sentence_tokens) < positions:
+        word_limits = word_limits.clamp(max=in_sentence - frame.head - len(frame.prefix))
 
     prompt = source_tags.new_full((len(sentences), 1), frame.start) if prompt is None else prompt
     prompt_length, (opened, lacking) = prompt.shape[1], _opened(prompt, frame)
@@ -217,6 +216,4 @@ def plan_lengths(
     room = int(longest.max())
     if limited:
         room = config.max_length if config.max_new_tokens is None else prompt_length + config.max_new_tokens
-    if positions is not None:
-        room = min(room, positions)
-    return LengthPlan(word_limits, min_length, sentences, opened, least, longest, positions, room)
+    return LengthPlan(word_limits, min_length, sentences, opened, least, longest, positions, int(min(room, positions)))

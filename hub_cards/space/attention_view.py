@@ -51,8 +51,7 @@ def attended_sentences(
     source = torch.tensor([processor.build_source(_words(processor, [pair["source_text"] for pair in pairs]))])
     words = _words(processor, [pair["translation_text"] for pair in pairs], is_target=True)
     target = model.prepare_decoder_input_ids_from_labels(torch.tensor([processor.build_labels(words)]))
-    limited = model.config.position_embedding_type == "learned" and model.config.position_scope == "document"
-    if limited and max(source.shape[1], target.shape[1]) > model.config.max_position_embeddings:
+    if max(source.shape[1], target.shape[1]) > model.config.max_document_tokens:
         raise ValueError("This sentence is too long for one pass through the model: its attention cannot be shown.")
     sentences, targets = (
         stack.read_group_tags(ids, None, None)[0] - 1

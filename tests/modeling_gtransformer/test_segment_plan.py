@@ -1,19 +1,20 @@
 """Segments are planned for the longest translations that may come, and nothing of a document is left out."""
 
-import sys
+import math
 from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
 from word_processor import WordProcessor
 
+from modeling_gtransformer import GTransformerConfig
 from modeling_gtransformer.segment_plan import PendingDocument, SegmentLimits, next_segments, take_apart
 
 
 def limits_of(tokens=512, sentences=None, positions=128, embeddings="learned", **limits):
     """Limits of a model whose translations have at most 2 n + 1 words, unless the call says otherwise."""
     model = SimpleNamespace(
-        config=SimpleNamespace(position_embedding_type=embeddings, max_position_embeddings=positions),
+        config=GTransformerConfig(position_embedding_type=embeddings, max_position_embeddings=positions),
         generation_config=SimpleNamespace(max_length_a=2, max_length_b=1),
     )
     return SegmentLimits(model, WordProcessor(), tokens, sentences, limits)
@@ -37,7 +38,7 @@ def test_a_segment_has_no_more_tokens_than_the_model_positions():
     assert limits_of(tokens=512, positions=128).tokens == 128
     assert limits_of(tokens=64, positions=128).tokens == 64
     sinusoidal = limits_of(tokens=512, positions=128, embeddings="sinusoidal")
-    assert (sinusoidal.tokens, sinusoidal.positions) == (512, sys.maxsize)
+    assert (sinusoidal.tokens, sinusoidal.positions) == (512, math.inf)
 
 
 def test_a_sentence_costs_its_share_of_the_positions_if_that_is_more():
