@@ -21,6 +21,7 @@ from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from ..segmentation import segment, token_batches
 from ..token_scores import label_log_probabilities
+from .bootstrap import TRIALS, ratio_interval
 
 
 # Contexts that the true document is compared with.
@@ -208,7 +209,7 @@ def context_gains(
     documents: Sequence[Sentences],
     log_probabilities: Mapping[str, Mapping[tuple[int, int], list[float]]],
     word_classes: Mapping[str, Sequence[str]] | None = None,
-    trials: int = 2000,
+    trials: int = TRIALS,
     seed: int = 12345,
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """
@@ -242,7 +243,5 @@ def context_gains(
 def _mean_gain(sums: np.ndarray, trials: int, rng: np.random.Generator) -> dict[str, Any]:
     """The gain per token, of documents with these gains and tokens, `(documents, 2)`."""
     sums = sums[sums[:, 1] > 0]
-    drawn = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=trials) @ sums
-    bits, tokens = sums.sum(axis=0)
-    interval = np.percentile(drawn[:, 0] / drawn[:, 1], [2.5, 97.5]).tolist()
-    return {"tokens": int(tokens), "documents": len(sums), "gain": float(bits / tokens), "interval": interval}
+    gain, interval = ratio_interval(sums, rng, trials)
+    return {"tokens": int(sums[:, 1].sum()), "documents": len(sums), "gain": gain, "interval": interval}

@@ -46,6 +46,7 @@ def test_a_bug_keeps_its_traceback():
         "compare_target_ratios absent.jsonl --train_files absent.jsonl --tokenizer ./absent",
         "demo --model ./absent --train absent.jsonl --valid absent.jsonl",
         "moses tokenize out --files absent.jsonl",
+        "score_address absent.jsonl --reference absent.jsonl",
         "score_context ./absent absent.jsonl",
         "score_contrastive ./absent out.jsonl --suites absent",
         "score_translations absent.jsonl --reference absent.jsonl",
