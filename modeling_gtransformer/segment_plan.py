@@ -85,7 +85,10 @@ class SegmentLimits:
         self.factor, self.constant = (settings.get(name) or 0 for name in ("max_length_a", "max_length_b"))
         self.frame, self.target_ratio = processor.sentence_tokens, processor.target_ratio
         # Most tokens of a sentence, and of a document where positions count from its start.
-        self.positions, self.document_positions = model.config.max_sentence_tokens, model.config.max_document_tokens
+        # Other models, such as the mBART of the demo, learn positions that count from the start of what they read.
+        learned = model.config.max_position_embeddings
+        self.positions = getattr(model.config, "max_sentence_tokens", learned)
+        self.document_positions = getattr(model.config, "max_document_tokens", learned)
         self.tokens, self.sentences = min(tokens, self.document_positions), sentences
 
     def longest(self, words: int) -> int:

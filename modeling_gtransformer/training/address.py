@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .bootstrap import TRIALS, ratio_interval
+from .bootstrap import ratio_interval
 
 
+SEED = 12345
 FORMS = {
     "formal": re.compile(r"(?<=[\w,;)] )(?:Sie|Ihnen|Ihr|Ihre[mnrs]?)\b"),
     "informal": re.compile(r"\b(?:du|dich|dir|dein|deine[mnrs]?|euch|euer|eure[mnrs]?)\b", re.IGNORECASE),
@@ -24,16 +25,13 @@ def forms_of_address(sentence: str) -> set[str]:
     return {name for name, form in FORMS.items() if form.search(sentence)}
 
 
-def consistency_of_address(
-    documents: Sequence[Sequence[str]], references: Sequence[Sequence[str]], trials: int = TRIALS, seed: int = 12345
-) -> dict[str, Any]:
+def consistency_of_address(documents: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> dict[str, Any]:
     """
     Forms of address in translations.
 
     Args:
         documents: sentences of every document.
         references: likewise.
-        trials: of the bootstrap.
 
     Returns:
         `formal` and `informal`, the numbers of sentences with such a form; `mixed`, of the documents that address
@@ -51,10 +49,10 @@ def consistency_of_address(
         pairs = [(ours, theirs) for ours, theirs in zip(forms, right, strict=True) if len(ours) == len(theirs) == 1]
         agreeing.append((sum(ours == theirs for ours, theirs in pairs), len(pairs)))
     counts = {name: sum(name in forms for document in found for forms in document) for name in FORMS}
-    return {**counts, "mixed": _share(mixed, trials, seed), "as_reference": _share(agreeing, trials, seed)}
+    return {**counts, "mixed": _share(mixed), "as_reference": _share(agreeing)}
 
 
-def _share(counts: Sequence[tuple[int, int]], trials: int, seed: int) -> dict[str, Any]:
+def _share(counts: Sequence[tuple[int, int]]) -> dict[str, Any]:
     present = np.array([count for count in counts if count[1]], dtype=float).reshape(-1, 2)
-    share, interval = ratio_interval(present, np.random.default_rng(seed), trials) if len(present) else (None, None)
+    share, interval = ratio_interval(present, np.random.default_rng(SEED)) if len(present) else (None, None)
     return {"share": share, "of": int(present[:, 1].sum()), "interval": interval}

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import GenerationConfig, MBartConfig
 from word_processor import WordProcessor
 
 from modeling_gtransformer import GTransformerConfig
@@ -39,6 +40,12 @@ def test_a_segment_has_no_more_tokens_than_the_model_positions():
     assert limits_of(tokens=64, positions=128).tokens == 64
     sinusoidal = limits_of(tokens=512, positions=128, embeddings="sinusoidal")
     assert (sinusoidal.tokens, sinusoidal.positions) == (512, math.inf)
+
+
+def test_positions_of_a_plain_translator():
+    model = SimpleNamespace(config=MBartConfig(max_position_embeddings=128), generation_config=GenerationConfig())
+    limits = SegmentLimits(model, WordProcessor(), 512, None, {})
+    assert (limits.tokens, limits.positions, limits.document_positions) == (128, 128, 128)
 
 
 def test_a_sentence_costs_its_share_of_the_positions_if_that_is_more():
