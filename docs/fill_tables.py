@@ -310,6 +310,15 @@ def context(record: dict[str, Any]) -> Table:
     return rows
 
 
+def address(record: dict[str, Any]) -> Table:
+    """Sentences with each form of address, and the documents that mix them, a row per system."""
+    rows = [["", "sentences with *Sie*", "sentences with *du*", "documents that mix them"]]
+    for name, row in record["scores"].items():
+        system = name if name == "reference" else Path(name).parts[-3]
+        rows.append([system, str(row["formal"]), str(row["informal"]), f"{row['mixed']['share']:.0%}"])
+    return rows
+
+
 def carried_sentences(records: dict[str, Any]) -> Table:
     """A row per score, a column per number of carried sentences."""
     rows = [["`--segment_sentences 2 --carried_sentences`", *records]]
@@ -343,6 +352,7 @@ EVALUATIONS: dict[str, Callable[[dict[str, Any]], Table]] = {
     "target_ratios": target_ratios,
     "context_dialogues": context,
     "context_demo": context,
+    "address": address,
 }
 
 
