@@ -140,7 +140,8 @@ class ChunkTranslator:
 
     def identity(self) -> dict[str, Any]:
         """What its translations depend on: hashes of the model, which it loads, and settings."""
-        return {**hashes_of_translator(self.translator.pipeline), **asdict(self.settings)}
+        translate = self.translator.pipeline
+        return {**hashes_of_translator(translate.model, translate.processor), **asdict(self.settings)}
 
     def _aligned(self, documents: list[Document], progress: bool) -> Iterator[dict[str, list]]:
         column = self.settings.source_column

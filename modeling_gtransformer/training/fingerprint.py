@@ -1,15 +1,16 @@
-"""Hashes of a corpus and of a translator, which tell whether a translation continues what was begun."""
+"""Hashes of files, code, processors and translators, which tell whether what was begun or cached is still the same."""
 
 import hashlib
+import inspect
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import PreTrainedModel, ProcessorMixin
 
-from ..pipeline_gtransformer import DocumentTranslationPipeline
 from .corpus_files import open_binary
 
 
@@ -23,12 +24,24 @@ def hash_of_file(path: str) -> str:
         return _digest(iter(lambda: file.read(2**20), b""))
 
 
-def hashes_of_translator(translate: DocumentTranslationPipeline) -> dict[str, str]:
+def hash_of_code(*parts: Callable) -> str:
+    """The SHA-256 of the source files of functions and classes."""
+    return _digest(Path(inspect.getfile(part)).read_bytes() for part in parts)
+
+
+def hash_of_processor(processor: ProcessorMixin) -> str:
+    """The SHA-256 of the files in which a processor is saved: tokenizers have no other form in common."""
+    with tempfile.TemporaryDirectory() as folder:
+        processor.save_pretrained(folder)
+        files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
+        return _digest(part for file in files for part in (file.name.encode(), file.read_bytes()))
+
+
+def hashes_of_translator(model: PreTrainedModel, processor: ProcessorMixin) -> dict[str, str]:
     """
     Hashes of `weights`, `configuration` (that of the generation included) and `processor`, of what was loaded: so they
     do not depend on where it came from.
     """
-    model = translate.model
     weights = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         weights.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -37,21 +50,13 @@ def hashes_of_translator(translate: DocumentTranslationPipeline) -> dict[str, st
     return {
         "weights": weights.hexdigest(),
         "configuration": _digest(_in_json(configuration) for configuration in configurations),
-        "processor": _hash_of_processor(translate.processor),
+        "processor": hash_of_processor(processor),
     }
 
 
 def _in_json(configuration: dict[str, Any]) -> bytes:
     kept = {name: value for name, value in configuration.items() if name not in INCIDENTAL}
     return json.dumps(kept, sort_keys=True, default=str).encode()
-
-
-def _hash_of_processor(processor: Any) -> str:
-    """The hash of the files in which a processor is saved: tokenizers have no other form in common."""
-    with tempfile.TemporaryDirectory() as folder:
-        processor.save_pretrained(folder)
-        files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
-        return _digest(part for file in files for part in (file.name.encode(), file.read_bytes()))
 
 
 def _digest(parts: Iterable[bytes]) -> str:

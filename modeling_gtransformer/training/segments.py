@@ -7,9 +7,7 @@ settings and with the code.
 import logging
 import os
 import random
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import tokenizers
@@ -20,7 +18,8 @@ from ..configuration_gtransformer import GTransformerConfig
 from ..processing_gtransformer import GTransformerProcessor
 from ..segmentation import segment
 from .corpus import raise_if_any
-from .stored_corpus import StoredCorpus, code_hash, file_hash
+from .fingerprint import hash_of_code, hash_of_processor
+from .stored_corpus import StoredCorpus
 
 
 logger = logging.getLogger(__name__)
@@ -231,8 +230,5 @@ def _processes(text_bytes: int) -> int | None:
 
 def _processor_hash(processor) -> str:
     """Hash of the files of a processor (vocabulary, languages, normalization), and of the code that they depend on."""
-    code = code_hash(GTransformerProcessor, GTransformerConfig, segment, make_segments)
-    with tempfile.TemporaryDirectory() as folder:
-        processor.save_pretrained(folder)
-        files = [(file.name, file_hash(str(file))) for file in sorted(Path(folder).iterdir())]
-    return Hasher.hash([tokenizers.__version__, code, files])
+    code = hash_of_code(GTransformerProcessor, GTransformerConfig, segment, make_segments)
+    return Hasher.hash([tokenizers.__version__, code, hash_of_processor(processor)])

@@ -4,11 +4,9 @@ The Arrow files of the cache (`HF_DATASETS_CACHE`) are named by a fingerprint of
 same corpus is found again wherever its files lie, and a changed one is read anew.
 """
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from datasets import Dataset, Features, List, Value
@@ -16,7 +14,8 @@ from datasets.exceptions import DatasetGenerationError
 from datasets.fingerprint import Hasher
 
 from .corpus import Document, iterate_dataset, iterate_documents
-from .corpus_files import files_of_all, has_columns, open_binary, open_table
+from .corpus_files import files_of_all, has_columns, open_table
+from .fingerprint import hash_of_code, hash_of_file
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class StoredCorpus:
             ValueError: lists all that is wrong with the files; or they change while they are read.
         """
         files = files_of_all(files, len(columns))
-        hashes = [file_hash(file) for file in files]
+        hashes = [hash_of_file(file) for file in files]
         content = [(has_columns(file), digest) for file, digest in zip(files, hashes, strict=True)]
         return cls._stored(partial(_read_unchanged, files, columns, hashes), columns, content)
 
@@ -59,7 +58,7 @@ class StoredCorpus:
 
     @classmethod
     def _stored(cls, read: Callable[[], Iterator[Document]], columns: tuple[str, str], content: Any) -> "StoredCorpus":
-        fingerprint = Hasher.hash([content, columns, code_hash(iterate_documents, open_table, StoredCorpus)])
+        fingerprint = Hasher.hash([content, columns, hash_of_code(iterate_documents, open_table, StoredCorpus)])
         try:
             documents = Dataset.from_generator(
                 lambda: ({column: document[column] for column in columns} for document in read()),
@@ -79,17 +78,6 @@ class StoredCorpus:
 def _read_unchanged(files: Sequence[str], columns: tuple[str, str], hashes: list[str]) -> Iterator[Document]:
     """Documents of files that still have these hashes when all is read: they are kept as the content of that hash."""
     yield from iterate_documents(files, columns)
-    changed = [file for file, digest in zip(files, hashes, strict=True) if file_hash(file) != digest]
+    changed = [file for file, digest in zip(files, hashes, strict=True) if hash_of_file(file) != digest]
     if changed:
         raise ValueError(f"{', '.join(changed)} changed while being read: start again when nothing writes to it.")
-
-
-def file_hash(file: str) -> str:
-    """Hash of the content of a file."""
-    with open_binary(file) as stream:
-        return Hasher.hash_bytes(iter(partial(stream.read, 2**20), b""))
-
-
-def code_hash(*parts: Callable) -> str:
-    """Hash of the source files of functions and classes."""
-    return Hasher.hash([Path(inspect.getfile(part)).read_bytes() for part in parts])
