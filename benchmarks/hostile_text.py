@@ -1,4 +1,4 @@
-"""How long text takes that is made to take long: a few characters, again and again, in every format.
+"""Times adversarial text: a few characters repeated many times, in every format.
 
     python benchmarks/hostile_text.py [--megabytes 5] [--formats text markdown] [--kinds "one word"]
 

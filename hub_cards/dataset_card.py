@@ -53,9 +53,11 @@ def dataset_card(
     license: str | None = None,
 ) -> DatasetCard:
     """
+    The card of a dataset.
+
     Args:
-        columns: of the source and the target sentences.
-        languages: theirs; those with a code of two letters are declared.
+        columns: columns of the source and the target sentences.
+        languages: languages of the columns; the card declares those with a code of two letters.
         license: SPDX identifier.
     """
     data = DatasetCardData(

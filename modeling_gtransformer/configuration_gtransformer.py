@@ -100,9 +100,8 @@ class SentenceFrame(NamedTuple):
         source_prefix: tokens before the words of a source sentence.
         source_suffix: tokens behind its `</s>`.
         target_prefix: tokens that open a target sentence.
-        start: token with which the decoder starts, for which the `</s>` of a sentence stands at the next one: so a
-            `</s>` that the decoder reads belongs to the next sentence. `None`: the decoder starts with the prefix of
-            the first sentence.
+        start: token with which the decoder starts. It opens the first sentence; every `</s>` that the decoder reads
+            opens the next one and belongs to it. `None`: the decoder starts with the prefix of the first sentence.
         reads_closer_as_start: the decoder embeds `</s>` as the token with which it starts.
         end: token behind the last target sentence, which ends a document; `None` if its last `</s>` does.
         label_end: token behind the last target sentence in the labels.
@@ -331,7 +330,7 @@ class GTransformerConfig(PreTrainedConfig):
 
     @property
     def max_document_tokens(self) -> float:
-        """Likewise of a document; infinite, too, where positions count from the start of every sentence."""
+        """Most tokens of a document; infinite where positions are computed or start anew at every sentence."""
         return self.max_sentence_tokens if self.position_scope == "document" else math.inf
 
     def attention_types(self, stack: str) -> list[str]:

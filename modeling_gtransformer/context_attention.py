@@ -64,7 +64,7 @@ def context_attention(queries: Tensor, keys: Context, values: Context, mask: Con
 
 
 def _shared_attention(queries: Tensor, keys: Tensor, values: Tensor, mask: ContextMask, scaling: float) -> Tensor:
-    """The same where rows see nothing but their document."""
+    """[`context_attention`] of rows that see nothing but their document."""
     seen = mask.document[mask.rows][:, None]
     output = nn.functional.scaled_dot_product_attention(
         _together(queries[:, :, 0], mask), keys, values, attn_mask=seen, scale=scaling

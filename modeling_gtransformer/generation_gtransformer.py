@@ -57,8 +57,8 @@ SENTENCE_LIMITS = {
     "pack_weights": True,
 }
 
-# So few documents are decoded greedily by sentences side by side; more of them fill the steps themselves. All take as
-# many steps as the longest sentence, than which the longest document must be so many times as long.
+# Greedy search decodes sentences side by side for at most this many documents, as more of them fill a step by
+# themselves, and only if the longest document is this many times as long as the longest sentence.
 PARALLEL_DOCUMENTS, PARALLEL_SENTENCES = 4, 3
 
 
@@ -344,14 +344,14 @@ class GTransformerGenerationMixin(GenerationMixin):
         return super()._prepare_generation_config(generation_config, **kwargs)
 
     def _get_stopping_criteria(self, *args: Any, **kwargs: Any) -> StoppingCriteriaList:
-        """Those of Transformers; a `</s>` in the middle of a document is no end."""
+        """Criteria of Transformers; where sentences are counted, `</s>` does not end a document."""
         criteria = super()._get_stopping_criteria(*args, **kwargs)
         if not any(isinstance(each, SentenceCountCriteria) for each in criteria):
             return criteria
         return StoppingCriteriaList([each for each in criteria if not isinstance(each, EosTokenCriteria)])
 
     def _report_cut(self, sequences: Tensor, config: GenerationConfig, documents: int) -> None:
-        """Sentences are cut short to the last token of room, never before."""
+        """Warns of documents that used up their room, whose last sentences may be cut short."""
         tokens = (sequences != self.config.pad_token_id).sum(dim=1)
         tokens += self.config.decoder_start_token_id == self.config.pad_token_id
         full = tokens >= config.max_length

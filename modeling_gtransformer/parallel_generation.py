@@ -56,8 +56,8 @@ NEUTRAL = {
     **{"num_beam_groups": 1, "diversity_penalty": 0},
 }
 
-# Repairs end after so many steps for each token of the longest document, or where more than this share of a document's
-# sentences does not stand.
+# Repairs end after this many steps per token of the longest document, or when more than this share of a document's
+# sentences is still to be repaired.
 PATIENCE = 0.25
 MOST_TO_REPAIR = 0.5
 

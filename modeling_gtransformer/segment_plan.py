@@ -69,9 +69,9 @@ class Segment:
 
 
 class SegmentLimits:
-    """Limits of a segment: at most `sentences` new sentences, fewer than `tokens` tokens of the source and, as long as
-    translations usually are, of the target, and no more tokens of the target than the model has positions, however
-    long the translations become."""
+    """Limits of a segment: at most `sentences` new sentences; fewer than `tokens` tokens of the source, and of a
+    target of the usual length; and no more target tokens than the model has positions, even if every translation is
+    as long as it may be."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class SegmentLimits:
         return int(self.factor * words + self.constant)
 
     def cost(self, words: int) -> int:
-        """Tokens of a sentence or of its translation; more if it is rather the positions that this may fill up."""
+        """Tokens that a sentence counts for: the longer side's, or more where positions are scarcer than tokens."""
         share = self.tokens / self.document_positions
         usual = max(words, math.ceil(words * self.target_ratio)) + self.frame
         return max(usual, math.ceil(self.longest(words) * share))

@@ -74,7 +74,7 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
     """
     Brings required words into the sentences of a translation. While some are missing, the tokens that would begin or
     continue them are preferred by `bonus` and `2 * bonus` nats; where the sentence would end, or could not hold them
-    any longer, they must come. A pure function of the prefix, as [`GTransformerProcessor`]'s text of it.
+    any longer, they must come. A pure function of the prefix, which the processor turns into text.
 
     Args:
         required: of every sentence of every document, the words that its translation must contain.
@@ -123,7 +123,7 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
         return scores
 
     def _spelled(self, words: list[str]) -> list[list[int]]:
-        """The tokens of those words that the vocabulary can spell: what would come out otherwise is something else."""
+        """The tokens of the words that the vocabulary can spell; the others would come out as something else."""
         tokens = self.processor.encode_sentences(words, is_target=True)
         texts = self.processor.decode_sentences(tokens)
         return [ids for ids, text, own in zip(tokens, texts, words, strict=True) if text == own]

@@ -5,7 +5,7 @@
 
 Documents are cut by their sources, taking a translation to be so many times as long: by the source alone, by the mean
 of the training text, and by the ratios that shares of that text do not exceed. A segment is too long if its reference
-has as many tokens as no segment in training has. The last row is the cut of training, which knows the references.
+has more tokens than any segment in training. The last row is the cut of training, which knows the references.
 """
 
 import argparse

@@ -67,7 +67,7 @@ def gtransformer_from_bert(
         processor: around BERT's tokenizer, to which language codes have been added.
 
     Raises:
-        ValueError: weights that a plain BERT does not have, or does not lack.
+        ValueError: `bert` lacks weights of a plain BERT, or has weights that a plain BERT does not have.
     """
     model = GTransformerForConditionalGeneration(config_from_bert(bert.config, processor, decoder_layers))
     missing, unexpected = model.model.encoder.load_state_dict(encoder_state_from_bert(bert.state_dict()), strict=False)

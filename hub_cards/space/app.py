@@ -38,12 +38,12 @@ ENDINGS = {".txt": "text"} if files is None else files.ENDINGS
 
 # The code of a language that is not known.
 UNDETERMINED = "und"
-MAX_BYTES = 5_000_000  # of a file
-MAX_CHARACTERS = 50_000  # of a text, and of the sentences of a document
+MAX_BYTES = 5_000_000  # size of a file
+MAX_CHARACTERS = 50_000  # length of a text, or of all sentences of a document
 MAX_MARKUP = 500_000  # characters of a file in a text format, with its markup
-MAX_SECONDS = 300  # that a document may compute
-BATCH_TOKENS = 1024  # after which others have their turn
-SESSIONS = 16  # that take turns; others wait until one of them is done
+MAX_SECONDS = 300  # computing time of a document
+BATCH_TOKENS = 1024  # tokens of a batch; other jobs get their turn after it
+SESSIONS = 16  # jobs that take turns; others wait until one of them is done
 PAIRS = ("tmx", "jsonl")  # formats of sentence pairs
 SPLITTERS = {"sentencex": "find the sentences", "line": "every line or paragraph is one sentence"}
 
@@ -212,8 +212,8 @@ def downloads(translation: Translation) -> dict[str, tuple[str, bytes]]:
 
 @contextmanager
 def errors_in_words() -> Iterator[None]:
-    """What goes wrong is said in the page, until the reader closes it; of what was not foreseen only that it did, as
-    its message may name folders of this machine: that is logged."""
+    """Shows errors in the page until the reader closes them. Unexpected ones get a general message and are logged, as
+    their own message may name folders of this machine."""
     try:
         yield
     except Exception as error:

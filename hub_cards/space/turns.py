@@ -33,8 +33,8 @@ class Job:
 
 class Turns:
     """
-    Lets jobs, each in a thread of its own, share a model: one computes at a time, and in front of each of its batches
-    all that have come before have their turn. A long document so delays a short one by a batch, not by all it has.
+    Lets jobs, each in a thread of its own, share a model. One computes at a time; before each of its batches, the jobs
+    that are waiting get their turn. So a long document delays a short one by one batch, not by all of its batches.
 
     Args:
         seconds: time that a job may compute, without what it waits.

@@ -20,8 +20,8 @@ from .occurrences import Occurrences
 # A word; a character in scripts that put no spaces between words.
 WORD = re.compile(rf"[{UNSPACED}]|{LETTER}+(?:['’-]{LETTER}+)*")
 SPACES = re.compile(r"\s*")
-# What a border loses for each word between it and its place in proportion, where a word in its place gains up to 1: it
-# decides where nothing else does, as between two lines.
+# Penalty of a border for each word between it and its proportional place. A word in its place gains up to 1, so the
+# penalty decides only where nothing else does, as between two lines.
 DRIFT = 0.01
 
 # What tells the format of a piece from that of others, such as the numbers of the tags around it.

@@ -45,7 +45,7 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
     tokens = list(html_tokens(text))
     ends = ends_of_elements(tokens)
     page = Page(text, tokens, tgt_lang)
-    opened: dict[int, int] = {}  # by the number of a tag that closes an inline element that of the one that opens it
+    opened: dict[int, int] = {}  # from the number of an inline end tag to that of its start tag
     position = 0
     while position < len(tokens):
         token = tokens[position]

@@ -8,8 +8,8 @@ from ..plain_text import LETTER, UNSPACED
 
 # A word, a character in scripts that put no spaces between words, or a mark.
 TOKEN = re.compile(rf"[{UNSPACED}]|{LETTER}+|\S")
-# Characters that are compared for each one of the text, all words together, before the work is bounded; and the number
-# of places at which words are looked for then. No sentence that somebody wrote comes there.
+# Comparisons per character of the text, over all words, after which the work is bounded; and the number of places that
+# are searched for a word from then on. No sentence that a person wrote reaches this.
 COMPARISONS, FEW_PLACES = 10, 10
 
 

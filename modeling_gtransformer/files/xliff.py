@@ -188,7 +188,7 @@ class _Reader:
         self.file.end_block()
         self.file.style = ()
         position, borders = model + 1, set()
-        opened: dict[int, int] = {}  # by the number of an end tag that of its start tag
+        opened: dict[int, int] = {}  # from the number of an end tag to that of its start tag
         while position < self.ends[model]:
             token = self.tokens[position]
             stop = position + 1

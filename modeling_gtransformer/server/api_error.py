@@ -50,8 +50,8 @@ def as_api_error(error: BaseException) -> ApiError:
 
 def unforeseen(error: BaseException) -> ApiError:
     """
-    An error that nobody is to blame for, as clients get it: they learn nothing, as its message may name folders of
-    this machine; and the log gets its place but not its message, which may hold the text.
+    The answer to an unexpected error. Clients get no details, as its message may name folders of this machine; the log
+    gets its type and place but not its message, which may hold text of the request.
     """
     frames = "".join(traceback.format_tb(error.__traceback__))
     logger.error(f"{type(error).__name__} in a request:\n{frames}")

@@ -36,8 +36,8 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     add_translator_options(parser)
     parser.set_defaults(splitter="sentencex")
-    parser.add_argument("--host", default="127.0.0.1", help="Address to listen at; 0.0.0.0: all of this machine.")
-    parser.add_argument("--port", type=int, default=5000, help="Port to listen at.")
+    parser.add_argument("--host", default="127.0.0.1", help="Address to listen on; 0.0.0.0: all addresses.")
+    parser.add_argument("--port", type=int, default=5000, help="Port to listen on.")
     parser.add_argument("--api_keys", metavar="FILE", help="File of API keys, one a line; default: none is needed.")
     parser.add_argument(
         "--allow_origins",

@@ -32,7 +32,7 @@ class Limits:
         default=256, metadata={"help": "Upper bound on the requests that wait or are being translated."}
     )
     max_per_client: int = field(
-        default=64, metadata={"help": "Upper bound on those of one client: of an API key or, without one, an address."}
+        default=64, metadata={"help": "Upper bound on the requests under way of an API key or, without keys, address."}
     )
     max_seconds: float = field(
         default=300, metadata={"help": "Upper bound on the seconds until the answer, waiting included."}

@@ -31,13 +31,13 @@ def consistency_of_address(documents: Sequence[Sequence[str]], references: Seque
 
     Args:
         documents: sentences of every document.
-        references: likewise.
+        references: sentences of the reference of every document.
 
     Returns:
-        `formal` and `informal`, the numbers of sentences with such a form; `mixed`, of the documents that address
-        somebody in two sentences or more those that have both forms; `as_reference`, of the sentences with one form
-        in translation and reference those in which it is the same. Both are `share`, `of` (how many) and `interval`,
-        95 % by bootstrap over documents; share and interval are `None` if there are none.
+        `formal` and `informal`: numbers of sentences with such a form. `mixed`: share of the documents with both forms
+        among those that address somebody in two sentences or more. `as_reference`: share of the sentences with the
+        form of their reference among those where both have one form. Each share is a dictionary of `share`, `of` (how
+        many) and `interval` (95 %, bootstrap over documents); share and interval are `None` if there are none.
     """
     found = [list(map(forms_of_address, document)) for document in documents]
     expected = [list(map(forms_of_address, document)) for document in references]

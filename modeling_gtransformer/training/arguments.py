@@ -30,8 +30,8 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
         default=None,
         metadata={
             "help": "Number of tokens of an update, over all devices and padding included, from which "
-            "gradient_accumulation_steps follows; default: max_tokens of every device, gradient_accumulation_steps "
-            "times."
+            "gradient_accumulation_steps follows; default: max_tokens times the number of devices times "
+            "gradient_accumulation_steps."
         },
     )
     precision: Literal["auto", "bf16", "fp16", "float32"] = field(
@@ -57,15 +57,14 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     save_steps: float | None = field(
         default=None,
         metadata={
-            "help": "Number of updates between checkpoints, or as a fraction their share of the training; default: "
-            "that of evaluations with load_best_model_at_end, else 500."
+            "help": "Number of updates between checkpoints, or a fraction of all updates; default: eval_steps with "
+            "load_best_model_at_end, else 500."
         },
     )
     decay_steps: int | None = field(
         default=None,
         metadata={
-            "help": "Number of updates after which a learning rate that decays reaches its end; default: those of the "
-            "training."
+            "help": "Number of updates after which the decay of the learning rate ends; default: all of the training."
         },
     )
     report_to: list[str] = field(
