@@ -28,6 +28,8 @@ RANGES = {
 
 def check_ranges(**settings: int | None) -> None:
     """
+    Refuses settings that are out of their range.
+
     Raises:
         ValueError: one of these settings is out of its range; `None` is in every range.
     """

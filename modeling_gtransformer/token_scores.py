@@ -9,6 +9,8 @@ from .document_loss import logit_chunks
 @torch.no_grad()
 def label_log_probabilities(model, labels: Tensor, **inputs: Tensor) -> Tensor:
     """
+    Scores labels with a model.
+
     Args:
         model: a `GTransformerForConditionalGeneration`.
         labels: `(B, T)`, -100 where none is asked for.

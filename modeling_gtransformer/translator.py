@@ -234,6 +234,8 @@ def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTra
 
 def check_folder(name: str) -> None:
     """
+    Refuses a path at which no model can be.
+
     Raises:
         UsageError: the name is that of a file, or of a folder that holds no model which can translate.
     """
@@ -257,6 +259,8 @@ def check_folder(name: str) -> None:
 
 def check_words(processor: GTransformerProcessor) -> None:
     """
+    Refuses a tokenizer without a vocabulary.
+
     Raises:
         ValueError: the tokenizer knows no words, as Transformers makes one where its files are missing.
     """

@@ -58,6 +58,8 @@ def in_one_line(sentence: str) -> str:
 
 def refuse_unaligned(texts: dict[str, list[list[str]]], file: str) -> None:
     """
+    Refuses sides that are not parallel.
+
     Raises:
         ValueError: the sides do not have the same documents and sentences.
     """

@@ -142,6 +142,8 @@ def read(file: str) -> tuple[str | bytes, str]:
 
 def check_size(document: str | bytes, format: str) -> None:
     """
+    Refuses documents that are too large to be read.
+
     Raises:
         ValueError: the document is too large to be read at all.
     """

@@ -88,6 +88,8 @@ class Turns:
 
     def check(self) -> None:
         """
+        Ends a job that has to stop.
+
         Raises:
             JobStopped: the job of this thread was cancelled, or has used up its time.
         """

@@ -190,6 +190,8 @@ def plan(args: argparse.Namespace, report: Report) -> list[Job]:
 
 def _check_complete(job: Job) -> None:
     """
+    Refuses to skip a file whose result lacks records.
+
     Raises:
         ValueError: records of the file failed when its result was made.
     """
@@ -204,6 +206,8 @@ def _check_complete(job: Job) -> None:
 
 def _format_of_input(file: str, args: argparse.Namespace) -> str:
     """
+    The format of a file, as the options or its name say.
+
     Raises:
         ValueError: the file is of no format that can be translated, or cannot be read.
     """
@@ -226,6 +230,8 @@ def _format_of_input(file: str, args: argparse.Namespace) -> str:
 
 def _check_target(target: Path | None, args: argparse.Namespace) -> None:
     """
+    Refuses a target that exists, unless it may be replaced.
+
     Raises:
         ValueError: the result would overwrite something.
     """

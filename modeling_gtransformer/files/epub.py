@@ -41,6 +41,8 @@ def read_epub(content: bytes, tgt_lang: str | None = None, bilingual: bool = Fal
 
 def _check_encryption(package: ZipPackage) -> None:
     """
+    Refuses books with encrypted text; fonts may be encrypted.
+
     Raises:
         ValueError: more than fonts is encrypted.
     """

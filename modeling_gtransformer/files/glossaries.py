@@ -162,6 +162,8 @@ def _concepts(text: str) -> Iterator[Concept]:
 
 def _add_terms(concept: Concept, tokens: list[XmlToken], ends: dict[int, int], start: int) -> None:
     """
+    Adds the terms of an element to their concept, each in its language.
+
     Raises:
         ValueError: a term is in no language, or empty.
     """

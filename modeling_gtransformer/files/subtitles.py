@@ -22,6 +22,8 @@ PAUSE = 3.0
 
 def read_subtitles(text: str) -> TextFile:
     """
+    Reads subtitles.
+
     Args:
         text: a SubRip or WebVTT file. Sentences end within a cue, with it at a full stop or the like, before a dash
             that marks another speaker, or at a pause of three seconds.

@@ -25,6 +25,8 @@ class ApiKeys:
 
     def check(self, key: str | None) -> None:
         """
+        Refuses requests without a valid key, if the server has keys.
+
         Raises:
             ApiError: a key is needed, and this is none.
         """

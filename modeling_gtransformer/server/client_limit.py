@@ -17,6 +17,8 @@ class ClientLimit:
     @contextmanager
     def request(self, client: str) -> Iterator[None]:
         """
+        Counts a request of a client while it is under way.
+
         Raises:
             ApiError: the client has too many requests under way.
         """

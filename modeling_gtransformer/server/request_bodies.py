@@ -56,6 +56,8 @@ class BoundedRequests:
 
     async def _read(self, scope: Any, receive: Any) -> bytes:
         """
+        Reads the body of a request within the limits of size, time and number.
+
         Raises:
             ApiError: the body is too large, which may be known before it is read, or comes too slowly, or there are
                 too many.

@@ -45,6 +45,8 @@ class Limits:
 @dataclass(frozen=True)
 class ServerSettings:
     """
+    Settings of the server.
+
     Attributes:
         api_keys: file of API keys, one a line; without it everybody is served.
         allow_origins: addresses of the pages whose scripts may use the server; `*` for all.

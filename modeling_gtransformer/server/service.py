@@ -156,6 +156,8 @@ def in_per_cent(probability: float | None) -> float | None:
 
 def check_splitter(translate: DocumentTranslationPipeline) -> None:
     """
+    Splits a text once, so that a wrong splitter ends the start and not the first request.
+
     Raises:
         UsageError: sentences cannot be found so.
     """

@@ -216,6 +216,8 @@ class TranslationQueue:
 
     def _stop_if_abandoned(self) -> None:
         """
+        Ends the running translation when nobody waits for it any more.
+
         Raises:
             Abandoned: nobody waits for what is running.
         """

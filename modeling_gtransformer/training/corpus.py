@@ -226,6 +226,8 @@ def _encodable(sentence: str) -> bool:
 
 def raise_if_any(problems: list[str], what: str) -> None:
     """
+    Reports all problems of a corpus in one error.
+
     Raises:
         ValueError: there are problems; it counts them all and lists the first.
     """

@@ -101,6 +101,8 @@ def make_trainer(
 
 def refuse_unknown_metric(args: GTransformerTrainingArguments) -> None:
     """
+    Refuses a `metric_for_best_model` that no evaluation reports, before the training.
+
     Raises:
         ValueError: no evaluation would have the metric by which the best model is to be chosen.
     """

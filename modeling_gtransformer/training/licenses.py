@@ -35,6 +35,8 @@ def base_license(checkpoint: str | None) -> str | None:
 
 def check_license(license: str, base: str, of_base: str) -> None:
     """
+    Refuses a licence that the licence of the base model does not allow.
+
     Raises:
         ValueError: weights that started from `base` may not be published under `license`.
     """

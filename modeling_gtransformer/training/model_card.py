@@ -78,6 +78,8 @@ def write_model_card(
 
 def _check_license_of_card(folder: Path) -> None:
     """
+    Checks the licence that the card names, which may have been edited by hand.
+
     Raises:
         ValueError: a card that was edited by hand names a licence that is laxer than that of the base.
     """

@@ -130,6 +130,8 @@ def translate_with_ray(
 
 def load_ray() -> ModuleType:
     """
+    Imports Ray, which comes with an extra.
+
     Raises:
         UsageError: Ray is not installed.
     """
@@ -227,6 +229,8 @@ class ChunkActor:
 
     def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
         """
+        Translates the chunks of a batch that are missing.
+
         Raises:
             UsageError: another model is found here.
         """

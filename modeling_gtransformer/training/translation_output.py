@@ -26,6 +26,8 @@ ROW_GROUP = 16
 
 def check_output(input: str, output: str, overwrite: bool) -> None:
     """
+    Refuses an output that cannot be written, before the work.
+
     Raises:
         UsageError: the output is no path, its name says no format, it is the input, or it is not to be replaced.
     """
