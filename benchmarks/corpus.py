@@ -18,17 +18,13 @@ import tempfile
 from collections.abc import Callable
 
 import torch
-from measure import BASE, END_OF_DOCUMENT, interleaved, make_model, ratios, save, show
-from torch.ao.quantization import quantize_dynamic
+from measure import BASE, interleaved, make_model, ratios, save, show
 from transformers import MBartTokenizer
-
-from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 
 
 WORDS = 25
 SYSTEMS = ["mbart-32", "mbart-64", "gtransformer", "gtransformer-source", "ctranslate2"]
 SYSTEMS += ["gtransformer-int8", "gtransformer-source-int8", "ctranslate2-int8"]
-SOURCE_CONTEXT = {"decoder_global_layers": 0, "cross_global_layers": 0, "position_scope": "sentence"}
 # What MBart's tokenizer adds to its vocabulary, and one of them.
 LANGUAGES_AND_MASK, LANGUAGE = 26, "de_DE"
 
@@ -40,16 +36,8 @@ def make_corpus(documents: int, sentences: int) -> torch.Tensor:
     return torch.nn.functional.pad(torch.nn.functional.pad(words, (1, 0), value=0), (0, 1), value=2)
 
 
-def make_gtransformer(system: str) -> torch.nn.Module:
-    torch.manual_seed(0)
-    context = SOURCE_CONTEXT if "source" in system else {}
-    model = GTransformerForConditionalGeneration(GTransformerConfig(**BASE, **context)).eval()
-    model.generation_config.eos_token_id = END_OF_DOCUMENT
-    return quantize_dynamic(model, {torch.nn.Linear}) if system.endswith("-int8") else model
-
-
 def gtransformer(system: str, corpus: torch.Tensor, beams: int) -> Callable[[], None]:
-    model, documents = make_gtransformer(system), corpus.flatten(1)
+    model, documents = make_model(system).eval(), corpus.flatten(1)
     lengths = {"max_length_a": 0, "max_length_b": WORDS, "min_length": WORDS}
 
     def run() -> None:

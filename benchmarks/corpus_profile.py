@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from corpus import WORDS, make_corpus, make_gtransformer, mbart
-from measure import save, seconds_by_kind
+from corpus import WORDS, make_corpus, mbart
+from measure import make_model, save, seconds_by_kind
 
 
 # Names of operations that belong together; the rest is element by element.
@@ -33,7 +33,7 @@ def make_runs(system: str, documents: int, sentences: int, beams: int) -> dict[s
     corpus = make_corpus(documents, sentences)
     if system.startswith("mbart"):
         return {system: mbart(system, corpus, beams)}
-    translate = partial(make_gtransformer(system).generate, corpus.flatten(1), num_beams=beams, do_sample=False)
+    translate = partial(make_model(system).eval().generate, corpus.flatten(1), num_beams=beams, do_sample=False)
     translate = partial(translate, max_length_a=0, max_length_b=WORDS, min_length=WORDS)
     return {f"{system}, reference": partial(translate, **REFERENCE), system: translate}
 

@@ -16,15 +16,16 @@ import sys
 import time
 
 import torch
-from measure import BASE, NO_GLOBAL, save
+from measure import BASE, save
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.plain_models import ONLY_GROUP
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
 
 WORDS_IN_SENTENCE = 8
-SMALL = BASE | NO_GLOBAL | {"d_model": 256, "encoder_layers": 2, "decoder_layers": 2, "max_position_embeddings": 512}
+SMALL = BASE | ONLY_GROUP | {"d_model": 256, "encoder_layers": 2, "decoder_layers": 2, "max_position_embeddings": 512}
 
 
 def translate(sentences: int) -> dict[str, float]:

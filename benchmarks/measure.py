@@ -16,6 +16,7 @@ from transformers import MBartConfig, MBartForConditionalGeneration
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.plain_models import ONLY_GROUP
 from modeling_gtransformer.training.provenance import provenance
 
 
@@ -46,13 +47,18 @@ MBART25 = BASE | {
     "max_position_embeddings": 1024,
 }
 SIZES = {"base": BASE, "mbart25": MBART25}
-NO_GLOBAL = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0}
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "gtransformer": {},
+    "gtransformer-k0": ONLY_GROUP,
+    "gtransformer-source": {"decoder_global_layers": 0, "cross_global_layers": 0, "position_scope": "sentence"},
+    "gtransformer-eager": {},
+}
 
 
 def make_model(system: str, size: str = "base") -> torch.nn.Module:
     """A randomly initialised "mbart" or "mbart-sentences" (Transformers' own, SDPA), "gtransformer" (K = 2),
-    "gtransformer-k0", or "gtransformer-eager", the reference path. "-compiled" behind it has `torch.compile` do what
-    it can; "-bfloat16" or "-int8" make it ready to serve on a CPU."""
+    "gtransformer-k0", "gtransformer-source" (source context alone), or "gtransformer-eager", the reference path.
+    "-compiled" behind it has `torch.compile` do what it can; "-bfloat16" or "-int8" prepare it for serving."""
     torch.manual_seed(0)
     if system.endswith("-bfloat16"):
         return make_model(system.removesuffix("-bfloat16"), size).to(torch.bfloat16)
@@ -64,8 +70,7 @@ def make_model(system: str, size: str = "base") -> torch.nn.Module:
         return quantize_dynamic(make_model(system.removesuffix("-int8"), size).eval(), {torch.nn.Linear})
     if system.startswith("mbart"):
         return MBartForConditionalGeneration(MBartConfig(**SIZES[size]))
-    kind = NO_GLOBAL if system == "gtransformer-k0" else {}
-    model = GTransformerForConditionalGeneration(GTransformerConfig(**SIZES[size], **kind))
+    model = GTransformerForConditionalGeneration(GTransformerConfig(**SIZES[size], **SYSTEMS[system]))
     model.generation_config.eos_token_id = END_OF_DOCUMENT
     if system == "gtransformer-eager":
         model.set_attn_implementation("eager")

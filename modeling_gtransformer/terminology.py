@@ -45,7 +45,7 @@ class Terminology:
     def __init__(self, glossary: Mapping[str, str] | None = None):
         self.glossary = {term.lower(): translation for term, translation in (glossary or {}).items()}
         # The longest first: where one term is a part of another, the other one counts.
-        terms = sorted(self.glossary, key=len, reverse=True)
+        terms = sorted(glossary or (), key=len, reverse=True)
         self.pattern = re.compile("|".join(map(whole_words, terms)), re.IGNORECASE) if terms else None
 
     def required(self, sentence: str, keep_placeholders: bool = True) -> list[str]:
@@ -55,7 +55,8 @@ class Terminology:
         # Of "s://," no address is left.
         placeholders = [words for words in candidates if PLACEHOLDER.fullmatch(words)]
         found = self.pattern.finditer(sentence) if self.pattern else ()
-        return placeholders + [self.glossary[term[0].lower()] for term in found]
+        # The pattern takes i, ı and İ for one letter, which Turkish terms and `lower` do not.
+        return placeholders + [self.glossary[word] for term in found if (word := term[0].lower()) in self.glossary]
 
 
 def missing(required: Sequence[str], translation: str) -> list[str]:

@@ -24,7 +24,7 @@ def label_log_probabilities(model, labels: Tensor, **inputs: Tensor) -> Tensor:
     asked = labels != -100
     states, wanted = states[asked], labels[asked]
     scores = torch.zeros(len(wanted), device=labels.device)
-    for chunk in logit_chunks(len(wanted), model.config.vocab_size):
+    for chunk in logit_chunks(len(wanted), model.config.decoder_vocab_size):
         log_probabilities = model.output_logits(states[chunk]).float().log_softmax(dim=-1)
         scores[chunk] = log_probabilities.gather(1, wanted[chunk, None])[:, 0]
     return torch.zeros(labels.shape, device=labels.device).masked_scatter(asked, scores)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..hub import __version__
+from .xml_tokens import CONTROL
 
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -18,12 +19,12 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 Pairs = Sequence[dict[str, Any]]
 
 
-def to_jsonl(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
+def to_jsonl(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
     """A line per sentence: `source_text`, `translation_text` and, if it was asked for, `confidence`."""
     return "".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in pairs)
 
 
-def to_tsv(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
+def to_tsv(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
     """
     Returns a header and a line per sentence; what holds a tab or a quotation mark is quoted. A text that a spreadsheet
     would run as a formula begins with an apostrophe, which spreadsheets take as the mark of a text.
@@ -62,9 +63,10 @@ def from_cell(text: str) -> str:
     return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA_STARTS) else text
 
 
-def to_tmx(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
-    """A translation memory (TMX 1.4b), a unit per sentence, with the confidence as a property."""
-    src_lang, tgt_lang = (language.strip("[]").replace("_", "-") for language in (src_lang, tgt_lang))
+def to_tmx(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
+    """A translation memory (TMX 1.4b), a unit per sentence, with the confidence as a property; a language that is not
+    known is "und"."""
+    src_lang, tgt_lang = ((language or "und").strip("[]").replace("_", "-") for language in (src_lang, tgt_lang))
     tmx = ElementTree.Element("tmx", version="1.4")
     ElementTree.SubElement(
         tmx,
@@ -86,14 +88,13 @@ def to_tmx(pairs: Pairs, src_lang: str, tgt_lang: str) -> str:
             ElementTree.SubElement(unit, "prop", type="x-confidence").text = f"{pair['confidence']:.4f}"
         for language, name in ((src_lang, "source_text"), (tgt_lang, "translation_text")):
             variant = ElementTree.SubElement(unit, "tuv", {XML_LANG: language})
-            ElementTree.SubElement(variant, "seg").text = _xml_text(pair[name])
+            ElementTree.SubElement(variant, "seg").text = CONTROL.sub("", pair[name])
     ElementTree.indent(tmx)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(tmx, encoding="unicode") + "\n"
 
 
-def _xml_text(text: str) -> str:
-    """Removes the control characters that XML cannot hold."""
-    return "".join(character for character in text if character >= " " or character in "\t\n\r")
-
-
-ALIGNED_FORMATS: dict[str, Callable[[Pairs, str, str], str]] = {"jsonl": to_jsonl, "tsv": to_tsv, "tmx": to_tmx}
+ALIGNED_FORMATS: dict[str, Callable[[Pairs, str | None, str | None], str]] = {
+    "jsonl": to_jsonl,
+    "tsv": to_tsv,
+    "tmx": to_tmx,
+}

@@ -5,6 +5,7 @@ import re
 from functools import partial
 
 from ..plain_text import ITEM
+from .character_references import unescape
 from .template import TextFile
 
 
@@ -75,7 +76,7 @@ def _ends_cue(text: str, position: int) -> bool:
 
 def _read_cue(file: TextFile, text: str, position: int, is_vtt: bool) -> int:
     """Adds the lines until the cue ends; returns where."""
-    unescape = html.unescape if is_vtt else str
+    plain = unescape if is_vtt else str
     while position < len(text) and not _ends_cue(text, position):
         words, line_end = _line(text, position)
         place = 0
@@ -83,11 +84,11 @@ def _read_cue(file: TextFile, text: str, position: int, is_vtt: bool) -> int:
             file.end_block()
         for tag in TAG.finditer(words):
             if tag.start() > place:
-                file.add_line(words[place : tag.start()], "", unescape)
+                file.add_line(words[place : tag.start()], "", plain)
             file.add(tag[0])
             place = tag.end()
         # The next line, or the next cue, goes on after a space.
-        file.add_line(words[place:], line_end, unescape)
+        file.add_line(words[place:], line_end, plain)
         if SENTENCE_END.search(TAG.sub("", words)):
             file.end_block()
         position += len(words) + len(line_end)

@@ -9,6 +9,7 @@ from .languages import language_tag
 from .runs import Block, Run
 from .word_bilingual import insert_copies
 from .word_paragraphs import attribute_of, blocks_of, name_of, tags
+from .xml_tokens import CONTROL
 from .zip_package import ZipPackage
 
 
@@ -20,8 +21,6 @@ PARTS = re.compile(rf"{MAIN_PART.pattern}|word/(?:header|footer|footnotes|endnot
 TEXT_FIELDS = frozenset({"HYPERLINK", "INDEX", "REF", "TOC"})
 # Properties of a run that say nothing about how it looks.
 NO_FORMAT = frozenset({"w:lang", "w:noProof"})
-# Characters that XML cannot hold.
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 class WordDocument:

@@ -98,7 +98,7 @@ def _contrapro(folder: Path) -> Iterator[ContrastiveItem]:
         if len(source_context) != len(context):
             source_context, context = [], []
         # The first word in which the candidates differ decides; others may only follow it in its gender.
-        words = zip(map(_letters, right.split()), map(_letters, wrong[0].split()), strict=False)
+        words = zip(map(_letters, right.split()), map(_letters, (wrong or [right])[0].split()), strict=False)
         pronoun = next((ours for ours, other in words if ours != other and ours in PRONOUNS), "other")
         yield ContrastiveItem(
             f"{folder}:{start + 1}",

@@ -88,7 +88,7 @@ def read(run: TrainingRun, name: str, test: ParallelDocuments) -> Translations:
 def updates_until(curves: dict[str, list[tuple[int, float]]], until: dict[str, float]) -> int | None:
     """The update at which a validation loss first came down to its value; `None` if it did not."""
     [(name, value)] = until.items()
-    return next((step for step, reached in curves[name] if reached <= value), None)
+    return next((step for step, reached in curves.get(name, ()) if reached <= value), None)
 
 
 def score_test(
@@ -203,6 +203,9 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
         other = results["baseline"][name]
         test = "approximate randomization over documents"
         yield f"\\* {name} differs from that of {other} at p < {SIGNIFICANT} ({test})"
+    of_segments = [score for name, score in present if name == "d-BLEU/segment"]
+    if "d-BLEU" in compared and of_segments and not any("p_value" in score for score in of_segments):
+        yield f"d-BLEU/segment is not tested against {results['baseline']['d-BLEU']}, which has segments of its own"
     for row, test, scores in scored:
         if "s-BLEU" not in scores:
             counts = "; ".join(str(SentenceCounts(**each)) for each in scores["sentences"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import ConcatDataset, DataLoader
 from transformers import EarlyStoppingCallback, Seq2SeqTrainer, TrainerCallback
 from transformers.trainer_callback import ExportableState
 
@@ -125,19 +125,20 @@ class GTransformerTrainer(Seq2SeqTrainer):
         decoder_input_ids = model.prepare_decoder_input_ids_from_labels(labels)
         with torch.no_grad(), self.compute_loss_context_manager(), recorded_attention(model) as sublayers:
             model(**inputs, decoder_input_ids=decoder_input_ids, labels=labels, skip_logits=True)
+        target_mask = labels.ne(-100)
         # A row without labels only fills up the last batch.
-        source_mask = inputs["attention_mask"].bool() & labels.ne(-100).any(dim=1, keepdim=True)
-        target_mask = decoder_input_ids.ne(model.config.pad_token_id)
+        source_mask = inputs["attention_mask"].bool() & target_mask.any(dim=1, keepdim=True)
         for kind, (bits, tokens) in attention_entropy(sublayers, source_mask, target_mask).items():
             total = torch.stack([bits.double(), tokens.double()])
             self._entropies[kind] = self._entropies.get(kind, 0) + total
 
     def get_eval_dataloader(self, eval_dataset=None) -> DataLoader:
-        dataset = list(self.eval_dataset if eval_dataset is None else eval_dataset)
+        dataset = self.eval_dataset if eval_dataset is None else eval_dataset
         # Processes take equal shares; left to Accelerate, copies would fill the last ones up and count in the loss.
         blank = {**dataset[0], "labels": torch.full_like(dataset[0]["labels"], -100)}
         missing = -len(dataset) % (self.args.world_size * self.args.per_device_eval_batch_size)
-        return super().get_eval_dataloader(dataset + missing * [blank] if self.args.world_size > 1 else dataset)
+        fill = missing * [blank] if self.args.world_size > 1 else []
+        return super().get_eval_dataloader(ConcatDataset([dataset, fill]))
 
     def evaluation_loop(self, *args, metric_key_prefix: str = "eval", **kwargs):
         self._validated = torch.zeros(2, device=self.args.device)

@@ -72,6 +72,9 @@ def test_glossary():
     # The longest term counts, and scripts without spaces have no borders of words.
     assert Terminology({"bank": "Bank", "river bank": "Ufer"}).required("the river bank") == ["Ufer"]
     assert Terminology({"模型": "model"}).required("这个模型很好") == ["model"]
+    # Regular expressions take i and ı for one letter, Turkish does not.
+    assert Terminology({"sinir": "Nerv"}).required("Bu bir sınır, bu bir Sinir.") == ["Nerv"]
+    assert Terminology({"İstanbul": "Istanbul"}).required("İstanbul büyük.") == ["Istanbul"]
 
 
 @pytest.fixture

@@ -12,7 +12,11 @@ from modeling_gtransformer.files.aligned_pairs import ALIGNED_FORMATS, to_jsonl,
 
 
 DIFFICULT = [
-    {"source_text": 'a\tb "c" <d> & \x01e', "translation_text": "ein 'Wort' ]]> \u2028 猫 😀", "confidence": -0.25},
+    {
+        "source_text": 'a\tb "c" <d> & \x01e\uffff',
+        "translation_text": "ein 'Wort' ]]> \u2028 猫 😀",
+        "confidence": -0.25,
+    },
     {"source_text": "two\nlines\r\n", "translation_text": "", "confidence": None},
 ]
 
@@ -57,13 +61,13 @@ def test_a_translation_memory_keeps_all_that_xml_can_hold():
     header, units = read_tmx(to_tmx(DIFFICULT, "en", "de"))
     assert (header["srclang"], header["segtype"], header["creationtoolversion"]) == ("en", "sentence", __version__)
     first, second = units
-    # The control character is gone; a reader of XML makes every line end the same.
+    # What XML cannot hold is gone; a reader of XML makes every line end the same.
     assert first[1] == {"en": 'a\tb "c" <d> & e', "de": "ein 'Wort' ]]> \u2028 猫 😀"}
     assert first[0] == {"x-confidence": "-0.2500"} and second[0] == {}
     assert second[1]["en"].splitlines() == ["two", "lines"] and second[1]["de"] == ""
 
 
-@pytest.mark.parametrize("given, written", [("en_XX", "en-XX"), ("[en]", "en"), ("pt-BR", "pt-BR")])
+@pytest.mark.parametrize("given, written", [("en_XX", "en-XX"), ("[en]", "en"), ("pt-BR", "pt-BR"), (None, "und")])
 def test_language_codes_are_those_of_xml(given, written):
     header, [(_, variants)] = read_tmx(to_tmx([{"source_text": "a", "translation_text": "b"}], given, "de_DE"))
     assert header["srclang"] == written and variants == {written: "a", "de-DE": "b"}

@@ -64,6 +64,10 @@ def test_a_pause_ends_a_sentence():
         ("WEBVTT\nKind: x\n\nNOTE a --> b\nmore\n\nid\n00:01.000 --> 00:02.000\nTom &amp; I <i>&lt;3</i>.\n",
          ["a < b --> c <3"],
          "WEBVTT\nKind: x\n\nNOTE a --> b\nmore\n\nid\n00:01.000 --> 00:02.000\na &lt; b --&gt; c <i>&lt;3</i>\n"),
+        # Python refuses to read a number of so many digits.
+        (f"WEBVTT\n\n00:01.000 --> 00:02.000\n&#{5000 * '9'}; a.\n",
+         ["b."],
+         "WEBVTT\n\n00:01.000 --> 00:02.000\nb.\n"),
     ],
 )  # fmt: skip
 def test_tricky_translations_of_subtitles(content, translations, expected):

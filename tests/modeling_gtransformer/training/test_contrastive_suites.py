@@ -77,6 +77,12 @@ def test_a_wrong_candidate_that_is_the_right_one_is_none(tmp_path, caplog):
     assert "deixis_test.json:2 is left out" in caplog.text and "deixis_test.json:1 is" not in caplog.text
 
 
+def test_a_group_of_contrapro_without_wrong_candidates_is_left_out(contrapro, caplog):
+    (contrapro / "sentence_groups.txt").write_text("0\n2\n3\n")
+    assert [item.name for item in read_suite(contrapro)] == [f"{contrapro}:1"]
+    assert f"{contrapro}:3 is left out" in caplog.text
+
+
 def test_context_is_cut_from_the_far_end():
     item = ContrastiveItem("x", ["1", "2", "3"], ["a", "b"], ["c", "d"], "p")
     assert item.with_context(1) == ContrastiveItem("x", ["2", "3"], ["b"], ["c", "d"], "p")

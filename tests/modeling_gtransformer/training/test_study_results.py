@@ -82,3 +82,12 @@ def test_the_table_marks_what_is_significant():
     assert r"\* s-BLEU differs from that of old at p < 0.01 (approximate randomization over documents)" in lines
     assert r"\* d-BLEU differs from that of documents at p < 0.01 (approximate randomization over documents)" in lines
     assert "s-BLEU: tok:13a|version:2" in lines
+    assert not any("not tested" in line for line in lines)
+
+
+def test_the_table_says_what_was_not_tested():
+    score = {"mean": 12.3, "spread": None, "signature": ""}
+    scores = {"d-BLEU/segment": score, "d-BLEU/document": {**score, "p_value": 0.5}, "s-BLEU": score, "sentences": []}
+    row = {"system": "new", "value": None, "seeds": [1], "failures": {}, "curves": [], "scores": {"test": scores}}
+    results = {"rows": [row], "baseline": {"d-BLEU": "documents"}, "varied": None, "until": None}
+    assert "d-BLEU/segment is not tested against documents, which has segments of its own" in table(results)
