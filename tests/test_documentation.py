@@ -230,7 +230,7 @@ def run_command(words, servers):
     else:
         script = Path(words[1])
         if script.parent.name == "space":
-            return  # a server, tested in test_space.py
+            return  # a server, tested in test_app.py
         module = importlib.import_module(".".join(script.with_suffix("").parts))
         call, arguments = module.main, words[2:]
         if script == Path("train/train.py"):
@@ -293,6 +293,13 @@ def test_map_has_every_file():
 def docstrings(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
     return importlib.import_module("markdown_docstrings")
+
+
+@pytest.mark.parametrize("folder", ["recipes", "studies"])
+def test_every_recipe_and_study_is_listed(folder):
+    listed = (ROOT / "train" / "README.md").read_text(encoding="utf-8")
+    files = list((ROOT / "train" / folder).glob("*.yaml"))
+    assert files and not [file.name for file in files if not re.search(rf"`{file.stem}(\.yaml)?`", listed)]
 
 
 def test_docstrings_become_rest(docstrings):

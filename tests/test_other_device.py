@@ -1,3 +1,5 @@
+"""Runs the checks of a device that is not the CPU: what works there, and how often the code synchronises with it."""
+
 import subprocess
 import sys
 from pathlib import Path

@@ -35,13 +35,14 @@ def provenance(command: list[str]) -> dict[str, Any]:
 
 
 def commit_of(checkout: Path) -> str:
-    """The commit of a checkout, with a mark if more than its files of results was changed since; the version if it is
-    no repository."""
+    """The commit of a checkout, with a mark if more than its files of results was changed since or code is not under
+    version control; the version if it is no repository."""
     if not (checkout / ".git").exists():
         return f"version {__version__}"
     try:
         commit = _git(checkout, "describe", "--always", "--abbrev=7")
         changed = _git(checkout, "status", "--porcelain", "--untracked-files=no", "--", ":!*/results/*")
+        changed = changed or _git(checkout, "ls-files", "--others", "--exclude-standard", "--", "*.py", "*.yaml")
         return f"{commit}-dirty" if changed else commit
     except FileNotFoundError:  # without git
         return f"version {__version__}"

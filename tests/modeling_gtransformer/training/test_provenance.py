@@ -25,5 +25,10 @@ def test_results_that_a_commit_has_written_do_not_make_it_dirty(tmp_path):
     commit = commit_of(tmp_path)
     result.write_text("2")
     assert len(commit) == 7 and commit_of(tmp_path) == commit
+    (tmp_path / "notes.txt").write_text("2")
+    assert commit_of(tmp_path) == commit
+    (tmp_path / "study.yaml").write_text("2")
+    assert commit_of(tmp_path) == f"{commit}-dirty"
+    (tmp_path / "study.yaml").unlink()
     code.write_text("2")
     assert commit_of(tmp_path) == f"{commit}-dirty"
