@@ -13,7 +13,7 @@ from .packed_weights import packed_weights
 from .processing_gtransformer import GTransformerProcessor
 from .segment_plan import PendingDocument, Segment, SegmentLimits, next_segments, take_apart
 from .segment_translation import SegmentTranslator
-from .segmentation import token_batches
+from .segmentation import longest_first_batches
 
 
 # Least and greatest values of settings.
@@ -141,22 +141,27 @@ def translate_documents(
         tqdm(total=total, desc="Translating", unit=" sentences", disable=not progress) as bar,
     ):
         while segments := list(islice(next_segments(pending, processor, limits, carried_sentences), at_once)):
-            if on_sentence is not None:
+            if on_sentence is None:
+                _translate_in_batches(segments, translator, max_tokens or batch_tokens(num_beams), bar)
+            else:
                 [segment] = segments
                 tell = SentenceTeller(segment.document, processor, on_sentence)
                 _note(segment, *translator.stream(segment, tell))
                 bar.update(segment.stop - segment.new)
-                continue
-            lengths = [len(segment.source) for segment in segments]
-            order = sorted(range(len(segments)), key=lengths.__getitem__, reverse=True)
-            done: dict[int, Any] = {}
-            for batch in token_batches(lengths, order, max([max_tokens or batch_tokens(num_beams), *lengths])):
-                rows = [segments[index] for index in batch]
-                done |= zip(batch, translator.translate(rows), strict=True)
-                bar.update(sum(segment.stop - segment.new for segment in rows))
-            for index, segment in enumerate(segments):  # those of a document in their order
-                _note(segment, *done[index])
     return [_put_together(document, processor, confidence) for document in pending]
+
+
+def _translate_in_batches(
+    segments: Sequence[Segment], translator: SegmentTranslator, max_tokens: int, bar: tqdm
+) -> None:
+    """Translates segments that do not wait for each other."""
+    done: dict[int, Any] = {}
+    for batch in longest_first_batches([len(segment.source) for segment in segments], max_tokens):
+        rows = [segments[index] for index in batch]
+        done |= zip(batch, translator.translate(rows), strict=True)
+        bar.update(sum(segment.stop - segment.new for segment in rows))
+    for index, segment in enumerate(segments):  # those of a document in their order
+        _note(segment, *done[index])
 
 
 def _note(segment: Segment, translations: list[list[int]], scores: list[tuple[float, int]]) -> None:

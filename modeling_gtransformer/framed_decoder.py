@@ -27,7 +27,7 @@ class FramedDecoder:
 
     Args:
         model: a `GTransformerForConditionalGeneration`.
-        frame: the `GroupTagLogitsProcessor` of the batch.
+        limits: the `GroupTagLogitsProcessor` of the batch.
         suppressed: ids of the tokens that never come where the frame leaves a choice.
         sources: the documents of the batch; their masks are 1 for tokens, 0 for padding.
         watchers: look at the ids `(R, T)` of documents that grow token by token, before each step.
@@ -39,13 +39,13 @@ class FramedDecoder:
     def __init__(
         self,
         model,
-        frame,
+        limits,
         suppressed: Tensor,
         sources: Sources,
         watchers: Sequence[Callable[[Tensor], None]] = (),
     ):
-        self.model, self.limits, self.frame, self.suppressed = model, frame, frame.frame, suppressed
-        self.word_limits, self.max_length = frame.word_limits, frame.max_length
+        self.model, self.limits, self.frame, self.suppressed = model, limits, limits.frame, suppressed
+        self.word_limits, self.max_length = limits.word_limits, limits.max_length
         self.source_states, self.source_mask, self.source_tags = sources
         self.device, self.watchers = self.source_states.device, watchers
         self.is_biased = bool(model.final_logits_bias.any())  # zeros would cost a copy of the logits

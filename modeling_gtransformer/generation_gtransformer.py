@@ -73,14 +73,14 @@ class Request:
     A call of `generate` for documents, prepared.
 
     Attributes:
-        frame: what keeps the sentences in their places.
+        limits: what keeps the sentences in their places.
         inputs: the source, where it was given by position.
         source_tags: `(B, S)`.
         arguments: for `generate` of Transformers.
     """
 
     config: GenerationConfig
-    frame: GroupTagLogitsProcessor
+    limits: GroupTagLogitsProcessor
     plan: LengthPlan
     inputs: Tensor | None
     source_tags: Tensor
@@ -91,15 +91,15 @@ class Request:
         """What the target documents begin with, `(B, P)`."""
         given = self.arguments.get("decoder_input_ids")
         return (
-            self.source_tags.new_full((len(self.source_tags), 1), self.frame.frame.start) if given is None else given
+            self.source_tags.new_full((len(self.source_tags), 1), self.limits.frame.start) if given is None else given
         )
 
     @property
     def has_finished_documents(self) -> bool:
         """Whether the prompt has all sentences of a document."""
-        number, words = sentence_progress(self.prompt, self.frame.frame)
+        number, words = sentence_progress(self.prompt, self.limits.frame)
         sentences = self.plan.sentences.to(number.device)
-        return bool(((number > sentences) & (words == -len(self.frame.frame.prefix))).any())
+        return bool(((number > sentences) & (words == -len(self.limits.frame.prefix))).any())
 
     @property
     def watchers(self) -> list[Callable[[Tensor], None]]:
@@ -221,9 +221,9 @@ class GTransformerGenerationMixin(GenerationMixin):
                 elif not limited:
                     kwargs |= self._room_for_free_documents(config, inputs, model_kwargs)
                 return super().generate(inputs, generation_config, logits_processor, **kwargs)
-            frame, plan = self._frame(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
+            limits, plan = self._limits(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
             model_kwargs["logits_processor"] = logits_processor
-            request = Request(config, frame, plan, inputs, source_tags, model_kwargs)
+            request = Request(config, limits, plan, inputs, source_tags, model_kwargs)
             outputs = self._way_of_decoding(request)(request)
         if config.max_length < plan.most:
             self._report_cut(outputs if isinstance(outputs, Tensor) else outputs.sequences, config, len(source_tags))
@@ -265,14 +265,14 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def _decode_with_transformers(self, request: Request):
         """The generation of Transformers, which is the reference and can do everything."""
-        config, frame, arguments = request.config, request.frame, request.arguments
+        config, limits, arguments = request.config, request.limits, request.arguments
         if self._can_use_document_cache(request):
-            longest = frame.longest_sentence(request.prompt)
+            longest = limits.longest_sentence(request.prompt)
             arguments["past_key_values"] = DocumentCache(longest, len(request.source_tags))
         # Transformers applies given processors after its own bans and before temperature, top-k and top-p.
-        processors = LogitsProcessorList([*(arguments.pop("logits_processor") or []), frame])
-        if frame.frame.end is None:
-            ends = SentenceCountCriteria(request.plan.sentences, frame.frame)
+        processors = LogitsProcessorList([*(arguments.pop("logits_processor") or []), limits])
+        if limits.frame.end is None:
+            ends = SentenceCountCriteria(request.plan.sentences, limits.frame)
             arguments["stopping_criteria"] = StoppingCriteriaList([*(arguments.get("stopping_criteria") or []), ends])
         return super().generate(request.inputs, config, processors, **arguments)
 
@@ -319,11 +319,11 @@ class GTransformerGenerationMixin(GenerationMixin):
         known = range(self.config.decoder_vocab_size)
         suppressed = [token for token in request.config.suppress_tokens or [] if token in known]
         suppressed = torch.tensor(suppressed, dtype=torch.long, device=tags.device)
-        return FramedDecoder(self, request.frame, suppressed, sources, request.watchers)
+        return FramedDecoder(self, request.limits, suppressed, sources, request.watchers)
 
     def _ended(self, request: Request, documents: list[list[int]]) -> Tensor:
         """Documents `(B, T)` with the token that ends them."""
-        end = [] if request.frame.frame.end is None else [request.frame.frame.end]
+        end = [] if request.limits.frame.end is None else [request.limits.frame.end]
         return self._padded([[*document, *end] for document in documents])[:, : request.config.max_length]
 
     def _padded(self, documents: list[list[int]]) -> Tensor:
@@ -401,7 +401,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             tags = read_group_tags(input_ids, self.config, is_target=False, attention_mask=mask)
         return tags if tags is None or mask is None or mask.shape != tags.shape else tags * mask.bool()
 
-    def _frame(
+    def _limits(
         self, config: GenerationConfig, source_tags: Tensor, prompt: Tensor | None, limited: bool
     ) -> tuple[GroupTagLogitsProcessor, LengthPlan]:
         """The processor that keeps the sentences in their places, and the plan that it follows; the config is told how

@@ -135,23 +135,29 @@ class GTransformerStack(GTransformerPreTrainedModel):
     ) -> Tensor:
         """Add positions, which unless given count the real tokens of the document or of the sentence, and normalise;
         `(B, T, D)`. The last of the `tokens` are those to embed."""
-        length = inputs_embeds.shape[1]
-        if position_ids is None and self.config.position_scope == "sentence":
-            position_ids = sentence_positions(tokens.tags)[:, -length:]
-            if not past_length and length > self.config.max_position_embeddings:
-                # Looking synchronises with the device, which a shorter document does not need.
-                self.check_length(int(position_ids.max()) + 1)
-        elif position_ids is None:
-            if isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
-                position_ids = (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)[:, -length:]
-            else:
-                position_ids = torch.arange(length, device=inputs_embeds.device)[None] + past_length
-            if isinstance(past_length, int):
-                self.check_length(past_length + length)
+        if position_ids is None:
+            position_ids = self._count_positions(inputs_embeds, attention_mask, tokens, past_length)
         hidden_states = inputs_embeds + self.embed_positions(position_ids).to(inputs_embeds)
         if self.config.layernorm_embedding:
             hidden_states = self.layernorm_embedding(hidden_states)
         return dropout(hidden_states, self.config.dropout, self.training)
+
+    def _count_positions(
+        self, inputs_embeds: Tensor, attention_mask: Tensor | None, tokens: Side, past_length
+    ) -> Tensor:
+        """Positions of tokens in the sentence or among the real tokens of the document, `(B, T)` or `(1, T)`."""
+        length = inputs_embeds.shape[1]
+        if self.config.position_scope == "sentence":
+            position_ids = sentence_positions(tokens.tags)[:, -length:]
+            if not past_length and length > self.config.max_position_embeddings:
+                # Looking synchronises with the device, which a shorter document does not need.
+                self.check_length(int(position_ids.max()) + 1)
+            return position_ids
+        if isinstance(past_length, int):
+            self.check_length(past_length + length)
+        if isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
+            return (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)[:, -length:]
+        return torch.arange(length, device=inputs_embeds.device)[None] + past_length
 
     def global_positions(self, tokens: Side) -> Tensor | None:
         """What the global attention adds to the states of tokens `(B, T)`: `(B, T, D)`, or nothing."""

@@ -44,16 +44,16 @@ ARGUMENTS = {
     "labels",
 }
 NEUTRAL = {
-    **dict.fromkeys(("do_sample", "output_scores", "output_logits", "renormalize_logits"), False),
-    **dict.fromkeys(("output_attentions", "output_hidden_states"), False),
+    **dict.fromkeys(("do_sample", "output_scores", "output_logits", "renormalize_logits", "output_attentions"), False),
+    **dict.fromkeys(("output_hidden_states", "token_healing", "low_memory", "remove_invalid_values"), False),
     **dict.fromkeys(("repetition_penalty", "encoder_repetition_penalty", "num_return_sequences", "guidance_scale"), 1),
+    "num_beam_groups": 1,
     **dict.fromkeys(("no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "prompt_lookup_num_tokens"), 0),
+    "diversity_penalty": 0,
     **dict.fromkeys(("bad_words_ids", "begin_suppress_tokens", "sequence_bias", "watermarking_config"), None),
     **dict.fromkeys(("penalty_alpha", "stop_strings", "max_time", "cache_implementation", "dola_layers"), None),
     **dict.fromkeys(("force_words_ids", "constraints", "assistant_early_exit"), None),
     "exponential_decay_length_penalty": None,
-    **dict.fromkeys(("token_healing", "low_memory", "remove_invalid_values"), False),
-    **{"num_beam_groups": 1, "diversity_penalty": 0},
 }
 
 # Repairs end after this many steps per token of the longest document, or when more than this share of a document's

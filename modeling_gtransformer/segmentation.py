@@ -63,6 +63,13 @@ def split_long_sentence(text: str, fits: Callable[[str], bool]) -> list[tuple[st
     return [*split_long_sentence(text[:start], fits), (text[start:stop], first), *others]
 
 
+def longest_first_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
+    """[`token_batches`] of items by length, the longest first. One that is longer than `max_tokens` raises that to its
+    own length."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+    return token_batches(lengths, order, max([max_tokens, *lengths]))
+
+
 def token_batches(lengths: Sequence[int], order: Any, max_tokens: int) -> list[Any]:
     """
     Packs items into batches of at most `max_tokens` tokens, padding included: documents times the longest of them.

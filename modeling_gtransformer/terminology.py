@@ -63,9 +63,9 @@ def missing(required: Sequence[str], translation: str) -> list[str]:
     """Required strings that the translation lacks, or has too rarely; terms may be in upper or lower case."""
     result = []
     for words, times in Counter(required).items():
-        exact = PLACEHOLDER.fullmatch(words) is not None
-        found = translation.count(words)
-        if not exact:
+        if PLACEHOLDER.fullmatch(words):
+            found = translation.count(words)
+        else:
             found = len(re.findall(whole_words(words), translation, re.IGNORECASE))
         result += [words] * (times - found)
     return result

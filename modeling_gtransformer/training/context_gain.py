@@ -19,7 +19,7 @@ from transformers.utils.logging import tqdm
 
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
-from ..segmentation import segment, token_batches
+from ..segmentation import longest_first_batches, segment
 from ..token_scores import label_log_probabilities
 from .bootstrap import TRIALS, ratio_interval
 
@@ -165,10 +165,9 @@ def token_log_probabilities(
     if (tokens := words + processor.sentence_tokens) > (most := model.config.max_sentence_tokens):
         place = f"Sentence {longest.number + 1} of document {longest.document + 1}"
         raise ValueError(f"{place} has {tokens} tokens, the model {most} positions: split it.")
-    order = sorted(range(len(rows)), key=lengths.__getitem__, reverse=True)
     scores: dict[tuple[int, int], list[float]] = {}
     with tqdm(total=len(rows), desc="Scoring", unit=" segments") as bar:
-        for batch in token_batches(lengths, order, max([max_tokens, *lengths])):
+        for batch in longest_first_batches(lengths, max_tokens):
             data = {name: [rows[index][name] for index in batch] for name in rows[0]}
             padded = {name: values.to(model.device) for name, values in processor.pad(data).items()}
             found = label_log_probabilities(model, **padded).tolist()

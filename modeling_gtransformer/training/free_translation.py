@@ -10,10 +10,11 @@ from transformers.utils import logging
 from transformers.utils.logging import tqdm
 
 from ..document_translation import batch_tokens, check_ranges, name_sentences
+from ..packed_weights import packed_weights
 from ..processing_gtransformer import GTransformerProcessor
 from ..segment_plan import Segment, SegmentLimits, next_segments, take_apart
 from ..segment_translation import SegmentTranslator
-from ..segmentation import token_batches
+from ..segmentation import longest_first_batches
 
 
 logger = logging.get_logger(__name__)
@@ -73,12 +74,15 @@ def translate_freely(
     ]
     segments = list(next_segments(pending, processor, limits, carried_sentences=0))
     lengths = [len(segment.source) for segment in segments]
-    order = sorted(range(len(segments)), key=lengths.__getitem__, reverse=True)
     max_tokens = max_tokens or batch_tokens(num_beams or model.generation_config.num_beams or 1)
     written: dict[int, list[str]] = {}
     endless = 0
-    with tqdm(total=len(segments), desc="Translating", unit=" segments", disable=not progress) as bar:
-        for batch in token_batches(lengths, order, max([max_tokens, *lengths])):
+    packs = arguments.get("pack_weights", getattr(model.generation_config, "pack_weights", None))
+    with (
+        packed_weights(model, packs is not False),
+        tqdm(total=len(segments), desc="Translating", unit=" segments", disable=not progress) as bar,
+    ):
+        for batch in longest_first_batches(lengths, max_tokens):
             rows = translator.generate([segments[index] for index in batch])
             endless += sum(processor.target_frame.end not in row for row in rows)
             written |= zip(batch, processor.batch_decode_sentences(rows), strict=True)
