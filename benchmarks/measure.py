@@ -15,7 +15,7 @@ from torch.profiler import profile
 from transformers import MBartConfig, MBartForConditionalGeneration
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
-from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.plain_models import ONLY_GROUP
 from modeling_gtransformer.training.provenance import provenance
 

@@ -79,6 +79,8 @@ def test_imports_point_down():
                 assert not any(other.startswith("modeling_gtransformer.server") for other in others), name
             if place[1:2] != ["training"]:
                 assert not any(other.startswith("modeling_gtransformer.training") for other in others), name
+            if place[1:2] not in (["cli"], ["server"]):
+                assert not any(other.startswith("modeling_gtransformer.cli") for other in others), name
             if place[1:2] not in (["files"], ["cli"], ["server"], ["pipeline_gtransformer"], ["translator"]):
                 assert not any(other.startswith("modeling_gtransformer.files") for other in others), name
         elif place[0] in ("train", "hub_cards"):

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument

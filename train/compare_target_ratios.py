@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from modeling_gtransformer import GTransformerProcessor
-from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.segmentation import segment
 from modeling_gtransformer.training.corpus import Document, read_documents

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from modeling_gtransformer import GTransformerProcessor
-from modeling_gtransformer.cli.atomic_file import atomic_folder
+from modeling_gtransformer.atomic_file import atomic_folder
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.fairseq import model_from_fairseq, read_checkpoint
 from modeling_gtransformer.training.fairseq_tokenizer import (

@@ -22,7 +22,7 @@ import torch
 from transformers import MBartForConditionalGeneration, pipeline
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.training.corpus import read_documents

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from transformers.utils.logging import tqdm
 
-from modeling_gtransformer.cli.atomic_file import atomic_file
+from modeling_gtransformer.atomic_file import atomic_file
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.corpus import Document, read_documents
 from modeling_gtransformer.training.corpus_files import JSON_LINES

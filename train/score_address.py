@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.address import consistency_of_address
 from modeling_gtransformer.training.corpus import read_documents

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.context_gain import (
     CONTEXTS,

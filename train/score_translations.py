@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from modeling_gtransformer import GTransformerProcessor
-from modeling_gtransformer.cli.atomic_file import write_json
+from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.training.corpus import read_documents
 from modeling_gtransformer.training.metrics import compare_systems, score_documents

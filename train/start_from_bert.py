@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import AutoTokenizer, BertConfig, BertModel, set_seed
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.cli.atomic_file import atomic_folder
+from modeling_gtransformer.atomic_file import atomic_folder
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.layers_gtransformer import POSITION_OFFSET
 

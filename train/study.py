@@ -38,8 +38,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
+from modeling_gtransformer.atomic_file import write_atomic, write_json
 from modeling_gtransformer.cli import errors
-from modeling_gtransformer.cli.atomic_file import write_atomic, write_json
 from modeling_gtransformer.training.corpus import read_documents
 from modeling_gtransformer.training.moses import detokenizer
 from modeling_gtransformer.training.paper_corpora import paper_corpus

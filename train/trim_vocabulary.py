@@ -18,7 +18,7 @@ from typing import Any
 from transformers import PreTrainedConfig
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.cli.atomic_file import atomic_folder
+from modeling_gtransformer.atomic_file import atomic_folder
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.plain_models import ONLY_GROUP
 from modeling_gtransformer.training.corpus import read_documents

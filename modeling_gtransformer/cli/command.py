@@ -9,9 +9,9 @@ from typing import BinaryIO
 
 from transformers.utils.logging import disable_progress_bar
 
+from ..atomic_file import atomic_file, write_atomic
 from ..files import FILE_FORMATS, Consistency, decode
 from ..pipeline_gtransformer import DocumentTranslationPipeline, chunks
-from .atomic_file import atomic_file, write_atomic
 from .errors import run
 from .json_lines import JsonLines
 from .options import PROGRAM, STDIN, Job, parse_arguments, plan

@@ -10,7 +10,7 @@ from accelerate.utils import broadcast_object_list, gather_object
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from ..cli.atomic_file import write_json
+from ..atomic_file import write_json
 from .arguments import GTransformerTrainingArguments
 
 

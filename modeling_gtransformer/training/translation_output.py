@@ -14,7 +14,7 @@ import pyarrow
 import pyarrow.parquet
 from datasets import Dataset
 
-from ..cli.atomic_file import atomic_file
+from ..atomic_file import atomic_file
 from ..usage_error import UsageError
 from .corpus_files import DATASET_STATE, JSON_LINES, lies_in, open_table
 from .record_encoding import joint_schema

@@ -12,8 +12,8 @@ import pytest
 from json_lines import read_json_lines, write_json_lines
 from transformers import pipeline
 
-from modeling_gtransformer import DocumentTranslationPipeline, pipeline_gtransformer
-from modeling_gtransformer.cli import atomic_file, command
+from modeling_gtransformer import DocumentTranslationPipeline, atomic_file, pipeline_gtransformer
+from modeling_gtransformer.cli import command
 from modeling_gtransformer.cli.command import main
 from modeling_gtransformer.files.aligned_pairs import to_tmx, to_tsv
 from modeling_gtransformer.files.formats import FILE_FORMATS, FileFormat

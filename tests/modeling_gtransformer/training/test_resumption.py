@@ -2,7 +2,7 @@
 
 import pytest
 
-from modeling_gtransformer.cli import atomic_file
+from modeling_gtransformer import atomic_file
 from modeling_gtransformer.training import resumption
 from modeling_gtransformer.training.arguments import GTransformerTrainingArguments
 from modeling_gtransformer.training.resumption import Progress, find_progress
