@@ -31,6 +31,8 @@ PLACEHOLDER = re.compile(
 )
 # Belongs to the sentence, not to the address before it.
 TRAILING = ".,;:!?)\"'»”"
+# Nats by which a token that begins a required word is preferred.
+BONUS = 5.0
 
 
 class Terminology:
@@ -74,7 +76,7 @@ def missing(required: Sequence[str], translation: str) -> list[str]:
 class RequiredWordsLogitsProcessor(LogitsProcessor):
     """
     Brings required words into the sentences of a translation. While some are missing, the tokens that would begin or
-    continue them are preferred by `bonus` and `2 * bonus` nats; where the sentence would end, or could not hold them
+    continue them are preferred by `BONUS` and twice as many nats; where the sentence would end, or could not hold them
     any longer, they must come. A pure function of the prefix, which the processor turns into text.
 
     Args:
@@ -87,12 +89,10 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
         processor: GTransformerProcessor,
         required: list[list[list[str]]],
         word_limits: list[list[int]],
-        bonus: float = 5.0,
     ):
         self.processor = processor
         self.required = required
         self.word_limits = word_limits
-        self.bonus = bonus
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Change scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
@@ -109,7 +109,7 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
             if not tokens:
                 continue
             begun = [_begun(words, term) for term in tokens]
-            following = {term[done]: self.bonus * (2 if done else 1) for term, done in zip(tokens, begun, strict=True)}
+            following = {term[done]: BONUS * (2 if done else 1) for term, done in zip(tokens, begun, strict=True)}
             index = torch.tensor(list(following), device=scores.device)
             bonuses = torch.tensor(list(following.values()), device=scores.device, dtype=scores.dtype)
             preferred = scores[row, index] + bonuses

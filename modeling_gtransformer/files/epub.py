@@ -4,7 +4,7 @@ from .html import read_html
 from .html_bilingual import read_bilingual_html
 from .languages import is_same_language, language_tag, text_direction
 from .template import TextFile
-from .text_package import TextPackage, in_member, member_name, read_texts
+from .text_package import TextPackage, in_member, member_name, member_tokens, read_texts
 from .xml_tokens import XML, XmlToken, with_attribute, words_of, xml_escape, xml_tokens
 from .zip_package import ZipPackage
 
@@ -48,15 +48,11 @@ def _check_encryption(package: ZipPackage) -> None:
     """
     if ENCRYPTION not in package:
         return
-    tokens = _starts(_tokens(package, ENCRYPTION))
+    tokens = _starts(member_tokens(package, ENCRYPTION))
     methods = [token.get("Algorithm") for token in tokens if token.name[1] == "EncryptionMethod"]
     encrypted = [token for token in tokens if token.name[1] == "EncryptedData"]
     if len(methods) < len(encrypted) or not FONT_ALGORITHMS.issuperset(methods):
         raise ValueError("its pages are encrypted, as copy protection (DRM) does it: a book without it is needed")
-
-
-def _tokens(package: ZipPackage, name: str) -> list[XmlToken]:
-    return in_member(name, xml_tokens, read_texts(package, [name])[name])
 
 
 def _starts(tokens: list[XmlToken]) -> list[XmlToken]:
@@ -65,12 +61,12 @@ def _starts(tokens: list[XmlToken]) -> list[XmlToken]:
 
 def _read_book(package: ZipPackage, tgt_lang: str | None, bilingual: bool) -> TextPackage:
     rootfiles = [
-        token.get("full-path") for token in _starts(_tokens(package, CONTAINER)) if token.name[1] == "rootfile"
+        token.get("full-path") for token in _starts(member_tokens(package, CONTAINER)) if token.name[1] == "rootfile"
     ]
     if not rootfiles:
         raise ValueError(f"{CONTAINER} names no package document")
     book = rootfiles[0]
-    starts = _starts(_tokens(package, book))
+    starts = _starts(member_tokens(package, book))
     items = {token.get("id"): token for token in starts if token.name[1] == "item"}
     spine = [items.get(token.get("idref")) for token in starts if token.name[1] == "itemref"]
     if not spine or None in spine:

@@ -2,7 +2,7 @@
 
 from .borders import Style
 from .template import TextFile
-from .text_package import TextPackage, in_member, member_name, read_texts
+from .text_package import TextPackage, in_member, member_name, member_tokens, read_texts
 from .xml_tokens import XmlToken, ends_of, words_of, xml_escape, xml_tokens
 from .zip_package import ZipPackage
 
@@ -41,7 +41,7 @@ def read_presentation(content: bytes) -> TextPackage:
 
 def _slides(package: ZipPackage) -> list[str]:
     """The names of the slides, in their order, each with its notes behind it."""
-    main = _tokens(package, MAIN_PART)
+    main = member_tokens(package, MAIN_PART)
     [targets] = _relations(package, [MAIN_PART])
     references = [
         next((value for space in RELATIONSHIPS if (value := token.get("id", space))), "")
@@ -55,10 +55,6 @@ def _slides(package: ZipPackage) -> list[str]:
     for slide, relations in zip(slides, _relations(package, slides), strict=True):
         names += [slide, *(name for kind, name in relations.values() if kind.endswith("/notesSlide"))]
     return [*dict.fromkeys(names)]
-
-
-def _tokens(package: ZipPackage, name: str) -> list[XmlToken]:
-    return in_member(name, xml_tokens, read_texts(package, [name])[name])
 
 
 def _relations(package: ZipPackage, parts: list[str]) -> list[dict[str, tuple[str, str]]]:

@@ -3,11 +3,10 @@
 import re
 
 from ..plain_text import ITEM
-from .subtitles import PAUSE, SENTENCE_END, TIME, seconds
+from .subtitles import LINE, PAUSE, SENTENCE_END, TIME, seconds
 from .template import TextFile
 
 
-LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 SECTION = re.compile(r"\s*\[([^\]]*)\]\s*\Z")
 TIMING = re.compile(TIME)
 # Fields of an event where no line says what they are. The text is the last one, and may hold commas.

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from .encoding import decode
 from .runs import Block
 from .template import TextFile
+from .xml_tokens import XmlToken, xml_tokens
 from .zip_package import ZipPackage
 
 
@@ -59,6 +60,11 @@ def read_texts(package: ZipPackage, names: Sequence[str]) -> dict[str, str]:
         raise ValueError(f"it has no {lacking[0]!r}")
     contents = package.read([*names])
     return {name: in_member(name, decode, contents[name]) for name in names}
+
+
+def member_tokens(package: ZipPackage, name: str) -> list[XmlToken]:
+    """The tokens of a member that is XML."""
+    return in_member(name, xml_tokens, read_texts(package, [name])[name])
 
 
 def in_member(name: str, read: Callable[..., Read], *arguments: object) -> Read:

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .bootstrap import ratio_interval
+from .bootstrap import SEED, ratio_interval
 
 
-SEED = 12345
 FORMS = {
     "formal": re.compile(r"(?<=[\w,;)] )(?:Sie|Ihnen|Ihr|Ihre[mnrs]?)\b"),
     "informal": re.compile(r"\b(?:du|dich|dir|dein|deine[mnrs]?|euch|euer|eure[mnrs]?)\b", re.IGNORECASE),

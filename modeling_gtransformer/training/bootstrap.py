@@ -3,16 +3,16 @@
 import numpy as np
 
 
-TRIALS = 2000
+TRIALS, SEED = 2000, 12345
 
 
-def ratio_interval(counts: np.ndarray, rng: np.random.Generator, trials: int = TRIALS) -> tuple[float, list[float]]:
+def ratio_interval(counts: np.ndarray, rng: np.random.Generator) -> tuple[float, list[float]]:
     """
     The ratio of two sums over documents, and its 95 % interval by bootstrap.
 
     Args:
         counts: numerator and denominator of every document, `(documents, 2)`; denominators above 0.
     """
-    drawn = rng.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=trials) @ counts
+    drawn = rng.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=TRIALS) @ counts
     numerator, denominator = counts.sum(axis=0)
     return float(numerator / denominator), np.percentile(drawn[:, 0] / drawn[:, 1], [2.5, 97.5]).tolist()

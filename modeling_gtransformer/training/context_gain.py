@@ -21,7 +21,7 @@ from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from ..segmentation import longest_first_batches, segment
 from ..token_scores import label_log_probabilities
-from .bootstrap import TRIALS, ratio_interval
+from .bootstrap import SEED, ratio_interval
 
 
 # Contexts that the true document is compared with.
@@ -208,8 +208,6 @@ def context_gains(
     documents: Sequence[Sentences],
     log_probabilities: Mapping[str, Mapping[tuple[int, int], list[float]]],
     word_classes: Mapping[str, Sequence[str]] | None = None,
-    trials: int = TRIALS,
-    seed: int = 12345,
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """
     Gain of the true document over the other contexts.
@@ -217,7 +215,6 @@ def context_gains(
     Args:
         log_probabilities: by context, "document" among them, what [`token_log_probabilities`] gives.
         word_classes: words, by the name of their class.
-        trials: of the bootstrap.
 
     Returns:
         By context and by class ("all": all tokens): `tokens`, `documents` that have some, `gain` in bits per token and
@@ -226,7 +223,7 @@ def context_gains(
     classes = {name: frozenset(words) for name, words in (word_classes or {}).items()}
     gains: dict[str, dict[str, dict[str, Any]]] = {}
     for context in (name for name in log_probabilities if name != "document"):
-        rng = np.random.default_rng(seed)  # the same draws for every context
+        rng = np.random.default_rng(SEED)  # the same draws for every context
         sums = {name: np.zeros((len(documents), 2)) for name in ("all", *classes)}
         for pair in (pair for document in documents for pair in document):
             place = pair.document, pair.number
@@ -235,12 +232,12 @@ def context_gains(
                 # </s> is of no word.
                 of_class = [name == "all" or word in classes[name] for word in (*(pair.words or pair.target), "")]
                 sum_of[pair.document] += bits[of_class].sum(), sum(of_class)
-        gains[context] = {name: _mean_gain(each, trials, rng) for name, each in sums.items() if each[:, 1].any()}
+        gains[context] = {name: _mean_gain(each, rng) for name, each in sums.items() if each[:, 1].any()}
     return gains
 
 
-def _mean_gain(sums: np.ndarray, trials: int, rng: np.random.Generator) -> dict[str, Any]:
+def _mean_gain(sums: np.ndarray, rng: np.random.Generator) -> dict[str, Any]:
     """The gain per token, of documents with these gains and tokens, `(documents, 2)`."""
     sums = sums[sums[:, 1] > 0]
-    gain, interval = ratio_interval(sums, rng, trials)
+    gain, interval = ratio_interval(sums, rng)
     return {"tokens": int(sums[:, 1].sum()), "documents": len(sums), "gain": gain, "interval": interval}
