@@ -157,7 +157,9 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def adjust_generation_fn(self, *args, **kwargs):
         """Called by `from_pretrained` to load the generation config of a checkpoint."""
-        super().adjust_generation_fn(*args, **kwargs)
+        # Transformers would write changed fields of the model's configuration into that of the generation as well.
+        own = set(self.config.to_dict()) - set(GenerationConfig().to_dict())
+        super().adjust_generation_fn(*args, **{name: value for name, value in kwargs.items() if name not in own})
         self.generation_config: GenerationConfig = self.document_generation_config(self.generation_config)
 
     @torch.no_grad()

@@ -4,6 +4,8 @@ from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, words_per_sentence
 from transformers import GenerationConfig
 from transformers.utils import logging
 
+from modeling_gtransformer import GTransformerForConditionalGeneration
+
 
 SEARCHES = [
     {},
@@ -164,6 +166,13 @@ def test_documents_without_a_known_end_end_with_padding(tiny_model, documents, e
         assert ((outputs == BOS).sum(1) == torch.tensor([3, 1])).all()
         if not search:
             assert outputs.equal(expected.masked_fill(expected == END_OF_DOCUMENT, PAD))
+
+
+def test_what_changes_the_model_does_not_become_a_setting_of_the_generation(checkpoint):
+    changes = {"dropout": 0.3, "position_scope": "sentence"}
+    model = GTransformerForConditionalGeneration.from_pretrained(checkpoint, **changes)
+    assert (model.config.dropout, model.config.position_scope) == (0.3, "sentence")
+    assert not set(changes) & set(model.generation_config.to_dict())
 
 
 def test_plain_generation_config_and_masked_tags(tiny_model, documents):
