@@ -64,6 +64,10 @@ def origin(record: dict[str, Any]) -> str:
     return f"`{record['command']}`: {record['hardware']}, {made_with}"
 
 
+def with_origin(table: Table, record: dict[str, Any]) -> str:
+    return f"{markdown(table)}\n{origin(record)}\n"
+
+
 def training(results: dict[str, Any]) -> Table:
     head = ["tokens", "", "tokens/s", "times MBart", "GB", "of MBart's", "GFLOP per token", "share of the matrix rate"]
     return [head] + [
@@ -319,22 +323,24 @@ def address(record: dict[str, Any]) -> Table:
     return rows
 
 
-def carried_sentences(records: dict[str, Any]) -> Table:
+def carried_sentences() -> str:
     """A row per score, a column per number of carried sentences."""
+    records = {number: study(f"carried_sentences/{number}") for number in ("0", "1", "2", "4", "whole")}
     rows = [["`--segment_sentences 2 --carried_sentences`", *records]]
     rows[0][-1] = "whole documents"
     for score in ("s-BLEU", "d-BLEU/document"):
         rows.append([score, *(f"{record['scores'][score]['score']:.2f}" for record in records.values())])
-    return rows
+    return with_origin(rows, records["4"])
 
 
-def carried_dialogues(records: dict[int, list[dict[str, Any]]]) -> Table:
+def carried_dialogues() -> str:
     """A row per length of the segments, a column per number of carried sentences."""
+    records = {tokens: [study(f"carried_dialogues/{tokens}-{number}") for number in range(4)] for tokens in (128, 64)}
     rows = [["`--carried_sentences`", *map(str, range(len(records[128])))]]
     for tokens, scored in records.items():
         scores = (f"{record['scores']['s-BLEU']['score']:.2f}" for record in scored)
         rows.append([f"s-BLEU, `--segment_tokens {tokens}`", *scores])
-    return rows
+    return with_origin(rows, records[128][1])
 
 
 def target_ratios(record: dict[str, Any]) -> Table:
@@ -421,6 +427,15 @@ def demo() -> str:
     )
 
 
+# Tables of several files.
+JOINED: dict[str, Callable[[], str]] = {
+    "speed": speed,
+    "demo": demo,
+    "carried_sentences": carried_sentences,
+    "carried_dialogues": carried_dialogues,
+}
+
+
 def filled(text: str) -> str:
     """The text of a document, with its tables as the results files have them."""
     return TABLE.sub(lambda match: match[1] + make_table(match[2]), text)
@@ -433,27 +448,19 @@ def make_table(name: str) -> str:
     Raises:
         ValueError: no table has this name.
     """
-    if name == "speed":
-        return speed()
-    if name == "demo":
-        return demo()
-    if name == "carried_sentences":
-        records = {number: study(f"{name}/{number}") for number in ("0", "1", "2", "4", "whole")}
-        return f"{markdown(carried_sentences(records))}\n{origin(records['4'])}\n"
-    if name == "carried_dialogues":
-        scored = {tokens: [study(f"{name}/{tokens}-{number}") for number in range(4)] for tokens in (128, 64)}
-        return f"{markdown(carried_dialogues(scored))}\n{origin(scored[128][1])}\n"
+    if name in JOINED:
+        return JOINED[name]()
     if name in EVALUATIONS:
         record = study(name)
-        return f"{markdown(EVALUATIONS[name](record))}\n{origin(record)}\n"
+        return with_origin(EVALUATIONS[name](record), record)
+    if name in BENCHMARKS:
+        record = benchmark(name)
+        return with_origin(BENCHMARKS[name](record["results"]), record)
     if name.startswith("study:"):
         record = study(name.removeprefix("study:"))
         return f"{study_table(record)}\n\n{origin(record)}\n"
-    if name not in BENCHMARKS:
-        known = [*BENCHMARKS, *EVALUATIONS, "carried_sentences", "carried_dialogues", "speed", "demo", "study:NAME"]
-        raise ValueError(f"There is no table {name!r}; known are {', '.join(known)}.")
-    record = benchmark(name)
-    return f"{markdown(BENCHMARKS[name](record['results']))}\n{origin(record)}\n"
+    known = [*BENCHMARKS, *EVALUATIONS, *JOINED, "study:NAME"]
+    raise ValueError(f"There is no table {name!r}; known are {', '.join(known)}.")
 
 
 def main() -> None:
