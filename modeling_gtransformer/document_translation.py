@@ -9,7 +9,6 @@ from typing import Any
 from transformers import PreTrainedModel
 from transformers.utils.logging import tqdm
 
-from .packed_weights import packed_weights
 from .processing_gtransformer import GTransformerProcessor
 from .segment_plan import PendingDocument, Segment, SegmentLimits, next_segments, take_apart
 from .segment_translation import SegmentTranslator
@@ -135,9 +134,8 @@ def translate_documents(
     ]
     total = sum(len(document.parts) for document in pending)
     at_once = None if on_sentence is None else 1
-    packs = generate_arguments.get("pack_weights", getattr(model.generation_config, "pack_weights", None))
     with (
-        packed_weights(model, packs is not False),
+        translator.packed_weights(),
         tqdm(total=total, desc="Translating", unit=" sentences", disable=not progress) as bar,
     ):
         while segments := list(islice(next_segments(pending, processor, limits, carried_sentences), at_once)):

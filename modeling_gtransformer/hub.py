@@ -144,9 +144,9 @@ class PublishMixin:
             return super().push_to_hub(repo_id, tags=[*TAGS, *own], **kwargs)  # type: ignore[misc]
 
     def _upload_modified_files(self, working_dir: str, *args: Any, **kwargs: Any) -> CommitInfo:
-        source = Path(folder) if (folder := self._loaded_from()) else None
-        card = source and _card_of(source)
-        if source and card:
+        source = Path(self._loaded_from())
+        card = _card_of(source) if self._loaded_from() else None
+        if card is not None:
             given = ModelCard.load(Path(working_dir, "README.md")).data.tags or []
             for name in CARD_FILES:
                 if (source / name).is_dir():

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import initialization as init
 from transformers.activations import ACT2FN
 from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -113,6 +114,21 @@ class _Dropout(torch.autograd.Function):
     def backward(ctx, grad_output):
         (kept,) = ctx.saved_tensors
         return torch.where(kept, grad_output, 0).mul_(ctx.scale), None
+
+
+def init_linear_as_base(linear: nn.Linear) -> None:
+    """Initialises a linear layer as in the paper's base models: Xavier with its `xavier_gain`, otherwise uniform."""
+    bound = linear.in_features**-0.5
+    gain = getattr(linear, "xavier_gain", None)
+    if gain is None:
+        init.uniform_(linear.weight, -bound, bound)
+    else:
+        init.xavier_uniform_(linear.weight, gain=gain)
+    if linear.bias is not None:
+        if gain == 1.0:
+            init.zeros_(linear.bias)
+        else:
+            init.uniform_(linear.bias, -bound, bound)
 
 
 def is_plain_linear(module: nn.Module) -> bool:

@@ -35,6 +35,7 @@ from .layers_gtransformer import (
     GTransformerScaledWordEmbedding,
     GTransformerSinusoidalPositionalEmbedding,
     dropout,
+    init_linear_as_base,
     is_plain_linear,
     states_by_kind,
 )
@@ -68,27 +69,13 @@ class GTransformerPreTrainedModel(AdapterMixin, PublishMixin, PreTrainedModel):
             if module.padding_idx is not None and not getattr(module.weight, "_is_hf_initialized", False):
                 init.zeros_(module.weight[module.padding_idx])
         elif self.config.init_std is None and isinstance(module, nn.Linear):
-            self._init_linear_as_base(module)
+            init_linear_as_base(module)
         else:
             super()._init_weights(module)
         if isinstance(module, GTransformerGate):
             init.constant_(module.bias, module.initial_bias)
         if isinstance(module, GTransformerForConditionalGeneration):
             init.zeros_(module.final_logits_bias)
-
-    @staticmethod
-    def _init_linear_as_base(module: nn.Linear):
-        bound = module.in_features**-0.5
-        gain = getattr(module, "xavier_gain", None)
-        if gain is None:
-            init.uniform_(module.weight, -bound, bound)
-        else:
-            init.xavier_uniform_(module.weight, gain=gain)
-        if module.bias is not None:
-            if gain == 1.0:
-                init.zeros_(module.bias)
-            else:
-                init.uniform_(module.bias, -bound, bound)
 
     @property
     def dummy_inputs(self):
@@ -136,17 +123,14 @@ class GTransformerStack(GTransformerPreTrainedModel):
         """Add positions, which unless given count the real tokens of the document or of the sentence, and normalise;
         `(B, T, D)`. The last of the `tokens` are those to embed."""
         if position_ids is None:
-            position_ids = self._count_positions(inputs_embeds, attention_mask, tokens, past_length)
+            position_ids = self._count_positions(inputs_embeds.shape[1], attention_mask, tokens, past_length)
         hidden_states = inputs_embeds + self.embed_positions(position_ids).to(inputs_embeds)
         if self.config.layernorm_embedding:
             hidden_states = self.layernorm_embedding(hidden_states)
         return dropout(hidden_states, self.config.dropout, self.training)
 
-    def _count_positions(
-        self, inputs_embeds: Tensor, attention_mask: Tensor | None, tokens: Side, past_length
-    ) -> Tensor:
+    def _count_positions(self, length: int, attention_mask: Tensor | None, tokens: Side, past_length) -> Tensor:
         """Positions of tokens in the sentence or among the real tokens of the document, `(B, T)` or `(1, T)`."""
-        length = inputs_embeds.shape[1]
         if self.config.position_scope == "sentence":
             position_ids = sentence_positions(tokens.tags)[:, -length:]
             if not past_length and length > self.config.max_position_embeddings:
@@ -157,7 +141,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
             self.check_length(past_length + length)
         if isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
             return (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)[:, -length:]
-        return torch.arange(length, device=inputs_embeds.device)[None] + past_length
+        return torch.arange(length, device=tokens.tags.device)[None] + past_length
 
     def global_positions(self, tokens: Side) -> Tensor | None:
         """What the global attention adds to the states of tokens `(B, T)`: `(B, T, D)`, or nothing."""

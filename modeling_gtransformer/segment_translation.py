@@ -1,6 +1,7 @@
 """Batches of segments through the model: generated, checked for what they must contain, and scored."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from transformers.generation import LogitsProcessor, LogitsProcessorList
 from transformers.utils import logging
 
 from .group_tags import read_group_tags
+from .packed_weights import packed_weights
 from .processing_gtransformer import GTransformerProcessor
 from .segment_plan import Segment, SegmentLimits
 from .sentence_streamer import SentenceStreamer
@@ -43,6 +45,13 @@ class SegmentTranslator:
     ):
         self.model, self.processor, self.limits = model, processor, limits
         self.confidence, self.generate_arguments = confidence, generate_arguments
+
+    def packed_weights(self) -> AbstractContextManager[None]:
+        """Packed weights for several batches, unless the arguments or the generation config of the model refuse them;
+        `generate` alone would pack them anew for each."""
+        config = self.model.generation_config
+        asked = self.generate_arguments.get("pack_weights", getattr(config, "pack_weights", None))
+        return packed_weights(self.model, asked is not False)
 
     def translate(self, segments: list[Segment]) -> list[tuple[list[list[int]], list[Score]]]:
         """For every segment the word ids of its new sentences and, asked for, their scores. A segment that lacks what

@@ -71,7 +71,9 @@ def main(argv: list[str]) -> dict[str, Any]:
             test["files"] = paper_corpus(test["paper_corpus"], "test")
     runs = plan_runs(study, Path(args.study).parent, output, plain)
     for run in runs:  # a mistake in any of them shows before the first is trained
-        parse_recipe([str(run.recipe)])
+        training = parse_recipe([str(run.recipe)])[2]
+        if study["until"] and training.eval_strategy == "no":
+            raise ValueError(f"{run.name} never validates: set eval_strategy for `until`.")
         for name in study["test"]:
             parse_translation(translation_arguments(run, name, study))
     columns = columns_of(runs[0])

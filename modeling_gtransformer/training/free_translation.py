@@ -10,7 +10,6 @@ from transformers.utils import logging
 from transformers.utils.logging import tqdm
 
 from ..document_translation import batch_tokens, check_ranges, name_sentences
-from ..packed_weights import packed_weights
 from ..processing_gtransformer import GTransformerProcessor
 from ..segment_plan import Segment, SegmentLimits, next_segments, take_apart
 from ..segment_translation import SegmentTranslator
@@ -77,9 +76,8 @@ def translate_freely(
     max_tokens = max_tokens or batch_tokens(num_beams or model.generation_config.num_beams or 1)
     written: dict[int, list[str]] = {}
     endless = 0
-    packs = arguments.get("pack_weights", getattr(model.generation_config, "pack_weights", None))
     with (
-        packed_weights(model, packs is not False),
+        translator.packed_weights(),
         tqdm(total=len(segments), desc="Translating", unit=" segments", disable=not progress) as bar,
     ):
         for batch in longest_first_batches(lengths, max_tokens):

@@ -320,6 +320,13 @@ def test_updates_until_a_loss_is_reached(make_study, experiment):
     assert [lines[2].split(" | ")[2] for lines in rows] == ["1, 1", "never, never"]
 
 
+def test_a_loss_that_is_never_measured_is_refused_before_anything_runs(make_study, experiment):
+    systems = {"only": {"recipe": experiment("blind", eval_strategy="no", load_best_model_at_end=False)}}
+    with pytest.raises(ValueError, match="only, seed 1 never validates: set eval_strategy"):
+        study.main(make_study(systems=systems, baseline=None, until={"eval_loss": 1}))
+    assert not make_study.calls
+
+
 def test_a_recipe_with_a_mistake_is_named_before_anything_runs(make_study, experiment):
     systems = {"good": {"recipe": experiment("fine")}, "bad": {"recipe": experiment("bad"), "arguments": {"lr": 1}}}
     with pytest.raises(ValueError, match="unknown keys lr"):
