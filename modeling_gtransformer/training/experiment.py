@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from pathlib import Path
 
 import datasets
 import torch
@@ -15,6 +16,7 @@ from ..processing_gtransformer import GTransformerProcessor
 from .arguments import GTransformerTrainingArguments
 from .metrics import score_documents
 from .paper_corpora import paper_corpus
+from .provenance import keep_start
 from .recipe import DataArguments, ModelArguments
 from .resumption import find_progress
 from .segments import fit_positions, make_segments, sample, target_ratio, target_sentences
@@ -52,6 +54,8 @@ def train(
         logger.warning(f"{training_args.output_dir} holds a training that is finished: nothing is left to do.")
         return progress.scores
     log_plan(training_args)
+    if training_args.should_save:
+        keep_start(Path(training_args.output_dir), continued=progress.checkpoint is not None)
     trainer = make_trainer(model_args, data_args, training_args)
     if progress.checkpoint:
         logger.warning(f"Continuing from {progress.checkpoint}.")

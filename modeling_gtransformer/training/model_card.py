@@ -16,6 +16,7 @@ from ..hub import TAGS
 from ..plain_text import language_code
 from .card_file import save_card
 from .licenses import base_license, check_license
+from .provenance import read_starts
 
 
 TEMPLATE = Path(__file__).with_suffix(".md")
@@ -139,7 +140,7 @@ def model_card(
         settings={
             text: arguments[name] for name, text in SETTINGS.items() if arguments.get(name) not in (None, False)
         },
-        progress=_progress(state),
+        progress=_progress(state, read_starts(folder)),
         has_curves=draw_curves(history, folder / "training.svg"),
         tests=tests,
         compared=any("p_value" in score for test in tests for score in test["scores"].values()),
@@ -232,13 +233,15 @@ def _data(arguments: dict[str, Any]) -> str:
     return f"Trained on {source}, in {cut}."
 
 
-def _progress(state: dict[str, Any]) -> str:
+def _progress(state: dict[str, Any], starts: list[dict[str, Any]]) -> str:
     if not state:
         return ""
     text = f"{state['global_step']} updates, {state['epoch']:.2f} epochs"
     end = next((entry for entry in reversed(state["log_history"]) if "train_runtime" in entry), None)
     if end:
         text += f"; since it was started or last continued, {end['train_runtime'] / 60:.1f} minutes"
+    if starts:
+        text += f" on {starts[-1]['hardware']}, with the code of commit {starts[-1]['commit']}"
     return text + "."
 
 

@@ -4,13 +4,15 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from statistics import mean, stdev
+from operator import itemgetter
+from statistics import mean, median, stdev
 from typing import Any
 
 from transformers.trainer import TRAINER_STATE_NAME
 
 from ..processing_gtransformer import GTransformerProcessor
 from .metrics import compare_systems, score_documents
+from .provenance import read_starts
 from .recipe import parse_recipe
 from .segments import segment_sizes
 from .study_plan import TrainingRun
@@ -37,7 +39,7 @@ class ParallelDocuments:
 
 
 def collect(study: dict[str, Any], runs: list[TrainingRun], tests: dict[str, ParallelDocuments]) -> dict[str, Any]:
-    """Scores and curves of all the runs that have not failed."""
+    """Scores, curves and the trainings of all the runs that have not failed."""
     groups: dict[tuple, list[TrainingRun]] = {}
     for run in runs:
         groups.setdefault((run.system, run.value), []).append(run)
@@ -68,6 +70,7 @@ def collect(study: dict[str, Any], runs: list[TrainingRun], tests: dict[str, Par
                 },
                 "updates": [updates_until(each, study["until"]) for each in curves] if study["until"] else None,
                 "curves": curves,
+                "trainings": [describe_training(run) for run in done],
             }
         )
     varied = next(iter(study["vary"]), None) if study["vary"] else None
@@ -147,11 +150,22 @@ def joined(documents_of_seeds: list[list[list[Any]]]) -> list[list[Any]]:
     return [list(itertools.chain(*parts)) for parts in zip(*documents_of_seeds, strict=True)]
 
 
+def describe_training(run: TrainingRun) -> dict[str, Any]:
+    """Number of updates, minutes since it was started or last continued, and the commits that it ran at."""
+    state = read_state(run)
+    [*_, seconds] = (record["train_runtime"] for record in state["log_history"] if "train_runtime" in record)
+    commits = list(dict.fromkeys(start["commit"] for start in read_starts(run.folder)))
+    return {"updates": state["global_step"], "minutes": round(seconds / 60, 1), "commits": commits}
+
+
+def read_state(run: TrainingRun) -> dict[str, Any]:
+    return json.loads((run.folder / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
+
+
 def curves_of(run: TrainingRun) -> dict[str, list[tuple[int, float]]]:
     """Logged values of a training by name, as `(step, value)`."""
-    state = json.loads((run.folder / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
     curves: dict[str, list[tuple[int, float]]] = {}
-    for record in state["log_history"]:
+    for record in read_state(run)["log_history"]:
         for name in record:
             if name in ("loss", "eval_loss") or name.startswith("eval_entropy_"):
                 curves.setdefault(name, []).append((record["step"], record[name]))
@@ -165,17 +179,22 @@ def table(results: dict[str, Any]) -> str:
     tests: dict[str, Any] = next((row["scores"] for row in rows if row["scores"]), {})
     columns = [(test, score) for test in tests for score in SCORES if (test, score) in present]
     head = ["system", *([results["varied"]] if results["varied"] else []), "seeds"]
-    head += [f"updates until {name} ≤ {value}" for name, value in (results["until"] or {}).items()]
+    until = [f"updates until {name} ≤ {value}" for name, value in (results["until"] or {}).items()]
+    head += until or ["updates until the lowest validation loss"]
     lines = [head + ["validation loss", "cross-attention, bits"] + [f"{test} {score}" for test, score in columns]]
     for row in rows:
         cells = [row["system"], *([str(row["value"])] if results["varied"] else []), str(len(row["seeds"]))]
-        if results["until"]:
-            cells.append(", ".join("never" if step is None else str(step) for step in row["updates"]))
+        updates = row["updates"] if results["until"] else map(updates_until_lowest, row["curves"])
+        cells.append(", ".join("never" if step is None else str(step) for step in updates) or "–")
         cells += [lowest_loss(row["curves"]), cross_entropies(row["curves"])]
         cells += [cell(row["scores"][test].get(score)) if row["scores"] else "failed" for test, score in columns]
         lines.append(cells)
     lines.insert(1, ["---"] * len(lines[0]))
     return "\n".join(["| " + " | ".join(line) + " |" for line in lines] + [f"\n{note}" for note in notes(results)])
+
+
+def updates_until_lowest(curves: dict[str, list]) -> int | None:
+    return min(curves.get("eval_loss", []), key=itemgetter(1), default=(None,))[0]
 
 
 def lowest_loss(curves: list[dict[str, list]]) -> str:
@@ -193,7 +212,7 @@ def cross_entropies(curves: list[dict[str, list]]) -> str:
 
 
 def notes(results: dict[str, Any]) -> Iterator[str]:
-    """What stands under the table: signatures, what a star means, systems that decoded freely, failures."""
+    """What stands under the table: signatures, what a star means, systems that decoded freely, trainings, failures."""
     scored = [(row, test, scores) for row in results["rows"] for test, scores in row["scores"].items()]
     present = [(name, scores[name]) for _, _, scores in scored for name in SCORES if name in scores]
     for name, signature in sorted({(name, score["signature"]) for name, score in present}):
@@ -210,6 +229,11 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
         if "s-BLEU" not in scores:
             counts = "; ".join(str(SentenceCounts(**each)) for each in scores["sentences"])
             yield f"{row['system']}, {test}, decoded freely, in segments of its own: {counts}"
+    if trainings := [training for row in results["rows"] for training in row.get("trainings", [])]:
+        minutes = median(training["minutes"] for training in trainings)
+        commits = dict.fromkeys(commit for training in trainings for commit in training["commits"])
+        at = f", at commit {', '.join(commits)}" if commits else ""
+        yield f"a training took {minutes:.0f} minutes, the median{at}"
     for row in results["rows"]:
         yield from (f"{row['system']}, seed {seed}: {failure}" for seed, failure in row["failures"].items())
 

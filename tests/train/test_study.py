@@ -238,7 +238,7 @@ def test_a_failure_is_reported_with_what_starts_from_it(make_study, experiment, 
     assert good["scores"] and not good["failures"] and not failed["scores"]
     assert "do not fit into a batch of max_tokens=1" in failed["failures"][1]
     assert child["failures"][1] == "broken failed, from which it starts"
-    assert "| broken | 0 | – | – | failed | failed | failed |" in capsys.readouterr().out
+    assert "| broken | 0 | – | – | – | failed | failed | failed |" in capsys.readouterr().out
 
 
 def test_a_script_that_ends_with_an_error(make_study, experiment, monkeypatch):
@@ -260,8 +260,8 @@ def test_one_argument_varies(make_study, experiment):
     assert sum(map(len, short)) > sum(map(len, long))
     assert "</svg>" in (make_study.output / "bleu.svg").read_text()
     assert table(results).splitlines()[0] == (
-        "| system | segment_tokens | seeds | validation loss | cross-attention, bits "
-        "| valid s-BLEU | valid d-BLEU/segment | valid d-BLEU/document |"
+        "| system | segment_tokens | seeds | updates until the lowest validation loss | validation loss "
+        "| cross-attention, bits | valid s-BLEU | valid d-BLEU/segment | valid d-BLEU/document |"
     )
 
 

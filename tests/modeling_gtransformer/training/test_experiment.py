@@ -18,6 +18,7 @@ from modeling_gtransformer.training.experiment import (
     make_trainer,
     set_beams,
 )
+from modeling_gtransformer.training.provenance import read_starts
 from modeling_gtransformer.training.recipe import DataArguments, ModelArguments, parse_recipe
 from modeling_gtransformer.training.segments import sample, target_ratio
 from train.train import main
@@ -37,6 +38,7 @@ def test_resumed_training_equals_the_uninterrupted(experiment):
         main([resumed])
         assert all(value.equal(weights(resumed)[name]) for name, value in weights(straight).items())
         assert history(resumed) == history(straight)
+        assert len(read_starts(output(resumed))) == len(read_starts(output(straight))) == 1
 
 
 def test_a_metric_that_no_evaluation_has_is_refused_at_once(experiment):

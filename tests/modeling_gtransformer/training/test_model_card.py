@@ -13,6 +13,7 @@ from json_lines import write_json_lines
 from transformers import pipeline
 
 from modeling_gtransformer.training.model_card import write_model_card
+from modeling_gtransformer.training.provenance import ROOT, commit_of
 from train.score_translations import main as score_translations
 
 
@@ -46,7 +47,8 @@ def test_card_of_a_scored_model(scored):
         cells = re.split(r"(?<!\\) \| ", row)
         assert cells[2] == f"{score['score']:.2f}" and cells[4] == f"{score['difference']:+.2f}"
         assert len(cells) == 7
-    assert "2 updates" in card.text and "| learning rate | 0.01 |" in card.text
+    assert "2 updates" in card.text and f"with the code of commit {commit_of(ROOT)}." in card.text
+    assert "| learning rate | 0.01 |" in card.text
     curves = (scored / "training.svg").read_text()
     assert "<!-- training -->" in curves and "<!-- validation -->" in curves
     entries = yaml.safe_load((scored / ".eval_results" / "user-corpus.yaml").read_text())

@@ -68,6 +68,7 @@ def test_the_table_marks_what_is_significant():
         for loss, bits in ((2.5, 1.0), (2.7, 2.0))
     ]
     row = {"system": "new", "value": None, "seeds": [1, 2], "failures": {}, "curves": curves}
+    row["trainings"] = [{"updates": 3, "minutes": minutes, "commits": ["abc"]} for minutes in (2.0, 5.0)]
     row["scores"] = {
         "test": {
             "s-BLEU": {**score, "p_value": 0.002},
@@ -78,10 +79,11 @@ def test_the_table_marks_what_is_significant():
     }
     baseline = {"s-BLEU": "old", "d-BLEU": "documents"}
     lines = table({"rows": [row], "baseline": baseline, "varied": None, "until": None}).splitlines()
-    assert lines[2] == r"| new | 2 | 2.60 | 1.50 group | 12.34 ± 0.50\* | 12.34 ± 0.50 | 12.34 ± 0.50 |"
+    assert lines[2] == r"| new | 2 | 2, 2 | 2.60 | 1.50 group | 12.34 ± 0.50\* | 12.34 ± 0.50 | 12.34 ± 0.50 |"
     assert r"\* s-BLEU differs from that of old at p < 0.01 (approximate randomization over documents)" in lines
     assert r"\* d-BLEU differs from that of documents at p < 0.01 (approximate randomization over documents)" in lines
     assert "s-BLEU: tok:13a|version:2" in lines
+    assert "a training took 4 minutes, the median, at commit abc" in lines
     assert not any("not tested" in line for line in lines)
 
 
