@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ..plain_text import TEMPLATE_SYNTAX
 from .character_references import unescape
+from .html_elements import end_of_element, ends_of_elements
 from .html_tokens import Attribute, Token, html_tokens
 from .languages import language_tag, text_direction
 from .template import TextFile
@@ -55,7 +56,7 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
         elif token.kind == "template":
             file.keep(token.raw, token.raw)
         elif token.kind == "start" and not page.is_translated(token):
-            stop = ends.get(position, stop)
+            stop = end_of_element(tokens, position, ends)
             raw = "".join(inner.raw for inner in tokens[position:stop])
             if token.tag in INLINE | KEPT:
                 words = "".join(unescape(inner.raw) for inner in tokens[position:stop] if inner.kind == "text")
@@ -82,18 +83,6 @@ def escape_in(page: str) -> Callable[[str], str]:
     if declared is None or re.fullmatch("utf-?8", declared[1], re.IGNORECASE):
         return lambda words: html.escape(words, quote=False)
     return lambda words: html.escape(words, quote=False).encode("ascii", "xmlcharrefreplace").decode()
-
-
-def ends_of_elements(tokens: list[Token]) -> dict[int, int]:
-    """For the numbers of start tags that have an end tag, the number of the token behind it."""
-    ends = {}
-    open_tags: dict[str, list[int]] = {}
-    for position, token in enumerate(tokens):
-        if token.kind == "start":
-            open_tags.setdefault(token.tag, []).append(position)
-        elif token.kind == "end" and open_tags.get(token.tag):
-            ends[open_tags[token.tag].pop()] = position + 1
-    return ends
 
 
 class Page:
