@@ -231,12 +231,16 @@ class WarningsInPage(logging.Handler):
         gr.Warning(escape(record.getMessage()), duration=None)
 
 
-def build(translate: Any) -> gr.Blocks:
-    """The page around a pipeline."""
-    turns = Turns(MAX_SECONDS)
-    turns.watch(translate.model)
+class Events:
+    """What happens when a reader does something in the page; all readers share one pipeline."""
+
+    def __init__(self, translate: Any):
+        self.translate = translate
+        self.turns = Turns(MAX_SECONDS)
+        self.turns.watch(translate.model)
 
     def on_translate(
+        self,
         request: gr.Request,
         text: str,
         file: str | None,
@@ -245,34 +249,36 @@ def build(translate: Any) -> gr.Blocks:
         src_lang: str | None,
         tgt_lang: str | None,
     ) -> list[Any]:
+        """Gives the translation, its pairs, the buttons, the sentences to choose from, and shows the results."""
         with errors_in_words():
-            turn = turns.job(request.session_hash or "")
-            translation = translate_document(translate, text, file, splitter, num_beams, src_lang, tgt_lang, turn)
-            ready = [
-                gr.DownloadButton(label, save_bytes_to_cache(content, name, button.GRADIO_CACHE), visible=True)
-                for button, (label, (name, content)) in zip(
-                    buttons, downloads(translation).items(), strict=files is not None
-                )
-            ]
+            turn = self.turns.job(request.session_hash or "")
+            languages = src_lang, tgt_lang
+            translation = translate_document(self.translate, text, file, splitter, num_beams, *languages, turn)
+            files_of_it = downloads(translation).items()
+            buttons = [download_button(label, name, content) for label, (name, content) in files_of_it]
         numbers = [(f"{n}. {pair['source_text']}", n - 1) for n, pair in enumerate(translation.pairs, 1)]
-        languages = language_tag(translation.src_lang), language_tag(translation.tgt_lang)
-        return [
-            translation,
-            pairs_html(translation.pairs, *languages),
-            *ready,
-            *buttons[len(ready) :],
-            gr.Dropdown(numbers, value=0),
-            gr.Column(visible=True),
-        ]
+        tags = language_tag(translation.src_lang), language_tag(translation.tgt_lang)
+        pairs = pairs_html(translation.pairs, *tags)
+        return [translation, pairs, *buttons, gr.Dropdown(numbers, value=0), gr.Column(visible=True)]
 
-    def on_choose(request: gr.Request, translation: Translation | None, sentence: int) -> str:
+    def on_choose(self, request: gr.Request, translation: Translation | None, sentence: int) -> str:
+        """Gives what a sentence looked at."""
         # Alone: looking at the attention changes how the model computes it.
-        with errors_in_words(), turns.job(request.session_hash or "", shares=False):
-            return attention_of(translate, translation, sentence)
+        with errors_in_words(), self.turns.job(request.session_hash or "", shares=False):
+            return attention_of(self.translate, translation, sentence)
 
-    def on_cancel(request: gr.Request) -> None:
-        turns.cancel(request.session_hash or "")
+    def on_cancel(self, request: gr.Request) -> None:
+        """Ends the job of a reader who cancels it or leaves."""
+        self.turns.cancel(request.session_hash or "")
 
+
+def download_button(label: str, name: str, content: bytes) -> gr.DownloadButton:
+    file = save_bytes_to_cache(content, name, gr.DownloadButton().GRADIO_CACHE)
+    return gr.DownloadButton(label, file)
+
+
+def build(translate: Any) -> gr.Blocks:
+    """The page around a pipeline."""
     with gr.Blocks(title="Document translation", delete_cache=(3600, 3600)) as page:
         gr.Markdown(f"# Document translation\n\n{description(translate)}")
         with gr.Row():
@@ -291,23 +297,24 @@ def build(translate: Any) -> gr.Blocks:
         pairs = gr.HTML("<p>The translation will stand here.</p>")
         with gr.Column(visible=False) as results:
             with gr.Row():
-                buttons = [gr.DownloadButton() for _ in range(3)]
+                buttons = [gr.DownloadButton() for _ in ("document", *(PAIRS if files else ()))]
             gr.Markdown("## What a sentence looked at")
             chooser = gr.Dropdown(label="Sentence")
             attention = gr.HTML()
+        events = Events(translate)
         shared: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": SESSIONS}
         translated = gr.on(
             [button.click, text.submit],
-            on_translate,
+            events.on_translate,
             [text, file, splitter, beams, *languages],
             [state, pairs, *buttons, chooser, results],
             show_progress_on=pairs,
             **shared,
         )
-        translated.success(on_choose, [state, chooser], attention, **shared)
-        chooser.input(on_choose, [state, chooser], attention, **shared)
-        cancel.click(on_cancel, cancels=[translated], queue=False)
-        page.unload(on_cancel)
+        translated.success(events.on_choose, [state, chooser], attention, **shared)
+        chooser.input(events.on_choose, [state, chooser], attention, **shared)
+        cancel.click(events.on_cancel, cancels=[translated], queue=False)
+        page.unload(events.on_cancel)
     return page
 
 
