@@ -25,6 +25,7 @@ import gradio as gr
 import torch
 from attention_view import attended_sentences, attention_html
 from gradio.processing_utils import save_bytes_to_cache
+from gradio.utils import get_upload_folder
 from pairs_view import pairs_html
 from transformers import pipeline
 from turns import Turns
@@ -273,7 +274,7 @@ class Events:
 
 
 def download_button(label: str, name: str, content: bytes) -> gr.DownloadButton:
-    file = save_bytes_to_cache(content, name, gr.DownloadButton().GRADIO_CACHE)
+    file = save_bytes_to_cache(content, name, get_upload_folder())
     return gr.DownloadButton(label, file)
 
 

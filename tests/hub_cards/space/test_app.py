@@ -138,6 +138,23 @@ def test_a_plain_translator_and_its_languages(app, plain_checkpoint):
     assert "From a language of your choice to another, sentence by sentence" in app.description(translate)
 
 
+def test_what_the_page_gives_its_readers(app, checkpoint, monkeypatch):
+    """Over its own server, where Gradio makes other components of what a function gives than in the process."""
+    monkeypatch.setenv("GRADIO_ANALYTICS_ENABLED", "False")
+    page = app.build(app.load(checkpoint))
+    try:
+        _, address, _ = page.launch(prevent_thread_lock=True, quiet=True)
+        client = pytest.importorskip("gradio_client").Client(address, verbose=False)
+        arguments = ["the cat\nit is old", None, "line", 1, None, None]
+        pairs, document, *others, sentences = client.predict(*arguments, api_name="/on_translate")
+        assert "the cat" in pairs and [label for label, _ in sentences["choices"]] == ["1. the cat", "2. it is old"]
+        assert len(Path(document["value"]).read_text().splitlines()) == 2
+        assert [Path(file["value"]).suffix for file in others] == [".tmx", ".jsonl"]
+        assert "looked" in client.predict(0, api_name="/on_choose")
+    finally:
+        page.close()
+
+
 def test_where_there_is_no_choice_of_languages(app, checkpoint, plain_checkpoint):
     assert app.choices(app.load(checkpoint)) == ([], [])  # its tokenizer has codes, it was trained for one pair
     assert app.choices(app.load(plain_checkpoint("marian"))) == ([], [])
