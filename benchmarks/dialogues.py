@@ -18,9 +18,9 @@ import torch
 from measure import interleaved, ratios, save, show
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.document_translation import translate_documents
-from modeling_gtransformer.training.corpus import read_documents
-from modeling_gtransformer.training.metrics import score_documents
+from modeling_gtransformer.evaluation.metrics import score_documents
 
 
 PEER = "single sentences"

@@ -19,7 +19,7 @@ from measure import kept_for_the_gradient, make_model, make_source, save
 from peft import LoraConfig
 
 from modeling_gtransformer.document_loss import CHUNK_LOGITS, CHUNK_TOKENS
-from modeling_gtransformer.training.provenance import ROOT
+from modeling_gtransformer.evaluation.provenance import ROOT
 from modeling_gtransformer.training.recipe import read_recipe
 
 

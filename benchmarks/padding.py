@@ -15,10 +15,10 @@ import numpy as np
 from measure import save
 
 from modeling_gtransformer import GTransformerProcessor
+from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.segmentation import token_batches
 from modeling_gtransformer.training.sampler import TokenBatchSampler
 from modeling_gtransformer.training.segments import make_segments, segment_lengths
-from modeling_gtransformer.training.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
 

@@ -20,12 +20,12 @@ from pathlib import Path
 from measure import BASE, interleaved, ratios, save
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.training.corpus import read_documents
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
+from modeling_gtransformer.evaluation.metrics import score_documents
 from modeling_gtransformer.training.experiment import train
 from modeling_gtransformer.training.invented_language import LANGUAGES, InventedLanguagePair
-from modeling_gtransformer.training.metrics import score_documents
 from modeling_gtransformer.training.recipe import parse_recipe
-from modeling_gtransformer.training.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.tiny_mbart import TINY, pretrain_tiny_mbart
 
 

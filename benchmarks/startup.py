@@ -24,7 +24,7 @@ import yaml
 from measure import save
 from transformers import MBartTokenizer
 
-from modeling_gtransformer.training import provenance
+from modeling_gtransformer.evaluation import provenance
 
 
 WORDS = 250001  # with the language codes and <mask> that the tokenizer adds: 250,027 tokens

@@ -16,8 +16,8 @@ import numpy as np
 from huggingface_hub import DatasetCard, DatasetCardData, HfApi
 
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.training.card_file import save_card
-from modeling_gtransformer.training.corpus import Document, read_documents
 
 
 TEMPLATE = Path(__file__).parent / "templates" / "dataset.md"

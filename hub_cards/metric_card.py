@@ -13,7 +13,7 @@ from pathlib import Path
 from huggingface_hub import HfApi, RepoCard, SpaceCardData
 
 from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.training import metrics
+from modeling_gtransformer.evaluation import metrics
 from modeling_gtransformer.training.card_file import save_card
 
 

@@ -20,13 +20,13 @@ from pathlib import Path
 
 from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.evaluation.lost_sentences import Paragraph, compare_paragraph
+from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
 from modeling_gtransformer.plain_text import sentencex_splitter
 from modeling_gtransformer.segment_plan import SegmentLimits
-from modeling_gtransformer.training.corpus import read_documents
-from modeling_gtransformer.training.lost_sentences import Paragraph, compare_paragraph
-from modeling_gtransformer.training.provenance import provenance
 from modeling_gtransformer.translator import Translator
 
 

@@ -18,11 +18,11 @@ from typing import Any
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.corpora.corpus import Document, read_documents
+from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
+from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.segmentation import segment
-from modeling_gtransformer.training.corpus import Document, read_documents
-from modeling_gtransformer.training.provenance import provenance
 from modeling_gtransformer.training.segments import make_segments, segment_lengths, target_ratio
-from modeling_gtransformer.training.stored_corpus import StoredCorpus
 
 
 # Words of the sentences of a document, in tokens, on both sides.

@@ -18,8 +18,8 @@ from transformers.utils.logging import tqdm
 
 from modeling_gtransformer.atomic_file import atomic_file
 from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.training.corpus import Document, read_documents
-from modeling_gtransformer.training.corpus_files import JSON_LINES
+from modeling_gtransformer.corpora.corpus import Document, read_documents
+from modeling_gtransformer.corpora.corpus_files import JSON_LINES
 from modeling_gtransformer.training.moses import detokenizer, learn_truecasing
 from modeling_gtransformer.training.paper_corpora import CORPORA, SPLITS, paper_corpus
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.training.address import consistency_of_address
-from modeling_gtransformer.training.corpus import read_documents
-from modeling_gtransformer.training.provenance import provenance
-from modeling_gtransformer.training.translations import read_translations
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.evaluation.address import consistency_of_address
+from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.evaluation.translations import read_translations
 
 
 def main(argv: list[str]) -> dict[str, dict[str, Any]]:

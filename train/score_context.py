@@ -22,7 +22,8 @@ import torch
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.training.context_gain import (
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.evaluation.context_gain import (
     CONTEXTS,
     WORD_CLASSES,
     context_gains,
@@ -30,8 +31,7 @@ from modeling_gtransformer.training.context_gain import (
     in_context,
     token_log_probabilities,
 )
-from modeling_gtransformer.training.corpus import read_documents
-from modeling_gtransformer.training.provenance import provenance
+from modeling_gtransformer.evaluation.provenance import provenance
 
 
 def main(argv: list[str]) -> dict[str, Any]:

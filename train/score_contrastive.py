@@ -24,9 +24,9 @@ from transformers.utils.logging import tqdm
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.evaluation.contrastive_suites import ContrastiveItem, read_suite
 from modeling_gtransformer.segmentation import token_batches
 from modeling_gtransformer.token_scores import label_log_probabilities
-from modeling_gtransformer.training.contrastive_suites import ContrastiveItem, read_suite
 
 
 def main(argv: list[str]) -> dict[str, dict[str, Any]]:

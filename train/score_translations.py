@@ -20,11 +20,11 @@ from typing import Any
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.training.corpus import read_documents
-from modeling_gtransformer.training.metrics import compare_systems, score_documents
-from modeling_gtransformer.training.provenance import provenance
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.evaluation.metrics import compare_systems, score_documents
+from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.evaluation.translations import Translations, in_common_segments, read_translations
 from modeling_gtransformer.training.segments import segment_sizes
-from modeling_gtransformer.training.translations import Translations, in_common_segments, read_translations
 
 
 # Files whose names are written down with the scores.

@@ -19,9 +19,9 @@ from matplotlib.axes import Axes
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.evaluation.attention_recording import LayerAttention, recorded_attention
 from modeling_gtransformer.group_tags import read_group_tags
-from modeling_gtransformer.training.attention_recording import LayerAttention, recorded_attention
-from modeling_gtransformer.training.corpus import read_documents
 
 
 LABELLED_TOKENS = 60  # beyond which names of tokens could not be read

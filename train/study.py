@@ -40,10 +40,11 @@ from typing import IO, Any
 
 from modeling_gtransformer.atomic_file import write_atomic, write_json
 from modeling_gtransformer.cli import errors
-from modeling_gtransformer.training.corpus import read_documents
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.corpora.translation_settings import parse_translation
+from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.training.moses import detokenizer
 from modeling_gtransformer.training.paper_corpora import paper_corpus
-from modeling_gtransformer.training.provenance import provenance
 from modeling_gtransformer.training.recipe import parse_recipe
 from modeling_gtransformer.training.study_figures import draw_figures
 from modeling_gtransformer.training.study_plan import (
@@ -54,7 +55,6 @@ from modeling_gtransformer.training.study_plan import (
     translation_arguments,
 )
 from modeling_gtransformer.training.study_results import ParallelDocuments, collect, table
-from modeling_gtransformer.training.translation_settings import parse_translation
 
 
 SCRIPTS = Path(__file__).parent

@@ -10,7 +10,7 @@ import argparse
 import sys
 
 from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.training.corpus import read_documents
+from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
 

@@ -21,8 +21,8 @@ The exit status is 0 if all is translated, 1 for an error, 2 if the command cann
 import sys
 
 from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.training.corpus_translation import translate_corpus
-from modeling_gtransformer.training.translation_settings import parse_translation
+from modeling_gtransformer.corpora.corpus_translation import translate_corpus
+from modeling_gtransformer.corpora.translation_settings import parse_translation
 
 
 def main(argv: list[str]) -> None:

@@ -18,8 +18,8 @@ The exit status is 0 if all is translated, 1 for an error, 2 if the command cann
 import sys
 
 from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.training.ray_translation import ActorPool, translate_with_ray
-from modeling_gtransformer.training.translation_settings import parse_translation
+from modeling_gtransformer.corpora.ray_translation import ActorPool, translate_with_ray
+from modeling_gtransformer.corpora.translation_settings import parse_translation
 
 
 OUTPUT = "Folder to write to, which all machines can reach."

@@ -20,9 +20,9 @@ from transformers import PreTrainedConfig
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.atomic_file import atomic_folder
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.corpora.corpus_files import files_of, has_columns
 from modeling_gtransformer.plain_models import ONLY_GROUP
-from modeling_gtransformer.training.corpus import read_documents
-from modeling_gtransformer.training.corpus_files import files_of, has_columns
 from modeling_gtransformer.training.vocabularies import Vocabulary, renumber, vocabularies
 
 

@@ -20,8 +20,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.training.corpus import Document, read_documents
-from modeling_gtransformer.training.translations import read_translations
+from modeling_gtransformer.corpora.corpus import Document, read_documents
+from modeling_gtransformer.evaluation.translations import read_translations
 
 
 def main(argv: list[str]) -> None:

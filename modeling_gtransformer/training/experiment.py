@@ -11,16 +11,16 @@ from transformers import EvalPrediction, set_seed
 from transformers.utils.logging import disable_progress_bar
 
 from ..configuration_gtransformer import GTransformerConfig
+from ..corpora.stored_corpus import StoredCorpus
+from ..evaluation.metrics import score_documents
+from ..evaluation.provenance import keep_start
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from .arguments import GTransformerTrainingArguments
-from .metrics import score_documents
 from .paper_corpora import paper_corpus
-from .provenance import keep_start
 from .recipe import DataArguments, ModelArguments
 from .resumption import find_progress
 from .segments import fit_positions, make_segments, sample, target_ratio, target_sentences
-from .stored_corpus import StoredCorpus
 from .trainer import GTransformerTrainer
 
 

@@ -12,11 +12,11 @@ from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig
 
 from ..configuration_gtransformer import GTransformerConfig
+from ..evaluation.provenance import read_starts
 from ..hub import TAGS
 from ..plain_text import language_code
 from .card_file import save_card
 from .licenses import base_license, check_license
-from .provenance import read_starts
 
 
 TEMPLATE = Path(__file__).with_suffix(".md")

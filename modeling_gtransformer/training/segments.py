@@ -15,11 +15,11 @@ from datasets import Dataset, Features, List, Value
 from datasets.fingerprint import Hasher
 
 from ..configuration_gtransformer import GTransformerConfig
+from ..corpora.corpus import raise_if_any
+from ..corpora.fingerprint import hash_of_code, hash_of_processor
+from ..corpora.stored_corpus import StoredCorpus
 from ..processing_gtransformer import GTransformerProcessor
 from ..segmentation import segment
-from .corpus import raise_if_any
-from .fingerprint import hash_of_code, hash_of_processor
-from .stored_corpus import StoredCorpus
 
 
 logger = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from .corpus_files import has_columns
+from ..corpora.corpus_files import has_columns
+from ..evaluation.translations import Translations, read_translations
 from .recipe import parse_recipe, read_yaml
-from .translations import Translations, read_translations
 
 
 DEFAULTS: dict[str, Any] = {"arguments": {}, "seeds": [1], "generation": {}, "detokenize": None}

@@ -10,13 +10,13 @@ from typing import Any
 
 from transformers.trainer import TRAINER_STATE_NAME
 
+from ..evaluation.metrics import compare_systems, score_documents
+from ..evaluation.provenance import read_starts
+from ..evaluation.translations import SentenceCounts, Translations
 from ..processing_gtransformer import GTransformerProcessor
-from .metrics import compare_systems, score_documents
-from .provenance import read_starts
 from .recipe import parse_recipe
 from .segments import segment_sizes
 from .study_plan import TrainingRun
-from .translations import SentenceCounts, Translations
 
 
 SCORES = ("s-BLEU", "d-BLEU/segment", "d-BLEU/document")

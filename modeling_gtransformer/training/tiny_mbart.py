@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from transformers import MBartConfig, MBartForConditionalGeneration, Trainer, TrainingArguments, set_seed
 
+from ..corpora.stored_corpus import StoredCorpus
 from ..processing_gtransformer import GTransformerProcessor
 from .collator import DocumentCollator
 from .segments import make_segments
-from .stored_corpus import StoredCorpus
 from .tokenizer import train_tokenizer
 
 

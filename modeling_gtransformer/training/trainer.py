@@ -11,9 +11,9 @@ from torch.utils.data import ConcatDataset, DataLoader
 from transformers import EarlyStoppingCallback, Seq2SeqTrainer, TrainerCallback
 from transformers.trainer_callback import ExportableState
 
+from ..evaluation.attention_recording import attention_entropy, recorded_attention
 from ..hub import with_code
 from .arguments import GTransformerTrainingArguments
-from .attention_recording import attention_entropy, recorded_attention
 from .collator import DocumentCollator, WordDropout
 from .model_card import write_model_card
 from .sampler import TokenBatchSampler

@@ -13,8 +13,8 @@ from plain_translators import FAMILIES, PAIRS
 from transformers import pipeline
 
 from modeling_gtransformer import Translator
+from modeling_gtransformer.evaluation.metrics import score_documents
 from modeling_gtransformer.files.glossaries import Concept, Glossary
-from modeling_gtransformer.training.metrics import score_documents
 from modeling_gtransformer.translator import SMALL_MODEL
 from modeling_gtransformer.usage_error import UsageError
 

@@ -11,8 +11,8 @@ from transformers import MBartForConditionalGeneration
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.evaluation.metrics import score_documents
 from modeling_gtransformer.training.invented_language import InventedLanguagePair
-from modeling_gtransformer.training.metrics import score_documents
 from train import demo
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.training.contrastive_suites import ContrastiveItem, read_suite
+from modeling_gtransformer.evaluation.contrastive_suites import ContrastiveItem, read_suite
 from train.score_contrastive import count_right, encode
 from train.score_contrastive import main as score_contrastive
 

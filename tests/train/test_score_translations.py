@@ -5,7 +5,7 @@ import json
 import pytest
 from json_lines import write_json_lines
 
-from modeling_gtransformer.training.metrics import compare_systems, score_documents
+from modeling_gtransformer.evaluation.metrics import compare_systems, score_documents
 from modeling_gtransformer.training.segments import segment_sizes
 from train.score_translations import main as score_translations
 

@@ -13,7 +13,7 @@ import yaml
 from json_lines import read_json_lines
 
 from modeling_gtransformer import GTransformerProcessor
-from modeling_gtransformer.training.metrics import compare_systems, score_documents
+from modeling_gtransformer.evaluation.metrics import compare_systems, score_documents
 from modeling_gtransformer.training.segments import segment_sizes
 from modeling_gtransformer.training.study_plan import plan_runs, read_study
 from modeling_gtransformer.training.study_results import table

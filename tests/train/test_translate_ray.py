@@ -8,8 +8,8 @@ import pytest
 from repository import ROOT
 
 from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.training.ray_translation import ActorPool
-from modeling_gtransformer.training.translation_settings import TranslationSettings
+from modeling_gtransformer.corpora.ray_translation import ActorPool
+from modeling_gtransformer.corpora.translation_settings import TranslationSettings
 from train import translate_ray
 
 

@@ -7,7 +7,7 @@ import torch
 from space_fixtures import elements, text_of
 from tiny import ONLY_GROUP
 
-from modeling_gtransformer.training.attention_recording import recorded_attention
+from modeling_gtransformer.evaluation.attention_recording import recorded_attention
 
 
 pytest.importorskip("gradio")

@@ -11,6 +11,7 @@ from json_lines import write_json_lines
 from training_runs import history, output, weights
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.evaluation.provenance import read_starts
 from modeling_gtransformer.training.experiment import (
     load_corpora,
     load_model,
@@ -18,7 +19,6 @@ from modeling_gtransformer.training.experiment import (
     make_trainer,
     set_beams,
 )
-from modeling_gtransformer.training.provenance import read_starts
 from modeling_gtransformer.training.recipe import DataArguments, ModelArguments, parse_recipe
 from modeling_gtransformer.training.segments import sample, target_ratio
 from train.train import main

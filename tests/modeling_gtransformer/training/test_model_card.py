@@ -12,8 +12,8 @@ from huggingface_hub import ModelCard
 from json_lines import write_json_lines
 from transformers import pipeline
 
+from modeling_gtransformer.evaluation.provenance import ROOT, commit_of
 from modeling_gtransformer.training.model_card import write_model_card
-from modeling_gtransformer.training.provenance import ROOT, commit_of
 from train.score_translations import main as score_translations
 
 

@@ -7,6 +7,7 @@ import pytest
 from word_processor import WordProcessor
 
 from modeling_gtransformer import GTransformerConfig
+from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.training import segments as module
 from modeling_gtransformer.training.sampler import TokenBatchSampler
 from modeling_gtransformer.training.segments import (
@@ -18,7 +19,6 @@ from modeling_gtransformer.training.segments import (
     target_ratio,
     target_sentences,
 )
-from modeling_gtransformer.training.stored_corpus import StoredCorpus
 
 
 @pytest.fixture(autouse=True)

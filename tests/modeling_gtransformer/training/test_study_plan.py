@@ -6,9 +6,9 @@ import pytest
 import yaml
 from repository import ROOT
 
+from modeling_gtransformer.corpora.translation_settings import parse_translation
 from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
 from modeling_gtransformer.training.study_plan import plan_runs, read_study, translation_arguments
-from modeling_gtransformer.training.translation_settings import parse_translation
 
 
 STUDIES = sorted((ROOT / "train" / "studies").glob("*.yaml"))

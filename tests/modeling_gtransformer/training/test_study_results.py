@@ -2,9 +2,9 @@
 
 import pytest
 
-from modeling_gtransformer.training.metrics import compare_systems, score_documents
+from modeling_gtransformer.evaluation.metrics import compare_systems, score_documents
+from modeling_gtransformer.evaluation.translations import SentenceCounts, Translations
 from modeling_gtransformer.training.study_results import score_test, table
-from modeling_gtransformer.training.translations import SentenceCounts, Translations
 
 
 REFERENCES = [["the cat sat on the mat .", "it was warm there today ."], ["a dog came in from the cold ."]]

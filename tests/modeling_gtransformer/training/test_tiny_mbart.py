@@ -6,7 +6,7 @@ from tiny import ONLY_GROUP, SIZE
 from transformers import AutoTokenizer, MBartForConditionalGeneration
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.training.stored_corpus import StoredCorpus
+from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.tiny_mbart import pretrain_tiny_mbart
 
 

@@ -14,10 +14,10 @@ from training_runs import history, output, validation_files
 from transformers import Trainer, set_seed
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.experiment import load_corpora, load_model, load_processor
 from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
 from modeling_gtransformer.training.segments import make_segments
-from modeling_gtransformer.training.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.trainer import GTransformerTrainer
 from train.train import main
 from train.translate import main as translate

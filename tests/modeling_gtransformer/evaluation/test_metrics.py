@@ -6,8 +6,8 @@ import evaluate
 import pytest
 import sacrebleu
 
-import modeling_gtransformer.training.metrics
-from modeling_gtransformer.training.metrics import compare_systems, score_documents
+import modeling_gtransformer.evaluation.metrics
+from modeling_gtransformer.evaluation.metrics import compare_systems, score_documents
 
 
 REFERENCES = [
@@ -114,7 +114,7 @@ def test_documents_that_are_not_aligned_are_refused(hypotheses, segments, messag
 
 
 def test_evaluate_loads_the_metric_from_its_path(evaluate_cache):
-    metric = evaluate.load(modeling_gtransformer.training.metrics.__file__, cache_dir=evaluate_cache)
+    metric = evaluate.load(modeling_gtransformer.evaluation.metrics.__file__, cache_dir=evaluate_cache)
     scores = metric.compute(predictions=HYPOTHESES, references=REFERENCES)
     assert scores["s-BLEU"] == score_documents(HYPOTHESES, REFERENCES)["s-BLEU"]
 

@@ -14,12 +14,12 @@ import pyarrow.parquet
 import pytest
 from json_lines import write_json_lines
 
-from modeling_gtransformer.training import ray_translation
-from modeling_gtransformer.training.chunk_translation import ChunkTranslator
-from modeling_gtransformer.training.corpus import read_documents
-from modeling_gtransformer.training.corpus_translation import translate_corpus
-from modeling_gtransformer.training.ray_translation import ActorPool, ChunkActor, translate_with_ray
-from modeling_gtransformer.training.translation_settings import TranslationSettings
+from modeling_gtransformer.corpora import ray_translation
+from modeling_gtransformer.corpora.chunk_translation import ChunkTranslator
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.corpora.corpus_translation import translate_corpus
+from modeling_gtransformer.corpora.ray_translation import ActorPool, ChunkActor, translate_with_ray
+from modeling_gtransformer.corpora.translation_settings import TranslationSettings
 from modeling_gtransformer.usage_error import UsageError
 
 

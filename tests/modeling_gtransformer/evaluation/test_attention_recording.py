@@ -7,7 +7,7 @@ import torch
 from fairseq_reference import Reference
 from tiny import GROUP_BELOW_COMBINED, PAD
 
-from modeling_gtransformer.training.attention_recording import attention_entropy, recorded_attention
+from modeling_gtransformer.evaluation.attention_recording import attention_entropy, recorded_attention
 
 
 AUTHORS_NAMES = {"encoder": "encoder_self", "decoder": "decoder_self", "cross": "decoder_cross"}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from modeling_gtransformer.training.contrastive_suites import ContrastiveItem, read_suite
+from modeling_gtransformer.evaluation.contrastive_suites import ContrastiveItem, read_suite
 
 
 VOITA = [{"src": "one _eos two", "dst": ["ein _eos zwo", "ein _eos zwei"], "true_ind": 1, "ctx_dist": 1}]

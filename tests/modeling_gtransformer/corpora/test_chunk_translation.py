@@ -8,9 +8,9 @@ import pyarrow.parquet
 import pytest
 from json_lines import write_json_lines
 
-from modeling_gtransformer.training.chunk_translation import Chunk, ChunkTranslator, chunks_of, examine
-from modeling_gtransformer.training.corpus import read_documents
-from modeling_gtransformer.training.translation_settings import TranslationSettings
+from modeling_gtransformer.corpora.chunk_translation import Chunk, ChunkTranslator, chunks_of, examine
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.corpora.translation_settings import TranslationSettings
 from modeling_gtransformer.usage_error import UsageError
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from json_lines import write_json_lines
 
-from modeling_gtransformer.training.translations import (
+from modeling_gtransformer.evaluation.translations import (
     SentenceCounts,
     Translations,
     in_common_segments,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .corpus import Document, read_documents
+from ..corpora.corpus import Document, read_documents
 
 
 @dataclass(frozen=True)

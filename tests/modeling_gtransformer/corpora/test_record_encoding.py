@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from modeling_gtransformer.training.record_encoding import to_json_lines, to_parquet, widened, with_columns
+from modeling_gtransformer.corpora.record_encoding import to_json_lines, to_parquet, widened, with_columns
 
 
 TEXTS = pyarrow.list_(pyarrow.string())

@@ -13,9 +13,9 @@ from json_lines import write_json_lines
 from safetensors.torch import load_file, save_file
 
 from modeling_gtransformer import pipeline_gtransformer
+from modeling_gtransformer.corpora.corpus_translation import translate_corpus
+from modeling_gtransformer.corpora.translation_settings import TranslationSettings
 from modeling_gtransformer.document_translation import translate_documents
-from modeling_gtransformer.training.corpus_translation import translate_corpus
-from modeling_gtransformer.training.translation_settings import TranslationSettings
 from modeling_gtransformer.usage_error import UsageError
 
 

@@ -5,8 +5,8 @@ import json
 import datasets
 import pytest
 
-from modeling_gtransformer.training import corpus
-from modeling_gtransformer.training.stored_corpus import StoredCorpus
+from modeling_gtransformer.corpora import corpus
+from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 
 
 COLUMNS = ("en", "de")

@@ -5,7 +5,7 @@ import pyarrow
 import pytest
 from transformers.utils import logging
 
-from modeling_gtransformer.training.corpus_files import (
+from modeling_gtransformer.corpora.corpus_files import (
     files_of,
     files_of_all,
     has_columns,

@@ -5,9 +5,9 @@ import pickle
 
 import pytest
 
-from modeling_gtransformer.training.chunk_translation import FIELDS, Chunk, FileContent
-from modeling_gtransformer.training.corpus_files import files_of
-from modeling_gtransformer.training.translated_chunks import TranslatedChunks
+from modeling_gtransformer.corpora.chunk_translation import FIELDS, Chunk, FileContent
+from modeling_gtransformer.corpora.corpus_files import files_of
+from modeling_gtransformer.corpora.translated_chunks import TranslatedChunks
 from modeling_gtransformer.usage_error import UsageError
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from tiny import PAD
 
+from modeling_gtransformer.corpora.free_translation import translate_freely
 from modeling_gtransformer.document_translation import translate_documents
-from modeling_gtransformer.training.free_translation import translate_freely
 
 
 DOCUMENTS = [["the cat sleeps", "it is old", "the cat is old"], ["it sleeps"], ["the cat", "is it old"]]

@@ -5,7 +5,7 @@ import shutil
 import pytest
 import torch
 
-from modeling_gtransformer.training.fingerprint import hash_of_file, hashes_of_translator
+from modeling_gtransformer.corpora.fingerprint import hash_of_file, hashes_of_translator
 from modeling_gtransformer.translator import Translator
 
 

@@ -7,7 +7,7 @@ import torch
 from tiny import ONLY_GROUP, TINY
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
-from modeling_gtransformer.training.context_gain import (
+from modeling_gtransformer.evaluation.context_gain import (
     CONTEXTS,
     SentencePair,
     context_gains,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from modeling_gtransformer.training.translation_settings import TranslationSettings, parse_translation
+from modeling_gtransformer.corpora.translation_settings import TranslationSettings, parse_translation
 
 
 def test_what_the_command_line_leaves_open_the_model_decides():

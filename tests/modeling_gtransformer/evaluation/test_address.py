@@ -2,7 +2,7 @@
 
 import pytest
 
-from modeling_gtransformer.training.address import consistency_of_address, forms_of_address
+from modeling_gtransformer.evaluation.address import consistency_of_address, forms_of_address
 
 
 @pytest.mark.parametrize(

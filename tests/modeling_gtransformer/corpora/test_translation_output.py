@@ -9,8 +9,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from modeling_gtransformer.training import translation_output
-from modeling_gtransformer.training.translation_output import check_output, is_table, put_together
+from modeling_gtransformer.corpora import translation_output
+from modeling_gtransformer.corpora.translation_output import check_output, is_table, put_together
 from modeling_gtransformer.usage_error import UsageError
 
 

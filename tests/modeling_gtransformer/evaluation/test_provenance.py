@@ -2,7 +2,7 @@
 
 import subprocess
 
-from modeling_gtransformer.training.provenance import ROOT, commit_of, keep_start, provenance, read_starts
+from modeling_gtransformer.evaluation.provenance import ROOT, commit_of, keep_start, provenance, read_starts
 
 
 def test_command_runs_anywhere():

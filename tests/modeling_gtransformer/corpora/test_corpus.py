@@ -7,7 +7,7 @@ import lzma
 import datasets
 import pytest
 
-from modeling_gtransformer.training.corpus import iterate_dataset, read_documents
+from modeling_gtransformer.corpora.corpus import iterate_dataset, read_documents
 
 
 RECORDS = [

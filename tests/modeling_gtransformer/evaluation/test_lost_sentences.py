@@ -2,7 +2,7 @@
 
 import pytest
 
-from modeling_gtransformer.training.lost_sentences import compare_paragraph, missing_sentences
+from modeling_gtransformer.evaluation.lost_sentences import compare_paragraph, missing_sentences
 
 
 REFERENCES = ["the cat sat on the mat .", "it was warm there today .", "a dog came in from the cold ."]

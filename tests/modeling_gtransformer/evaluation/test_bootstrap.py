@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from modeling_gtransformer.training.bootstrap import ratio_interval
+from modeling_gtransformer.evaluation.bootstrap import ratio_interval
 
 
 def test_the_ratio_of_sums_lies_in_its_interval():

@@ -1,0 +1,10 @@
+"""Corpora of documents: files that are read and checked, and their translation in chunks. Needs the extra `train`."""
+
+from importlib.util import find_spec
+
+
+# Packages of the extra without which nothing here, in `evaluation` and in `training` can be imported.
+if missing := [
+    name for name in ("accelerate", "datasets", "evaluate", "sacrebleu", "yaml") if find_spec(name) is None
+]:
+    raise ImportError(f"{', '.join(missing)} cannot be found: pip install 'gtransformer-hf[train]'")
