@@ -318,6 +318,11 @@ class GTransformerConfig(PreTrainedConfig):
         return SENTENCE_FRAMES[self.sentence_frame]
 
     @property
+    def has_global_attention(self) -> bool:
+        """Whether the sentences of a document look at each other, in any layer."""
+        return any(set(self.attention_types(stack)) != {"group"} for stack in self._stacks())
+
+    @property
     def independent_sentences(self) -> bool:
         """Whether target sentences depend on nothing but their source sentences, as the encoder has read them."""
         types = {*self.attention_types("decoder"), *self.attention_types("cross")}

@@ -81,16 +81,10 @@ def load(name: str) -> Any:
     return pipeline("document-translation", model=name, trust_remote_code=files is None, device=device)
 
 
-def has_global_attention(model: Any) -> bool:
-    """Tells whether sentences of a document look at each other."""
-    stacks = ("encoder", "decoder", "cross")
-    return any(kind != "group" for stack in stacks for kind in model.config.attention_types(stack))
-
-
 def choices(translate: Any) -> tuple[list[str], list[str]]:
     """Codes of the source and target languages that a reader can choose; a list is empty where there is no choice."""
     processor = translate.processor
-    if processor.tgt_lang and has_global_attention(translate.model):
+    if processor.tgt_lang and translate.model.config.has_global_attention:
         return [], []  # trained on documents, of these languages
     codes = processor.language_codes
     reads_code = "src_lang" in (*processor.frame.source_prefix, *processor.frame.source_suffix)
@@ -324,7 +318,7 @@ def description(translate: Any) -> str:
     sources, targets = choices(translate)
     source, target = (language_tag(code) for code in (translate.processor.src_lang, translate.processor.tgt_lang))
     names = f"From {'a language of your choice' if sources else source} to {'another' if targets else target}"
-    if has_global_attention(translate.model):
+    if translate.model.config.has_global_attention:
         return f"{names}, a whole document at once; and still every sentence has a translation of its own."
     return f"{names}, sentence by sentence: none is lost, and none sees the others."
 
@@ -347,7 +341,7 @@ def attention_of(translate: Any, translation: Translation | None, sentence: int)
     """What a sentence of a translation looked at, as HTML."""
     if translation is None:
         raise ValueError("This translation is no longer kept: translate the document again.")
-    if not has_global_attention(translate.model):
+    if not translate.model.config.has_global_attention:
         return "<p>Every sentence looked at itself only.</p>"
     segment = translation.segment(sentence)
     pairs, inside = translation.pairs[segment], sentence - segment.start

@@ -75,9 +75,7 @@ def name_of(code: str) -> str:
 
 def _is_of_one_pair(translate: DocumentTranslationPipeline) -> bool:
     """Tells whether a model was trained on documents of the languages of its processor, and knows no others."""
-    stacks = ("encoder", "decoder", "cross")
-    attends = any(kind != "group" for stack in stacks for kind in translate.model.config.attention_types(stack))
-    return bool(translate.processor.tgt_lang) and attends
+    return bool(translate.processor.tgt_lang) and translate.model.config.has_global_attention
 
 
 def _by_client_code(codes: list[str], own: str | None) -> dict[str, str | None]:

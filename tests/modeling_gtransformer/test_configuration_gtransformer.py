@@ -15,6 +15,13 @@ def test_attention_types_are_filled_from_the_number_of_global_layers():
     assert config.cross_attention_types == ["group"] * 3 + ["combined"]
 
 
+@pytest.mark.parametrize("stack", ["encoder", "decoder", "cross", None])
+def test_global_attention_of_one_layer_is_enough_to_see_the_document(stack):
+    none = {f"{each}_global_layers": 0 for each in ("encoder", "decoder", "cross")}
+    config = GTransformerConfig(**(none | ({f"{stack}_global_layers": 1} if stack else {})))
+    assert config.has_global_attention == (stack is not None)
+
+
 def test_round_trip_keeps_lists_and_lets_numbers_be_changed(tmp_path):
     lists = {f"{stack}_attention_types": ["global", "group"] for stack in ("encoder", "decoder", "cross")}
     for given in (lists, {"decoder_global_layers": 1}):
