@@ -8,15 +8,13 @@ fewer than any of the documents has tokens. Every document is translated in a pr
 """
 
 import argparse
-import json
 import random
-import resource
-import subprocess
 import sys
 import time
 
 import torch
 from measure import BASE, save
+from own_process import memory_mb, report, run_alone
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.document_translation import translate_documents
@@ -41,15 +39,15 @@ def translate(sentences: int) -> dict[str, float]:
     document = [" ".join(rng.choices(words, k=WORDS_IN_SENTENCE)) for _ in range(sentences)]
     limits = {"max_length_a": 0.0, "max_length_b": WORDS_IN_SENTENCE}
     translate_documents(model, processor, [document[:16]], **limits)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = memory_mb("VmHWM")
     begun = time.perf_counter()
     [translated] = translate_documents(model, processor, [document], **limits)
     seconds = time.perf_counter() - begun
     if len(translated.sentences) != sentences:
         raise RuntimeError(f"{len(translated.sentences)} of {sentences} sentences")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = memory_mb("VmHWM")
     tokens = sum(map(len, processor.encode_sentences(document))) + sentences
-    return {"source_tokens": tokens, "seconds": seconds, "peak_mb": peak / 1e3, "peak_mb_before": before / 1e3}
+    return {"source_tokens": tokens, "seconds": seconds, "peak_mb": peak, "peak_mb_before": before}
 
 
 def main() -> None:
@@ -60,13 +58,11 @@ def main() -> None:
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)  # the process that is measured
     args = parser.parse_args()
     if args.one:
-        print("\n" + json.dumps(translate(args.one)))
+        report(translate(args.one))
         return
     results = {}
     for sentences in args.sentences:
-        command = [sys.executable, __file__, "--one", str(sentences)]
-        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        results[str(sentences)] = json.loads(output.splitlines()[-1])
+        results[str(sentences)] = run_alone("--one", str(sentences))
         print(f"{sentences} sentences: {results[str(sentences)]}", flush=True)
     save("long_document", sys.argv, results)
 

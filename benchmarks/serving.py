@@ -17,12 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import torch
 from measure import SIZES, save, show
+from own_process import memory_mb
 from transformers import MBartTokenizer
 
 from modeling_gtransformer import (
@@ -90,9 +90,7 @@ class Server:
         self.process.wait()
 
     def memory(self) -> float:
-        """Megabytes that no file backs."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.split("RssAnon:")[1].split()[0]) * 1024 / 1e6
+        return memory_mb("RssAnon", self.process.pid)
 
 
 async def load(address: str, texts: list[str], clients: int) -> tuple[list[float], int]:

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import threading
@@ -22,6 +21,7 @@ from typing import Any
 
 import yaml
 from measure import save
+from own_process import memory_mb, report, run_alone
 from transformers import MBartTokenizer
 
 from modeling_gtransformer.evaluation import provenance
@@ -62,9 +62,7 @@ def write_documents(path: Path, sentences: int, words: list[str], rng: random.Ra
 def start(checkout: Path, recipe: Path, cache: Path) -> dict[str, float]:
     """Seconds and memory of a start of a checkout's training."""
     environment = {**os.environ, "PYTHONPATH": str(checkout), "HF_DATASETS_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, __file__, "--one", str(recipe)]
-    output = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return json.loads(output.splitlines()[-1])
+    return run_alone("--one", str(recipe), environment=environment)
 
 
 def start_here(recipe: str) -> None:
@@ -72,26 +70,21 @@ def start_here(recipe: str) -> None:
     from modeling_gtransformer.training.trainer import GTransformerTrainer
     from train.train import main as train
 
-    peak, begun = [own_memory()], time.perf_counter()
+    peak, begun = [memory_mb("RssAnon")], time.perf_counter()
 
     def watch() -> None:
         while True:
-            peak[0] = max(peak[0], own_memory())
+            peak[0] = max(peak[0], memory_mb("RssAnon"))
             time.sleep(0.01)
 
     def end(*args: Any) -> None:
-        seconds, memory = time.perf_counter() - begun, own_memory()
-        print("\n" + json.dumps({"seconds": seconds, "memory_mb": memory / 1e6, "peak_mb": peak[0] / 1e6}), flush=True)
+        seconds, memory = time.perf_counter() - begun, memory_mb("RssAnon")
+        report({"seconds": seconds, "memory_mb": memory, "peak_mb": peak[0]})
         os._exit(0)
 
     threading.Thread(target=watch, daemon=True).start()
     GTransformerTrainer.training_step = end
     train([recipe])
-
-
-def own_memory() -> int:
-    """Bytes of this process that no file backs."""
-    return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) * 1024
 
 
 def main() -> None:

@@ -7,16 +7,14 @@ its matrix products and attention take at the rate of a large matrix product, me
 """
 
 import argparse
-import json
 import math
 import statistics
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import torch
-from measure import PAD, interleaved, make_model, make_source, ratios, save
+from measure import PAD, interleaved, make_model, make_source, ratios, save, show
+from own_process import memory_mb, report, run_alone
 from torch.utils.flop_counter import FlopCounterMode
 
 
@@ -69,23 +67,38 @@ def matrix_product_rate() -> float:
     return 2 * 2048**3 / min(seconds)
 
 
-def alone(system: str, size: str, length: int) -> tuple[float, float]:
-    """Peak resident memory in GB of a process that trains two steps (Linux), and seconds of the second step."""
-    command = [sys.executable, __file__, "--one", system, "--size", size, "--lengths", str(length)]
-    memory, seconds = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-2:]
-    return float(memory), float(seconds)
-
-
-def train_alone(system: str, size: str, length: int) -> None:
-    """Trains one model in a process of its own."""
+def train_alone(system: str, size: str, length: int) -> dict[str, float]:
+    """Peak memory in GB of this process, which trains two steps, and seconds of the second step."""
     step = make_step(system, size, length)
     step()
     start = time.perf_counter()
     step()
     seconds = time.perf_counter() - start
-    # Not getrusage: on Linux its maximum includes that of the process which started this one.
-    status = Path("/proc/self/status").read_text()
-    print(int(status.split("VmHWM:")[1].split()[0]) / 1e6, seconds)
+    return {"peak_memory_gb": memory_mb("VmHWM") / 1e3, "seconds": seconds}
+
+
+def measure(args: argparse.Namespace, length: int) -> dict[str, dict[str, float]]:
+    """Figures of every system on a document of so many tokens; the first system is the peer."""
+    systems, peer = args.systems, args.systems[0]
+    alone = [
+        {name: run_alone("--one", name, "--size", args.size, "--lengths", str(length)) for name in systems}
+        for _ in range(args.repeats if args.apart else 1)
+    ]
+    memory = {name: max(repeat[name]["peak_memory_gb"] for repeat in alone) for name in systems}
+    rows = {name: {"peak_memory_gb": memory[name], "memory_ratio": memory[name] / memory[peer]} for name in systems}
+    seconds, work = {name: [repeat[name]["seconds"] for repeat in alone] for name in systems}, {}
+    if not args.apart:
+        steps = {name: make_step(name, args.size, length, args.encoder) for name in systems}
+        seconds = interleaved(steps, args.repeats)
+        work = {name: operations(step) for name, step in steps.items()}
+    speed, rate = ratios(seconds, peer), matrix_product_rate()
+    for name, row in rows.items():
+        median = statistics.median(seconds[name])
+        row["tokens_per_second"], row["speed_ratio"] = length / median, speed[name]
+        if work:
+            row["gflop_per_token"] = work[name] / length / 1e9
+            row["share_of_matrix_rate"] = work[name] / median / rate
+    return rows
 
 
 def main() -> None:
@@ -109,36 +122,13 @@ def main() -> None:
     if args.apart and args.encoder:
         parser.error("--apart trains whole models: leave --encoder or --apart out.")
     if args.one:
-        train_alone(args.one, args.size, args.lengths[0])
+        report(train_alone(args.one, args.size, args.lengths[0]))
         return
 
     results = {}
     for length in args.lengths:
-        repeats = args.repeats if args.apart else 1
-        apart = [{system: alone(system, args.size, length) for system in args.systems} for _ in range(repeats)]
-        memory = {system: max(repeat[system][0] for repeat in apart) for system in args.systems}
-        seconds = {system: [repeat[system][1] for repeat in apart] for system in args.systems}
-        peer = args.systems[0]
-        rows = results[length] = {
-            system: {"peak_memory_gb": memory[system], "memory_ratio": memory[system] / memory[peer]}
-            for system in args.systems
-        }
-        steps = {}
-        if not args.apart:
-            steps = {name: make_step(name, args.size, length, args.encoder) for name in args.systems}
-            seconds = interleaved(steps, args.repeats)
-        speed, rate = ratios(seconds, peer), matrix_product_rate()
-        for system, row in rows.items():
-            median = statistics.median(seconds[system])
-            row["tokens_per_second"], row["speed_ratio"] = length / median, speed[system]
-            if steps:
-                work = operations(steps[system])
-                row["gflop_per_token"], row["share_of_matrix_rate"] = work / length / 1e9, work / median / rate
-        for system, row in rows.items():
-            print(
-                f"{length:5} tokens  {system:16} {json.dumps({name: round(value, 3) for name, value in row.items()})}"
-            )
-        sys.stdout.flush()
+        results[length] = measure(args, length)
+        show(f"{length:5} tokens", results[length])
         compiled = any(system.endswith("-compiled") for system in args.systems)
         save(f"training-{args.size}{'-encoder' * args.encoder}{'-compiled' * compiled}", sys.argv, results)
 
