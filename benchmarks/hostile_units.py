@@ -16,6 +16,8 @@ HOSTILE = {
     "opened marked sections": "<![CDATA[",
     "tags around letters": "<b>a</b>",
     "tags around words": "<b>a</b> ",
+    "opened elements": "<ul><li><p><b>a",
+    "crossing elements": "<b><p>a</b><i></p>",
     "opened templates": "{{ a ",
     "opened blocks of templates": "{% ",
     "opened braces": "{a",

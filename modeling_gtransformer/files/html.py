@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..plain_text import TEMPLATE_SYNTAX
 from .character_references import unescape
-from .html_elements import end_of_element, ends_of_elements
+from .html_elements import ends_of_elements, ends_of_tags
 from .html_tokens import Attribute, Token, html_tokens
 from .languages import language_tag, text_direction
 from .template import TextFile
@@ -44,7 +44,7 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
     """
     file = TextFile(escape_in(text))
     tokens = list(html_tokens(text))
-    ends = ends_of_elements(tokens)
+    ends, elements = ends_of_tags(tokens), ends_of_elements(tokens)
     page = Page(text, tokens, tgt_lang)
     opened: dict[int, int] = {}  # from the number of an inline end tag to that of its start tag
     position = 0
@@ -56,7 +56,7 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
         elif token.kind == "template":
             file.keep(token.raw, token.raw)
         elif token.kind == "start" and not page.is_translated(token):
-            stop = end_of_element(tokens, position, ends)
+            stop = elements[position]
             raw = "".join(inner.raw for inner in tokens[position:stop])
             if token.tag in INLINE | KEPT:
                 words = "".join(unescape(inner.raw) for inner in tokens[position:stop] if inner.kind == "text")
@@ -101,7 +101,7 @@ class Page:
     def is_translated(self, token: Token) -> bool:
         if token.tag in SKIPPED | KEPT:
             # `<script/>` and the like end at once in XHTML.
-            return token.raw.endswith("/>")
+            return token.is_empty
         values = self.values(token)
         return values.get("translate", "").lower() != "no" and "notranslate" not in values.get("class", "").split()
 

@@ -3,7 +3,8 @@
 import re
 
 from .character_references import unescape
-from .html import INLINE, KEPT, Page, ends_of_elements, escape_in
+from .html import INLINE, KEPT, Page, escape_in
+from .html_elements import ends_of_elements, ends_of_tags
 from .html_tokens import Token, html_tokens
 from .languages import language_tag, text_direction
 from .template import TextFile
@@ -29,7 +30,7 @@ def read_bilingual_html(text: str, tgt_lang: str | None = None) -> TextFile:
 class _Reader:
     def __init__(self, text: str, language: str | None):
         self.tokens = list(html_tokens(text))
-        self.ends = ends_of_elements(self.tokens)
+        self.ends, self.elements = ends_of_tags(self.tokens), ends_of_elements(self.tokens)
         self.page = Page(text, self.tokens, None)
         self.file = TextFile(escape_in(text))
         attributes = f' lang="{language}" dir="{text_direction(language)}"' if language else ""
@@ -46,14 +47,14 @@ class _Reader:
         position = done = plain_until = 0
         while position < len(self.tokens):
             token = self.tokens[position]
-            stop = self.ends.get(position, position + 1) if self.is_kept(token) else position + 1
+            stop = self.elements[position] if self.is_kept(token) else position + 1
             is_inline = token.tag in INLINE or (self.is_kept(token) and token.tag in KEPT)
             if token.kind in ("start", "end") and not is_inline:
                 self._add_paragraph(done, position, done < plain_until)
                 self.file.add(self.raw(position, stop))
                 done = stop
                 if token.kind == "start" and token.tag in WITHOUT_MARKUP:
-                    plain_until = max(plain_until, self.ends.get(position, position))
+                    plain_until = max(plain_until, self.elements[position])
             position = stop
         self._add_paragraph(done, len(self.tokens), False)
 
@@ -78,7 +79,7 @@ class _Reader:
             token = self.tokens[position]
             if token.kind == "text" and any(letter.isalpha() for letter in unescape(token.raw)):
                 last = position
-            position = self.ends.get(position, position + 1) if self.is_kept(token) else position + 1
+            position = self.elements[position] if self.is_kept(token) else position + 1
         return last
 
     def _add_translation(self, start: int, stop: int, copied: frozenset[str]) -> None:
@@ -94,7 +95,7 @@ class _Reader:
             elif token.kind == "template":
                 self.file.keep(token.raw, token.raw)
             elif self.is_kept(token):
-                behind = min(end, stop) if position in self.ends else behind
+                behind = min(self.elements[position], stop)
                 inside = self.tokens[position:behind]
                 words = "".join(unescape(inner.raw) for inner in inside if inner.kind == "text")
                 self.file.keep("".join(map(_without_identifier, inside)), " ".join(words.split()))

@@ -1,6 +1,6 @@
 """Where the elements of a page end: at their end tags or, where these are left out, where browsers end them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from .html_tokens import Token
 
@@ -10,20 +10,33 @@ from .html_tokens import Token
 VOID = frozenset({
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 })
-# What ends a paragraph, of the elements that begin.
+# Elements that end a paragraph where they begin, and at whose end tag all inside them ends.
 BLOCKS = frozenset({
-    "address", "article", "aside", "blockquote", "details", "dialog", "div", "dl", "fieldset", "figcaption",
-    "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr", "main", "menu",
-    "nav", "ol", "p", "pre", "search", "section", "table", "ul",
+    "address", "article", "aside", "blockquote", "center", "details", "dialog", "dir", "div", "dl", "fieldset",
+    "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr", "listing",
+    "main", "menu", "nav", "ol", "p", "pre", "search", "section", "summary", "table", "ul", "xmp",
 })
-# fmt: on
+ROWS = frozenset({"tbody", "tfoot", "thead", "tr"})
+CELLS = ROWS | {"td", "th"}
 # Elements whose end tag may be left out, with those at whose beginning they end.
-ENDED_BY = {"p": BLOCKS, "li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "option": {"option", "optgroup"}}
-ENDED_BY |= {"td": {"td", "th", "tr", "tbody", "tfoot"}, "th": {"td", "th", "tr", "tbody", "tfoot"}}
-ENDED_BY |= {"tr": {"tr", "tbody", "tfoot"}, "thead": {"tbody", "tfoot"}, "tbody": {"tbody", "tfoot"}}
+ENDED_BY = {
+    "p": BLOCKS | {"dd", "dt", "li"}, "li": {"li"}, "dt": {"dd", "dt"}, "dd": {"dd", "dt"},
+    "option": {"optgroup", "option"}, "optgroup": {"optgroup"}, "rt": {"rp", "rt"}, "rp": {"rp", "rt"},
+    "head": {"body"}, "caption": CELLS | {"col", "colgroup"}, "colgroup": CELLS, "td": CELLS, "th": CELLS, "tr": ROWS,
+    "thead": ROWS - {"tr"}, "tbody": ROWS - {"tr"}, "tfoot": ROWS - {"tr"},
+}
+# fmt: on
+ENDS = {tag: {ended for ended, by in ENDED_BY.items() if tag in by} for tag in frozenset().union(*ENDED_BY.values())}
+# What ends elements inside of these ends none around them; parts of a table and of a list reach up to their own.
+BORDERS = frozenset({"button", "caption", "object", "table", "td", "template", "th"})
+OWN_BORDERS = dict.fromkeys(CELLS | {"caption", "colgroup"}, frozenset({"table", "template"}))
+OWN_BORDERS |= {"li": BORDERS | {"menu", "ol", "ul"}, "dt": BORDERS | {"dl"}, "dd": BORDERS | {"dl"}}
+OWN_BORDERS |= {"table": frozenset({"template"}), "template": frozenset()}
+# Elements of which an end tag ends all that is inside them; those of others, such as `</b>`, end themselves alone.
+STRUCTURE = BLOCKS | BORDERS | ENDED_BY.keys() | {"body", "datalist", "html", "ruby", "select"}
 
 
-def ends_of_elements(tokens: Sequence[Token]) -> dict[int, int]:
+def ends_of_tags(tokens: Sequence[Token]) -> dict[int, int]:
     """For the numbers of start tags that have an end tag, the number of the token behind it."""
     ends = {}
     open_tags: dict[str, list[int]] = {}
@@ -35,18 +48,66 @@ def ends_of_elements(tokens: Sequence[Token]) -> dict[int, int]:
     return ends
 
 
-def end_of_element(tokens: Sequence[Token], start: int, ends: Mapping[int, int]) -> int:
-    """The number of the token behind an element, by the number of its start tag and those of [`ends_of_elements`].
-    Without an end tag it ends with the element around it, or where another one begins that cannot be inside."""
-    tag = tokens[start].tag
-    if tag in VOID or tokens[start].raw.endswith("/>"):
-        return start + 1
-    if start in ends:
-        return ends[start]
-    position = start + 1
-    while position < len(tokens):
-        token = tokens[position]
-        if token.kind == "end" or (token.kind == "start" and token.tag in ENDED_BY.get(tag, ())):
-            break
-        position = ends.get(position, position + 1)
-    return position
+def ends_of_elements(tokens: Sequence[Token]) -> dict[int, int]:
+    """For the numbers of all start tags, the number of the token behind the element."""
+    elements = _OpenElements(tokens)
+    for position, token in enumerate(tokens):
+        if token.kind == "start":
+            elements.start(position)
+        elif token.kind == "end":
+            elements.end(position)
+    elements.close_from(0, len(tokens))
+    return elements.ends
+
+
+class _OpenElements:
+    """The elements that are open at a token, from the outermost on, and the ends of those that no longer are."""
+
+    def __init__(self, tokens: Sequence[Token]):
+        self.tokens = tokens
+        self.ends: dict[int, int] = {}
+        self.open: list[int] = []  # numbers of start tags
+        self.by_tag: dict[str, list[int]] = {}  # places in that list
+        self.is_xml = any(map(_says_that_it_is_xml, tokens[:20]))
+
+    def start(self, position: int) -> None:
+        tag = self.tokens[position].tag
+        ended = [place for place in map(self._nearest, ENDS.get(tag, ())) if place is not None]
+        if ended:
+            self.close_from(min(ended), position)
+        if tag in VOID or (self.is_xml and self.tokens[position].is_empty):
+            self.ends[position] = position + 1
+        else:
+            self.by_tag.setdefault(tag, []).append(len(self.open))
+            self.open.append(position)
+
+    def end(self, position: int) -> None:
+        tag = self.tokens[position].tag
+        place = self._nearest(tag)
+        if place is None:
+            return
+        self.ends[self.open[place]] = position + 1
+        self.by_tag[tag].pop()
+        if tag in STRUCTURE:
+            self.close_from(place, position)
+
+    def close_from(self, place: int, position: int) -> None:
+        """Ends all elements from a place on, in front of a token."""
+        while len(self.open) > place:
+            start = self.open.pop()
+            if start not in self.ends:  # an end tag may have ended it before those inside
+                self.ends[start] = position
+                self.by_tag[self.tokens[start].tag].pop()
+
+    def _nearest(self, tag: str) -> int | None:
+        """The place of the innermost open element of that tag, unless a border is between."""
+        places = self.by_tag.get(tag)
+        if not places:
+            return None
+        borders = (self.by_tag.get(border) for border in OWN_BORDERS.get(tag, BORDERS) - {tag})
+        return None if any(border and border[-1] > places[-1] for border in borders) else places[-1]
+
+
+def _says_that_it_is_xml(token: Token) -> bool:
+    has_namespace = any(attribute.name == "xmlns" for attribute in token.attributes)
+    return token.raw.startswith("<?xml") or (token.tag == "html" and has_namespace)

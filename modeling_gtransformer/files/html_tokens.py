@@ -46,6 +46,12 @@ class Token:
     tag: str = ""
     attributes: list[Attribute] = field(default_factory=list)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the tag ends with a slash of its own, which is that of an empty element in XML."""
+        slash = self.start + len(self.raw) - 2
+        return self.raw.endswith("/>") and not any(attribute.stop > slash for attribute in self.attributes[-1:])
+
 
 def html_tokens(text: str) -> Iterator[Token]:
     """
@@ -68,7 +74,7 @@ def html_tokens(text: str) -> Iterator[Token]:
             token = _tag(text, mark)
             yield token
             position = start + len(token.raw)
-            if token.kind == "start" and token.tag in RAW_TEXT and not token.raw.endswith("/>"):
+            if token.kind == "start" and token.tag in RAW_TEXT and not token.is_empty:
                 end = RAW_TEXT_ENDS[token.tag].search(text, position)
                 stop = end.start() if end else len(text)
                 yield from _raw_text(text[position:stop], position, RAW_TEXT[token.tag])
