@@ -9,13 +9,13 @@ is killed and started anew when a text takes ten minutes.
 
 import argparse
 import multiprocessing
-import resource
 import sys
 import time
 from typing import Any
 
 from hostile_units import HOSTILE
 from measure import save
+from own_process import memory_mb
 
 from modeling_gtransformer.files import FILE_FORMATS, SplitFile
 from modeling_gtransformer.plain_text import sentencex_splitter, split_text
@@ -48,7 +48,7 @@ def take_apart_and_rejoin(format: str, content: str) -> dict[str, float]:
         "placeholders": searched - read,
         "rejoined twice": time.perf_counter() - searched,
         "sentences": len(file.sentences),
-        "peak GB so far": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "peak GB so far": memory_mb("VmHWM") / 1e3,
     }
 
 

@@ -20,11 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from measure import save
 from own_process import memory_mb, report, run_alone
 from transformers import MBartTokenizer
-
-from modeling_gtransformer.evaluation import provenance
 
 
 WORDS = 250001  # with the language codes and <mask> that the tokenizer adds: 250,027 tokens
@@ -98,6 +95,11 @@ def main() -> None:
     if args.one:
         start_here(args.one)
         return
+    # Not in the process of the peer, whose modules may have other names.
+    from measure import save
+
+    from modeling_gtransformer.evaluation import provenance
+
     rng = random.Random(0)
     results: dict[str, Any] = {"peer": provenance.commit_of(args.peer)} if args.peer else {}
     with tempfile.TemporaryDirectory() as name:

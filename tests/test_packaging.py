@@ -105,8 +105,9 @@ def test_without_extras(install, checkpoint, tmp_path):
     assert text.returncode == 0 and text.stdout.count("\n") == 2, text.stderr
     markdown = run("gtransformer-translate", "a.md", "--model", checkpoint, "--splitter", "line")
     assert markdown.returncode == 1 and "pip install" in markdown.stderr and "Traceback" not in markdown.stderr
-    training = run("python", "-c", "import modeling_gtransformer.training")
-    assert "pip install 'gtransformer-hf[train]'" in training.stderr.splitlines()[-1]
+    for part in ("corpora", "evaluation", "training"):
+        imported = run("python", "-c", f"import modeling_gtransformer.{part}")
+        assert "pip install 'gtransformer-hf[train]'" in imported.stderr.splitlines()[-1]
 
 
 def test_with_files(install, checkpoint, tmp_path):

@@ -3,8 +3,8 @@
 from importlib.util import find_spec
 
 
-# Packages of the extra without which nothing here, in `evaluation` and in `training` can be imported.
+# Packages of the extra, without which most of this, of `evaluation` and of `training` cannot be imported.
 if missing := [
     name for name in ("accelerate", "datasets", "evaluate", "sacrebleu", "yaml") if find_spec(name) is None
 ]:
-    raise ImportError(f"{', '.join(missing)} cannot be found: pip install 'gtransformer-hf[train]'")
+    raise ImportError(f"Corpora, scores and training need {', '.join(missing)}: pip install 'gtransformer-hf[train]'")

@@ -1,6 +1,5 @@
 """Provenance of a figure: command, commit, hardware, versions."""
 
-import json
 import os
 import platform
 import subprocess
@@ -10,14 +9,11 @@ from typing import Any
 import torch
 import transformers
 
-from ..atomic_file import write_json
 from ..hub import __version__
 
 
 # The folder of the code: a checkout, or where the package is installed.
 ROOT = Path(__file__).resolve().parents[2]
-# File in the folder of a training that says what each part of it ran on.
-STARTS_NAME = "starts.json"
 
 
 def provenance(command: list[str]) -> dict[str, Any]:
@@ -26,22 +22,11 @@ def provenance(command: list[str]) -> dict[str, Any]:
     script = Path(command[0]).resolve()
     if script.is_relative_to(ROOT):
         command = [str(script.relative_to(ROOT)), *command[1:]]
-    return {"command": " ".join(["python", *command]), **_origin()}
+    return {"command": " ".join(["python", *command]), **origin()}
 
 
-def keep_start(folder: Path, continued: bool) -> None:
-    """Keeps commit, hardware and versions of a training that starts, behind those of the parts that it continues."""
-    starts = read_starts(folder) if continued else []
-    write_json(folder / STARTS_NAME, [*starts, _origin()])
-
-
-def read_starts(folder: Path) -> list[dict[str, Any]]:
-    """What each part of a training ran on; empty if its folder does not say."""
-    file = folder / STARTS_NAME
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
-
-
-def _origin() -> dict[str, Any]:
+def origin() -> dict[str, Any]:
+    """Commit, hardware and versions of what runs here."""
     return {
         "commit": commit_of(ROOT),
         "hardware": _hardware(),

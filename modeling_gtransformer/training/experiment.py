@@ -7,13 +7,12 @@ from pathlib import Path
 
 import datasets
 import torch
-from transformers import EvalPrediction, set_seed
+from transformers import AutoTokenizer, EvalPrediction, set_seed
 from transformers.utils.logging import disable_progress_bar
 
 from ..configuration_gtransformer import GTransformerConfig
 from ..corpora.stored_corpus import StoredCorpus
 from ..evaluation.metrics import score_documents
-from ..evaluation.provenance import keep_start
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from .arguments import GTransformerTrainingArguments
@@ -21,6 +20,7 @@ from .paper_corpora import paper_corpus
 from .recipe import DataArguments, ModelArguments
 from .resumption import find_progress
 from .segments import fit_positions, make_segments, sample, target_ratio, target_sentences
+from .starts import keep_start
 from .trainer import GTransformerTrainer
 
 
@@ -54,9 +54,9 @@ def train(
         logger.warning(f"{training_args.output_dir} holds a training that is finished: nothing is left to do.")
         return progress.scores
     log_plan(training_args)
-    if training_args.should_save:
-        keep_start(Path(training_args.output_dir), continued=progress.checkpoint is not None)
     trainer = make_trainer(model_args, data_args, training_args)
+    if training_args.should_save:
+        keep_start(Path(training_args.output_dir), progress.checkpoint)
     if progress.checkpoint:
         logger.warning(f"Continuing from {progress.checkpoint}.")
     trainer.train(resume_from_checkpoint=progress.checkpoint)
@@ -150,12 +150,39 @@ def load_corpora(args: DataArguments) -> tuple[StoredCorpus, StoredCorpus]:
 
 
 def load_processor(args: ModelArguments) -> GTransformerProcessor:
-    """The processor of an earlier training, or a new one around a tokenizer."""
+    """
+    The processor of an earlier training, or a new one around a tokenizer.
+
+    Raises:
+        ValueError: the tokenizer has other ids for the words of the checkpoint that the training starts from.
+    """
     given = {"src_lang": args.src_lang, "tgt_lang": args.tgt_lang}
-    return GTransformerProcessor.from_pretrained(
+    processor = GTransformerProcessor.from_pretrained(
         args.tokenizer_name_or_path or args.model_name_or_path,
         **{name: language for name, language in given.items() if language is not None},
     )
+    if args.tokenizer_name_or_path and args.model_name_or_path:
+        refuse_other_vocabulary(processor, args.model_name_or_path)
+    return processor
+
+
+def refuse_other_vocabulary(processor: GTransformerProcessor, checkpoint: str) -> None:
+    """
+    Refuses a tokenizer by which the embeddings of a checkpoint would belong to other words.
+
+    Raises:
+        ValueError: the tokenizer of the checkpoint has other ids for some of the same words.
+    """
+    try:
+        own = AutoTokenizer.from_pretrained(checkpoint).get_vocab()
+    except (OSError, ValueError):  # it has none
+        return
+    words = processor.tokenizer.get_vocab()
+    if other := [word for word, number in words.items() if own.get(word, number) != number]:
+        raise ValueError(
+            f"The tokenizer has another vocabulary than that of {checkpoint}, as {other[0]!r} shows: leave out "
+            "tokenizer_name_or_path, and that of the checkpoint is taken."
+        )
 
 
 def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTransformerForConditionalGeneration:

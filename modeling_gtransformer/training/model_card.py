@@ -12,11 +12,11 @@ from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig
 
 from ..configuration_gtransformer import GTransformerConfig
-from ..evaluation.provenance import read_starts
 from ..hub import TAGS
 from ..plain_text import language_code
 from .card_file import save_card
 from .licenses import base_license, check_license
+from .starts import read_starts
 
 
 TEMPLATE = Path(__file__).with_suffix(".md")
@@ -241,7 +241,7 @@ def _progress(state: dict[str, Any], starts: list[dict[str, Any]]) -> str:
     if end:
         text += f"; since it was started or last continued, {end['train_runtime'] / 60:.1f} minutes"
     if starts:
-        text += f" on {starts[-1]['hardware']}, with the code of commit {starts[-1]['commit']}"
+        text += f" on {starts[-1]['hardware']}, with the code at {starts[-1]['commit']}"
     return text + "."
 
 

@@ -11,11 +11,11 @@ from typing import Any
 from transformers.trainer import TRAINER_STATE_NAME
 
 from ..evaluation.metrics import compare_systems, score_documents
-from ..evaluation.provenance import read_starts
 from ..evaluation.translations import SentenceCounts, Translations
 from ..processing_gtransformer import GTransformerProcessor
 from .recipe import parse_recipe
 from .segments import segment_sizes
+from .starts import read_starts
 from .study_plan import TrainingRun
 
 
@@ -151,11 +151,11 @@ def joined(documents_of_seeds: list[list[list[Any]]]) -> list[list[Any]]:
 
 
 def describe_training(run: TrainingRun) -> dict[str, Any]:
-    """Number of updates, minutes since it was started or last continued, and the commits that it ran at."""
-    state = read_state(run)
-    [*_, seconds] = (record["train_runtime"] for record in state["log_history"] if "train_runtime" in record)
-    commits = list(dict.fromkeys(start["commit"] for start in read_starts(run.folder)))
-    return {"updates": state["global_step"], "minutes": round(seconds / 60, 1), "commits": commits}
+    """The commits that a training ran at, and its minutes; `None` if it was interrupted, which are not kept then."""
+    [*_, seconds] = (each["train_runtime"] for each in read_state(run)["log_history"] if "train_runtime" in each)
+    starts = read_starts(run.folder)
+    commits = list(dict.fromkeys(start["commit"] for start in starts))
+    return {"minutes": round(seconds / 60, 1) if len(starts) <= 1 else None, "commits": commits}
 
 
 def read_state(run: TrainingRun) -> dict[str, Any]:
@@ -184,8 +184,7 @@ def table(results: dict[str, Any]) -> str:
     lines = [head + ["validation loss", "cross-attention, bits"] + [f"{test} {score}" for test, score in columns]]
     for row in rows:
         cells = [row["system"], *([str(row["value"])] if results["varied"] else []), str(len(row["seeds"]))]
-        updates = row["updates"] if results["until"] else map(updates_until_lowest, row["curves"])
-        cells.append(", ".join("never" if step is None else str(step) for step in updates) or "–")
+        cells.append(updates_in_words(row, results["until"]))
         cells += [lowest_loss(row["curves"]), cross_entropies(row["curves"])]
         cells += [cell(row["scores"][test].get(score)) if row["scores"] else "failed" for test, score in columns]
         lines.append(cells)
@@ -193,8 +192,12 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(["| " + " | ".join(line) + " |" for line in lines] + [f"\n{note}" for note in notes(results)])
 
 
-def updates_until_lowest(curves: dict[str, list]) -> int | None:
-    return min(curves.get("eval_loss", []), key=itemgetter(1), default=(None,))[0]
+def updates_in_words(row: dict[str, Any], until: dict[str, float] | None) -> str:
+    """The updates of every run until a validation loss was reached or, where none is asked for, until the lowest."""
+    if until:
+        return ", ".join("never" if step is None else str(step) for step in row["updates"]) or "–"
+    losses = [run["eval_loss"] for run in row["curves"] if "eval_loss" in run]
+    return ", ".join(str(min(loss, key=itemgetter(1))[0]) for loss in losses) or "–"
 
 
 def lowest_loss(curves: list[dict[str, list]]) -> str:
@@ -229,13 +232,18 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
         if "s-BLEU" not in scores:
             counts = "; ".join(str(SentenceCounts(**each)) for each in scores["sentences"])
             yield f"{row['system']}, {test}, decoded freely, in segments of its own: {counts}"
-    if trainings := [training for row in results["rows"] for training in row.get("trainings", [])]:
-        minutes = median(training["minutes"] for training in trainings)
-        commits = dict.fromkeys(commit for training in trainings for commit in training["commits"])
-        at = f", at commit {', '.join(commits)}" if commits else ""
-        yield f"a training took {minutes:.0f} minutes, the median{at}"
+    yield from note_on_trainings([training for row in results["rows"] for training in row.get("trainings", [])])
     for row in results["rows"]:
         yield from (f"{row['system']}, seed {seed}: {failure}" for seed, failure in row["failures"].items())
+
+
+def note_on_trainings(trainings: list[dict[str, Any]]) -> Iterator[str]:
+    """How long a training took, and at which commits, as far as all of them know theirs."""
+    if minutes := [training["minutes"] for training in trainings if training["minutes"] is not None]:
+        yield f"a training took {median(minutes):.1f} minutes, the median of {len(minutes)} that were not interrupted"
+    if trainings and all(training["commits"] for training in trainings):
+        commits = dict.fromkeys(commit for training in trainings for commit in training["commits"])
+        yield f"trained at {', '.join(commits)}"
 
 
 def cell(score: dict[str, Any] | None) -> str:

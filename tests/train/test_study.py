@@ -14,6 +14,7 @@ from json_lines import read_json_lines
 
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.evaluation.metrics import compare_systems, score_documents
+from modeling_gtransformer.evaluation.provenance import ROOT, commit_of
 from modeling_gtransformer.training.segments import segment_sizes
 from modeling_gtransformer.training.study_plan import plan_runs, read_study
 from modeling_gtransformer.training.study_results import table
@@ -92,6 +93,8 @@ def test_scores_means_and_significance(make_study, capsys):
     assert recipe["model_name_or_path"] == str(make_study.output / "base" / "seed2")
     assert (recipe["learning_rate"], recipe["seed"]) == (0.1, 2)
 
+    for training in results["rows"][1]["trainings"]:
+        assert training["commits"] == [commit_of(ROOT)] and 0 <= training["minutes"] < 60
     curves = results["rows"][0]["curves"][1]
     assert [step for step, _ in curves["eval_loss"]] == [1, 2] and "eval_entropy_cross_group" in curves
     for name in ("loss.svg", "entropy.svg"):

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from modeling_gtransformer.evaluation.provenance import ROOT, commit_of, keep_start, provenance, read_starts
+from modeling_gtransformer.evaluation.provenance import ROOT, commit_of, provenance
 
 
 def test_command_runs_anywhere():
@@ -12,15 +12,6 @@ def test_command_runs_anywhere():
         == "python benchmarks/loss.py --repeats 1"
     )
     assert provenance(["/elsewhere/script.py"])["command"] == "python /elsewhere/script.py"
-
-
-def test_what_each_part_of_a_training_ran_on(tmp_path):
-    assert read_starts(tmp_path) == []
-    for continued in (False, False, True):  # the second is a new training in the place of the first
-        keep_start(tmp_path, continued)
-    starts = read_starts(tmp_path)
-    assert len(starts) == 2 and set(starts[0]) == {"commit", "hardware", "versions"}
-    assert starts[0]["commit"] == commit_of(ROOT)
 
 
 def test_results_that_a_commit_has_written_do_not_make_it_dirty(tmp_path):

@@ -11,7 +11,6 @@ from json_lines import write_json_lines
 from training_runs import history, output, weights
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.evaluation.provenance import read_starts
 from modeling_gtransformer.training.experiment import (
     load_corpora,
     load_model,
@@ -21,6 +20,8 @@ from modeling_gtransformer.training.experiment import (
 )
 from modeling_gtransformer.training.recipe import DataArguments, ModelArguments, parse_recipe
 from modeling_gtransformer.training.segments import sample, target_ratio
+from modeling_gtransformer.training.starts import STARTS_NAME, read_starts
+from modeling_gtransformer.training.tokenizer import train_tokenizer
 from train.train import main
 
 
@@ -34,11 +35,12 @@ def test_resumed_training_equals_the_uninterrupted(experiment):
     for step in (3, epoch_end, epoch_end + 1):
         resumed = experiment(f"resumed{step}", **settings)
         shutil.copytree(output(straight) / f"checkpoint-{step}", output(resumed) / f"checkpoint-{step}")
+        shutil.copyfile(output(straight) / STARTS_NAME, output(resumed) / STARTS_NAME)
         (output(resumed) / "checkpoint-99").mkdir()  # one whose saving was cut off
         main([resumed])
         assert all(value.equal(weights(resumed)[name]) for name, value in weights(straight).items())
         assert history(resumed) == history(straight)
-        assert len(read_starts(output(resumed))) == len(read_starts(output(straight))) == 1
+        assert read_starts(output(resumed)) == read_starts(output(straight)) * 2
 
 
 def test_a_metric_that_no_evaluation_has_is_refused_at_once(experiment):
@@ -89,6 +91,16 @@ def test_started_again(experiment, caplog):
     assert (
         main([recipe, "--hub_model_id", "a/b", "--per_device_eval_batch_size", "1", "--logging_steps", "7"]) == scores
     )
+
+
+def test_a_tokenizer_is_that_of_the_checkpoint(experiment, tmp_path):
+    base = experiment("base", max_steps=1)
+    main([base])
+    start = ["--model_name_or_path", str(output(base))]
+    assert load_processor(parse_recipe([base, *start])[0]).src_lang  # the same vocabulary again is fine
+    train_tokenizer(["other words are here"] * 9, ["[en]", "[de]"], 60).save_pretrained(tmp_path / "other")
+    with pytest.raises(ValueError, match=r"another vocabulary than that of .*: leave out tokenizer_name_or_path"):
+        main([experiment("next", max_steps=1), *start, "--tokenizer_name_or_path", str(tmp_path / "other")])
 
 
 def test_a_sample_of_the_instances(experiment):

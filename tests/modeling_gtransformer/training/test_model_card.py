@@ -47,7 +47,7 @@ def test_card_of_a_scored_model(scored):
         cells = re.split(r"(?<!\\) \| ", row)
         assert cells[2] == f"{score['score']:.2f}" and cells[4] == f"{score['difference']:+.2f}"
         assert len(cells) == 7
-    assert "2 updates" in card.text and f"with the code of commit {commit_of(ROOT)}." in card.text
+    assert "2 updates" in card.text and f"with the code at {commit_of(ROOT)}." in card.text
     assert "| learning rate | 0.01 |" in card.text
     curves = (scored / "training.svg").read_text()
     assert "<!-- training -->" in curves and "<!-- validation -->" in curves
