@@ -100,7 +100,9 @@ def test_a_tokenizer_is_that_of_the_checkpoint(experiment, tmp_path):
     assert load_processor(parse_recipe([base, *start])[0]).src_lang  # the same vocabulary again is fine
     train_tokenizer(["other words are here"] * 9, ["[en]", "[de]"], 60).save_pretrained(tmp_path / "other")
     with pytest.raises(ValueError, match=r"another vocabulary than that of .*: leave out tokenizer_name_or_path"):
-        main([experiment("other-vocabulary", max_steps=1), *start, "--tokenizer_name_or_path", str(tmp_path / "other")])
+        main(
+            [experiment("other-vocabulary", max_steps=1), *start, "--tokenizer_name_or_path", str(tmp_path / "other")]
+        )
 
 
 def test_a_sample_of_the_instances(experiment):
