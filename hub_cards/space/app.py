@@ -247,10 +247,8 @@ class Events:
         """Gives the translation, its pairs, the buttons, the sentences to choose from, and shows the results."""
         with errors_in_words():
             turn = self.turns.job(request.session_hash or "")
-            languages = src_lang, tgt_lang
-            translation = translate_document(self.translate, text, file, splitter, num_beams, *languages, turn)
-            files_of_it = downloads(translation).items()
-            buttons = [download_button(label, name, content) for label, (name, content) in files_of_it]
+            translation = translate_document(self.translate, text, file, splitter, num_beams, src_lang, tgt_lang, turn)
+            buttons = [download_button(label, *named) for label, named in downloads(translation).items()]
         numbers = [(f"{n}. {pair['source_text']}", n - 1) for n, pair in enumerate(translation.pairs, 1)]
         tags = language_tag(translation.src_lang), language_tag(translation.tgt_lang)
         pairs = pairs_html(translation.pairs, *tags)
@@ -268,6 +266,7 @@ class Events:
 
 
 def download_button(label: str, name: str, content: bytes) -> gr.DownloadButton:
+    """A button for a file, which lies where Gradio may serve it from."""
     file = save_bytes_to_cache(content, name, get_upload_folder())
     return gr.DownloadButton(label, file)
 

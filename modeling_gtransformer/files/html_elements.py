@@ -18,7 +18,7 @@ BLOCKS = frozenset({
 })
 ROWS = frozenset({"tbody", "tfoot", "thead", "tr"})
 CELLS = ROWS | {"td", "th"}
-# Elements whose end tag may be left out, with those at whose beginning they end.
+# Elements whose end tag may be left out, with the elements whose start ends them.
 ENDED_BY = {
     "p": BLOCKS | {"dd", "dt", "li"}, "li": {"li"}, "dt": {"dd", "dt"}, "dd": {"dd", "dt"},
     "option": {"optgroup", "option"}, "optgroup": {"optgroup"}, "rt": {"rp", "rt"}, "rp": {"rp", "rt"},
@@ -26,13 +26,14 @@ ENDED_BY = {
     "thead": ROWS - {"tr"}, "tbody": ROWS - {"tr"}, "tfoot": ROWS - {"tr"},
 }
 # fmt: on
+# The same by the element that starts: those that it ends.
 ENDS = {tag: {ended for ended, by in ENDED_BY.items() if tag in by} for tag in frozenset().union(*ENDED_BY.values())}
-# What ends elements inside of these ends none around them; parts of a table and of a list reach up to their own.
+# A tag inside one of these ends no element outside of it; parts of tables and lists end within their own one.
 BORDERS = frozenset({"button", "caption", "object", "table", "td", "template", "th"})
 OWN_BORDERS = dict.fromkeys(CELLS | {"caption", "colgroup"}, frozenset({"table", "template"}))
 OWN_BORDERS |= {"li": BORDERS | {"menu", "ol", "ul"}, "dt": BORDERS | {"dl"}, "dd": BORDERS | {"dl"}}
 OWN_BORDERS |= {"table": frozenset({"template"}), "template": frozenset()}
-# Elements of which an end tag ends all that is inside them; those of others, such as `</b>`, end themselves alone.
+# Elements whose end tag also ends what is open inside them; other end tags, such as `</b>`, end one element alone.
 STRUCTURE = BLOCKS | BORDERS | ENDED_BY.keys() | {"body", "datalist", "html", "ruby", "select"}
 
 

@@ -151,11 +151,10 @@ def joined(documents_of_seeds: list[list[list[Any]]]) -> list[list[Any]]:
 
 
 def describe_training(run: TrainingRun) -> dict[str, Any]:
-    """The commits that a training ran at, and its minutes; `None` if it was interrupted, which are not kept then."""
+    """Minutes of a training since it was started or last continued, and the commits that it ran at."""
     [*_, seconds] = (each["train_runtime"] for each in read_state(run)["log_history"] if "train_runtime" in each)
-    starts = read_starts(run.folder)
-    commits = list(dict.fromkeys(start["commit"] for start in starts))
-    return {"minutes": round(seconds / 60, 1) if len(starts) <= 1 else None, "commits": commits}
+    commits = list(dict.fromkeys(start["commit"] for start in read_starts(run.folder)))
+    return {"minutes": round(seconds / 60, 1), "commits": commits}
 
 
 def read_state(run: TrainingRun) -> dict[str, Any]:
@@ -238,9 +237,10 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
 
 
 def note_on_trainings(trainings: list[dict[str, Any]]) -> Iterator[str]:
-    """How long a training took, and at which commits, as far as all of them know theirs."""
-    if minutes := [training["minutes"] for training in trainings if training["minutes"] is not None]:
-        yield f"a training took {median(minutes):.1f} minutes, the median of {len(minutes)} that were not interrupted"
+    """How long a training took, and at which commits if all of them know theirs."""
+    if trainings:
+        minutes = median(training["minutes"] for training in trainings)
+        yield f"trainings took {minutes:.1f} minutes (median), since they were started or last continued"
     if trainings and all(training["commits"] for training in trainings):
         commits = dict.fromkeys(commit for training in trainings for commit in training["commits"])
         yield f"trained at {', '.join(commits)}"

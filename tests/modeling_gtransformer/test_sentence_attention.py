@@ -99,7 +99,7 @@ def test_sentence_by_sentence_in_every_precision(dtype, monkeypatch):
     torch.testing.assert_close(*results, rtol=0, atol=1e-9 if dtype == torch.float64 else 0.05)
 
 
-@pytest.mark.skipif(not sa.HAS_WINDOW, reason="the kernel of this torch is not used")
+@pytest.mark.skipif(not sa.HAS_WINDOW, reason="the kernel of this torch has no window_size, and is not called then")
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_torchs_kernel_takes_what_it_is_given(is_causal):
     """Without a GPU its shapes, types and gradients can be had, not its numbers."""

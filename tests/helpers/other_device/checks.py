@@ -111,7 +111,7 @@ def test_layers_on_several_devices(tiny_model, search):
     assert whole.generate(**documents, **search).equal(split.generate(**documents, **search))
 
 
-@pytest.mark.skipif(not sa.HAS_WINDOW, reason="the kernel of this torch is not used")
+@pytest.mark.skipif(not sa.HAS_WINDOW, reason="the kernel of this torch has no window_size, and is not called then")
 def test_kernel_of_unlike_lengths_gets_its_places_on_the_device(models, monkeypatch):
     calls = []
 

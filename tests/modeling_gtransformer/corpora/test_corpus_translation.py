@@ -22,6 +22,18 @@ from modeling_gtransformer.usage_error import UsageError
 SETTINGS = TranslationSettings(num_beams=1, chunk_documents=2)
 
 
+def killed_at(number, calls):
+    """Translates documents, but is interrupted at one of the calls; they are counted in `calls`."""
+
+    def translate(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+        return translate_documents(*args, **kwargs)
+
+    return translate
+
+
 def test_a_killed_run_is_continued_byte_for_byte(trained_model, tmp_path, monkeypatch):
     records = [{"id": i, "source": [f"ba bu {i} .", "ka ."][: 1 + i % 2]} for i in range(7)]
     corpus = write_json_lines(tmp_path / "test.jsonl", records)
@@ -36,14 +48,7 @@ def test_a_killed_run_is_continued_byte_for_byte(trained_model, tmp_path, monkey
     assert [json.loads(line)["id"] for line in expected.splitlines()] == list(range(7))
 
     calls = []
-
-    def killed(*args, **kwargs):
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return translate_documents(*args, **kwargs)
-
-    monkeypatch.setattr(pipeline_gtransformer, "translate_documents", killed)
+    monkeypatch.setattr(pipeline_gtransformer, "translate_documents", killed_at(3, calls))
     with pytest.raises(KeyboardInterrupt):
         run("killed.jsonl")
     partial = tmp_path / "killed.jsonl.partial"
@@ -70,15 +75,7 @@ def interrupted(trained_model, tmp_path, monkeypatch):
         return [json.loads(line)["id"] for line in output.read_text().splitlines()]
 
     with monkeypatch.context() as patch:
-        calls = []
-
-        def killed(*args, **kwargs):
-            calls.append(1)
-            if len(calls) == 2:
-                raise KeyboardInterrupt
-            return translate_documents(*args, **kwargs)
-
-        patch.setattr(pipeline_gtransformer, "translate_documents", killed)
+        patch.setattr(pipeline_gtransformer, "translate_documents", killed_at(2, []))
         with pytest.raises(KeyboardInterrupt):
             run()
     return run

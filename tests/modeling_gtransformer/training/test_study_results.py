@@ -68,7 +68,7 @@ def test_the_table_marks_what_is_significant():
         for loss, bits in ((2.5, 1.0), (2.7, 2.0))
     ]
     row = {"system": "new", "value": None, "seeds": [1, 2], "failures": {}, "curves": curves}
-    row["trainings"] = [{"minutes": minutes, "commits": ["abc"]} for minutes in (2.0, None, 5.0)]
+    row["trainings"] = [{"minutes": minutes, "commits": ["abc"]} for minutes in (2.0, 5.0)]
     row["scores"] = {
         "test": {
             "s-BLEU": {**score, "p_value": 0.002},
@@ -83,7 +83,7 @@ def test_the_table_marks_what_is_significant():
     assert r"\* s-BLEU differs from that of old at p < 0.01 (approximate randomization over documents)" in lines
     assert r"\* d-BLEU differs from that of documents at p < 0.01 (approximate randomization over documents)" in lines
     assert "s-BLEU: tok:13a|version:2" in lines
-    assert "a training took 3.5 minutes, the median of 2 that were not interrupted" in lines
+    assert "trainings took 3.5 minutes (median), since they were started or last continued" in lines
     assert "trained at abc" in lines
     assert not any("not tested" in line for line in lines)
 
@@ -92,8 +92,8 @@ def test_the_table_says_what_was_not_tested():
     score = {"mean": 12.3, "spread": None, "signature": ""}
     scores = {"d-BLEU/segment": score, "d-BLEU/document": {**score, "p_value": 0.5}, "s-BLEU": score, "sentences": []}
     row = {"system": "new", "value": None, "seeds": [1], "failures": {}, "curves": [{"loss": [[1, 2.0]]}]}
-    row |= {"scores": {"test": scores}, "trainings": [{"minutes": None, "commits": []}]}
+    row |= {"scores": {"test": scores}, "trainings": [{"minutes": 2.0, "commits": []}]}
     results = {"rows": [row], "baseline": {"d-BLEU": "documents"}, "varied": None, "until": None}
     lines = table(results).splitlines()
     assert "d-BLEU/segment is not tested against documents, which has segments of its own" in lines
-    assert lines[2].startswith("| new | 1 | – | – |") and not any("train" in line for line in lines)
+    assert lines[2].startswith("| new | 1 | – | – |") and not any("trained at" in line for line in lines)
