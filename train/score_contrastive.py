@@ -1,7 +1,8 @@
 """Score a model on contrastive test suites: does it prefer the right translation, given the context?
 
     python train/score_contrastive.py outputs/finetuned scores.jsonl --suites contrapro/ --context 1
-    python train/score_contrastive.py outputs/transformer_sentences baseline.jsonl --suites contrapro/ --context 0
+    python train/score_contrastive.py outputs/transformer_sentences baseline.jsonl --suites contrapro/ --context 0 \\
+        --json accuracies.json
 
 Suites are those of `contrastive_suites.py`. A candidate's score is the log-probability of its tokens, in nats, given
 the source sentences and the translations of the sentences before it; an item counts as right if no wrong candidate
@@ -9,7 +10,7 @@ scores as high as the right one, so a tie is an error (the script of Voita et al
 count with the probability that the model gives them among all tokens, also `<unk>` for one that the tokenizer does not
 know, though translations never have it. An item that has more tokens than the model has positions is an error; none is
 cut or left out. The output has a line per item, and the same command continues where an earlier one
-was stopped. Accuracies are printed by phenomenon and by distance.
+was stopped. Accuracies are printed by phenomenon and by distance; `--json` writes them, too.
 """
 
 import argparse
@@ -23,8 +24,10 @@ import torch
 from transformers.utils.logging import tqdm
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.evaluation.contrastive_suites import ContrastiveItem, read_suite
+from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.segmentation import token_batches
 from modeling_gtransformer.token_scores import label_log_probabilities
 
@@ -57,6 +60,8 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
 
     accuracies = count_right(items, done)
     print(table(accuracies))
+    if args.json:
+        write_json(args.json, {"accuracies": accuracies, **provenance(["train/score_contrastive.py", *argv])})
     return accuracies
 
 
@@ -178,6 +183,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--max_tokens", type=int, default=4096, help="Upper bound on the tokens of a batch, padding included."
     )
+    parser.add_argument("--json", type=Path, help="File for the accuracies.")
     return parser.parse_args(argv)
 
 

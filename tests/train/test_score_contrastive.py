@@ -30,6 +30,14 @@ def test_two_suites_of_one_name(model, tmp_path):
         score_contrastive([model, str(tmp_path / "twice.jsonl"), "--suites", items[0], items[0]])
 
 
+def test_the_file_of_accuracies(model, contrapro, tmp_path):
+    output = tmp_path / "accuracies.json"
+    arguments = [model, str(tmp_path / "scores.jsonl"), "--suites", str(contrapro), "--json", str(output)]
+    accuracies = score_contrastive(arguments)
+    record = json.loads(output.read_text())
+    assert record["accuracies"] == accuracies and record["command"].startswith("python train/score_contrastive.py")
+
+
 def test_a_tie_is_not_right():
     items = [
         ContrastiveItem(name, ["s"], [], ["a", "b"], "er", distance) for name, distance in (("x", 1), ("y", None))
