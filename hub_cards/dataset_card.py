@@ -1,7 +1,8 @@
 """A dataset of documents, with its card, ready for the Hub.
 
     python hub_cards/dataset_card.py outputs/my-corpus --columns en de --train train.jsonl --validation dev.jsonl \\
-        [--test test.jsonl] [--languages en de] [--license cc-by-4.0] [--repository user/my-corpus] [--push]
+        [--test test.jsonl] [--languages en de] [--license cc-by-4.0] \\
+        [--repository user/my-corpus --push [--private]]
 
 Reads what `train/train.py` reads, checks it, and writes a file per split and `README.md` into the folder.
 """
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from huggingface_hub import DatasetCard, DatasetCardData, HfApi
+from huggingface_hub import DatasetCard, DatasetCardData
 
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.hub_upload import parse_with_upload, upload
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.training.card_file import save_card
 
@@ -37,12 +39,7 @@ def main(argv: list[str]) -> None:
     card = dataset_card(splits, args.columns, repository, args.languages or args.columns, args.license)
     save_card(card, args.folder / "README.md", args.overwrite_card)
     if args.push:
-        api = HfApi()
-        api.create_repo(repository, repo_type="dataset", exist_ok=True)
-        names = ["README.md", *(f"{split}.jsonl" for split in splits)]
-        print(
-            api.upload_folder(repo_id=repository, repo_type="dataset", folder_path=args.folder, allow_patterns=names)
-        )
+        upload(args, ["README.md", *(f"{split}.jsonl" for split in splits)], "dataset")
 
 
 def dataset_card(
@@ -107,15 +104,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         parser.add_argument(f"--{split}", nargs="+", required=split == "train", help="Files of this split.")
     parser.add_argument("--languages", nargs=2, help="Languages of the columns; default: the names of the columns.")
     parser.add_argument("--license", help="Licence of the data, e.g. cc-by-4.0.")
-    parser.add_argument("--repository", help="Name of the dataset on the Hub, e.g. user/name.")
-    parser.add_argument("--push", action="store_true", help="Upload the dataset to the Hub.")
-    parser.add_argument(
-        "--overwrite_card", action="store_true", help="Replace a README.md that was written or edited by hand."
-    )
-    args = parser.parse_args(argv)
-    if args.push and not args.repository:
-        parser.error("--push needs --repository")
-    return args
+    return parse_with_upload(parser, argv, "dataset")
 
 
 if __name__ == "__main__":

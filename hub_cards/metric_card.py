@@ -1,6 +1,6 @@
 """The metric as a repository of the `evaluate` library, with its card.
 
-    python hub_cards/metric_card.py outputs/document_bleu [--repository user/document_bleu] [--push]
+    python hub_cards/metric_card.py outputs/document_bleu [--repository user/document_bleu --push [--private]]
 
 `evaluate.load` takes the folder as well as, after the upload, the name of the repository.
 """
@@ -10,9 +10,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from huggingface_hub import HfApi, RepoCard, SpaceCardData
+from huggingface_hub import RepoCard, SpaceCardData
 
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.hub_upload import parse_with_upload, upload
 from modeling_gtransformer.evaluation import metrics
 from modeling_gtransformer.training.card_file import save_card
 
@@ -38,28 +39,13 @@ def main(argv: list[str]) -> None:
     card = RepoCard.from_template(data, template_path=str(TEMPLATE), name=name, address=address)
     save_card(card, args.folder / "README.md", args.overwrite_card)
     if args.push:
-        api = HfApi()
-        api.create_repo(args.repository, repo_type="space", space_sdk="gradio", exist_ok=True)
-        names = ["README.md", "app.py", "requirements.txt", f"{name}.py"]
-        print(
-            api.upload_folder(
-                repo_id=args.repository, repo_type="space", folder_path=args.folder, allow_patterns=names
-            )
-        )
+        upload(args, ["README.md", "app.py", "requirements.txt", f"{name}.py"], "space", space_sdk="gradio")
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="Folder to write; its name becomes the name of the metric.")
-    parser.add_argument("--repository", help="Name of the metric on the Hub, e.g. user/name.")
-    parser.add_argument("--push", action="store_true", help="Upload the metric to the Hub.")
-    parser.add_argument(
-        "--overwrite_card", action="store_true", help="Replace a README.md that was written or edited by hand."
-    )
-    args = parser.parse_args(argv)
-    if args.push and not args.repository:
-        parser.error("--push needs --repository")
-    return args
+    return parse_with_upload(parser, argv, "metric")
 
 
 if __name__ == "__main__":

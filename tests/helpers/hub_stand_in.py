@@ -8,7 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Repository:
-    def __init__(self) -> None:
+    def __init__(self, type: str, private: bool) -> None:
+        self.type, self.private = type, private
         self.files: dict[str, bytes] = {}
         self.commits: list[dict] = []  # title and paths of each
 
@@ -55,16 +56,18 @@ class _Handler(BaseHTTPRequestHandler):
             request = json.loads(body)
             name = "/".join(filter(None, (request.get("organization"), request["name"])))
             name = name if "/" in name else f"someone/{name}"
-            self.server.repositories.setdefault(name, Repository())
+            is_private = request.get("private") or request.get("visibility") == "private"  # older and newer clients
+            repository = Repository(request.get("type") or "model", bool(is_private))
+            self.server.repositories.setdefault(name, repository)
             self._answer({"url": f"{self.server.address}/{name}", "name": name, "id": name})
         elif self.path == "/api/validate-yaml":
             self._answer({"errors": [], "warnings": []})
-        elif match := re.fullmatch(r"/api/models/(.+?)/preupload/.+", self.path):
+        elif match := re.fullmatch(r"/api/(?:models|datasets|spaces)/(.+?)/preupload/.+", self.path):
             files = [
                 {"path": f["path"], "uploadMode": "regular", "shouldIgnore": False} for f in json.loads(body)["files"]
             ]
             self._answer({"files": files})
-        elif match := re.fullmatch(r"/api/models/(.+?)/commit/.+", self.path):
+        elif match := re.fullmatch(r"/api/(?:models|datasets|spaces)/(.+?)/commit/.+", self.path):
             repository = self.server.repositories[match[1]]
             commit: dict = {"paths": []}
             for entry in map(json.loads, body.splitlines()):

@@ -1,8 +1,8 @@
 """A dataset with its card loads as it is described."""
 
 import datasets
-import pytest
 from json_lines import write_json_lines
+from repository import ROOT
 
 from hub_cards import dataset_card
 
@@ -25,7 +25,13 @@ def test_dataset_card(tmp_path):
     assert "license: mit" in text and "language:" not in text
 
 
-def test_pushing_needs_a_name_for_the_dataset(capsys):
-    with pytest.raises(SystemExit):
-        dataset_card.main(["folder", "--push", "--columns", "a", "b", "--train", "x"])
-    assert "--push needs --repository" in capsys.readouterr().err
+def test_the_dataset_is_uploaded(hub, run, tmp_path):
+    path = write_json_lines(tmp_path / "train.jsonl", [{"de": ["a"], "en": ["b"]}])
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "notes.txt").write_text("mine")
+    arguments = ["corpus", "--columns", "en", "de", "--train", path, "--repository", "someone/corpus", "--push"]
+    run(f"from hub_cards.dataset_card import main; main({[*arguments, '--private']!r})", PYTHONPATH=str(ROOT))
+    repository = hub.repositories["someone/corpus"]
+    assert (repository.type, repository.private) == ("dataset", True)
+    # Only what the command wrote.
+    assert set(repository.files) == {"README.md", "train.jsonl"} and len(repository.commits) == 1

@@ -1,8 +1,8 @@
 """The metric with its card loads from its folder, and the code of the card runs."""
 
 import evaluate
-import pytest
 from cards import snippets
+from repository import ROOT
 
 from hub_cards import metric_card
 
@@ -18,7 +18,9 @@ def test_metric_card(tmp_path, monkeypatch, evaluate_cache):
     assert "sdk: gradio" in (tmp_path / "document_bleu" / "README.md").read_text()
 
 
-def test_pushing_needs_a_name_for_the_metric(capsys):
-    with pytest.raises(SystemExit):
-        metric_card.main(["folder", "--push"])
-    assert "--push needs --repository" in capsys.readouterr().err
+def test_the_metric_is_uploaded(hub, run):
+    arguments = ["document_bleu", "--repository", "someone/document_bleu", "--push"]
+    run(f"from hub_cards.metric_card import main; main({arguments!r})", PYTHONPATH=str(ROOT))
+    repository = hub.repositories["someone/document_bleu"]
+    assert (repository.type, repository.private) == ("space", False)
+    assert set(repository.files) == {"README.md", "app.py", "requirements.txt", "document_bleu.py"}
