@@ -315,12 +315,25 @@ def context(record: dict[str, Any]) -> Table:
 
 
 def address(record: dict[str, Any]) -> Table:
-    """Sentences with each form of address, and the documents that mix them, a row per system."""
-    rows = [["", "sentences with *Sie*", "sentences with *du*", "documents that mix them"]]
+    """Sentences with each form of address, and what they agree with; means and spreads of the seeds of a system."""
+    systems: dict[str, list[dict[str, Any]]] = {}
     for name, row in record["scores"].items():
-        system = name if name == "reference" else Path(name).parts[-3]
-        rows.append([system, str(row["formal"]), str(row["informal"]), f"{row['mixed']['share']:.0%}"])
+        systems.setdefault(name if name == "reference" else Path(name).parts[-3], []).append(row)
+    rows = [["", "sentences with *Sie*", "sentences with *du*", "documents that mix them", "as in the reference"]]
+    for system, seeds in systems.items():
+        counts = (mean_and_spread([row[form] for row in seeds], "{:.0f}") for form in ("formal", "informal"))
+        mixed, same = (
+            f"{mean_and_spread([100 * row[kind]['share'] for row in seeds], '{:.1f}')} %"
+            for kind in ("mixed", "as_reference")
+        )
+        rows.append([system, *counts, mixed, "" if system == "reference" else same])
     return rows
+
+
+def mean_and_spread(values: list[float], form: str) -> str:
+    """Mean and standard deviation of several seeds, or the value of a single one."""
+    spread = f" ± {form.format(statistics.stdev(values))}" if len(values) > 1 else ""
+    return form.format(statistics.mean(values)) + spread
 
 
 def carried_sentences() -> str:
