@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from huggingface_hub import DatasetCard, DatasetCardData
 
+from modeling_gtransformer.atomic_file import refuse_inputs, write_atomic
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.cli.hub_upload import parse_with_upload, upload
 from modeling_gtransformer.corpora.corpus import Document, read_documents
@@ -28,13 +29,16 @@ SPLITS = ("train", "validation", "test")
 
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
-    splits = {split: read_documents(getattr(args, split), args.columns) for split in SPLITS if getattr(args, split)}
-    args.folder.mkdir(parents=True, exist_ok=True)
+    files = {split: getattr(args, split) for split in SPLITS if getattr(args, split)}
+    refuse_inputs(
+        [args.folder / f"{split}.jsonl" for split in files], [each for names in files.values() for each in names]
+    )
+    splits = {split: read_documents(names, args.columns) for split, names in files.items()}
     for split, documents in splits.items():
         lines = [
             json.dumps({name: document[name] for name in args.columns}, ensure_ascii=False) for document in documents
         ]
-        (args.folder / f"{split}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        write_atomic(args.folder / f"{split}.jsonl", "".join(f"{line}\n" for line in lines))
     repository = args.repository or f"your-name/{args.folder.resolve().name}"
     card = dataset_card(splits, args.columns, repository, args.languages or args.columns, args.license)
     save_card(card, args.folder / "README.md", args.overwrite_card)

@@ -3,7 +3,7 @@
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,6 +33,19 @@ def write_atomic(path: Path, text: str) -> None:
     """Writes a text, as a whole or not at all."""
     with atomic_file(path) as file:
         file.write(text.encode("utf-8"))
+
+
+def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[str]) -> None:
+    """
+    Refuses to write over what is read.
+
+    Raises:
+        ValueError: an output is one of the inputs.
+    """
+    present = [file for file in inputs if Path(file).exists()]
+    for output in outputs:
+        if output.exists() and any(output.samefile(file) for file in present):
+            raise ValueError(f"{output} would take the place of an input: choose another output.")
 
 
 def write_json(path: Path, content: Any) -> None:

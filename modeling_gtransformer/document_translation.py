@@ -1,7 +1,7 @@
 """Documents of any length through the model: cut into segments, translated in batches, put together again."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -25,7 +25,7 @@ RANGES = {
 }
 
 
-def check_ranges(**settings: int | None) -> None:
+def check_ranges(settings: Mapping[str, float | None], ranges: Mapping[str, tuple[float, float]] = RANGES) -> None:
     """
     Refuses settings that are out of their range.
 
@@ -33,7 +33,7 @@ def check_ranges(**settings: int | None) -> None:
         ValueError: one of these settings is out of its range; `None` is in every range.
     """
     for name, value in settings.items():
-        least, greatest = RANGES[name]
+        least, greatest = ranges[name]
         if value is not None and not least <= value <= greatest:
             bounds = f"at least {least}" if greatest == math.inf else f"between {least} and {greatest}"
             raise ValueError(f"{name} must be {bounds}, not {value}.")
@@ -117,11 +117,13 @@ def translate_documents(
     if generate_arguments.get("align_sentences") is False:
         raise ValueError("Documents are translated sentence by sentence: only generate() takes align_sentences=False.")
     check_ranges(
-        segment_tokens=segment_tokens,
-        max_tokens=max_tokens,
-        segment_sentences=segment_sentences,
-        carried_sentences=carried_sentences,
-        num_beams=generate_arguments.get("num_beams"),
+        {
+            "segment_tokens": segment_tokens,
+            "max_tokens": max_tokens,
+            "segment_sentences": segment_sentences,
+            "carried_sentences": carried_sentences,
+            "num_beams": generate_arguments.get("num_beams"),
+        }
     )
     num_beams = generate_arguments.get("num_beams") or model.generation_config.num_beams or 1
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, generate_arguments)

@@ -17,11 +17,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.translator_options import add_language_options
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.context_gain import (
     CONTEXTS,
@@ -32,6 +30,7 @@ from modeling_gtransformer.evaluation.context_gain import (
     token_log_probabilities,
 )
 from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.translator import Translator
 
 
 def main(argv: list[str]) -> dict[str, Any]:
@@ -39,9 +38,8 @@ def main(argv: list[str]) -> dict[str, Any]:
     args = parse_arguments(argv)
     columns = [args.source_column, args.target_column]
     corpus = read_documents(args.files, columns)
-    processor = GTransformerProcessor.from_pretrained(args.model)
-    model = GTransformerForConditionalGeneration.from_pretrained(args.model).eval()
-    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    translate = Translator(args.model, args.src_lang, args.tgt_lang).pipeline
+    model, processor = translate.model.eval(), translate.processor
 
     classes = dict(args.words)
     sources, targets = ([document[column] for document in corpus] for column in columns)
@@ -90,8 +88,9 @@ def word_class(text: str) -> tuple[str, list[str]]:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="Folder or Hub name of a trained model.")
+    parser.add_argument("model", help="Folder or Hub name of a trained model, or of a plain translator.")
     parser.add_argument("files", nargs="+", help="Documents: .jsonl[.gz|.xz], or two texts with <d> lines.")
+    add_language_options(parser)
     parser.add_argument("--source_column", default="source", help="Column that holds the source sentences.")
     parser.add_argument("--target_column", default="target", help="Column that holds the target sentences.")
     parser.add_argument(

@@ -20,16 +20,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
 from transformers.utils.logging import tqdm
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.translator_options import add_language_options
 from modeling_gtransformer.evaluation.contrastive_suites import ContrastiveItem, read_suite
 from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.segmentation import token_batches
 from modeling_gtransformer.token_scores import label_log_probabilities
+from modeling_gtransformer.translator import Translator
 
 
 def main(argv: list[str]) -> dict[str, dict[str, Any]]:
@@ -39,11 +40,11 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
     if len({item.name for item in items}) < len(items):
         raise ValueError("A suite is given twice.")
     settings = {"model": args.model, "suites": args.suites, "context": args.context, "weights": weights(args.model)}
+    settings |= {"languages": [args.src_lang, args.tgt_lang]}
     done = read_scores(args.output, settings)
 
-    processor = GTransformerProcessor.from_pretrained(args.model)
-    model = GTransformerForConditionalGeneration.from_pretrained(args.model).eval()
-    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    translate = Translator(args.model, args.src_lang, args.tgt_lang).pipeline
+    model, processor = translate.model.eval(), translate.processor
     left = [item for item in items if item.name not in done]
     rows = encode(left, processor, model.config)
     with (
@@ -172,7 +173,7 @@ def table(accuracies: dict[str, dict[str, Any]]) -> str:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="Folder or Hub name of a trained model.")
+    parser.add_argument("model", help="Folder or Hub name of a trained model, or of a plain translator.")
     parser.add_argument("output", type=Path, help="JSON-lines file to write, or to continue.")
     parser.add_argument(
         "--suites", nargs="+", required=True, help="ContraPro folder, or JSON files of the other suites."
@@ -183,6 +184,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--max_tokens", type=int, default=4096, help="Upper bound on the tokens of a batch, padding included."
     )
+    add_language_options(parser)
     parser.add_argument("--json", type=Path, help="File for the accuracies.")
     return parser.parse_args(argv)
 

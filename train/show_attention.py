@@ -17,11 +17,12 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 
-from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.translator_options import add_language_options
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.attention_recording import LayerAttention, recorded_attention
 from modeling_gtransformer.group_tags import read_group_tags
+from modeling_gtransformer.translator import Translator
 
 
 LABELLED_TOKENS = 60  # beyond which names of tokens could not be read
@@ -34,8 +35,8 @@ def main(argv: list[str]) -> None:
     if not 1 <= args.number <= len(documents):
         raise ValueError(f"{args.documents} has {len(documents)} documents, none with number {args.number}.")
     document = documents[args.number - 1]
-    processor = GTransformerProcessor.from_pretrained(args.model)
-    model = GTransformerForConditionalGeneration.from_pretrained(args.model).eval()
+    translate = Translator(args.model, args.src_lang, args.tgt_lang, device="cpu").pipeline
+    model, processor = translate.model.eval(), translate.processor
 
     inputs = processor(document[args.source_column], return_tensors="pt")
     with torch.inference_mode():
@@ -125,6 +126,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("documents", help="Documents: .jsonl[.gz|.xz], or text with <d> lines.")
     parser.add_argument("output", help="Picture to write: .svg, .png or .pdf.")
     parser.add_argument("--number", type=int, default=1, help="Number of the document to show, counted from 1.")
+    add_language_options(parser)
     parser.add_argument("--source_column", default="source", help="Column that holds the list of source sentences.")
     parser.add_argument("--target_column", help="Column that holds the translation; default: the model translates.")
     parser.add_argument(

@@ -21,6 +21,7 @@ from modeling_gtransformer import GTransformerConfig, GTransformerForConditional
 from modeling_gtransformer.atomic_file import atomic_folder
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.layers_gtransformer import POSITION_OFFSET
+from modeling_gtransformer.training.licenses import keep_origin
 
 
 RENAMED: list[tuple[str, Any]] = [
@@ -52,6 +53,7 @@ def start(args: argparse.Namespace, folder: Path) -> str:
     model = gtransformer_from_bert(bert, processor, args.decoder_layers)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
+    keep_origin(folder, args.bert)
     return f"{model.num_parameters():,} parameters, {bert.num_parameters():,} of them from BERT, in {args.output}"
 
 

@@ -29,6 +29,7 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -119,11 +120,11 @@ def execute(
             arguments = translation_arguments(run, name, study)
             # Everything that the translations depend on is kept beside them.
             record, made_of = run.folder / f"{name}.made_of.json", json.dumps([arguments, fingerprint(run, test)])
-            if run.translations(name).exists() and record.exists() and record.read_text() == made_of:
-                continue
-            run.translations(name).unlink(missing_ok=True)
-            processes.call(run, "translate.py", arguments)
-            record.write_text(made_of)
+            if not record.exists() or record.read_text() != made_of:
+                discard(run.translations(name))
+                write_atomic(record, made_of)
+            if not run.translations(name).exists():
+                processes.call(run, "translate.py", arguments)
     except (RuntimeError, OSError) as error:
         run.failure = str(error)
         print(f"{run.name}: failed, {error}", file=sys.stderr, flush=True)
@@ -135,6 +136,12 @@ def fingerprint(run: TrainingRun, test: ParallelDocuments) -> list[Any]:
     """Sizes and times of the weights and a hash of the test set, which tell them from others in their place."""
     weights = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in run.folder.glob("*.safetensors")]
     return [*sorted(weights), hashlib.sha256(json.dumps(test.sources).encode()).hexdigest()]
+
+
+def discard(translations: Path) -> None:
+    """Removes translations of something else, finished or not."""
+    translations.unlink(missing_ok=True)
+    shutil.rmtree(f"{translations}.partial", ignore_errors=True)
 
 
 class Processes:
@@ -163,14 +170,16 @@ class Processes:
         log = run.folder / "study.log"
         command = [*(self.launch if script == "train.py" else [sys.executable]), str(SCRIPTS / script), *arguments]
         with log.open("a", encoding="utf-8") as file:
+            begin = file.tell()
             process = self.start(command, file)
             print(f"{run.name}: {script}", flush=True)
             code = process.wait()
             with self.starting:
                 self.running.discard(process)
         if code:
-            last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-            raise RuntimeError(f"{script} ended with {code}: {' '.join(last)} (see {log})")
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+            last = log.read_bytes()[begin:].decode(errors="replace").strip().splitlines()[-1:]
+            raise RuntimeError(f"{script} {': '.join([how, *last])} (see {log})")
 
     def start(self, command: list[str], log: IO[str]) -> subprocess.Popen:
         """Starts a process that `stop` will end.

@@ -23,6 +23,7 @@ from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.corpus_files import files_of, has_columns
 from modeling_gtransformer.plain_models import ONLY_GROUP
+from modeling_gtransformer.training.licenses import keep_origin
 from modeling_gtransformer.training.vocabularies import Vocabulary, renumber, vocabularies
 
 
@@ -54,6 +55,7 @@ def trim(args: argparse.Namespace, folder: Path) -> str:
     check_tokenization(processor, GTransformerProcessor.from_pretrained(folder), new_ids, texts)
     trim_model(model, new_ids)
     model.save_pretrained(folder)
+    keep_origin(folder, args.checkpoint)
     tokens = " and ".join(f"{size} -> {len(ids)}" for size, ids in zip(sizes, kept, strict=False))
     millions = f"{parameters / 1e6:.1f}M -> {model.num_parameters() / 1e6:.1f}M"
     return f"{tokens} tokens, parameters {millions}, in {args.output}"

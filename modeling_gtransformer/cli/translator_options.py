@@ -21,12 +21,7 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
         help="Folder or Hub name of a G-Transformer, or of a plain sentence translator; default: a small one of "
         "English-German dialogues.",
     )
-    parser.add_argument(
-        "--src_lang", metavar="CODE", help="Code of the source language; default: that of the processor."
-    )
-    parser.add_argument(
-        "--tgt_lang", metavar="CODE", help="Code of the target language, e.g. de_DE; default: that of the processor."
-    )
+    add_language_options(parser)
     parser.add_argument(
         "--splitter",
         choices=["line", "sentencex"],
@@ -70,12 +65,22 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_language_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the languages, of those that the model knows."""
+    parser.add_argument(
+        "--src_lang", metavar="CODE", help="Code of the source language; default: that of the processor."
+    )
+    parser.add_argument(
+        "--tgt_lang", metavar="CODE", help="Code of the target language, e.g. de_DE; default: that of the processor."
+    )
+
+
 def check_translator_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """Ends the process with status 2 if the model has no name, or a number is out of its range."""
     if args.model == "":
         parser.error("--model is empty: name a folder or a model of the Hub, or leave it out for the small model")
     try:
-        check_ranges(**{name: getattr(args, name) for name in RANGES})
+        check_ranges({name: getattr(args, name) for name in RANGES})
     except ValueError as error:
         parser.error(f"--{error}")
 

@@ -32,6 +32,8 @@ from .corpus_files import TABLES, files_of_all, has_columns, has_ending, open_de
 logger = logging.getLogger(__name__)
 
 DOCUMENT_LINE = "<d>"
+# Endings of files that are no text with a sentence per line.
+OTHERS = (".json", ".csv", ".tsv", ".bz2", ".zst", ".zip", ".tar", ".ndjson")
 PROBLEMS_SHOWN = 20
 
 
@@ -70,7 +72,7 @@ def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bo
     files = files_of_all(files, len(columns))
     if all(map(has_columns, files)):
         documents = (document for file in files for document in _read_records(file, problems))
-    elif len(files) == len(columns):
+    elif len(files) == len(columns) and not any(has_columns(file) or has_ending(file, OTHERS) for file in files):
         documents = _read_text(files, columns, problems)
     else:
         raise ValueError(

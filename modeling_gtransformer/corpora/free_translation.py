@@ -54,10 +54,12 @@ def translate_freely(
     """
     num_beams = generate_arguments.get("num_beams")
     check_ranges(
-        segment_tokens=segment_tokens,
-        max_tokens=max_tokens,
-        segment_sentences=segment_sentences,
-        num_beams=num_beams,
+        {
+            "segment_tokens": segment_tokens,
+            "max_tokens": max_tokens,
+            "segment_sentences": segment_sentences,
+            "num_beams": num_beams,
+        }
     )
     if processor.target_frame.end is None:
         raise ValueError(

@@ -68,7 +68,7 @@ class TranslationSettings:
     )
 
     def __post_init__(self) -> None:
-        check_ranges(**{name: getattr(self, name) for name in RANGES})
+        check_ranges({name: getattr(self, name) for name in RANGES})
         if not self.align_sentences and (self.carried_sentences or self.parallel_sentences):
             raise ValueError("align_sentences false goes with neither carried_sentences nor parallel_sentences.")
         if self.chunk_documents < 1:

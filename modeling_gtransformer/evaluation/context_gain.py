@@ -100,7 +100,8 @@ def in_context(
     Every sentence once, in segments as training cuts them.
 
     Args:
-        context: "document": the true one; "shuffled": the same segments in a random order; "other": every sentence
+        context: "document": the true one; "shuffled": the same segments in another order, but for
+            those of one sentence; "other": every sentence
             among those of other documents, one of each, in segments of as many sentences; "none": sentences alone.
         frame: tokens that are added to the words of a sentence.
 
@@ -117,7 +118,14 @@ def in_context(
     rng = random.Random(seed)
     if context == "other":
         return _among_others(documents, list(map(len, segments)), segment_tokens, cost, rng)
-    return segments if context == "document" else [rng.sample(each, len(each)) for each in segments]
+    return segments if context == "document" else [_in_another_order(each, rng) for each in segments]
+
+
+def _in_another_order(sentences: Sentences, rng: random.Random) -> Sentences:
+    shuffled = list(sentences)
+    while len(sentences) > 1 and shuffled == list(sentences):
+        rng.shuffle(shuffled)
+    return shuffled
 
 
 def _among_others(

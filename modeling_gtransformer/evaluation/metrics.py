@@ -8,6 +8,7 @@ A system that decodes freely writes its own number of sentences. It has no s-BLE
 """
 
 import itertools
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,11 @@ import numpy as np
 from sacrebleu.metrics import BLEU, CHRF
 
 
+logger = logging.getLogger(__name__)
+
 Documents = Sequence[Sequence[str]]
+# Documents below which a comparison is announced to say little.
+FEW = 10
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,8 @@ def compare_systems(
         outputs of the two systems for a document are swapped at random) and `interval` (95 % of the difference by
         paired bootstrap over documents).
     """
+    if len(references) < FEW:
+        logger.warning(f"Significance over {len(references)} documents says little: compare {FEW} or more.")
     sizes = _checked(hypotheses, references, segments, aligned)
     _checked(baseline, references, segments, baseline_aligned)
     rng = np.random.default_rng(seed)

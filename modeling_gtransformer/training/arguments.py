@@ -10,8 +10,21 @@ import torch
 from transformers import Seq2SeqTrainingArguments
 from transformers.utils import strtobool
 
+from ..document_translation import check_ranges
+
 
 logger = logging.getLogger(__name__)
+
+# Least and greatest values of arguments.
+RANGES = {
+    "max_tokens": (1, math.inf),
+    "tokens_per_update": (1, math.inf),
+    "decay_steps": (1, math.inf),
+    "word_dropout": (0, 1),
+    "word_dropout_epochs": (0, math.inf),
+    "label_smoothing_factor": (0, 1),
+    "pretrained_lr_scale": (0, math.inf),
+}
 
 
 @dataclass
@@ -99,6 +112,7 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     )
 
     def __post_init__(self):
+        check_ranges({name: getattr(self, name) for name in RANGES}, RANGES)
         self._set_precision()
         self._refuse_without_effect()
         self._set_save_strategy()
@@ -112,10 +126,19 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
             self._n_gpu = 1
         if self.tokens_per_update is not None:
             self._divide_update(self.tokens_per_update)
-        if self.decay_steps is not None and self.decay_steps < self.max_steps:
+        self.refuse_early_end_of_decay(self.max_steps)
+
+    def refuse_early_end_of_decay(self, updates: int) -> None:
+        """
+        Refuses a decay of the learning rate that ends before a training of so many updates.
+
+        Raises:
+            ValueError: some schedules would rise again.
+        """
+        if self.decay_steps is not None and self.decay_steps < updates:
             raise ValueError(
-                f"The learning rate ends after decay_steps={self.decay_steps}, before max_steps={self.max_steps}: "
-                "raise decay_steps, or lower max_steps."
+                f"The learning rate ends after decay_steps={self.decay_steps}, before the {updates} updates of the "
+                "training: raise decay_steps, or lower max_steps or num_train_epochs."
             )
 
     @property

@@ -1,5 +1,6 @@
 """One training after a recipe: data, model, trainer, checkpoint, validation scores."""
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -11,6 +12,8 @@ from transformers import AutoTokenizer, EvalPrediction, set_seed
 from transformers.utils.logging import disable_progress_bar
 
 from ..configuration_gtransformer import GTransformerConfig
+from ..corpora.corpus_files import files_of_all
+from ..corpora.fingerprint import hash_of_file
 from ..corpora.stored_corpus import StoredCorpus
 from ..evaluation.metrics import score_documents
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
@@ -49,7 +52,8 @@ def train(
     set_seed(training_args.seed)
 
     refuse_unknown_metric(training_args)
-    progress = find_progress(training_args, asdict(model_args) | asdict(data_args) | training_args.to_dict())
+    arguments = asdict(model_args) | asdict(data_args) | training_args.to_dict() | hashes_of_files(data_args)
+    progress = find_progress(training_args, arguments)
     if progress.scores is not None:
         logger.warning(f"{training_args.output_dir} holds a training that is finished: nothing is left to do.")
         return progress.scores
@@ -69,6 +73,18 @@ def train(
     if training_args.push_to_hub:
         trainer.push_to_hub()
     return scores
+
+
+def hashes_of_files(args: DataArguments) -> dict[str, list[str]]:
+    """Hashes of the files of documents, which tell whether a training goes on with the same; those of files that are
+    gone, as after a training that is finished, are left out."""
+    hashes = {}
+    for name in ("train_files", "validation_files"):
+        with contextlib.suppress(FileNotFoundError):
+            hashes[f"content of {name}"] = [
+                hash_of_file(file) for file in files_of_all(getattr(args, name), columns=2)
+            ]
+    return hashes
 
 
 def make_trainer(

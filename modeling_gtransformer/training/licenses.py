@@ -5,12 +5,29 @@ from pathlib import Path
 
 from huggingface_hub import ModelCard
 
+from ..atomic_file import write_json
+
 
 # Conditions of Creative Commons that a licence must keep: no commercial use, share alike, no derivatives.
 CONDITIONS = frozenset({"nc", "sa", "nd"})
 # Licences that ask for nothing, not even for the name of the author.
 PUBLIC_DOMAIN = frozenset({"cc0-1.0", "unlicense", "pddl", "wtfpl", "0bsd"})
-COPYLEFT = ("gpl", "agpl", "lgpl")
+# Licences that ask for the name of the author and no more.
+PERMISSIVE = frozenset(
+    {
+        "mit",
+        "apache-2.0",
+        "bsd",
+        "bsd-2-clause",
+        "bsd-3-clause",
+        "isc",
+        "zlib",
+        "afl-3.0",
+        "bsl-1.0",
+        "ecl-2.0",
+        "ncsa",
+    }
+)
 # For machines that cannot read a card on the Hub.
 KNOWN = {"facebook/nllb-200": "cc-by-nc-4.0"}
 
@@ -40,16 +57,33 @@ def check_license(license: str, base: str, of_base: str) -> None:
     Raises:
         ValueError: weights that started from `base` may not be published under `license`.
     """
-    conditions = CONDITIONS & set(of_base.split("-"))
-    if "nd" in conditions:
+    if "nd" in _conditions(of_base):
         raise ValueError(f"{base} is under {of_base}, which allows no derived model to be published.")
-    dropped = conditions - set(license.split("-"))
-    is_laxer = license in PUBLIC_DOMAIN and of_base not in PUBLIC_DOMAIN
-    if dropped or is_laxer or (of_base.startswith(COPYLEFT) and license != of_base):
+    if not _keeps_conditions(license, of_base):
         raise ValueError(
             f"The weights started from {base}, which is under {of_base}, and {license} is not known to keep its "
             f"conditions. Pass license={of_base!r}, or another licence that keeps them."
         )
+
+
+def keep_origin(folder: Path, checkpoint: str) -> None:
+    """Keeps in the folder of a converted checkpoint which one it was made of, whose licence it has."""
+    write_json(folder / "arguments.json", {"model_name_or_path": checkpoint})
+
+
+def _conditions(license: str) -> frozenset[str]:
+    return CONDITIONS & set(license.split("-")) if license.startswith("cc-by") else frozenset()
+
+
+def _keeps_conditions(license: str, of_base: str) -> bool:
+    """Whether weights under one licence may be published under another, as far as that is known."""
+    if license == of_base or of_base in PUBLIC_DOMAIN:
+        return True
+    if "sa" in _conditions(of_base):  # the same conditions, in this version or a later one
+        is_same = license.startswith("cc-by") and _conditions(license) == _conditions(of_base)
+        return is_same and license.rpartition("-")[2] >= of_base.rpartition("-")[2]
+    asks_little = of_base in PERMISSIVE or of_base.startswith("cc-by")
+    return asks_little and license not in PUBLIC_DOMAIN and _conditions(license) >= _conditions(of_base)
 
 
 def _license_in_card(card: str) -> str | None:

@@ -220,7 +220,7 @@ def _combined(config: GTransformerConfig) -> str:
 
 
 def _data(arguments: dict[str, Any]) -> str:
-    if not arguments:
+    if "segment_tokens" not in arguments:  # nothing, or only what it was made of
         return "Its folder says nothing about its training."
     named = arguments.get("dataset_name") or arguments.get("paper_corpus")
     if named and Path(named).exists():

@@ -5,6 +5,7 @@ names, later ones win.
 """
 
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,18 @@ import yaml
 from transformers import HfArgumentParser
 
 from ..configuration_gtransformer import GTransformerConfig
+from ..document_translation import check_ranges
 from .arguments import GTransformerTrainingArguments
 from .paper_corpora import CORPORA
+
+
+# Least and greatest values of arguments.
+RANGES = {
+    "segment_tokens": (1, math.inf),
+    "segment_sentences": (1, math.inf),
+    "min_document_tokens": (0, math.inf),
+    "train_segments": (1, math.inf),
+}
 
 
 @dataclass
@@ -101,6 +112,7 @@ class DataArguments:
     )
 
     def __post_init__(self):
+        check_ranges({name: getattr(self, name) for name in RANGES}, RANGES)
         if bool(self.train_files) != bool(self.validation_files):
             raise ValueError("train_files and validation_files go together: give both.")
         files = bool(self.train_files)
@@ -160,11 +172,15 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
     known = {action.dest for action in parser._actions}
     if unknown := sorted(set(values) - known):
         raise ValueError(f"{recipe}: unknown keys {', '.join(unknown)}.")
-    parser.set_defaults(**values)
+    # One file, or one name, may stand for a list of one.
+    lists = {action.dest for action in parser._actions if action.nargs in ("+", "*")}
+    parser.set_defaults(**{k: [v] if k in lists and isinstance(v, str) else v for k, v in values.items()})
     model, data, training, _ = parser.parse_args_into_dataclasses(argv, look_for_args_file=False)
     model.config = (values.get("config") or {}) | model.config_values
     if unknown := sorted(set(model.config) - set(GTransformerConfig.__dataclass_fields__)):
         raise ValueError(f"config: GTransformerConfig has no {', '.join(unknown)}.")
     if not model.model_name_or_path:
+        if "vocab_size" in model.config_values:
+            raise ValueError("config: vocab_size is that of the tokenizer: leave it out.")
         GTransformerConfig(**model.config_values)  # values that do not go together show here
     return model, data, training

@@ -14,6 +14,7 @@ from ..atomic_file import write_json
 from .arguments import GTransformerTrainingArguments
 
 
+ARGUMENTS_NAME = "arguments.json"
 # Arguments that may change when a training is continued, and prefixes of the names of others.
 MAY_CHANGE = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
 MAY_CHANGE |= {"save_total_limit", "push_to_hub", "ddp_timeout", "save_on_each_node", "per_device_eval_batch_size"}
@@ -39,18 +40,22 @@ class Progress:
 def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> Progress:
     """
     Looks into `args.output_dir` for what is there already. The main process looks, and all processes do the same; a
-    training that only begins has its arguments kept there, so that it is only ever continued as it began.
+    training that begins, or that is to continue from `args.resume_from_checkpoint`, has its arguments kept there, so
+    that it is only ever continued with these.
 
     Args:
-        arguments: all arguments of the training.
+        arguments: all arguments of the training, and what else must stay the same.
 
     Raises:
-        ValueError: the folder holds a training with other arguments, or not all processes see its files.
+        ValueError: the folder holds a training with other arguments, the checkpoint does not exist, or not all
+            processes see the files.
     """
     arguments = {**arguments, "batches_per_update": args.batches_per_update}
     free = MAY_CHANGE | DERIVED_FROM
     arguments = {k: v for k, v in arguments.items() if k not in free and not k.startswith(MAY_CHANGE_FROM)}
     arguments = json.loads(json.dumps(arguments, default=str))
+    if args.resume_from_checkpoint:
+        arguments |= _origin_of(Path(args.resume_from_checkpoint))
     found: Progress | ValueError | None = None
     if args.process_index == 0:
         try:
@@ -62,8 +67,8 @@ def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]
         raise found
     if found.scores is not None:
         return found
-    kept = Path(args.output_dir) / "arguments.json"
-    if not found.checkpoint and args.should_save:
+    kept = Path(args.output_dir) / ARGUMENTS_NAME
+    if args.should_save and (args.resume_from_checkpoint or not found.checkpoint):
         write_json(kept, arguments)  # as a whole: what is cut off would be in the way of every start to come
     PartialState().wait_for_everyone()
     _refuse_unless_seen(Path(found.checkpoint) / TRAINER_STATE_NAME if found.checkpoint else kept)
@@ -81,9 +86,15 @@ def last_complete_checkpoint(output_dir: str) -> str | None:
 
 def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> Progress:
     if args.resume_from_checkpoint:
+        if not (Path(args.resume_from_checkpoint) / TRAINER_STATE_NAME).exists():
+            raise ValueError(
+                f"{args.resume_from_checkpoint} is no checkpoint of a training: name a folder such as "
+                f"{args.output_dir}/{PREFIX_CHECKPOINT_DIR}-500, or leave --resume_from_checkpoint out, and the "
+                "training continues from its last one."
+            )
         return Progress(args.resume_from_checkpoint)
     output_dir = Path(args.output_dir)
-    file, results = output_dir / "arguments.json", output_dir / "eval_results.json"
+    file, results = output_dir / ARGUMENTS_NAME, output_dir / "eval_results.json"
     # One that failed before it had anything to continue from may be begun again with other arguments.
     if file.exists() and (any(output_dir.glob("checkpoint-*")) or any(output_dir.glob("*.safetensors"))):
         before = json.loads(file.read_text(encoding="utf-8"))
@@ -97,6 +108,12 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
     if (scores := _read_whole(results)) is not None:
         return Progress(scores=scores)
     return Progress(last_complete_checkpoint(args.output_dir))
+
+
+def _origin_of(checkpoint: Path) -> dict[str, Any]:
+    """What the training of a checkpoint started from, as the weights that continue it did."""
+    before = _read_whole(checkpoint.parent / ARGUMENTS_NAME) or {}
+    return {name: before[name] for name in ("model_name_or_path",) if name in before}
 
 
 def _read_whole(file: Path) -> Any:

@@ -70,6 +70,10 @@ def read_study(path: str) -> dict[str, Any]:
     for name, value in (*study["systems"].items(), *study["test"].items(), ("until", study["until"] or {})):
         if not isinstance(value, dict):
             raise ValueError(f"{path}: {name} is a mapping, not {value!r}.")
+    files = [test["files"] for test in study["test"].values() if "files" in test]
+    for value in (study["seeds"], *files, *(study["vary"] or {}).values()):
+        if not isinstance(value, list) or not value:
+            raise ValueError(f"{path}: seeds, files and the values of vary are lists, not {value!r}.")
     systems = list(study["systems"])
     for name, system in study["systems"].items():
         if unknown := sorted(set(system) - {"recipe", "start", "arguments", "generation"}):

@@ -222,7 +222,7 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
     compared = {name.partition("/")[0] for name, score in present if "p_value" in score}
     for name in sorted(compared):
         other = results["baseline"][name]
-        test = "approximate randomization over documents"
+        test = "approximate randomization over documents, of these trainings: it says nothing of other seeds"
         yield f"\\* {name} differs from that of {other} at p < {SIGNIFICANT} ({test})"
     of_segments = [score for name, score in present if name == "d-BLEU/segment"]
     if "d-BLEU" in compared and of_segments and not any("p_value" in score for score in of_segments):

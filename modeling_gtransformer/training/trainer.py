@@ -91,7 +91,16 @@ class GTransformerTrainer(Seq2SeqTrainer):
                         optimizer.add_param_group({**group, "params": params, "lr": scale * group["lr"]})
         return self.optimizer
 
+    def _init_training_state(self, max_steps, updates_per_epoch, num_train_epochs, resume_from_checkpoint, trial):
+        done = super()._init_training_state(
+            max_steps, updates_per_epoch, num_train_epochs, resume_from_checkpoint, trial
+        )
+        # A checkpoint at which early stopping ended the training has no epoch left, unless it is named on purpose.
+        stopped = resume_from_checkpoint and self.control.should_training_stop
+        return (num_train_epochs, 0) if stopped and not self.args.resume_from_checkpoint else done
+
     def create_scheduler(self, num_training_steps, optimizer=None):
+        self.args.refuse_early_end_of_decay(num_training_steps)
         return super().create_scheduler(self.args.decay_steps or num_training_steps, optimizer)
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):

@@ -1,6 +1,7 @@
 """A dataset with its card loads as it is described."""
 
 import datasets
+import pytest
 from json_lines import write_json_lines
 from repository import ROOT
 
@@ -23,6 +24,13 @@ def test_dataset_card(tmp_path):
     assert "| train | 4 | 6 | 10 | 10 | 1, 2, 2 |" in text and "| validation | 1 | 1 | 2 | 1 | 1, 1, 1 |" in text
     # The names of these columns are no languages.
     assert "license: mit" in text and "language:" not in text
+
+
+def test_the_corpus_itself_is_not_overwritten(tmp_path):
+    path = write_json_lines(tmp_path / "train.jsonl", [{"id": 1, "de": ["a"], "en": ["b"]}])
+    with pytest.raises(ValueError, match=r"train.jsonl would take the place of an input: choose another output"):
+        dataset_card.main([str(tmp_path), "--columns", "en", "de", "--train", path])
+    assert '"id"' in (tmp_path / "train.jsonl").read_text()
 
 
 def test_the_dataset_is_uploaded(hub, run, tmp_path):

@@ -40,6 +40,15 @@ def test_detokenized(files):
     assert back["de"][0].lower() == TEST[0]["de"][0].lower() and back["en"][0].startswith("the dog &amp;")
 
 
+def test_an_input_is_not_overwritten(files):
+    before = (files / "train.jsonl").read_text()
+    with pytest.raises(ValueError, match=r"train.jsonl would take the place of an input"):
+        moses(["tokenize", str(files), "--files", str(files / "train.jsonl")])
+    with pytest.raises(ValueError, match="would take the place of an input"):
+        moses(["detokenize", str(files / "train.jsonl"), str(files / "train.jsonl"), "--column", "de"])
+    assert (files / "train.jsonl").read_text() == before
+
+
 def test_only_json_lines(files, capsys):
     with pytest.raises(SystemExit):
         moses(["tokenize", str(files / "out"), "--files", "a.txt"])

@@ -32,6 +32,14 @@ def test_gains_of_a_corpus(trained_model, tmp_path, capsys):
         assert one_by_one["gains"][context]["it"]["gain"] == pytest.approx(classes["it"]["gain"], abs=1e-4)
 
 
+def test_a_plain_translator_gains_nothing(plain_checkpoint, tmp_path):
+    """It is scored as it translates, every sentence alone, and not with global attention that nobody has trained."""
+    corpus = write_json_lines(tmp_path / "test.jsonl", RECORDS)
+    columns = ["--source_column", "en", "--target_column", "de"]
+    gains = score_context([str(plain_checkpoint("marian")), corpus, *columns, "--contexts", "none"])["gains"]
+    assert gains["none"]["all"]["gain"] == pytest.approx(0, abs=1e-5)
+
+
 def test_a_class_without_words_is_refused(trained_model, capsys):
     with pytest.raises(SystemExit):
         score_context([str(trained_model), "test.jsonl", "--words", "address", "verbs"])

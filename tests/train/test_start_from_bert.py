@@ -6,6 +6,7 @@ from tiny import ONLY_GROUP
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.training.licenses import base_license
 from train.start_from_bert import gtransformer_from_bert
 from train.start_from_bert import main as start_from_bert
 
@@ -49,6 +50,8 @@ def test_one_sentence_has_the_states_of_bert(bert, tmp_path, capsys):
         # It can translate from the start: as many sentences out as in.
         generated = model.generate(**processor(["ab", "c d"], return_tensors="pt"))
     assert len(processor.batch_decode_sentences(generated)[0]) == 2
+    (bert / "README.md").write_text("---\nlicense: cc-by-sa-4.0\n---\n")
+    assert base_license(str(output)) == "cc-by-sa-4.0"
 
 
 def test_the_fresh_half_is_fresh(bert, tmp_path):

@@ -122,6 +122,11 @@ def test_what_has_changed_is_translated_again(make_study):
 
     assert len(translated_again()) == 2 and not translated_again()
     assert len(translated_again(generation={"num_beams": 1, "parallel_sentences": True})) == 2
+    # Also where one of something else was cut off, which translate.py would refuse to continue.
+    begun = make_study.output / "base/seed1/valid.jsonl.partial"
+    begun.mkdir()
+    (begun / "begun.json").write_text("{}")
+    assert len(translated_again()) == 2 and not begun.exists()
     # Another test set in the place of the first, and older than what was made of it.
     other = Path(make_study.documents[0]).with_name("other.jsonl")
     lines = Path(make_study.documents[0]).read_text().splitlines(keepends=True)
@@ -192,7 +197,7 @@ def test_a_study_that_is_stopped_ends_its_processes(one_run, monkeypatch):
 
     monkeypatch.setattr(study.subprocess, "Popen", started)
     monkeypatch.setattr("builtins.print", lambda *args, **kwargs: processes.stop())  # as soon as it runs
-    with pytest.raises(RuntimeError, match=r"train.py ended with -15"):
+    with pytest.raises(RuntimeError, match=r"train.py was killed by SIGTERM"):
         processes.call(one_run, "train.py", [])
     assert not processes.running
     with pytest.raises(RuntimeError, match="stopped"):
@@ -221,7 +226,7 @@ def test_a_process_that_starts_while_the_study_is_stopped_is_ended_too(one_run, 
             terminated.append(self)
 
     monkeypatch.setattr(study.subprocess, "Popen", Starting)
-    with pytest.raises(RuntimeError, match="ended with -15"):
+    with pytest.raises(RuntimeError, match="was killed by SIGTERM"):
         processes.call(one_run, "train.py", [])
     assert len(terminated) == 1
 
@@ -250,6 +255,15 @@ def test_a_script_that_ends_with_an_error(make_study, experiment, monkeypatch):
     results = study.main([*make_study(systems=systems, baseline=None, seeds=[1]), "--jobs", "2"])
     [failure] = results["rows"][0]["failures"].values()
     assert "train.py ended with 1: ValueError" in failure and "study.log" in failure
+
+
+def test_the_reason_of_a_failure_is_its_own(one_run):
+    """Not the last line of what ran before it."""
+    one_run.folder.mkdir(parents=True, exist_ok=True)
+    (one_run.folder / "study.log").write_text("ValueError: long ago\n")
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    with pytest.raises(RuntimeError, match=r"^train.py was killed by SIGKILL \(see"):
+        study.Processes([sys.executable, "-c", kill], 1).call(one_run, "train.py", [])
 
 
 def test_one_argument_varies(make_study, experiment):

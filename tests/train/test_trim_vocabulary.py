@@ -19,6 +19,7 @@ from transformers import (
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.training.licenses import base_license
 from modeling_gtransformer.training.tokenizer import SPECIAL_TOKENS, train_tokenizer
 from train import trim_vocabulary
 from train.trim_vocabulary import main as trim
@@ -95,6 +96,9 @@ def test_pieces_and_logits_stay(save, mbart_tokenizer, config):
     with torch.no_grad():
         logits, small_logits = model(**inputs).logits, small_model(**small_inputs).logits
     assert small_logits.shape[-1] == len(kept)
+    # The licence of what it was made of holds for it, and for what is trained from it.
+    (Path(large) / "README.md").write_text("---\nlicense: cc-by-nc-4.0\n---\n")
+    assert base_license(str(small)) == "cc-by-nc-4.0"
     torch.testing.assert_close(small_logits, logits[..., kept], rtol=0, atol=1e-6)
 
 

@@ -124,6 +124,16 @@ def test_all_problems_of_all_files_are_collected_and_the_first_shown(tmp_path):
     assert "1.jsonl:5" in lines[-2]
 
 
+@pytest.mark.parametrize(
+    "names", [["a.json", "b.json"], ["a.csv", "b.csv"], ["a.jsonl.bz2", "b.jsonl.bz2"], ["a.jsonl", "b.en"]]
+)
+def test_what_is_no_text_is_not_read_as_text(tmp_path, names):
+    """A file per column would be read, with its markup as sentences."""
+    files = [write(tmp_path / name, json.dumps(RECORDS[0])) for name in names]
+    with pytest.raises(ValueError, match=r"expected files named \*.jsonl"):
+        read_documents(files, ["en", "de"])
+
+
 def test_problems_of_text_files_are_named_by_the_line_of_each_file(tmp_path):
     english = write(tmp_path / "train.en", "<d>\none\ntwo\n<d>\n\nfour\n")
     german = write(tmp_path / "train.de", "<d>\neins\n<d>\ndrei\nvier\n<d>\nmehr\n")

@@ -48,6 +48,9 @@ def test_what_the_contexts_are():
     assert whole == documents and all(len(segment) == 1 for segment in alone)
     assert [set(segment) for segment in shuffled] == [set(segment) for segment in documents] and shuffled != whole
     assert [sorted(pair.document for pair in segment) for segment in other] == [[0, 1, 2]] * 6
+    pairs = documents_of(*[2] * 20, 1)
+    orders = in_context("shuffled", pairs, 99, FRAME, seed=1)
+    assert orders == [pair[::-1] for pair in pairs]  # another order there is, even of two
     # The true length of the input is kept, where there are documents enough.
     many = in_context("other", documents_of(*[2] * 10, *[3] * 4), 99, FRAME, seed=1)
     assert sorted(map(len, many))[-14:] == [2] * 10 + [3] * 4

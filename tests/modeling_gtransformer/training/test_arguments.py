@@ -123,7 +123,11 @@ def test_early_stopping_watches_the_loss_unless_told_otherwise():
         ({"eval_strategy": "epoch", "early_stopping_patience": 0}, "early_stopping_patience must be at least 1"),
         ({"stop_at_eval_loss": 0.1}, "stop_at_eval_loss needs evaluations"),
         ({"load_best_model_at_end": True}, "load_best_model_at_end needs evaluations"),
-        ({"decay_steps": 10, "max_steps": 20}, "ends after decay_steps=10, before max_steps=20"),
+        ({"decay_steps": 10, "max_steps": 20}, "ends after decay_steps=10, before the 20 updates"),
+        ({"word_dropout": 30}, "word_dropout must be between 0 and 1, not 30"),
+        ({"label_smoothing_factor": 1.5}, "label_smoothing_factor must be between 0 and 1"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1"),
+        ({"tokens_per_update": 0}, "tokens_per_update must be at least 1"),
     ],
 )
 def test_settings_without_effect_are_refused(values, message):

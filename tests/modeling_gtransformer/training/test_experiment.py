@@ -2,10 +2,12 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import datasets
 import pytest
 import torch
+import yaml
 from experiment_fixtures import RECIPE_CONFIG
 from json_lines import write_json_lines
 from training_runs import history, output, weights
@@ -64,6 +66,17 @@ def test_early_stopping_is_resumed_with_its_patience(experiment):
     shutil.copytree(output(straight) / f"checkpoint-{last - 1}", output(resumed) / f"checkpoint-{last - 1}")
     main([resumed])
     assert max(step for step, _ in history(resumed)) == last
+    # Cut off when it had stopped, before it was finished: no update more, the same weights.
+    kept = weights(straight)
+    for name in ("eval_results.json", "all_results.json", "model.safetensors"):
+        (output(straight) / name).unlink()
+    main([straight])
+    assert max(step for step, _ in history(straight)) == last
+    assert all(value.equal(kept[name]) for name, value in weights(straight).items())
+    # Unless it is to go on.
+    more = ["--resume_from_checkpoint", str(output(straight) / f"checkpoint-{last}"), "--max_steps", str(last + 1)]
+    main([straight, *more])
+    assert max(step for step, _ in history(straight)) == last + 1
 
 
 def test_a_training_stops_at_a_validation_loss_and_is_finished_then(experiment, caplog):
@@ -91,6 +104,19 @@ def test_started_again(experiment, caplog):
     assert (
         main([recipe, "--hub_model_id", "a/b", "--per_device_eval_batch_size", "1", "--logging_steps", "7"]) == scores
     )
+
+
+def test_a_training_whose_documents_have_changed_is_not_continued(experiment, tmp_path):
+    given = yaml.safe_load(Path(experiment("documents")).read_text())["train_files"][0]
+    documents = tmp_path / "train.jsonl"
+    shutil.copyfile(given, documents)
+    recipe = experiment("documents", train_files=[str(documents)], max_steps=1, save_steps=1)
+    scores = main([recipe])
+    moved = documents.rename(tmp_path / "moved.jsonl")
+    assert main([recipe]) == scores  # nothing is left to do for which they were needed
+    documents.write_text("".join(moved.read_text().splitlines(keepends=True)[:20]))
+    with pytest.raises(ValueError, match="holds a training with another content of train_files: choose"):
+        main([recipe])
 
 
 def test_a_tokenizer_is_that_of_the_checkpoint(experiment, tmp_path):

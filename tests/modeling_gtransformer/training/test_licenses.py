@@ -18,6 +18,10 @@ NLLB = "facebook/nllb-200-distilled-600M"
         ("cc-by-nc-4.0", "cc-by-nc-sa-4.0"),
         ("cc0-1.0", "cc-by-4.0"),
         ("mit", "gpl-3.0"),
+        ("cc-by-nc-sa-4.0", "cc-by-sa-4.0"),
+        ("cc-by-sa-3.0", "cc-by-sa-4.0"),
+        ("mit", "openrail"),
+        ("mit", "llama2"),
         ("cc-by-nd-4.0", "cc-by-nd-4.0"),
     ],
 )
@@ -33,6 +37,10 @@ def test_a_laxer_licence_is_refused(license, of_base):
         ("cc-by-nc-sa-4.0", "cc-by-nc-4.0"),
         ("apache-2.0", "mit"),
         ("mit", "cc-by-4.0"),
+        ("cc-by-sa-4.0", "cc-by-sa-3.0"),
+        ("gpl-3.0", "mit"),
+        ("openrail", "openrail"),
+        ("mit", "cc0-1.0"),
     ],
 )
 def test_one_that_keeps_the_conditions_is_not(license, of_base):

@@ -116,6 +116,13 @@ def test_the_command_line_overrides(experiment):
     assert data.train_files == ["x.jsonl", "y.jsonl"]
 
 
+def test_one_name_may_stand_for_a_list_of_one(experiment):
+    changes = {"fresh_parameters": "_global.", "train_files": "a.jsonl", "validation_files": "b.jsonl"}
+    _, data, training = parse_recipe([experiment("one", **changes)])
+    assert (data.train_files, data.validation_files) == (["a.jsonl"], ["b.jsonl"])
+    assert training.fresh_parameters == ["_global."]
+
+
 @pytest.mark.parametrize(
     "changes, message",
     [
@@ -127,6 +134,10 @@ def test_the_command_line_overrides(experiment):
         ({"paper_corpus": "news", "validation_files": None}, "train_files and validation_files go together"),
         ({"copy_group_attention": True}, "copy_group_attention needs model_name_or_path"),
         ({"lora": {"r": 2}}, "lora needs model_name_or_path"),
+        ({"config": {"vocab_size": 1000}}, "vocab_size is that of the tokenizer"),
+        ({"segment_tokens": 0}, "segment_tokens must be at least 1, not 0"),
+        ({"segment_sentences": 0}, "segment_sentences must be at least 1, not 0"),
+        ({"train_segments": 0}, "train_segments must be at least 1, not 0"),
         ({"paper_corpus": "news"}, "Give either train_files and validation_files, or"),
         ({"paper_corpus": "x", "train_files": [], "validation_files": []}, "one of ted, news, europarl, not x"),
     ],

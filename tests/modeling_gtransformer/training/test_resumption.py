@@ -1,5 +1,7 @@
 """A training is only continued as it began, by every process from the same place."""
 
+import json
+
 import pytest
 
 from modeling_gtransformer import atomic_file
@@ -46,6 +48,27 @@ def test_not_continued_with_other_updates(find, checkpoint):
     # The same said in another way.
     assert find(tokens_per_update=None, gradient_accumulation_steps=4) == Progress(checkpoint)
     assert find(processes=3, checkpoint=checkpoint) == Progress(checkpoint), "in spite of that"
+    assert find(processes=3) == Progress(checkpoint), "as it was continued in spite of that"
+    with pytest.raises(ValueError, match="another max_tokens, batches_per_update"):
+        find()
+
+
+def test_a_checkpoint_of_another_training_brings_its_origin(tmp_path):
+    checkpoint = tmp_path / "before" / "checkpoint-7"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "trainer_state.json").write_text("{}")
+    (tmp_path / "before" / "arguments.json").write_text('{"model_name_or_path": "base", "seed": 1}')
+    args = GTransformerTrainingArguments(
+        str(tmp_path / "more"), use_cpu=True, resume_from_checkpoint=str(checkpoint), seed=2
+    )
+    find_progress(args, {**args.to_dict(), "model_name_or_path": None})
+    kept = json.loads((tmp_path / "more" / "arguments.json").read_text())
+    assert (kept["model_name_or_path"], kept["seed"]) == ("base", 2)
+
+
+def test_a_checkpoint_that_does_not_exist_is_named(find, checkpoint):
+    with pytest.raises(ValueError, match="checkpoint-8 is no checkpoint of a training: name a folder such as"):
+        find(checkpoint=checkpoint.replace("-7", "-8"))
 
 
 def test_a_checkpoint_that_a_process_does_not_see_is_refused_by_all(find, checkpoint, monkeypatch):

@@ -28,6 +28,14 @@ def study_file(tmp_path):
     return write
 
 
+@pytest.mark.parametrize(
+    "changes", [{"seeds": 3}, {"test": {"valid": {"files": "valid.jsonl"}}}, {"vary": {"segment_tokens": 64}}]
+)
+def test_lists_are_lists(study_file, changes):
+    with pytest.raises(ValueError, match="seeds, files and the values of vary are lists, not"):
+        read_study(study_file(**changes))
+
+
 def test_the_baseline_of_each_score(study_file):
     assert read_study(study_file())["baseline"] == {"s-BLEU": "base", "d-BLEU": "base"}
     assert read_study(study_file(baseline=None))["baseline"] == {}

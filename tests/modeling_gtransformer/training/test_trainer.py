@@ -107,6 +107,13 @@ def test_max_steps_does_not_shorten_the_decay(experiment):
     assert len(rates[1]) == 3 and rates[1] == rates[0][:3]
 
 
+def test_the_decay_does_not_end_before_the_training(make_trainer):
+    """A cosine would rise again."""
+    trainer = make_trainer(num_train_epochs=4, max_steps=-1, decay_steps=6, lr_scheduler_type="cosine")
+    with pytest.raises(ValueError, match=r"ends after decay_steps=6, before the \d+ updates of the training"):
+        trainer.train()
+
+
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_validation_loss_is_the_smoothed_mean_over_target_tokens(make_trainer, batch_size):
     trainer = make_trainer(per_device_eval_batch_size=batch_size)
