@@ -116,6 +116,9 @@ def translate_documents(
     """
     if generate_arguments.get("align_sentences") is False:
         raise ValueError("Documents are translated sentence by sentence: only generate() takes align_sentences=False.")
+    for name, only in (("num_return_sequences", 1), ("return_dict_in_generate", False)):
+        if generate_arguments.get(name, only) not in (None, only):
+            raise ValueError(f"A document gets one translation, which is a text: only generate() takes {name}.")
     check_ranges(
         {
             "segment_tokens": segment_tokens,

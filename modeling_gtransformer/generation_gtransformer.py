@@ -42,6 +42,7 @@ from .target_sentences import (
     LengthPlan,
     SentenceCountCriteria,
     plan_lengths,
+    with_sentence_ends,
 )
 
 
@@ -343,7 +344,16 @@ class GTransformerGenerationMixin(GenerationMixin):
             suppressed = (generation_config or self.generation_config).suppress_tokens
             if suppressed:
                 kwargs["suppress_tokens"] = sorted({*suppressed, own} - {given, None})
+        if kwargs.get("num_beams") == 1:
+            kwargs.setdefault("early_stopping", False)  # that of beams, of which Transformers would warn
         return super()._prepare_generation_config(generation_config, **kwargs)
+
+    def _get_logits_processor(self, *args: Any, **kwargs: Any) -> LogitsProcessorList:
+        """Processors of Transformers; where sentences are aligned, none of those that look back bans `</s>`."""
+        processors = super()._get_logits_processor(*args, **kwargs)
+        if not any(isinstance(each, GroupTagLogitsProcessor) for each in processors):
+            return processors
+        return with_sentence_ends(processors, self.config.eos_token_id)
 
     def _get_stopping_criteria(self, *args: Any, **kwargs: Any) -> StoppingCriteriaList:
         """Criteria of Transformers; where sentences are counted, `</s>` does not end a document."""
@@ -369,7 +379,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         weights over the whole document, and every source sentence is in one piece."""
         config, tags = request.config, request.source_tags
         asked = ("past_key_values", "assistant_model", "decoder_attention_mask", "custom_generate")
-        other = (config.cache_implementation, config.prompt_lookup_num_tokens, config.return_dict_in_generate)
+        other = [config.cache_implementation, config.prompt_lookup_num_tokens, config.return_dict_in_generate]
+        other += [config.assistant_early_exit]
         return (
             config.use_cache
             and self.config._attn_implementation in ("eager", "sdpa")
@@ -494,6 +505,10 @@ class GTransformerGenerationMixin(GenerationMixin):
         if config.min_new_tokens is not None:
             logger.warning_once(
                 "min_new_tokens has no effect, the source says how many sentences come: use min_length."
+            )
+        if config.exponential_decay_length_penalty is not None:
+            logger.warning_once(
+                "exponential_decay_length_penalty has no effect, the source says where a document ends."
             )
 
     def _end_of_document(self, config: GenerationConfig) -> int:

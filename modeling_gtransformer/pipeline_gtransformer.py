@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import compress, islice
 from queue import Queue
 from threading import Event, Thread
 from types import ModuleType
@@ -15,7 +15,7 @@ from transformers.utils import logging
 from .document_translation import TranslatedDocument, name_sentences, translate_documents
 from .hub import PublishMixin, brought_along, with_code
 from .plain_models import from_plain_model, load_processor
-from .plain_text import BilingualText, Splitter, language_code, sentencex_splitter, split_text
+from .plain_text import BilingualText, Splitter, is_translatable, language_code, sentencex_splitter, split_text
 from .terminology import Terminology
 
 
@@ -69,6 +69,25 @@ def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
         yield chunk
 
 
+def asked_sentences(document: Mapping[str, Any], keep_placeholders: bool = True) -> list[bool]:
+    """Which sentences of a prepared document are translated; of a list, those that have words."""
+    has_words = is_translatable if keep_placeholders and document["file"] is None else str.strip
+    return [bool(has_words(sentence)) for sentence in document["sentences"]]
+
+
+def for_languages(model: PreTrainedModel, processor: Any, src_lang: str | None, tgt_lang: str | None) -> Any:
+    """The processor for these languages; a model that was trained on documents of its own ones has not learnt others,
+    of which a warning tells."""
+    other = processor.for_languages(src_lang, tgt_lang)
+    pair, own = (other.src_lang, other.tgt_lang), (processor.src_lang, processor.tgt_lang)
+    if pair != own and None not in own and getattr(model.config, "has_global_attention", False):
+        logger.warning(
+            f"{model.name_or_path} has learnt to translate documents from {own[0]} into {own[1]}, not from {pair[0]} "
+            f"into {pair[1]}."
+        )
+    return other
+
+
 @brought_along("document-translation")
 class DocumentTranslationPipeline(PublishMixin, Pipeline):
     """
@@ -76,15 +95,15 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     cut at sentence borders into segments that are translated separately.
 
     Inputs are a document as a list of sentences, as text or as the content of a file, or a list of documents (lists of
-    sentences). A list of strings is always one document. A blank sentence stays blank. Each document gives a
-    dictionary:
+    sentences). A list of strings is always one document. A sentence that is blank, or has no words but numbers and
+    addresses, stays as it is. Each document gives a dictionary:
 
     - `translation_text`: the translation. Of a text or file, everything but its sentences is as it was. Of a list, one
       sentence per line.
     - `sentences`: for each sentence of the document, in order, `source_text` and `translation_text`; and, asked for by
       `confidence=True`, `confidence`, the mean log-probability of its tokens in nats.
-    - `segments`: how many sentences each segment has, which the model translated as one input; blank ones do not
-      count.
+    - `segments`: how many sentences each segment has, which the model translated as one input; those that stay as
+      they are do not count.
 
     The model is a G-Transformer, or a plain sentence translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART),
     which then translates a document without context, every sentence as if it stood alone, until it is fine-tuned.
@@ -104,7 +123,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
       "text", "html", "docx" and "epub".
     - `glossary`: a dictionary of terms and the translations that they must have. That of the pipeline is for its own
       languages: a call in others has its own, or none.
-    - `keep_placeholders` (True): whether translations must contain the placeholders of their sources.
+    - `keep_placeholders` (True): whether translations must contain the placeholders of their sources, and sentences
+      without words stay as they are.
     - `segment_tokens` (512, as in the paper, or the model's positions), `max_tokens` (the source tokens in a batch of
       segments: 16384 divided by the number of beams, but not below 4096), `segment_sentences` (1 for a model that was
       trained on single sentences), `carried_sentences` (0: how many of a segment's last sentences the next one repeats
@@ -138,7 +158,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         model = from_plain_model(model) if is_plain else model
         if processor is None:
             processor = load_processor(model, tokenizer)
-        super().__init__(model, *args, processor=processor.for_languages(src_lang, tgt_lang), **kwargs)
+        super().__init__(model, *args, processor=for_languages(model, processor, src_lang, tgt_lang), **kwargs)
         if is_plain or src_lang or tgt_lang:
             # Another pipeline may use the same model for other languages.
             self._forward_params["processor"] = self.processor
@@ -181,7 +201,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         switches = {"mark_fuzzy": mark_fuzzy, "bilingual": bilingual}
         preprocess_kwargs: dict[str, Any] = {name: value for name, value in switches.items() if value is not None}
         if src_lang or tgt_lang:
-            translate_kwargs["processor"] = self.processor.for_languages(src_lang, tgt_lang)
+            translate_kwargs["processor"] = for_languages(self.model, self.processor, src_lang, tgt_lang)
             preprocess_kwargs["processor"] = translate_kwargs["processor"]
             if not self.translates_between(src_lang, tgt_lang):
                 translate_kwargs["terminology"] = Terminology()
@@ -206,6 +226,13 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         if isinstance(documents, list):
             named = (NamedDocument(f"Document {number}", document) for number, document in enumerate(documents, 1))
             return list(self.translate_all(named, **kwargs))
+        if isinstance(documents, Iterator):
+            return super().__call__((document for document in documents), **kwargs)
+        if isinstance(documents, tuple) or not hasattr(documents, "__getitem__"):
+            raise ValueError(
+                "A document is a string or a list of strings; several are a list of lists, an iterator or a dataset, "
+                f"not a {type(documents).__name__}."
+            )
         return super().__call__(documents, **kwargs)
 
     def translate_all(self, documents: Iterable[NamedDocument], **kwargs: Any) -> Iterator[dict[str, Any]]:
@@ -271,16 +298,16 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
                 events.put(("error", error))
 
         Thread(target=work, daemon=True).start()
-        sentences = iter(inputs["sentences"])
+        is_asked = asked_sentences(inputs, forward_kwargs.get("keep_placeholders", True))
+        sentences = zip(inputs["sentences"], is_asked, strict=True)
         try:
             while True:
                 kind, event = events.get()
                 if kind == "error":
                     raise event
-                for source in sentences:
-                    blank = not source.strip()
-                    yield {"source_text": source, "translation_text": "" if blank else event}
-                    if kind == "sentence" and not blank:
+                for source, asked in sentences:
+                    yield {"source_text": source, "translation_text": event if asked else source.strip()}
+                    if kind == "sentence" and asked:
                         break
                 if kind == "result":
                     return event
@@ -333,14 +360,21 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         if processor is not None:
             translate_kwargs = {**processor.generation_settings(self.model), **translate_kwargs}
         documents = model_inputs.get("documents", [model_inputs])
-        texts = [[sentence for sentence in document["sentences"] if sentence.strip()] for document in documents]
+        asked = [asked_sentences(document, keep_placeholders) for document in documents]
+        texts = [list(compress(document["sentences"], own)) for document, own in zip(documents, asked, strict=True)]
         required = [
             _required(document, sentences, terminology or Terminology(), keep_placeholders)
             for document, sentences in zip(documents, texts, strict=True)
         ]
         places = [
-            document.get("places") or _places(document["sentences"], name or document.get("name", "Document 1"))
-            for document in documents
+            list(
+                compress(
+                    document.get("places")
+                    or name_sentences(document["sentences"], name or document.get("name", "Document 1")),
+                    own,
+                )
+            )
+            for document, own in zip(documents, asked, strict=True)
         ]
         sizes = [document["document_sizes"] or [len(own)] for document, own in zip(documents, texts, strict=True)]
         translated = iter(
@@ -356,22 +390,23 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         joined = [TranslatedDocument.joined([*islice(translated, len(own))]) for own in sizes]
         alignments = _alignments(self.model, processor or self.processor, documents, joined)
         outputs = [
-            {**document, "translated": each, "alignments": own}
-            for document, each, own in zip(documents, joined, alignments, strict=True)
+            {**document, "asked": is_asked, "translated": each, "alignments": own}
+            for document, is_asked, each, own in zip(documents, asked, joined, alignments, strict=True)
         ]
         return {"documents": outputs} if "documents" in model_inputs else outputs[0]
 
     def postprocess(self, model_outputs: dict[str, Any]) -> dict[str, Any]:
-        sentences, file, translated, alignments = (
-            model_outputs[name] for name in ("sentences", "file", "translated", "alignments")
+        sentences, is_asked, file, translated, alignments = (
+            model_outputs[name] for name in ("sentences", "asked", "file", "translated", "alignments")
         )
         translations, confidences = iter(translated.sentences), iter(translated.confidences or [])
         pairs = []
-        for sentence in sentences:
-            blank = not sentence.strip()
-            pairs.append({"source_text": sentence, "translation_text": "" if blank else next(translations)})
+        for sentence, asked in zip(sentences, is_asked, strict=True):
+            pairs.append(
+                {"source_text": sentence, "translation_text": next(translations) if asked else sentence.strip()}
+            )
             if translated.confidences is not None:
-                pairs[-1]["confidence"] = None if blank else next(confidences)
+                pairs[-1]["confidence"] = next(confidences) if asked else None
         texts = [pair["translation_text"] for pair in pairs]
         if file is None:
             text = "\n".join(texts)
@@ -387,12 +422,6 @@ def _cut(files: list[list[Any]], sizes: list[list[int]]) -> list[list[Any]]:
         rest = iter(items)
         result += [[*islice(rest, size)] for size in own]
     return result
-
-
-def _places(sentences: list[str], name: str) -> list[str]:
-    """Where the sentences of a document stand that are not blank."""
-    named = name_sentences(sentences, name)
-    return [place for place, sentence in zip(named, sentences, strict=True) if sentence.strip()]
 
 
 def _alignments(
@@ -418,9 +447,12 @@ def _required(
     document: dict[str, Any], texts: list[str], terminology: Terminology, keep_placeholders: bool
 ) -> list[list[str]]:
     """For each of the sentences what its translation must contain."""
-    required = [terminology.required(text, keep_placeholders) for text in texts]
     if document["file"] is None:
-        return required
+        return [terminology.required(text, keep_placeholders) for text in texts]
+    required = [
+        terminology.required(text, keep_placeholders, own)
+        for text, own in zip(texts, document["file"].kept, strict=True)
+    ]
     # Code may be a placeholder, too: then it is required once.
     both = [Counter(words) | Counter(own) for words, own in zip(required, document["file"].kept, strict=True)]
     return [list(Counter(words).elements()) for words in both]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 
 
 Splitter = Callable[[str], Iterable[str]]
@@ -27,6 +27,8 @@ ADDRESS = re.compile(
 STRETCH = 5000
 # Syntax of template languages, which is no text: {{ name }}, {% tag %}, {# comment #}, <%= value %>.
 TEMPLATE_SYNTAX = r"\{\{[^{}]*\}\}|\{%[^{}]*%\}|\{#[^{}]*#\}|<%[^<>]*%>"
+# White space, each character of which takes several bytes.
+OTHER_SPACE = re.compile(r"(?=[^\x00-\x7f])\s")
 LETTER = rf"[^\W{UNSPACED}]"
 
 
@@ -105,22 +107,22 @@ def split_text(text: str, splitter: Splitter | None = None) -> SplitText:
     sentences, gaps, done = [], [""], 0
     for start, line in _lines(text):
         item = ITEM.match(line)
-        offset = place = item.end() if item else 0  # behind the last sentence, and behind the last piece
-        for sentence in [line[offset:]] if splitter is None else splitter(line[offset:]):
+        place = item.end() if item else 0  # behind the last piece
+        for sentence in [line[place:]] if splitter is None else splitter(line[place:]):
             words = sentence.strip().strip("\ufeff").strip()
             found = line.find(words, place)
-            if not is_translatable(words):
-                place = max(place, found + len(words))
-                continue
-            if found < 0:
+            if found < 0 and is_translatable(words):
                 raise ValueError(f"The splitter made {words!r} of a line that does not have it so: {line!r}.")
-            _check_gap(line[offset:found])
+            if found >= 0:
+                _check_gap(line[place:found])
+                place = found + len(words)
+            if not is_translatable(words):
+                continue
             gaps[-1] += text[done : start + found]
             sentences.append(words)
             gaps.append("")
-            offset = place = found + len(words)
-            done = start + offset
-        _check_gap(line[offset:])
+            done = start + place
+        _check_gap(line[place:])
     gaps[-1] += text[done:]
     return SplitText(sentences, gaps)
 
@@ -153,7 +155,28 @@ def sentencex_splitter(language: str | None) -> Splitter:
     code = language_code(language)
     if code is None:
         raise ValueError(f"The language {language!r} has no code by which sentencex knows it: give a splitter.")
-    return lambda line: _in_stretches(line, lambda stretch: segment(code, stretch))
+
+    def split(stretch: str) -> Iterable[str]:
+        # It breaks off at other white space behind a capital letter ("plan B ."), so that is shown to it as a space.
+        pieces = accumulate(map(len, _segmented(segment, code, OTHER_SPACE.sub(" ", stretch))), initial=0)
+        return [stretch[start:stop] for start, stop in pairwise(pieces)]
+
+    return lambda line: _in_stretches(line, split)
+
+
+def _segmented(segment: Callable[[str, str], Iterable[str]], code: str, text: str) -> list[str]:
+    """
+    The sentences of a text by `sentencex`.
+
+    Raises:
+        ValueError: it breaks off, which is no `Exception` of Python's.
+    """
+    try:
+        return list(segment(code, text))
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise ValueError(f"sentencex cannot split {text[:80]!r}: {error}") from error
 
 
 def _in_stretches(line: str, splitter: Splitter) -> Iterable[str]:

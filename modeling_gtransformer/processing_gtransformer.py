@@ -255,12 +255,14 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             is_target: whether these are target sentences, which some tokenizers cut into other pieces.
 
         Raises:
-            ValueError: a sentence has no words.
+            ValueError: a sentence has no words, or half of a character.
         """
         texts = [self._normalize(sentence) for sentence in sentences]
         for number, text in enumerate(texts, 1):
             if not text:
                 raise ValueError(f"Sentence {number} of the document is empty; every sentence needs a word.")
+            if any("\ud800" <= character <= "\udfff" for character in text):
+                raise ValueError(f"Sentence {number} of the document has half of a character (a lone surrogate).")
         if not texts:
             return []
         encoded = self._encode(texts, is_target)

@@ -10,10 +10,27 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import GenerationConfig
-from transformers.generation import LogitsProcessor, StoppingCriteria
+from transformers.generation import (
+    EncoderNoRepeatNGramLogitsProcessor,
+    EncoderRepetitionPenaltyLogitsProcessor,
+    LogitsProcessor,
+    LogitsProcessorList,
+    NoRepeatNGramLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+    StoppingCriteria,
+)
 
 from .configuration_gtransformer import TargetFrame
 from .group_tags import is_ended, sentence_lengths, sentence_progress
+
+
+# Processors of Transformers against what was there before.
+AGAINST_REPETITION = (
+    EncoderNoRepeatNGramLogitsProcessor,
+    EncoderRepetitionPenaltyLogitsProcessor,
+    NoRepeatNGramLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+)
 
 
 class GroupTagLogitsProcessor(LogitsProcessor):
@@ -97,6 +114,35 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         scores[:, frame.closer].masked_fill_(is_document[:, 0] & (words < self.min_length), -torch.inf)
         scores.masked_fill_(is_forced, -torch.inf)
         return scores.scatter_(1, forced, scores.gather(1, forced).masked_fill(is_forced, 0.0))
+
+
+class SentenceEndScores:
+    """Gives `</s>` back the score that it had before other processors, which take it for a word that comes again."""
+
+    def __init__(self, eos_token_id: int):
+        self.eos_token_id = eos_token_id
+        self.scores: Tensor | None = None
+
+    def keep(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        self.scores = scores[:, self.eos_token_id].clone()
+        return scores
+
+    def give_back(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        scores = scores.clone()
+        scores[:, self.eos_token_id] = self.scores
+        return scores
+
+
+def with_sentence_ends(processors: LogitsProcessorList, eos_token_id: int) -> LogitsProcessorList:
+    """The processors, of which those that penalise repetitions spare `</s>`: every sentence ends with it."""
+    places = [place for place, each in enumerate(processors) if isinstance(each, AGAINST_REPETITION)]
+    if not places:
+        return processors
+    ends = SentenceEndScores(eos_token_id)
+    first, last = places[0], places[-1] + 1
+    return LogitsProcessorList(
+        [*processors[:first], ends.keep, *processors[first:last], ends.give_back, *processors[last:]]
+    )
 
 
 class SentenceCountCriteria(StoppingCriteria):

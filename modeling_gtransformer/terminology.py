@@ -50,12 +50,19 @@ class Terminology:
         terms = sorted(glossary or (), key=len, reverse=True)
         self.pattern = re.compile("|".join(map(whole_words, terms)), re.IGNORECASE) if terms else None
 
-    def required(self, sentence: str, keep_placeholders: bool = True) -> list[str]:
-        """The strings that the sentence's translation must contain, each as often as it is listed."""
+    def required(self, sentence: str, keep_placeholders: bool = True, kept: Sequence[str] = ()) -> list[str]:
+        """
+        The strings that the sentence's translation must contain, each as often as it is listed.
+
+        Args:
+            kept: parts of the sentence that are not translated, in which there are no terms.
+        """
         matches = PLACEHOLDER.finditer(sentence) if keep_placeholders else ()
-        candidates = (match[0].rstrip(TRAILING) for match in matches)
+        candidates = [match[0].rstrip(TRAILING) for match in matches]
         # Of "s://," no address is left.
         placeholders = [words for words in candidates if PLACEHOLDER.fullmatch(words)]
+        for words in sorted({*placeholders, *kept} - {""}, key=len, reverse=True):
+            sentence = sentence.replace(words, " | ")
         found = self.pattern.finditer(sentence) if self.pattern else ()
         # The pattern takes i, ı and İ for one letter, which Turkish terms and `lower` do not.
         return placeholders + [self.glossary[word] for term in found if (word := term[0].lower()) in self.glossary]
@@ -66,11 +73,19 @@ def missing(required: Sequence[str], translation: str) -> list[str]:
     result = []
     for words, times in Counter(required).items():
         if PLACEHOLDER.fullmatch(words):
-            found = translation.count(words)
+            found = len(re.findall(_as_it_is(words), translation))
         else:
             found = len(re.findall(whole_words(words), translation, re.IGNORECASE))
         result += [words] * (times - found)
     return result
+
+
+def _as_it_is(placeholder: str) -> str:
+    """The pattern of a placeholder to which nothing is joined that would make another one of it."""
+    before = r"(?<![A-Za-z0-9_])" if re.match(r"\w", placeholder) else ""
+    behind = r"(?![A-Za-z0-9_])" if re.search(r"\w\Z", placeholder) else ""
+    longer = r"(?![/?#&=%]+[A-Za-z0-9])" if ADDRESS.fullmatch(placeholder) else ""
+    return before + re.escape(placeholder) + behind + longer
 
 
 class RequiredWordsLogitsProcessor(LogitsProcessor):

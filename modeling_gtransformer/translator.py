@@ -11,7 +11,7 @@ from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, pipeline
 
 from .configuration_gtransformer import PLAIN_MODELS
 from .files import Glossary
-from .pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
+from .pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, for_languages
 from .processing_gtransformer import GTransformerProcessor
 from .usage_error import UsageError, in_a_sentence
 
@@ -123,7 +123,7 @@ class Translator:
         if self.precision is None and device.type == "cpu" and model.dtype == torch.float16:
             model.float()
         try:
-            processor = processor.for_languages(self.src_lang, self.tgt_lang)
+            processor = for_languages(model, processor, self.src_lang, self.tgt_lang)
             processor.build_source([[]])  # raises where a language is missing that frames its sentences
             translate = pipeline(
                 "document-translation",

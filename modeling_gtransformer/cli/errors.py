@@ -1,8 +1,11 @@
 """Errors of a command, each in a sentence and with an exit status."""
 
 import os
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
@@ -10,16 +13,17 @@ from huggingface_hub.errors import StrictDataclassError
 from ..usage_error import UsageError, in_a_sentence
 
 
-DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 def run(program: str, main: Callable[[], Any]) -> int:
     """
     Runs a command, and returns its exit status: that of `main`, or 0 if it returns something else; 1 for an error,
-    which is said in a sentence; 2 for a [`UsageError`]; 130 if it is interrupted.
+    which is said in a sentence; 2 for a [`UsageError`]; 130 if it is interrupted, 143 if it is to terminate.
     """
     try:
-        status = main()
+        with _terminated_in_order():
+            status = main()
         return status if isinstance(status, int) else DONE
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
@@ -32,3 +36,18 @@ def run(program: str, main: Callable[[], Any]) -> int:
         message = in_a_sentence(error) if isinstance(error, OSError | ImportError) else str(error)
         print(f"{program}: {message}", file=sys.stderr)
         return REFUSED if isinstance(error, UsageError) else FAILED
+
+
+@contextmanager
+def _terminated_in_order() -> Iterator[None]:
+    """Lets SIGTERM end the process as an error does, so that nothing half written stays; a handler that is there
+    already is left."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -167,8 +167,15 @@ def _problem_of_folder(folder: Path) -> str:
 
 def target_of(file: str, args: argparse.Namespace) -> Path:
     """Path of the result of a file in the folder `--output`."""
-    path = args.output / ("stdin.txt" if file == STDIN else Path(file).name)
+    path = args.output / (f"stdin{_ending_of(args.format)}" if file == STDIN else Path(file).name)
     return path if args.output_format == "same" else path.with_suffix(f".{args.output_format}")
+
+
+def _ending_of(format: str | None) -> str:
+    """The usual ending of a format's files; of text by default."""
+    if format == "jsonl":
+        return ".jsonl"
+    return next(iter(FILE_FORMATS[format].endings), ".txt") if format in FILE_FORMATS else ".txt"
 
 
 def plan(args: argparse.Namespace, report: Report) -> list[Job]:
@@ -223,6 +230,8 @@ def _format_of_input(file: str, args: argparse.Namespace) -> str:
         format = args.format or ("jsonl" if path.suffix.lower() == ".jsonl" else format_of(file))
     if args.bilingual and format not in BILINGUAL_FORMATS:
         raise ValueError(not_bilingual(format))
+    if args.confidence and format != "jsonl" and args.output_format == "same":
+        raise ValueError("--confidence has no place in the file: use --output_format jsonl, tsv or tmx")
     if format == "jsonl" and args.output_format != "same":
         raise ValueError("JSON lines stay JSON lines: use --output_format same")
     return format

@@ -112,6 +112,9 @@ def _read_json_lines(path: str, problems: list[str]) -> Iterator[Document]:
         except json.JSONDecodeError as error:
             problems.append(f"{path}:{number}: broken JSON, {error.msg} at character {error.pos + 1}")
             continue
+        except RecursionError:
+            problems.append(f"{path}:{number}: JSON in too many levels")
+            continue
         if isinstance(record, dict):
             yield Document(record, partial(_in_record, f"{path}:{number}"))
         else:

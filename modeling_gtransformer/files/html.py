@@ -15,7 +15,8 @@ from .template import TextFile
 # fmt: off
 INLINE = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "button", "cite", "data", "del", "dfn", "em", "font", "i", "img",
-    "input", "ins", "label", "mark", "q", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "u", "wbr",
+    "input", "ins", "label", "mark", "nobr", "output", "picture", "q", "s", "small", "source", "span", "strike",
+    "strong", "sub", "sup", "time", "u", "wbr",
 })
 # fmt: on
 # Parts of a sentence that are not translated.

@@ -182,10 +182,13 @@ def _parts(root: Any, labels: set[str]) -> Iterator[Part]:
                 read = "".join(description) if node.type == "image" else words.strip("`$<>[] ")
                 yield start, end, "kept", " ".join(read.split())
         elif node.type in LINKS:
-            text = next(child for child in node.children if child.type == "link_text")
-            yield start, text.start_byte, "link", ""
-            yield text.end_byte, end, "link end", ""
-            nodes.append(text)
+            text = next((child for child in node.children if child.type == "link_text"), None)
+            if text is None:  # an anchor, which shows nothing
+                yield start, end, "mark", ""
+            else:
+                yield start, text.start_byte, "link", ""
+                yield text.end_byte, end, "link end", ""
+                nodes.append(text)
         elif node.type in EMPHASIS:
             marks = [child for child in node.children if child.type == "emphasis_delimiter"]
             for number, mark in enumerate(marks):

@@ -13,7 +13,7 @@ NAMESPACES = {
     "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
 }
 # Elements that end a sentence, and elements that have paragraphs of their own.
-BREAKS = frozenset({"w:br", "w:cr", "w:tab"})
+BREAKS = frozenset({"w:br", "w:cr", "w:tab", "w:ptab"})
 NESTED = frozenset({"w:p", "w:txbxContent"})
 # Elements that hold moved or deleted text.
 GONE = frozenset({"w:moveFrom", "w:del"})

@@ -5,13 +5,14 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, compress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
 from ..document_translation import batch_tokens
 from ..files.zip_package import MOST_BYTES
+from ..pipeline_gtransformer import asked_sentences
 from ..translator import Translator
 from ..usage_error import UsageError, in_a_sentence
 from .api_error import ApiError, unforeseen
@@ -133,12 +134,13 @@ class TranslationQueue:
             return
         try:
             sentences = [sentence for prepared in job.prepared for sentence in prepared["sentences"]]
+            asked = [each for prepared in job.prepared for each in asked_sentences(prepared)]
             if (characters := sum(map(len, sentences))) > self.limits.max_characters:
                 raise ApiError(
                     413, f"The request has {characters:,} characters: at most {self.limits.max_characters:,}."
                 )
             processor = self.translate.processor
-            encoded = processor.encode_sentences([sentence for sentence in sentences if sentence.strip()])
+            encoded = processor.encode_sentences(compress(sentences, asked))
             job.tokens = sum(len(words) + processor.sentence_tokens for words in encoded)
         except Exception as error:
             job.fail(error)
@@ -229,7 +231,7 @@ def _with_sources(
     on_sentence: Callable[[dict[str, str]], None], prepared: dict[str, Any]
 ) -> Callable[[int, int, str], None]:
     """Tells of the sentences of a file with their sources; it may hold several documents, each counted from 0."""
-    sources = [sentence for sentence in prepared["sentences"] if sentence.strip()]
+    sources = [*compress(prepared["sentences"], asked_sentences(prepared))]
     firsts = [0, *accumulate(prepared["document_sizes"] or [])]
     return lambda document, number, text: on_sentence(
         {"source_text": sources[firsts[document] + number], "translation_text": text}

@@ -42,6 +42,38 @@ def test_blank_sentences_stay(translate):
     assert translate(" \r\n")["translation_text"] == " \r\n"
 
 
+def test_sentences_without_words_stay(translate):
+    """In a list as in a text: the model would make something of them."""
+    sentences = ["the cat", "42", "2023-10-05", "it is", "http://a.org/x"]
+    output = translate(sentences, confidence=True)
+    texts = [pair["translation_text"] for pair in output["sentences"]]
+    assert (texts[1:3], texts[4]) == (["42", "2023-10-05"], "http://a.org/x") and output["segments"] == [2]
+    assert [pair["confidence"] is None for pair in output["sentences"]] == [False, True, True, False, True]
+    assert [pair["translation_text"] for pair in translate.stream(sentences)] == texts
+    words = translate(["the cat", "it is"])["sentences"]
+    assert [texts[0], texts[3]] == [pair["translation_text"] for pair in words]
+    assert translate(["the cat", "42"], keep_placeholders=False)["segments"] == [2]
+
+
+def test_iterators_and_what_is_no_document(translate):
+    documents = [["the cat"], ["it is"]]
+    assert list(translate(iter(documents))) == translate(documents)
+    for wrong in (("the cat",), None, 3):
+        with pytest.raises(ValueError, match=f"not a {type(wrong).__name__}"):
+            translate(wrong)
+    for setting in ({"num_return_sequences": 2, "num_beams": 2}, {"return_dict_in_generate": True}):
+        with pytest.raises(ValueError, match=f"only generate\\(\\) takes {next(iter(setting))}"):
+            translate("the cat", **setting)
+
+
+def test_languages_that_a_model_of_documents_has_not_learnt(translate, caplog):
+    source, target = translate.processor.src_lang, translate.processor.tgt_lang
+    translate("the cat", src_lang=source)
+    assert "has learnt" not in caplog.text
+    translate("the cat", src_lang=target, tgt_lang=source)
+    assert f"documents from {source} into {target}, not from {target} into {source}" in caplog.text
+
+
 @pytest.mark.parametrize("splitter", ["sentencex", lambda line: line.split(".")])
 def test_what_stands_between_the_sentences_stays(translate, splitter):
     output = translate("\ufeffit is.  the cat.\r\n\r\n- the old cat\n---\n", splitter=splitter)

@@ -106,6 +106,30 @@ def test_a_splitter_of_ones_own():
             split_text("a b", lambda line, left_out=left_out: left_out)
 
 
+@pytest.mark.parametrize("space", "\u00a0\u202f\u2009\u3000\u2028")
+def test_white_space_of_several_bytes(space):
+    """Behind a capital letter and before a full stop sentencex would break off."""
+    text = f"We have a plan B{space}. It is new."
+    split = split_text(text, sentencex_splitter("en"))
+    assert "It is new." in split.sentences and split.rejoin(split.sentences) == text
+
+
+def test_a_splitter_that_breaks_off(monkeypatch):
+    class PanicException(BaseException):
+        """As pyo3 makes it, which is no `Exception`."""
+
+    def panic(code, text):
+        raise PanicException("byte index 17 is not a char boundary")
+
+    monkeypatch.setattr("sentencex.segment", panic)
+    with pytest.raises(ValueError, match=r"sentencex cannot split 'A text.': byte index 17"):
+        split_text("A text.", sentencex_splitter("en"))
+
+
+def test_addresses_that_the_splitter_parts():
+    assert split_text("ann@x.org?Bob@y.org", lambda line: line.partition("?")).sentences == []
+
+
 def test_without_sentencex(monkeypatch):
     with pytest.raises(ValueError, match="no code by which sentencex knows it"):
         sentencex_splitter(None)

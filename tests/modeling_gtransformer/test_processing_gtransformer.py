@@ -152,6 +152,7 @@ def test_tokens_are_looked_up_without_copying_the_vocabulary(bpe_tokenizer, monk
 def test_bad_input_is_refused(processor, tiny_model):
     for documents, message in [
         (["the cat", "  "], "Sentence 2 of the document is empty"),
+        (["the cat", "a \ud83d b"], "Sentence 2 of the document has half of a character"),
         ("the cat", "not a string"),
         ([], "no sentences"),
         ([["the"], []], "no sentences"),

@@ -5,9 +5,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, words_per_sentence
+from transformers.generation import (
+    LogitsProcessorList,
+    NoRepeatNGramLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+    TemperatureLogitsWarper,
+)
 
 from modeling_gtransformer.configuration_gtransformer import TargetFrame
-from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor
+from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor, with_sentence_ends
 
 
 def test_forced_tokens_score_zero_and_free_ones_keep_their_score(tiny_model, documents):
@@ -53,3 +59,15 @@ def test_frame_of_any_documents(limits, spare):
         counts = words_per_sentence(row)
         assert len(counts) == len(expected)
         assert all(1 <= count <= limit for count, limit in zip(counts, expected, strict=True))
+
+
+def test_sentences_may_end_alike():
+    """`</s>` is not what comes again too soon, and keeps the score that it had."""
+    processors = LogitsProcessorList([RepetitionPenaltyLogitsProcessor(2.0), NoRepeatNGramLogitsProcessor(2)])
+    prefix, scores = torch.tensor([[5, EOS, BOS, 5]]), torch.full((1, 8), -1.0)
+    banned = processors(prefix, scores.clone())
+    assert banned[0, EOS] == -torch.inf and banned[0, 5] == -2
+    spared = with_sentence_ends(processors, EOS)(prefix, scores.clone())
+    assert spared[0, EOS] == -1 and spared[0, 5] == -2
+    alone = LogitsProcessorList([TemperatureLogitsWarper(0.5)])
+    assert with_sentence_ends(alone, EOS) is alone

@@ -64,6 +64,32 @@ def test_a_copy_lacks_nothing(sentence):
     assert missing(required, sentence) == []
 
 
+@pytest.mark.parametrize(
+    "required, translation",
+    [
+        ("$HOME", "$HOMEPAGE"),
+        ("@ann", "@annalena"),
+        ("%1", "%12"),
+        ("a@b.de", "xa@b.dex"),
+        ("https://a.b/c", "siehe https://a.b/c//bc"),
+    ],
+)
+def test_what_became_another_placeholder_is_missing(required, translation):
+    assert missing([required], translation) == [required]
+
+
+@pytest.mark.parametrize("translation", ["https://a.b/cを見る", "(https://a.b/c).", "„https://a.b/c“, da"])
+def test_what_stands_beside_an_address_changes_nothing(translation):
+    assert missing(["https://a.b/c"], translation) == []
+
+
+def test_terms_are_no_parts_of_what_stays():
+    terms = Terminology({"order": "Auftrag"})
+    assert terms.required("See https://a.org/order for your order.") == ["https://a.org/order", "Auftrag"]
+    assert terms.required("Hello {order}, bye") == ["{order}"]
+    assert terms.required("Use order now", kept=["order"]) == []
+
+
 def test_glossary():
     terminology = Terminology({"gate": "Tor", "group tag": "Gruppenmarke"})
     assert terminology.required("The Gate, a gate, gates and a group tag") == ["Tor", "Tor", "Gruppenmarke"]

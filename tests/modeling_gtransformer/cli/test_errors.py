@@ -1,13 +1,16 @@
 """Errors of a command: a sentence and an exit status for each, and no traceback."""
 
+import os
 import re
 import runpy
+import signal
 import subprocess
 import sys
 
 import pytest
 from repository import ROOT
 
+from modeling_gtransformer.atomic_file import atomic_file
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.usage_error import UsageError
 
@@ -32,6 +35,17 @@ def test_status_and_sentence(error, status, words, capsys):
 
 def test_status_of_what_ends_well():
     assert run("program", lambda: {}) == run("program", lambda: None) == 0 and run("program", lambda: 1) == 1
+
+
+def test_a_process_that_is_to_terminate_cleans_up(tmp_path):
+    def work():
+        with atomic_file(tmp_path / "result"):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(SystemExit) as ended:
+        run("program", work)
+    assert ended.value.code == 143 and not list(tmp_path.iterdir())
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_a_bug_keeps_its_traceback():

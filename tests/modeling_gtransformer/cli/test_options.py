@@ -94,3 +94,15 @@ def test_formats_of_files(tmp_path):
     args = parse_arguments([files[1], "--model", "m", "--output_format", "tsv"])
     report = Report("program")
     assert plan(args, report) == [] and report.failed == {files[1]}
+    # Scores have a place beside pairs of sentences, and in records.
+    for options, done in (([], [files[1]]), (["--output_format", "tsv"], [files[0], files[2]])):
+        args = parse_arguments([*files, "--output", str(tmp_path / "out"), "--confidence", *options])
+        assert [job.file for job in plan(args, Report("program"))] == done
+
+
+@pytest.mark.parametrize(
+    "options, name", [([], "stdin.txt"), (["--format", "po"], "stdin.po"), (["--format", "jsonl"], "stdin.jsonl")]
+)
+def test_what_is_piped_in_gets_the_name_of_its_format(tmp_path, options, name):
+    args = parse_arguments(["--output", str(tmp_path), *options])
+    assert [job.target.name for job in plan(args, Report("program"))] == [name]

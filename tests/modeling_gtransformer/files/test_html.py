@@ -89,3 +89,8 @@ def test_another_character_set_is_kept(declaration):
     """The page is ASCII, as it is read as UTF-8, and stays so."""
     assert translated(f"{declaration}<p>a", "html", ["<ä猫"])[1] == f"{declaration}<p>&lt;&#228;&#29483;"
     assert translated('<meta charset="UTF-8"><p>a', "html", ["ä"])[1] == '<meta charset="UTF-8"><p>ä'
+
+
+def test_a_sentence_goes_on_in_inline_elements():
+    page = "<p>Please <nobr>call us</nobr> <picture><source srcset=a><img src=b></picture> now.</p>"
+    assert SplitFile(page, "html").sentences == ["Please call us  now."]

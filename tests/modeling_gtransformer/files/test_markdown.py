@@ -121,6 +121,12 @@ def test_what_is_written_around_text(content, sentences, translations, expected)
     assert translated(content, "markdown", translations) == (sentences, expected)
 
 
+@pytest.mark.parametrize("anchor", ["[](#top)", "[](){#top}", "[]()"])
+def test_an_anchor_stays(anchor):
+    _, text = translated(f"Intro {anchor} text.\n", "markdown")
+    assert anchor in text and "INTRO" in text
+
+
 def test_a_paragraph_of_many_marks_is_read_in_stretches():
     content = "**a** _b_ [c](d) " * 500 + "\n"
     sentences, result = translated(content, "markdown")
