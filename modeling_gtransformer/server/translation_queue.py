@@ -129,7 +129,7 @@ class TranslationQueue:
         except ValueError as error:
             job.fail(ApiError(400, f"The document cannot be read: {in_a_sentence(error)}"))
             return
-        except Exception as error:
+        except BaseException as error:  # libraries in Rust panic by what is no Exception
             job.fail(unforeseen(error))
             return
         try:
@@ -142,8 +142,14 @@ class TranslationQueue:
             processor = self.translate.processor
             encoded = processor.encode_sentences(compress(sentences, asked))
             job.tokens = sum(len(words) + processor.sentence_tokens for words in encoded)
-        except Exception as error:
+        except ApiError as error:
             job.fail(error)
+            return
+        except ValueError as error:
+            job.fail(ApiError(400, f"The document cannot be translated: {in_a_sentence(error)}"))
+            return
+        except BaseException as error:
+            job.fail(unforeseen(error))
             return
         job.first_warnings = len(job.warnings)
         self._waiting.append(job)
@@ -171,7 +177,7 @@ class TranslationQueue:
             results = iter(self._results(batch))
         except Abandoned:
             return
-        except Exception as error:
+        except BaseException as error:
             self._failed(batch, error)
             return
         finally:
@@ -182,7 +188,7 @@ class TranslationQueue:
         for job in batch:
             job.finish([next(results) for _ in job.documents])
 
-    def _failed(self, batch: list[Job], error: Exception) -> None:
+    def _failed(self, batch: list[Job], error: BaseException) -> None:
         if len(batch) == 1:
             batch[0].fail(error if isinstance(error, ApiError | UsageError) else unforeseen(error))
             return

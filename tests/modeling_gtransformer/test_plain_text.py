@@ -41,6 +41,7 @@ PIECES += [
     "    x = f(y)",
     "e.g. ",
     "\u00a0",
+    "plan B\u00a0. ",
 ]
 
 

@@ -119,6 +119,30 @@ def test_what_was_not_foreseen_is_not_the_fault_of_the_client(make_queue, monkey
     assert {record.name for record in caplog.records} == {"uvicorn.error"}
 
 
+def test_a_panic_takes_nobody_with_it(make_queue, monkeypatch):
+    """Libraries in Rust raise what is no `Exception`, wherever they break off."""
+
+    class PanicException(BaseException):
+        pass
+
+    def panic_at(place, words):
+        original = getattr(*place)
+
+        def panic(given, *args, **kwargs):
+            if words in str(given):
+                raise PanicException
+            return original(given, *args, **kwargs)
+
+        monkeypatch.setattr(*place, panic)
+
+    queue = make_queue()
+    panic_at((queue.translate, "prepare"), "the cat")
+    panic_at((queue.translate, "translate_prepared"), "it is")
+    jobs = [Job([text], PLAIN) for text in ("the cat", "it is", "the old cat", "a \ud83d")]
+    cat, it, old, half = asyncio.run(results_of(queue, jobs))
+    assert (cat.status, it.status, half.status) == (500, 500, 400) and text_of(old) and queue.is_alive
+
+
 def test_a_glossary_is_for_its_languages(make_queue, plain_checkpoint):
     """A request in others has the terms of those, or none."""
     concept = Concept("", {"en": [("cat", "")], "de": [("katze", "")], "fr": [("chien", "")]})
