@@ -216,5 +216,4 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # as Ctrl-C, also of the processes
     sys.exit(errors.run("study.py", lambda: main(sys.argv[1:])))

@@ -16,15 +16,23 @@ from ..usage_error import UsageError, in_a_sentence
 DONE, FAILED, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
+class Terminated(BaseException):
+    """Somebody ends the process by SIGTERM."""
+
+
 def run(program: str, main: Callable[[], Any]) -> int:
     """
     Runs a command, and returns its exit status: that of `main`, or 0 if it returns something else; 1 for an error,
-    which is said in a sentence; 2 for a [`UsageError`]; 130 if it is interrupted, 143 if it is to terminate.
+    which is said in a sentence; 2 for a [`UsageError`]; 130 if it is interrupted. SIGTERM ends the process as
+    it always does, but not before what an error would clean up is cleaned up.
     """
     try:
-        with _terminated_in_order():
+        with _sigterm_as_error():
             status = main()
         return status if isinstance(status, int) else DONE
+    except Terminated:
+        signal.raise_signal(signal.SIGTERM)  # whoever sent it looks for that end
+        return TERMINATED
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -39,14 +47,17 @@ def run(program: str, main: Callable[[], Any]) -> int:
 
 
 @contextmanager
-def _terminated_in_order() -> Iterator[None]:
-    """Lets SIGTERM end the process as an error does, so that nothing half written stays; a handler that is there
-    already is left."""
+def _sigterm_as_error() -> Iterator[None]:
+    """Makes an error of SIGTERM, so that nothing half written stays; a handler that is there already is left."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+
+    def terminate(*_: Any) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
