@@ -330,6 +330,32 @@ def address(record: dict[str, Any]) -> Table:
     return rows
 
 
+def comparison(record: dict[str, Any]) -> Table:
+    """A row per score, with the difference to the baseline."""
+    rows = [["", "score", "against the baseline", "95 %", "p"]]
+    for name, row in record["scores"].items():
+        low, high = row["interval"]
+        difference = f"{row['difference']:+.2f}"
+        rows.append([name, f"{row['score']:.2f}", difference, f"{low:+.2f} to {high:+.2f}", f"{row['p_value']:.2f}"])
+    return rows
+
+
+def contrapro() -> str:
+    """A row per system, a column per pronoun: how often the right one is preferred."""
+    names = {
+        "context": "`finetuned`, with the sentence before",
+        "alone": "`finetuned`, the sentence alone",
+        "no_context": "`finetuned_no_source_context`",
+    }
+    records = {name: study(f"contrapro/{name}-1") for name in names}
+    groups = ["es", "sie", "er", "all"]
+    items = records["context"]["accuracies"]
+    rows = [["", *(f"{group} ({items[group]['items']:,} items)" for group in groups)]]
+    for name, record in records.items():
+        rows.append([names[name], *(f"{record['accuracies'][group]['accuracy']:.1f} %" for group in groups)])
+    return with_origin(rows, records["context"])
+
+
 def mean_and_spread(values: list[float], form: str) -> str:
     """Mean and standard deviation of several seeds, or the value of a single one."""
     spread = f" ± {form.format(statistics.stdev(values))}" if len(values) > 1 else ""
@@ -370,8 +396,11 @@ EVALUATIONS: dict[str, Callable[[dict[str, Any]], Table]] = {
     "lost_sentences": lost_sentences,
     "target_ratios": target_ratios,
     "context_dialogues": context,
+    "context_everyday": context,
     "context_demo": context,
     "address": address,
+    "address_everyday": address,
+    "bleu_everyday": comparison,
 }
 
 
@@ -446,6 +475,7 @@ JOINED: dict[str, Callable[[], str]] = {
     "demo": demo,
     "carried_sentences": carried_sentences,
     "carried_dialogues": carried_dialogues,
+    "contrapro": contrapro,
 }
 
 
