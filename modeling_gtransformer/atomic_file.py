@@ -35,6 +35,13 @@ def write_atomic(path: Path, text: str) -> None:
         file.write(text.encode("utf-8"))
 
 
+def is_among(path: Path, files: Iterable[str | Path]) -> bool:
+    """Whether a path is that of one of the files, by whatever name."""
+    exists, place = path.exists(), path.resolve()
+    others = map(Path, files)
+    return any(place == other.resolve() or (exists and other.exists() and path.samefile(other)) for other in others)
+
+
 def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[str]) -> None:
     """
     Refuses to write over what is read.
@@ -42,9 +49,9 @@ def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[str]) -> None:
     Raises:
         ValueError: an output is one of the inputs.
     """
-    present = [file for file in inputs if Path(file).exists()]
+    inputs = list(inputs)
     for output in outputs:
-        if output.exists() and any(output.samefile(file) for file in present):
+        if is_among(output, inputs):
             raise ValueError(f"{output} would take the place of an input: choose another output.")
 
 

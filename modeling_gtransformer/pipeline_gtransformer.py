@@ -75,12 +75,17 @@ def asked_sentences(document: Mapping[str, Any], keep_placeholders: bool = True)
     return [bool(has_words(sentence)) for sentence in document["sentences"]]
 
 
+def knows_one_pair(model: PreTrainedModel, processor: Any) -> bool:
+    """Whether a model was trained on documents of the languages of its processor, and knows no others."""
+    return bool(processor.tgt_lang) and getattr(model.config, "has_global_attention", False)
+
+
 def for_languages(model: PreTrainedModel, processor: Any, src_lang: str | None, tgt_lang: str | None) -> Any:
     """The processor for these languages; a model that was trained on documents of its own ones has not learnt others,
     of which a warning tells."""
     other = processor.for_languages(src_lang, tgt_lang)
     pair, own = (other.src_lang, other.tgt_lang), (processor.src_lang, processor.tgt_lang)
-    if pair != own and None not in own and getattr(model.config, "has_global_attention", False):
+    if pair != own and knows_one_pair(model, processor):
         logger.warning(
             f"{model.name_or_path} has learnt to translate documents from {own[0]} into {own[1]}, not from {pair[0]} "
             f"into {pair[1]}."

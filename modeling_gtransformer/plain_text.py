@@ -16,11 +16,11 @@ UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf
 # Punctuation of East Asian scripts.
 WIDE_MARKS = "\u3000-\u303f\uff00-\uff65"
 NOT_IN_MAIL = rf"\s@<>(){{}}\[\],;:\"“”‘’«»{UNSPACED}{WIDE_MARKS}"
-# A scheme begins behind what is no letter, and a mail address fills its word: so each character is visited a few times
-# however long the text is.
+# A web address begins behind what is no letter, and a mail address fills its word: so each character is visited a few
+# times however long the text is.
+WEB_ADDRESS = re.compile(rf"(?<![a-z])(?:[a-z][a-z0-9+.-]{{0,30}}://|www\.)[^\s<>{WIDE_MARKS}]+", re.IGNORECASE)
 ADDRESS = re.compile(
-    rf"(?:(?<![a-z])[a-z][a-z0-9+.-]{{0,30}}://|www\.)[^\s<>{WIDE_MARKS}]+"
-    rf"|(?<![^{NOT_IN_MAIL}])[^{NOT_IN_MAIL}]+@[^{NOT_IN_MAIL}]+\.[^{NOT_IN_MAIL}]+",
+    rf"{WEB_ADDRESS.pattern}|(?<![^{NOT_IN_MAIL}])[^{NOT_IN_MAIL}]+@[^{NOT_IN_MAIL}]+\.[^{NOT_IN_MAIL}]+",
     re.IGNORECASE,
 )
 # Characters that are split into sentences at once.

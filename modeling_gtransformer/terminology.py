@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from transformers.generation import LogitsProcessor
 
-from .plain_text import ADDRESS, TEMPLATE_SYNTAX, whole_words
+from .plain_text import ADDRESS, TEMPLATE_SYNTAX, WEB_ADDRESS, whole_words
 from .processing_gtransformer import GTransformerProcessor
 
 
@@ -83,6 +83,9 @@ def missing(required: Sequence[str], translation: str) -> list[str]:
 def _as_it_is(placeholder: str) -> str:
     """The pattern of a placeholder to which nothing is joined that would make another one of it."""
     before = r"(?<![A-Za-z0-9_])" if re.match(r"\w", placeholder) else ""
+    # As it begins in the source, behind a digit, too.
+    if WEB_ADDRESS.fullmatch(placeholder):
+        before = r"(?<![A-Za-z])"
     behind = r"(?![A-Za-z0-9_])" if re.search(r"\w\Z", placeholder) else ""
     longer = r"(?![/?#&=%]+[A-Za-z0-9])" if ADDRESS.fullmatch(placeholder) else ""
     return before + re.escape(placeholder) + behind + longer

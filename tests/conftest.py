@@ -26,11 +26,11 @@ from transformers import MBartTokenizer
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 
 
-# No test is timed by the clock.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
-# `make fuzz`: the same properties, on many more examples.
-settings.register_profile("fuzz", deadline=None, max_examples=20_000)
+# No test is timed by the clock, and the same code passes or fails at every run.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")
+# `make fuzz`: the same properties, on many more examples, others at every run.
+settings.register_profile("fuzz", deadline=None, derandomize=False, max_examples=20_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,10 +2,10 @@
 
 import argparse
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..atomic_file import is_among
 from ..files import ALIGNED_FORMATS, BILINGUAL_FORMATS, FILE_FORMATS, Consistency, format_of, not_bilingual
 from ..hub import __version__
 from .json_lines import count_records
@@ -140,21 +140,13 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
             parser.error(f"--consistency_report {report} exists{'' if report.is_dir() else ': use --overwrite'}")
         if problem := _problem_of_folder(report.parent):
             parser.error(f"--consistency_report {report}: {problem}")
+    named = [file for file in args.files if file != STDIN]
     targets = [target_of(file, args) for file in args.files if args.output]
-    if (report := args.consistency_report) is not None and _is_among(report, [*args.files, *targets]):
+    if (report := args.consistency_report) is not None and is_among(report, [*named, *targets]):
         parser.error(f"--consistency_report {report} is an input or a result as well: choose another file")
     if twice := sorted({str(path) for path in targets if targets.count(path) > 1}):
         parser.error(f"several files would become {', '.join(twice)}: translate them one by one, into other folders")
     return args
-
-
-def _is_among(path: Path, files: Sequence[str | Path]) -> bool:
-    """Whether a path is that of one of the files, by whatever name."""
-    others = [Path(file) for file in files if file != STDIN]
-    exists = path.exists()
-    return any(
-        path.resolve() == other.resolve() or (exists and other.exists() and path.samefile(other)) for other in others
-    )
 
 
 def _problem_of_folder(folder: Path) -> str:
@@ -247,7 +239,7 @@ def _check_target(target: Path | None, args: argparse.Namespace) -> None:
     if target is None or not target.exists():
         return
     for file in args.files:
-        if file != STDIN and Path(file).exists() and target.samefile(file):
+        if file != STDIN and is_among(target, [file]):
             raise ValueError(f"--output {args.output} would overwrite {file}: choose another folder")
     if target.is_dir():
         raise ValueError(f"{target} is a folder: choose another one for --output")

@@ -14,7 +14,7 @@ import pyarrow
 import pyarrow.parquet
 from datasets import Dataset
 
-from ..atomic_file import atomic_file
+from ..atomic_file import atomic_file, is_among
 from ..usage_error import UsageError
 from .corpus_files import DATASET_STATE, JSON_LINES, lies_in, open_table
 from .record_encoding import joint_schema
@@ -44,7 +44,7 @@ def check_output(input: str, output: str, overwrite: bool) -> None:
         raise UsageError(f"The output {output} lies in the input {input}: give another one.")
     if not path.exists():
         return
-    if Path(input).exists() and path.samefile(input):
+    if is_among(path, [input]):
         raise UsageError(f"The output {output} is the input: give another one.")
     if is_folder and not (path / DATASET_STATE).exists():
         raise UsageError(f"The output {output} is there and no dataset: give another one.")

@@ -3,12 +3,12 @@
 import numpy as np
 from transformers.utils import logging
 
+from .metrics import FEW
+
 
 logger = logging.get_logger(__name__)
 
 TRIALS, SEED = 2000, 12345
-# Documents below which an interval over them is announced to say little.
-FEW = 10
 
 
 def ratio_interval(counts: np.ndarray, rng: np.random.Generator) -> tuple[float, list[float]]:

@@ -7,7 +7,7 @@ import babel
 from babel.core import get_global
 
 from ..files.languages import language_tag
-from ..pipeline_gtransformer import DocumentTranslationPipeline
+from ..pipeline_gtransformer import DocumentTranslationPipeline, knows_one_pair
 from .api_error import ApiError
 
 
@@ -29,7 +29,7 @@ class LanguagePairs:
 
     def __init__(self, translate: DocumentTranslationPipeline):
         processor = translate.processor
-        codes = [] if _is_of_one_pair(translate) else processor.language_codes
+        codes = [] if knows_one_pair(translate.model, processor) else processor.language_codes
         reads_code = "src_lang" in (*processor.frame.source_prefix, *processor.frame.source_suffix)
         self.sources = _by_client_code(codes if reads_code else [], processor.src_lang)
         self.targets = _by_client_code(codes, processor.tgt_lang)
@@ -71,11 +71,6 @@ def name_of(code: str) -> str:
     """
     names = babel.Locale("en").languages
     return names.get(code.replace("-", "_")) or names.get(code.split("-")[0]) or code
-
-
-def _is_of_one_pair(translate: DocumentTranslationPipeline) -> bool:
-    """Tells whether a model was trained on documents of the languages of its processor, and knows no others."""
-    return bool(translate.processor.tgt_lang) and translate.model.config.has_global_attention
 
 
 def _by_client_code(codes: list[str], own: str | None) -> dict[str, str | None]:

@@ -15,6 +15,8 @@ from ..document_translation import check_ranges
 
 logger = logging.getLogger(__name__)
 
+# File in the folder of a training that keeps its arguments.
+ARGUMENTS_NAME = "arguments.json"
 # Least and greatest values of arguments.
 RANGES = {
     "max_tokens": (1, math.inf),

@@ -6,6 +6,7 @@ from pathlib import Path
 from huggingface_hub import ModelCard
 
 from ..atomic_file import write_json
+from .arguments import ARGUMENTS_NAME
 
 
 # Conditions of Creative Commons that a licence must keep: no commercial use, share alike, no derivatives.
@@ -43,7 +44,7 @@ def base_license(checkpoint: str | None) -> str | None:
     if not folder.is_dir():
         known = (license for name, license in KNOWN.items() if checkpoint.startswith(name))
         return next(known, None) or _license_in_card(checkpoint)
-    arguments = folder / "arguments.json"
+    arguments = folder / ARGUMENTS_NAME
     found = _license_in_card(str(folder / "README.md")) if (folder / "README.md").exists() else None
     if found is None and arguments.exists():
         found = base_license(json.loads(arguments.read_text(encoding="utf-8")).get("model_name_or_path"))
@@ -68,7 +69,7 @@ def check_license(license: str, base: str, of_base: str) -> None:
 
 def keep_origin(folder: Path, checkpoint: str) -> None:
     """Keeps in the folder of a converted checkpoint which one it was made of, whose licence it has."""
-    write_json(folder / "arguments.json", {"model_name_or_path": checkpoint})
+    write_json(folder / ARGUMENTS_NAME, {"model_name_or_path": checkpoint})
 
 
 def _conditions(license: str) -> frozenset[str]:

@@ -14,6 +14,7 @@ from transformers import AutoConfig
 from ..configuration_gtransformer import GTransformerConfig
 from ..hub import TAGS
 from ..plain_text import language_code
+from .arguments import ARGUMENTS_NAME
 from .card_file import save_card
 from .licenses import base_license, check_license
 from .starts import read_starts
@@ -85,7 +86,7 @@ def _check_license_of_card(folder: Path) -> None:
         ValueError: a card that was edited by hand names a licence that is laxer than that of the base.
     """
     license = ModelCard.load(folder / "README.md").data.license
-    base = read(folder / "arguments.json").get("model_name_or_path")
+    base = read(folder / ARGUMENTS_NAME).get("model_name_or_path")
     of_base = base_license(base)
     if base and of_base and isinstance(license, str):
         check_license(license, base, of_base)
@@ -101,7 +102,7 @@ def model_card(
     """The card as `huggingface_hub` has it. Arguments as of `write_model_card`."""
     config = AutoConfig.from_pretrained(folder)
     processor = read(folder / "processor_config.json")
-    arguments, state = read(folder / "arguments.json"), read(folder / "trainer_state.json")
+    arguments, state = read(folder / ARGUMENTS_NAME), read(folder / "trainer_state.json")
     tests, name = read_tests(folder), (repository or folder.resolve().name).rpartition("/")[2]
     languages = {side: language_code(processor.get(side)) for side in ("src_lang", "tgt_lang")}
     base = arguments.get("model_name_or_path")

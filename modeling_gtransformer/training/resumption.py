@@ -11,10 +11,9 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..atomic_file import write_json
-from .arguments import GTransformerTrainingArguments
+from .arguments import ARGUMENTS_NAME, GTransformerTrainingArguments
 
 
-ARGUMENTS_NAME = "arguments.json"
 # Arguments that may change when a training is continued, and prefixes of the names of others.
 MAY_CHANGE = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
 MAY_CHANGE |= {"save_total_limit", "push_to_hub", "ddp_timeout", "save_on_each_node", "per_device_eval_batch_size"}

@@ -45,6 +45,7 @@ PARTS = [
     "a",
     ".",
     "://",
+    "www.",
     "<",
     ">",
     " ",
@@ -58,6 +59,7 @@ PARTS = [
 
 
 @example("1s://,")  # of the address nothing is left without the comma
+@example("1https://a.b, _www.a.b_, awww.a")
 @given(st.lists(st.sampled_from(PARTS)).map("".join) | st.text())
 def test_a_copy_lacks_nothing(sentence):
     required = Terminology().required(sentence)
