@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..plain_text import TEMPLATE_SYNTAX
 from .character_references import unescape
 from .html_elements import ends_of_elements, ends_of_tags
+from .html_ruby import ruby_annotations
 from .html_tokens import Attribute, Token, html_tokens
 from .languages import language_tag, text_direction
 from .template import TextFile
@@ -27,6 +28,8 @@ SKIPPED = frozenset({"pre", "script", "style", "template", "textarea"})
 TRANSLATED_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
 DESCRIPTIONS = frozenset({"description", "og:description", "og:title", "twitter:description", "twitter:title"})
 BUTTONS = frozenset({"button", "reset", "submit"})
+# Elements whose language and direction are those of the page.
+PAGE = frozenset({"body", "html"})
 LANGUAGE_ATTRIBUTES = frozenset({"lang", "xml:lang"})
 TEMPLATE = re.compile(TEMPLATE_SYNTAX)
 CHARSET = re.compile(
@@ -38,7 +41,7 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
     """
     Text, titles, descriptions of images and pages, and labels are translated. A block ends at every tag that is not
     inline, `<br>` too. `<code>` and the like, what is marked with `translate="no"`, and the syntax of templates such
-    as `{{ name }}` and `{% tag %}` stay as they are.
+    as `{{ name }}` and `{% tag %}` stay as they are. Readings of ruby annotations go with the words that had them.
 
     Args:
         tgt_lang: language of the translation, which `lang` and `dir` of the page name then.
@@ -46,13 +49,16 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
     file = TextFile(escape_in(text))
     tokens = list(html_tokens(text))
     ends, elements = ends_of_tags(tokens), ends_of_elements(tokens)
+    annotations = ruby_annotations(tokens, ends, elements)
     page = Page(text, tokens, tgt_lang)
     opened: dict[int, int] = {}  # from the number of an inline end tag to that of its start tag
     position = 0
     while position < len(tokens):
         token = tokens[position]
         stop = position + 1
-        if token.kind == "text":
+        if position in annotations:
+            pass
+        elif token.kind == "text":
             file.add_text(token.raw, unescape)
         elif token.kind == "template":
             file.keep(token.raw, token.raw)
@@ -93,8 +99,9 @@ class Page:
         self.text, self.language, self.root = text, language_tag(tgt_lang), None
         if self.language is not None:
             self.root = next((token for token in tokens if token.kind == "start" and token.tag == "html"), None)
-        values = self.values(self.root) if self.root else {}
-        self.source_languages = {values[name].lower() for name in LANGUAGE_ATTRIBUTES if values.get(name)}
+        pages = [self.values(token) for token in tokens if token.kind == "start" and token.tag in PAGE]
+        languages = [values.get(name, "").lower() for values in pages for name in LANGUAGE_ATTRIBUTES]
+        self.source_languages = frozenset(languages) - {""}
 
     def values(self, token: Token) -> dict[str, str]:
         return {one.name: unescape(self.text[one.start : one.stop]) for one in reversed(token.attributes)}
@@ -129,10 +136,10 @@ class Page:
         """The value of an attribute, which names the target language where it named that of the page."""
         if self.language is None:
             return raw
-        is_root = token is self.root
-        if attribute.name in LANGUAGE_ATTRIBUTES and (is_root or raw.lower() in self.source_languages):
+        is_page = token.tag in PAGE
+        if attribute.name in LANGUAGE_ATTRIBUTES and (is_page or raw.lower() in self.source_languages):
             return self.language
-        return text_direction(self.language) if is_root and attribute.name == "dir" else raw
+        return text_direction(self.language) if is_page and attribute.name == "dir" else raw
 
     def _missing_attributes(self, values: dict[str, str]) -> str:
         """Attributes that the page lacks: its language and, from right to left, its direction."""

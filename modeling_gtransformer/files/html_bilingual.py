@@ -5,6 +5,7 @@ import re
 from .character_references import unescape
 from .html import INLINE, KEPT, Page, escape_in
 from .html_elements import ends_of_elements, ends_of_tags
+from .html_ruby import ruby_annotations
 from .html_tokens import Token, html_tokens
 from .languages import language_tag, text_direction
 from .template import TextFile
@@ -31,6 +32,7 @@ class _Reader:
     def __init__(self, text: str, language: str | None):
         self.tokens = list(html_tokens(text))
         self.ends, self.elements = ends_of_tags(self.tokens), ends_of_elements(self.tokens)
+        self.annotations = ruby_annotations(self.tokens, self.ends, self.elements)
         self.page = Page(text, self.tokens, None)
         self.file = TextFile(escape_in(text))
         attributes = f' lang="{language}" dir="{text_direction(language)}"' if language else ""
@@ -49,6 +51,7 @@ class _Reader:
             token = self.tokens[position]
             stop = self.elements[position] if self.is_kept(token) else position + 1
             is_inline = token.tag in INLINE or (self.is_kept(token) and token.tag in KEPT)
+            is_inline = is_inline or position in self.annotations
             if token.kind in ("start", "end") and not is_inline:
                 self._add_paragraph(done, position, done < plain_until)
                 self.file.add(self.raw(position, stop))
@@ -77,7 +80,8 @@ class _Reader:
         last, position = None, start
         while position < stop:
             token = self.tokens[position]
-            if token.kind == "text" and any(letter.isalpha() for letter in unescape(token.raw)):
+            has_words = token.kind == "text" and any(letter.isalpha() for letter in unescape(token.raw))
+            if has_words or (last is not None and position in self.annotations):
                 last = position
             position = self.elements[position] if self.is_kept(token) else position + 1
         return last
@@ -90,7 +94,9 @@ class _Reader:
             token = self.tokens[position]
             end = self.ends.get(position, stop + 1)
             behind = position + 1
-            if token.kind == "text":
+            if position in self.annotations:
+                pass
+            elif token.kind == "text":
                 self.file.add_text(token.raw, unescape)
             elif token.kind == "template":
                 self.file.keep(token.raw, token.raw)

@@ -95,6 +95,7 @@ class WordDocument:
                 if old.markup is None and element.text != run:
                     element.text = CONTROL.sub("", run)
                     element.set(SPACE, "preserve")
+                    _drop_reading(element)
         for element, copy in self._copies:
             if copy.text != element.text:
                 copy.text = element.text
@@ -148,6 +149,14 @@ def _field_results(root: Any) -> set[Any]:
         elif name == "w:t" and computed:
             kept.add(element)
     return kept
+
+
+def _drop_reading(element: Any) -> None:
+    """Takes away what stands above a text as its reading."""
+    for ruby in element.iterancestors(*tags("w:ruby")):
+        for reading in [*ruby.iter(*tags("w:rt"))]:
+            for text in reading.iter(*tags("w:t")):
+                text.text = ""
 
 
 def _is_computed(instruction: str) -> bool:

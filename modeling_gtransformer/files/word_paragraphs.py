@@ -15,8 +15,8 @@ NAMESPACES = {
 # Elements that end a sentence, and elements that have paragraphs of their own.
 BREAKS = frozenset({"w:br", "w:cr", "w:tab", "w:ptab"})
 NESTED = frozenset({"w:p", "w:txbxContent"})
-# Elements that hold moved or deleted text.
-GONE = frozenset({"w:moveFrom", "w:del"})
+# Elements that hold moved or deleted text, and readings above words.
+NOT_READ = frozenset({"w:moveFrom", "w:del", "w:rt"})
 READ = frozenset({"w:t", "w:noBreakHyphen", "m:oMath"})
 
 
@@ -55,7 +55,7 @@ def blocks_of(paragraph: Any) -> Iterator[list[Any]]:
 def _inside(element: Any) -> Iterator[tuple[Any, str]]:
     for child in element:
         name = name_of(child)
-        if name not in NESTED | GONE:
+        if name not in NESTED | NOT_READ:
             yield child, name
             if name != "m:oMath":
                 yield from _inside(child)

@@ -41,6 +41,15 @@ def test_tricky_translations_of_html(content, translations, expected):
     assert translated(content, "html", translations)[1] == expected
 
 
+def test_the_body_may_name_the_language_of_the_page():
+    page = '<html><body lang="he" dir="rtl"><p lang="he">one</p><p lang="fr" dir="rtl">two</p></body></html>'
+    file = SplitFile(page, "html", None, tgt_lang="de_DE")
+    assert file.rejoin(file.sentences) == (
+        '<html lang="de-DE"><body lang="de-DE" dir="ltr"><p lang="de-DE">one</p><p lang="fr" dir="rtl">two</p></body>'
+        "</html>"
+    )
+
+
 def test_the_page_says_what_language_it_is_in_then():
     page = '<html lang="en" dir=ltr class="x"><p lang="en">one</p><p lang="fr" dir="ltr">two</p></html>'
     arabic = page.replace('"en"', '"ar-AR"').replace("dir=ltr", "dir=rtl")

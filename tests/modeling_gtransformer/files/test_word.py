@@ -128,6 +128,16 @@ def test_a_text_box_is_translated_once():
     assert unlike.sentences == ["Hello.", "Bye."]
 
 
+def test_readings_go_with_their_words():
+    ruby = f"<w:r><w:ruby><w:rt>{text('とうきょう')}</w:rt><w:rubyBase>{text('東京')}</w:rubyBase></w:ruby></w:r>"
+    content = package(f"<w:p>{text('私は')}{ruby}{text('へ行く。')}</w:p>")
+    file = SplitFile(content, "docx", None)
+    assert file.sentences == ["私は東京へ行く。"]
+    assert "とう" in xml_of(file.rejoin(file.sentences)) and "とう" not in xml_of(file.rejoin(["I go to Tokyo."]))
+    bilingual = xml_of(SplitFile(content, "docx", None, bilingual=True).rejoin(["I go to Tokyo."]))
+    assert bilingual.count("とう") == 1
+
+
 def test_comments_are_translated():
     comments = f"<w:comments {NAMESPACES.format(W)}><w:comment>{HELLO}</w:comment></w:comments>"
     file = SplitFile(package("", more=[("word/comments.xml", comments)]), "docx", None)

@@ -1,0 +1,30 @@
+"""Ruby: readings above the words of a page, such as furigana, which a translation of the words does not have."""
+
+from collections.abc import Mapping, Sequence
+
+from .html_tokens import Token
+
+
+READINGS = frozenset({"rp", "rt", "rtc"})
+AROUND_WORDS = frozenset({"rb", "ruby"})
+
+
+def ruby_annotations(tokens: Sequence[Token], ends: Mapping[int, int], elements: Mapping[int, int]) -> frozenset[int]:
+    """
+    Numbers of the tokens that belong to readings, and of the tags around the words that have them. In a `<ruby>` that
+    has no end tag, nothing is taken for a reading.
+
+    Args:
+        ends: for the numbers of start tags that have an end tag, the number of the token behind it.
+        elements: for the numbers of all start tags, the number of the token behind the element.
+    """
+    found: set[int] = set()
+    behind = 0  # number of the token behind the element in which the words have readings
+    for position, token in enumerate(tokens):
+        if token.kind == "start" and token.tag == "ruby":
+            behind = max(behind, ends.get(position, 0))
+        if position < behind and token.kind in ("start", "end") and token.tag in AROUND_WORDS:
+            found.add(position)
+        elif position < behind and token.kind == "start" and token.tag in READINGS:
+            found.update(range(position, min(elements[position], behind - 1)))
+    return frozenset(found)

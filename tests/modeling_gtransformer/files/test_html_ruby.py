@@ -1,0 +1,46 @@
+"""Readings above words are no text, and go with the words."""
+
+import pytest
+
+from modeling_gtransformer.files.formats import SplitFile
+from modeling_gtransformer.files.html_elements import ends_of_elements, ends_of_tags
+from modeling_gtransformer.files.html_ruby import ruby_annotations
+from modeling_gtransformer.files.html_tokens import html_tokens
+
+
+@pytest.mark.parametrize(
+    "page, rest",
+    [
+        ("<p>私は<ruby>東京<rt>とうきょう</rt></ruby>へ</p>", "<p>私は東京へ</p>"),
+        ("<ruby>東<rp>(</rp><rt>とう</rt><rp>)</rp>京<rp>(<rt>きょう<rp>)</ruby>へ", "東京へ"),
+        ("<ruby><rb>東<rb>京<rtc><rt>とう<rt>きょう</rtc></ruby>へ", "東京へ"),
+        ("<ruby><ruby>東<rt>とう</rt></ruby>京<rt>Tokyo</rt></ruby>へ", "東京へ"),
+        # No element of readings, or one that has no end.
+        ("<rt>東</rt>京", "<rt>東</rt>京"),
+        ("<p><ruby>東<rt>とう<p>京<p>へ", "<p><ruby>東<rt>とう<p>京<p>へ"),
+        ("<ruby>東<p><ruby>京<rt>きょう</rt></ruby>", "<ruby>東<p>京"),
+    ],
+)
+def test_what_a_translation_does_not_have(page, rest):
+    tokens = list(html_tokens(page))
+    found = ruby_annotations(tokens, ends_of_tags(tokens), ends_of_elements(tokens))
+    assert "".join(token.raw for number, token in enumerate(tokens) if number not in found) == rest
+
+
+PAGE = "<p>今日<ruby>東京<rt>とうきょう</ruby>へ行く。</p><nav>次<ruby>章<rt>しょう</ruby></nav>"
+
+
+def test_a_sentence_goes_on_around_a_word_with_its_reading():
+    file = SplitFile(PAGE, "html")
+    assert file.sentences == ["今日東京へ行く。", "次章"]
+    assert file.rejoin(["To Tokyo today.", "Next"]) == "<p>To Tokyo today.</p><nav>Next</nav>"
+
+
+def test_beside_the_translation_the_page_keeps_its_readings():
+    file = SplitFile(PAGE, "html", bilingual=True)
+    assert file.sentences == ["今日東京へ行く。", "次章"]
+    page = file.rejoin(["To Tokyo today.", "Next"])
+    assert page.startswith("<p>今日<ruby>東京<rt>とうきょう</ruby>へ行く。<br/>") and page.count("とう") == 1
+    assert page.endswith(">To Tokyo today.</span></p><nav>次<ruby>章<rt>しょう</ruby> / Next</nav>")
+    untranslated = "<p><ruby></ruby></p><nav><ruby></ruby></nav>"
+    assert SplitFile(untranslated, "html", bilingual=True).rejoin([]) == untranslated
