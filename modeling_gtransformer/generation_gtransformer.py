@@ -345,7 +345,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             if suppressed:
                 kwargs["suppress_tokens"] = sorted({*suppressed, own} - {given, None})
         if kwargs.get("num_beams") == 1:
-            kwargs.setdefault("early_stopping", False)  # that of beams, of which Transformers would warn
+            # Settings of beams, of which Transformers would warn.
+            kwargs = {"early_stopping": False, "length_penalty": 1.0, **kwargs}
         return super()._prepare_generation_config(generation_config, **kwargs)
 
     def _get_logits_processor(self, *args: Any, **kwargs: Any) -> LogitsProcessorList:

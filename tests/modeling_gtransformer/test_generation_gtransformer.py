@@ -87,6 +87,23 @@ def test_short_maximum_still_gives_every_sentence(tiny_model, documents, warning
     assert "too few for 3 sentences, which take at least" in warnings.text
 
 
+@pytest.mark.parametrize("settings", [{"min_new_tokens": 4}, {"exponential_decay_length_penalty": (2, 1.5)}])
+def test_settings_without_effect_are_named(tiny_model, documents, settings, monkeypatch):
+    model, warned = tiny_model(), list[str]()
+    monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.logger.warning_once", warned.append)
+    expected = model.generate(**documents)
+    assert warned == [] and model.generate(**documents, **settings).equal(expected)
+    assert [message.split(",")[0] for message in warned] == [f"{name} has no effect" for name in settings]
+
+
+def test_without_beams_nothing_warns_of_their_settings(tiny_model, documents, warnings):
+    model = tiny_model()
+    own = model.generation_config
+    own.num_beams, own.early_stopping, own.length_penalty = 4, True, 1.2
+    model.generate(**documents, num_beams=1, do_sample=True)
+    assert "flags are not valid" not in warnings.text
+
+
 def test_the_end_of_the_document_needs_a_position(tiny_model):
     """Three sentences of a word each take nine tokens, and their end the tenth."""
     source = torch.tensor([[0, 5, 2] * 3])
