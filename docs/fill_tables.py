@@ -301,16 +301,31 @@ def lost_sentences(record: dict[str, Any]) -> Table:
 
 def context(record: dict[str, Any]) -> Table:
     """Gains in bits per token with their intervals, a row per other context, a column per class of words."""
+
+    def cell(row: dict[str, Any]) -> str:
+        return f"{row['gain']:.3f} [{row['interval'][0]:.3f}, {row['interval'][1]:.3f}]"
+
+    return gains([record], lambda rows: cell(rows[0]))
+
+
+def context_everyday() -> str:
+    """The same of three seeds, with mean and spread."""
+    records = [study(f"context_everyday/{seed}") for seed in (1, 2, 3)]
+    table = gains(records, lambda rows: mean_and_spread([row["gain"] for row in rows], "{:.3f}"))
+    return with_origin(table, records[-1])
+
+
+def gains(records: list[dict[str, Any]], cell: Callable[[list[dict[str, Any]]], str]) -> Table:
+    """A row per other context, a column per class of words; a cell is made of what every record has of it."""
     labels = {
         "shuffled": "the same sentences in another order",
         "other": "sentences of other documents",
         "none": "no context",
     }
-    words = record["gains"]["none"]
+    words = records[0]["gains"]["none"]
     rows = [["instead of the document", *(f"{name} ({words[name]['tokens']:,} tokens)" for name in words)]]
-    for other, gains in record["gains"].items():
-        cells = (f"{row['gain']:.3f} [{row['interval'][0]:.3f}, {row['interval'][1]:.3f}]" for row in gains.values())
-        rows.append([labels[other], *cells])
+    for other, label in labels.items():
+        rows.append([label, *(cell([record["gains"][other][name] for record in records]) for name in words)])
     return rows
 
 
@@ -327,16 +342,6 @@ def address(record: dict[str, Any]) -> Table:
             for kind in ("mixed", "as_reference")
         )
         rows.append([system, *counts, mixed, "" if system == "reference" else same])
-    return rows
-
-
-def comparison(record: dict[str, Any]) -> Table:
-    """A row per score, with the difference to the baseline."""
-    rows = [["", "score", "against the baseline", "95 %", "p"]]
-    for name, row in record["scores"].items():
-        low, high = row["interval"]
-        difference = f"{row['difference']:+.2f}"
-        rows.append([name, f"{row['score']:.2f}", difference, f"{low:+.2f} to {high:+.2f}", f"{row['p_value']:.2f}"])
     return rows
 
 
@@ -396,11 +401,9 @@ EVALUATIONS: dict[str, Callable[[dict[str, Any]], Table]] = {
     "lost_sentences": lost_sentences,
     "target_ratios": target_ratios,
     "context_dialogues": context,
-    "context_everyday": context,
     "context_demo": context,
     "address": address,
     "address_everyday": address,
-    "bleu_everyday": comparison,
 }
 
 
@@ -475,6 +478,7 @@ JOINED: dict[str, Callable[[], str]] = {
     "demo": demo,
     "carried_sentences": carried_sentences,
     "carried_dialogues": carried_dialogues,
+    "context_everyday": context_everyday,
     "contrapro": contrapro,
 }
 

@@ -219,11 +219,12 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
     present = [(name, scores[name]) for _, _, scores in scored for name in SCORES if name in scores]
     for name, signature in sorted({(name, score["signature"]) for name, score in present}):
         yield f"{name}: {signature}"
-    compared = {name.partition("/")[0] for name, score in present if "p_value" in score}
-    for name in sorted(compared):
+    compared = {name.partition("/")[0]: "no" for name, score in present if "p_value" in score}
+    compared |= {name.partition("/")[0]: r"\*" for name, score in present if _is_significant(score)}
+    for name, mark in sorted(compared.items()):
         other = results["baseline"][name]
         test = "approximate randomization over documents, of these trainings: it says nothing of other seeds"
-        yield f"\\* {name} differs from that of {other} at p < {SIGNIFICANT} ({test})"
+        yield f"{mark} {name} differs from that of {other} at p < {SIGNIFICANT} ({test})"
     of_segments = [score for name, score in present if name == "d-BLEU/segment"]
     if "d-BLEU" in compared and of_segments and not any("p_value" in score for score in of_segments):
         yield f"d-BLEU/segment is not tested against {results['baseline']['d-BLEU']}, which has segments of its own"
@@ -250,5 +251,9 @@ def cell(score: dict[str, Any] | None) -> str:
     if score is None:
         return "–"
     spread = f" ± {score['spread']:.2f}" if score["spread"] is not None else ""
-    star = r"\*" if score.get("p_value", 1) < SIGNIFICANT else ""
+    star = r"\*" if _is_significant(score) else ""
     return f"{score['mean']:.2f}{spread}{star}"
+
+
+def _is_significant(score: dict[str, Any]) -> bool:
+    return score.get("p_value", 1) < SIGNIFICANT
