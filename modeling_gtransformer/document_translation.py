@@ -193,7 +193,7 @@ class SentenceTeller:
         self.parts.append(words)
         glue = self.document.glue
         if glue[part + 1 : part + 2] in ([], [None]):
-            first = max(index for index in range(part + 1) if glue[index] is None)
+            first = next(index for index in range(part, -1, -1) if glue[index] is None)
             texts = self.processor.decode_sentences(self.parts[first:])
             sentence = "".join((between or "") + text for between, text in zip(glue[first:], texts, strict=False))
             self.on_sentence(self.document.number, self.document.sentence_of(part), sentence)

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from modeling_gtransformer.atomic_file import write_json
+from modeling_gtransformer.atomic_file import atomic_file, write_json
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.document_translation import translate_documents
@@ -128,10 +128,10 @@ def table(counts: dict[str, dict[str, int]]) -> str:
 def write(file: Path, texts: list[list[str]], compared: dict[str, list[Paragraph]]) -> None:
     """A line of JSON for every paragraph: its source, and what each system made of it."""
     sources = [paragraph for document in texts for paragraph in document]
-    with file.open("w", encoding="utf-8") as lines:
+    with atomic_file(file) as lines:
         for number, source in enumerate(sources):
             row = {"source": source, **{name: asdict(each[number]) for name, each in compared.items()}}
-            print(json.dumps(row, ensure_ascii=False), file=lines)
+            lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:

@@ -10,6 +10,7 @@ leaves to the group attention, by token and on average. For the stacks "encoder"
 
 import argparse
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
@@ -98,6 +99,7 @@ def draw(sublayers: list[LayerAttention], queries: Axis, keys: Axis, file: str) 
         else:
             draw_gate(panels[2], sublayer.gate[0].numpy())
             name_tokens(panels[2], queries, "y")
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file)
     plt.close(figure)
 

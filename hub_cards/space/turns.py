@@ -63,7 +63,8 @@ class Turns:
             JobStopped: the job was cancelled.
         """
         job = Job(owner, shares)
-        self._jobs.add(job)
+        with self._condition:
+            self._jobs.add(job)
         try:
             self._begin(job)
             self._own.job = job
@@ -71,7 +72,8 @@ class Turns:
         finally:
             self._own.job = None
             self._end(job)
-            self._jobs.discard(job)
+            with self._condition:
+                self._jobs.discard(job)
 
     def between_batches(self) -> None:
         """

@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow
@@ -126,9 +127,15 @@ class TranslatedChunks:
 
     def _name(self, chunk: Chunk) -> str:
         ending = ".jsonl" if self.corpus[chunk.file].schema is None else ".parquet"
-        # As wide as the largest number, so that the order of names is that of the chunks.
+        of_file, of_chunk = self._widths
+        return f"{chunk.file:0{of_file}}-{chunk.number:0{of_chunk}}{ending}"
+
+    @cached_property
+    def _widths(self) -> tuple[int, int]:
+        """Digits of the numbers in names: as many as the largest has, so that the order of names is that of the
+        chunks."""
         files, chunks = len(self.corpus) - 1, max(content.documents for content in self.corpus) // self.size
-        return f"{chunk.file:0{max(5, len(str(files)))}}-{chunk.number:0{max(6, len(str(chunks)))}}{ending}"
+        return max(5, len(str(files))), max(6, len(str(chunks)))
 
     def _names(self) -> list[str]:
         system, place = located(self.folder)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..hub import __version__
-from .xml_tokens import CONTROL
+from .character_references import CONTROL
 
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"

@@ -1,9 +1,12 @@
-"""Character references such as `&amp;` and `&#228;`, read as browsers read them."""
+"""Character references such as `&amp;` and `&#228;`: read as browsers read them, and written where they are needed."""
 
 import html
 import re
+from collections.abc import Callable
 
 
+# Characters that markup cannot hold.
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 # No character has such a number; Python refuses to read one of thousands of digits.
 TOO_LARGE = re.compile(r"&#[0-9]{20,};?")
 
@@ -16,3 +19,23 @@ def unescape(text: str) -> str:
     'a < b �'
     """
     return html.unescape(TOO_LARGE.sub("\ufffd", text))
+
+
+def escape_for(charset: str | None) -> Callable[[str], str]:
+    """
+    Makes a function that makes words safe in markup.
+
+    Args:
+        charset: the character set that the file declares; in another one than UTF-8, references stand for characters
+            that not every set has.
+
+    >>> escape_for(None)("1 < 2 ä"), escape_for("iso-8859-1")("ä")
+    ('1 &lt; 2 ä', '&#228;')
+    """
+    is_utf_8 = charset is None or re.fullmatch("utf-?8", charset, re.IGNORECASE)
+
+    def escape(words: str) -> str:
+        safe = html.escape(CONTROL.sub("", words), quote=False).replace("\r", "&#13;")
+        return safe if is_utf_8 else safe.encode("ascii", "xmlcharrefreplace").decode()
+
+    return escape

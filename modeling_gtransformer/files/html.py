@@ -1,11 +1,10 @@
 """HTML: text in blocks, with inline tags as borders between runs; everything else stays byte for byte."""
 
-import html
 import re
 from collections.abc import Callable
 
 from ..plain_text import TEMPLATE_SYNTAX
-from .character_references import unescape
+from .character_references import escape_for, unescape
 from .html_elements import ends_of_elements, ends_of_tags
 from .html_ruby import ruby_annotations
 from .html_tokens import Attribute, Token, html_tokens
@@ -87,9 +86,7 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
 def escape_in(page: str) -> Callable[[str], str]:
     """Makes text safe in a page; where another character set than UTF-8 is declared, in that, too."""
     declared = CHARSET.search(page[:4096])
-    if declared is None or re.fullmatch("utf-?8", declared[1], re.IGNORECASE):
-        return lambda words: html.escape(words, quote=False)
-    return lambda words: html.escape(words, quote=False).encode("ascii", "xmlcharrefreplace").decode()
+    return escape_for(declared and declared[1])
 
 
 class Page:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from .borders import Style
+from .character_references import CONTROL
 from .languages import language_tag
 from .runs import Block, Run
 from .word_bilingual import insert_copies
 from .word_paragraphs import attribute_of, blocks_of, name_of, tags
-from .xml_tokens import CONTROL
 from .zip_package import ZipPackage
 
 

@@ -8,14 +8,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 from xml.parsers import expat
 
-from .character_references import unescape
+from .character_references import escape_for, unescape
 
 
 XML = "http://www.w3.org/XML/1998/namespace"
 # Stands between a namespace and a local name, and in no namespace.
 SEPARATOR = "\n"
-# Characters that XML cannot hold.
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 ENCODING = re.compile(r"""<\?xml\s[^<>]{0,200}?encoding\s*=\s*["']([\w.:-]+)""")
 # An attribute of a tag that expat has read, with the white space before it.
 ATTRIBUTE = re.compile(r"""(?<=\s)([^\s=<>/"']+)\s*=\s*("[^"]*"|'[^']*')""")
@@ -90,13 +88,7 @@ def ends_of(tokens: list[XmlToken]) -> dict[int, int]:
 def xml_escape(text: str) -> Callable[[str], str]:
     """Makes a function that makes words safe in a file, also in one that declares another character set than UTF-8."""
     declared = ENCODING.match(text[:4096])
-    is_utf_8 = declared is None or re.fullmatch("utf-?8", declared[1], re.IGNORECASE)
-
-    def escape(words: str) -> str:
-        safe = html.escape(CONTROL.sub("", words), quote=False).replace("\r", "&#13;")
-        return safe if is_utf_8 else safe.encode("ascii", "xmlcharrefreplace").decode()
-
-    return escape
+    return escape_for(declared and declared[1])
 
 
 def with_attribute(tag: str, name: str, value: str) -> str:

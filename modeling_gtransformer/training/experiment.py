@@ -56,6 +56,8 @@ def train(
     progress = find_progress(training_args, arguments)
     if progress.scores is not None:
         logger.warning(f"{training_args.output_dir} holds a training that is finished: nothing is left to do.")
+        if training_args.push_to_hub:
+            logger.warning("Nothing is uploaded either: hub_cards/publish.py does that.")
         return progress.scores
     log_plan(training_args)
     trainer = make_trainer(model_args, data_args, training_args)

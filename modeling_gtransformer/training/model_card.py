@@ -10,17 +10,22 @@ import yaml
 from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, ModelCardData, eval_result_entries_to_yaml
 from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig
+from transformers.utils import logging
 
 from ..configuration_gtransformer import GTransformerConfig
 from ..hub import TAGS
 from ..plain_text import language_code
 from .arguments import ARGUMENTS_NAME
-from .card_file import save_card
+from .card_file import is_generated, save_card
 from .licenses import base_license, check_license
 from .starts import read_starts
 
 
+logger = logging.get_logger(__name__)
+
 TEMPLATE = Path(__file__).with_suffix(".md")
+# Where a card has the notes that it was given.
+NOTES = re.compile(r"<!-- Notes -->\n(.*)\n<!-- End of notes -->", re.DOTALL)
 # Training arguments that say how a model was trained.
 SETTINGS = {
     "learning_rate": "learning rate",
@@ -51,21 +56,32 @@ def write_model_card(
 ) -> None:
     """
     Writes the card and what belongs to it into the folder of a checkpoint. A card that was written or edited by hand
-    is kept, and a warning says so.
+    is kept, and so is one in a folder that no longer says how the checkpoint was trained; a warning says so.
 
     Args:
-        license: SPDX identifier of the weights' licence; by default that of the checkpoint that they started from.
-        dataset: identifier on the Hub of the data that it was scored on.
+        license: SPDX identifier of the weights' licence; by default that of the card that was there, or of the
+            checkpoint that they started from.
+        dataset: identifier on the Hub of the data that it was scored on; by default that of the card that was there.
         repository: where the checkpoint will be; by default `your-name` and the name of the folder.
-        overwrite: whether a card that was edited by hand is replaced, too.
-        notes: Markdown that the card gets in front of its limits, such as the attribution of the data.
+        overwrite: whether a card that would be kept is replaced, too.
+        notes: Markdown that the card gets in front of its limits, such as the attribution of the data; by default that
+            of the card that was there.
 
     Raises:
         FileNotFoundError: the folder holds no checkpoint.
         ValueError: the licence is laxer than that of the checkpoint that the weights started from.
     """
+    path = folder / "README.md"
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    if is_generated(before):
+        told, noted = ModelCard(before, ignore_metadata_errors=True).data, NOTES.search(before)
+        license, dataset = license or told.get("license"), dataset or next(iter(told.get("datasets") or ()), None)
+        notes = notes or (noted[1] if noted else "")
     card = model_card(folder, license, dataset, repository, notes)
-    save_card(card, folder / "README.md", overwrite)
+    if before and not overwrite and not (folder / ARGUMENTS_NAME).exists():
+        logger.warning(f"{path} is kept, as {folder} lacks {ARGUMENTS_NAME}: --overwrite_card replaces it.")
+    else:
+        save_card(card, path, overwrite)
     _check_license_of_card(folder)
     if dataset and (tests := read_tests(folder)):
         entries = [

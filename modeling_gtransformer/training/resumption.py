@@ -14,6 +14,7 @@ from ..atomic_file import write_json
 from .arguments import ARGUMENTS_NAME, GTransformerTrainingArguments
 
 
+RESULTS_NAME = "eval_results.json"
 # Arguments that may change when a training is continued, and prefixes of the names of others.
 MAY_CHANGE = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
 MAY_CHANGE |= {"save_total_limit", "push_to_hub", "ddp_timeout", "save_on_each_node", "per_device_eval_batch_size"}
@@ -68,6 +69,8 @@ def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]
         return found
     kept = Path(args.output_dir) / ARGUMENTS_NAME
     if args.should_save and (args.resume_from_checkpoint or not found.checkpoint):
+        # The scores of a training that goes on would say that it is finished.
+        (Path(args.output_dir) / RESULTS_NAME).unlink(missing_ok=True)
         write_json(kept, arguments)  # as a whole: what is cut off would be in the way of every start to come
     PartialState().wait_for_everyone()
     _refuse_unless_seen(Path(found.checkpoint) / TRAINER_STATE_NAME if found.checkpoint else kept)
@@ -93,7 +96,7 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
             )
         return Progress(args.resume_from_checkpoint)
     output_dir = Path(args.output_dir)
-    file, results = output_dir / ARGUMENTS_NAME, output_dir / "eval_results.json"
+    file, results = output_dir / ARGUMENTS_NAME, output_dir / RESULTS_NAME
     # One that failed before it had anything to continue from may be begun again with other arguments.
     if file.exists() and (any(output_dir.glob("checkpoint-*")) or any(output_dir.glob("*.safetensors"))):
         before = json.loads(file.read_text(encoding="utf-8"))

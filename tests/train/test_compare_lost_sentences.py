@@ -17,7 +17,7 @@ RECORDS = [{"source": SENTENCES, "target": SENTENCES}, {"source": SENTENCES[:2],
 @pytest.fixture
 def compare(checkpoint, tmp_path, capsys):
     """Runs the command, and gives the counts, the table and the paragraphs that it writes."""
-    corpus, output = write_json_lines(tmp_path / "test.jsonl", RECORDS), tmp_path / "lost.jsonl"
+    corpus, output = write_json_lines(tmp_path / "test.jsonl", RECORDS), tmp_path / "new" / "lost.jsonl"
 
     def compare(*options):
         models = ["--plain", checkpoint, "--model", checkpoint]

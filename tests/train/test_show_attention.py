@@ -13,7 +13,7 @@ from train.show_attention import main as show_attention
 def test_picture(trained_model, tmp_path, capsys, stack, target):
     records = [{"source": ["ba bu $x$ .", "ka ."], "target": ["y x .", "z ."]}]
     documents = write_json_lines(tmp_path / "documents.jsonl", records)
-    picture = tmp_path / "attention.svg"
+    picture = tmp_path / "new" / "attention.svg"
     show_attention([str(trained_model), documents, str(picture), "--stack", stack, *target])
     # Titles are comments of the file, beside their outlines.
     assert re.findall(r"<!-- (\w+, layer \d), global attention -->", picture.read_text()) == [f"{stack}, layer 2"]

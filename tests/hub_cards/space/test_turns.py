@@ -127,6 +127,31 @@ def test_cancelling_stops_the_jobs_of_a_session_only(make_turns, space):
         turns.check()
 
 
+def test_jobs_come_and_go_while_others_are_cancelled(make_turns):
+    turns, looked, went_on = make_turns(), Event(), Event()
+
+    class Watched(set):
+        """Lets others go on while somebody looks through the jobs."""
+
+        def __iter__(self):
+            for job in super().__iter__():
+                yield job
+                looked.set()
+                went_on.wait(0.2)
+
+    def another():
+        looked.wait(60)
+        with turns.job("yours"):
+            went_on.set()
+
+    turns._jobs = Watched()
+    with turns.job("mine"):
+        [thread] = run(another)
+        turns.cancel("mine")
+    thread.join(60)
+    assert went_on.is_set() and not turns._jobs
+
+
 @pytest.mark.parametrize("arguments", [{}, {"parallel_sentences": True}, {"num_beams": 2}])
 def test_the_model_stops_at_a_step_of_the_decoder(make_turns, space, processor, tiny_model, arguments):
     model = tiny_model(vocab_size=len(processor.tokenizer))

@@ -101,9 +101,10 @@ def test_started_again(experiment, caplog):
     with pytest.raises(ValueError, match="another learning_rate: choose another output_dir"):
         main([recipe, "--learning_rate", "0.5"])
     # What does not change the training may change.
-    assert (
-        main([recipe, "--hub_model_id", "a/b", "--per_device_eval_batch_size", "1", "--logging_steps", "7"]) == scores
-    )
+    other = ["--hub_model_id", "a/b", "--per_device_eval_batch_size", "1", "--logging_steps", "7"]
+    assert main([recipe, *other]) == scores and "uploaded" not in caplog.text
+    assert main([recipe, *other, "--push_to_hub", "true"]) == scores
+    assert "Nothing is uploaded either: hub_cards/publish.py does that." in caplog.text
 
 
 def test_a_training_whose_documents_have_changed_is_not_continued(experiment, tmp_path):

@@ -55,6 +55,29 @@ def test_card_of_a_scored_model(scored):
     assert [entry["dataset"]["id"] for entry in entries] == ["user/corpus"] * len(scores)
 
 
+def test_a_new_card_keeps_what_the_old_one_was_told(scored):
+    attribution = "## Data\n\nOf somebody, CC BY 4.0."
+    write_model_card(scored, "cc-by-4.0", "user/corpus", "user/name", notes=attribution)
+    write_model_card(scored, repository="user/other")
+    card = ModelCard.load(scored / "README.md")
+    assert (card.data.license, card.data.datasets, card.data.model_name) == ("cc-by-4.0", ["user/corpus"], "other")
+    assert f"{attribution}\n<!-- End of notes -->\n\n## Limits" in card.text
+    write_model_card(scored, "mit", notes="Nobody's.")
+    card = ModelCard.load(scored / "README.md")
+    assert card.data.license == "mit" and "Nobody's." in card.text and "Of somebody" not in card.text
+
+
+def test_a_card_is_kept_where_nothing_says_how_the_model_was_trained(scored):
+    write_model_card(scored, "mit")
+    before = (scored / "README.md").read_text()
+    (scored / "arguments.json").unlink()
+    (scored / "trainer_state.json").unlink()
+    write_model_card(scored, repository="user/name")
+    assert (scored / "README.md").read_text() == before
+    write_model_card(scored, overwrite=True)
+    assert "says nothing about its training" in (scored / "README.md").read_text()
+
+
 def test_what_the_card_tells_the_reader_to_do(trained_model, run_without_package, tmp_path):
     folder = shutil.copytree(trained_model, tmp_path / "published")
     write_model_card(folder, repository="user/name")

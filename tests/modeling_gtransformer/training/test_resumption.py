@@ -66,6 +66,13 @@ def test_a_checkpoint_of_another_training_brings_its_origin(tmp_path):
     assert (kept["model_name_or_path"], kept["seed"]) == ("base", 2)
 
 
+def test_a_finished_training_that_goes_on_is_finished_no_more(find, checkpoint, tmp_path):
+    (tmp_path / "output" / "eval_results.json").write_text('{"eval_loss": 2.0}')
+    assert find() == Progress(scores={"eval_loss": 2.0})
+    assert find(checkpoint=checkpoint, max_steps=9) == Progress(checkpoint)
+    assert find(max_steps=9) == Progress(checkpoint), "as it was interrupted again"
+
+
 def test_a_checkpoint_that_does_not_exist_is_named(find, checkpoint):
     with pytest.raises(ValueError, match="checkpoint-8 is no checkpoint of a training: name a folder such as"):
         find(checkpoint=checkpoint.replace("-7", "-8"))
