@@ -15,7 +15,8 @@ same command continues, with the same result, if it was stopped. A translation o
 with other settings is refused until that folder is removed. One process translates; `translate_ray.py` does the same
 with several GPUs or machines.
 
-The exit status is 0 if all is translated, 1 for an error, 2 if the command cannot begin, 130 for Ctrl-C.
+The exit status is 0 if all is translated, 1 for an error, 2 if the command cannot begin, 130 for Ctrl-C and 143 for
+SIGTERM.
 """
 
 import sys

@@ -12,7 +12,8 @@ Each file appears as a whole, once, when it is translated, and the same command 
 after it was stopped, and on other machines. A folder of another corpus, model or other settings is refused. An actor
 that dies is started again. Ray is that of `RAY_ADDRESS` or of this machine, or is started on this machine.
 
-The exit status is 0 if all is translated, 1 for an error, 2 if the command cannot begin, 130 for Ctrl-C.
+The exit status is 0 if all is translated, 1 for an error, 2 if the command cannot begin, 130 for Ctrl-C and 143 for
+SIGTERM.
 """
 
 import sys

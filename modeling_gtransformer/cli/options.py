@@ -37,6 +37,7 @@ exit status:
   1    a file or a JSON line failed or, with --fail_on_warning, there was a warning
   2    nothing was translated: an option, the model, a language or the glossary is wrong
   130  interrupted by Ctrl-C
+  143  terminated by SIGTERM
 """
 STDIN = "-"
 

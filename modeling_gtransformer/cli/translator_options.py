@@ -25,7 +25,7 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--splitter",
         choices=["line", "sentencex"],
-        help="Splitter that finds sentences; default: line for text, sentencex for other formats.",
+        help="Splitter that finds sentences; default: line for text files, sentencex otherwise and in a server.",
     )
     parser.add_argument(
         "--glossary",
@@ -43,7 +43,8 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max_tokens",
         type=int,
-        help="Upper bound on the source tokens of a batch, padding included; default: 16384, with beams 4096 or more.",
+        help="Upper bound on the source tokens of a batch, padding included; default: 16384 divided by the "
+        "number of beams, but at least 4096.",
     )
     parser.add_argument(
         "--carried_sentences",

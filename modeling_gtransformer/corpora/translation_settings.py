@@ -40,7 +40,7 @@ class TranslationSettings:
         default=None,
         metadata={
             "help": "Upper bound on the source tokens of a batch, padding included; "
-            "default: 16384, with beams 4096 or more."
+            "default: 16384 divided by the number of beams, but at least 4096."
         },
     )
     num_beams: int | None = field(

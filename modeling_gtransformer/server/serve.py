@@ -54,7 +54,8 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     for limit in fields(Limits):
         kind = get_type_hints(Limits)[limit.name]
-        parser.add_argument(f"--{limit.name}", type=kind, default=limit.default, help=limit.metadata["help"])
+        text = f"{limit.metadata['help'].removesuffix('.')}; default: {limit.default:,}."
+        parser.add_argument(f"--{limit.name}", type=kind, default=limit.default, help=text)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 
