@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from modeling_gtransformer.training.study_results import markdown as joined
 from modeling_gtransformer.training.study_results import table as study_table
 
 
@@ -53,9 +54,7 @@ def study(name: str) -> dict[str, Any]:
 
 
 def markdown(table: Table) -> str:
-    head, *rows = table
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    return f"{joined(table)}\n"
 
 
 def origin(record: dict[str, Any]) -> str:

@@ -171,6 +171,19 @@ SENTENCE_FRAMES = {
     "marian": SentenceFrame(start="pad", reads_closer_as_start=True, source_code="tgt_lang"),
 }
 
+
+def frame_named(name: str) -> SentenceFrame:
+    """
+    The frame of this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in SENTENCE_FRAMES:
+        raise ValueError(f"sentence_frame must be one of {[*SENTENCE_FRAMES]}, not {name!r}.")
+    return SENTENCE_FRAMES[name]
+
+
 # Fields of a plain configuration that every Transformers configuration has.
 PLAIN_FIELDS = frozenset({"architectures", "dtype", "id2label", "label2id", "name_or_path", "_name_or_path"})
 
@@ -313,9 +326,7 @@ class GTransformerConfig(PreTrainedConfig):
     @property
     def frame(self) -> SentenceFrame:
         """The tokens around every sentence."""
-        if self.sentence_frame not in SENTENCE_FRAMES:
-            raise ValueError(f"sentence_frame must be one of {[*SENTENCE_FRAMES]}, not {self.sentence_frame!r}.")
-        return SENTENCE_FRAMES[self.sentence_frame]
+        return frame_named(self.sentence_frame)
 
     @property
     def has_global_attention(self) -> bool:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import BatchFeature, PreTrainedConfig, PreTrainedTokenizerBase, ProcessorMixin
 
-from .configuration_gtransformer import SENTENCE_FRAMES, GTransformerConfig, SentenceFrame, TargetFrame
+from .configuration_gtransformer import GTransformerConfig, SentenceFrame, TargetFrame, frame_named
 from .hub import PublishMixin
 
 
@@ -118,9 +118,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
     @property
     def frame(self) -> SentenceFrame:
         """The tokens around every sentence, by their roles."""
-        if self.sentence_frame not in SENTENCE_FRAMES:
-            raise ValueError(f"sentence_frame must be one of {[*SENTENCE_FRAMES]}, not {self.sentence_frame!r}.")
-        return SENTENCE_FRAMES[self.sentence_frame]
+        return frame_named(self.sentence_frame)
 
     @cached_property
     def target_frame(self) -> TargetFrame:

@@ -26,6 +26,7 @@ from modeling_gtransformer import GTransformerForConditionalGeneration, GTransfo
 from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.cli.translator_options import add_language_options
+from modeling_gtransformer.corpora.fingerprint import stats_of_weights
 from modeling_gtransformer.evaluation.contrastive_suites import ContrastiveItem, read_suite
 from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.segmentation import token_batches
@@ -39,7 +40,12 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
     items = [item.with_context(args.context) for path in args.suites for item in read_suite(path)]
     if len({item.name for item in items}) < len(items):
         raise ValueError("A suite is given twice.")
-    settings = {"model": args.model, "suites": args.suites, "context": args.context, "weights": weights(args.model)}
+    settings = {
+        "model": args.model,
+        "suites": args.suites,
+        "context": args.context,
+        "weights": stats_of_weights(args.model),
+    }
     settings |= {"languages": [args.src_lang, args.tgt_lang]}
     done = read_scores(args.output, settings)
 
@@ -64,12 +70,6 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
     if args.json:
         write_json(args.json, {"accuracies": accuracies, **provenance(["train/score_contrastive.py", *argv])})
     return accuracies
-
-
-def weights(model: str) -> list[list[Any]]:
-    """Names, sizes and times of the weight files of a local model, which differ from training to training."""
-    files = sorted(Path(model).glob("*.safetensors"))
-    return [[file.name, file.stat().st_size, file.stat().st_mtime] for file in files]
 
 
 def read_scores(path: Path, settings: dict[str, Any]) -> dict[str, list[float]]:

@@ -41,11 +41,15 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
     theirs = read_translations(args.baseline, args.translation_column) if args.baseline else None
     if args.tokenizer and theirs and not theirs.aligned:
         raise ValueError(f"{args.baseline} was decoded freely, in segments of its own: leave --tokenizer out.")
-    if theirs and (pair := in_common_segments(ours, theirs)):  # what is shown is what is compared
+    pair = in_common_segments(ours, theirs) if theirs else None
+    if pair:  # what is shown is what is compared
         ours, theirs = pair
     scores = score_documents(ours.documents, references, ours.segments, args.tokenize, ours.aligned)
     if theirs:
-        compared = compare(ours, theirs, references, args.tokenize)
+        one, other = pair or (ours.as_documents(), theirs.as_documents())
+        compared = compare(one, other, references, args.tokenize)
+        if not pair:
+            del compared["d-BLEU/segment"]
         scores = {name: {**score, **compared.get(name, {})} for name, score in scores.items()}
 
     print(table(scores))
@@ -82,19 +86,16 @@ def in_segments_of_paper(translations: Translations, args: argparse.Namespace) -
 def compare(
     ours: Translations, theirs: Translations, references: list[list[str]], tokenize: str
 ) -> dict[str, dict[str, Any]]:
-    """What `compare_systems` says of two systems; nothing of d-BLEU per segment if they have no segments in common."""
-    pair = in_common_segments(ours, theirs)
-    one, other = pair or (ours.as_documents(), theirs.as_documents())
-    compared = compare_systems(
-        one.documents,
-        other.documents,
+    """What `compare_systems` says of two systems with the same segments."""
+    return compare_systems(
+        ours.documents,
+        theirs.documents,
         references,
-        one.segments,
+        ours.segments,
         tokenize,
-        aligned=one.aligned,
-        baseline_aligned=other.aligned,
+        aligned=ours.aligned,
+        baseline_aligned=theirs.aligned,
     )
-    return {name: result for name, result in compared.items() if pair or name != "d-BLEU/segment"}
 
 
 def table(scores: dict[str, dict[str, Any]]) -> str:

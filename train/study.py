@@ -42,6 +42,7 @@ from typing import IO, Any
 from modeling_gtransformer.atomic_file import write_atomic, write_json
 from modeling_gtransformer.cli import errors
 from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.corpora.fingerprint import stats_of_weights
 from modeling_gtransformer.corpora.translation_settings import parse_translation
 from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.training.moses import detokenizer
@@ -134,8 +135,7 @@ def execute(
 
 def fingerprint(run: TrainingRun, test: ParallelDocuments) -> list[Any]:
     """Sizes and times of the weights and a hash of the test set, which tell them from others in their place."""
-    weights = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in run.folder.glob("*.safetensors")]
-    return [*sorted(weights), hashlib.sha256(json.dumps(test.sources).encode()).hexdigest()]
+    return [*stats_of_weights(run.folder), hashlib.sha256(json.dumps(test.sources).encode()).hexdigest()]
 
 
 def discard(translations: Path) -> None:

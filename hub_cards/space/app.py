@@ -184,9 +184,8 @@ def translate_document(
     with turn or nullcontext():
         outputs = translate.forward(inputs, processor=processor, **settings)
     result = translate.postprocess(outputs)
-    segments = outputs["translated"].segments
     languages = processor.src_lang, processor.tgt_lang
-    return Translation(name, result["sentences"], segments, result["translation_text"], *languages)
+    return Translation(name, result["sentences"], result["segments"], result["translation_text"], *languages)
 
 
 def downloads(translation: Translation) -> dict[str, tuple[str, bytes]]:

@@ -68,8 +68,8 @@ def _answers(address: str) -> bool:
 
 
 @contextmanager
-def chromium(width: int, height: int = 900) -> Iterator[webdriver.Chrome]:
-    """A browser without a window, of this size in CSS pixels, that reaches this computer only."""
+def chromium(width: int) -> Iterator[webdriver.Chrome]:
+    """A browser without a window, of this width in CSS pixels, that reaches this computer only."""
     options = webdriver.ChromeOptions()
     options.binary_location = _found(*BROWSERS)
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"):
@@ -77,7 +77,7 @@ def chromium(width: int, height: int = 900) -> Iterator[webdriver.Chrome]:
     options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
     driver = webdriver.Chrome(options, Service(_found("chromedriver")))
     try:
-        resize(driver, width, height)
+        resize(driver, width, 900)
         yield driver
     finally:
         driver.quit()

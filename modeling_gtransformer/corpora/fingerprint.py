@@ -24,6 +24,12 @@ def hash_of_file(path: str) -> str:
         return _digest(iter(lambda: file.read(2**20), b""))
 
 
+def stats_of_weights(folder: str | Path) -> list[list[Any]]:
+    """Names, sizes and times of the weight files of a local model, which differ from training to training."""
+    stats = [(file.name, file.stat()) for file in sorted(Path(folder).glob("*.safetensors"))]
+    return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
+
+
 def hash_of_code(*parts: Callable) -> str:
     """The SHA-256 of the source files of functions and classes."""
     return _digest(Path(inspect.getfile(part)).read_bytes() for part in parts)

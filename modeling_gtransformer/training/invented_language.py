@@ -18,6 +18,8 @@ from pathlib import Path
 
 
 GENDERS = (0, 1)
+# Size of the lexicon.
+WORDS = {"nouns": 48, "names": 16, "verbs": 24, "adjectives": 16, "adverbs": 8}
 ANTECEDENTS = ("topic", "previous")
 # Codes of the two languages, source first.
 LANGUAGES = ("[sou]", "[tar]")
@@ -28,7 +30,6 @@ class InventedLanguagePair:
 
     Args:
         seed: decides every word and every noun's gender.
-        nouns, names, verbs, adjectives, adverbs: size of the lexicon.
         antecedent: what a pronoun speaks of, the "topic" of the document or the noun of the "previous" sentence.
 
     Raises:
@@ -38,11 +39,6 @@ class InventedLanguagePair:
     def __init__(
         self,
         seed: int,
-        nouns: int = 48,
-        names: int = 16,
-        verbs: int = 24,
-        adjectives: int = 16,
-        adverbs: int = 8,
         antecedent: str = "topic",
     ):
         if antecedent not in ANTECEDENTS:
@@ -55,9 +51,9 @@ class InventedLanguagePair:
         def lexicon(size: int) -> list[tuple[str, str]]:
             return list(itertools.islice(zip(source_words, target_words, strict=True), size))
 
-        self.nouns = [(*pair, rng.choice(GENDERS)) for pair in lexicon(nouns)]
-        self.names, self.verbs = lexicon(names), lexicon(verbs)
-        self.adjectives, self.adverbs = lexicon(adjectives), lexicon(adverbs)
+        self.nouns = [(*pair, rng.choice(GENDERS)) for pair in lexicon(WORDS["nouns"])]
+        self.names, self.verbs = lexicon(WORDS["names"]), lexicon(WORDS["verbs"])
+        self.adjectives, self.adverbs = lexicon(WORDS["adjectives"]), lexicon(WORDS["adverbs"])
         (self.behold, self.appears), (self.the, _), (self.it, _) = lexicon(3)
         self.articles = tuple(itertools.islice(target_words, 2))
         self.pronouns = tuple(itertools.islice(target_words, 2))

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from statistics import mean, median, stdev
@@ -187,8 +187,13 @@ def table(results: dict[str, Any]) -> str:
         cells += [lowest_loss(row["curves"]), cross_entropies(row["curves"])]
         cells += [cell(row["scores"][test].get(score)) if row["scores"] else "failed" for test, score in columns]
         lines.append(cells)
-    lines.insert(1, ["---"] * len(lines[0]))
-    return "\n".join(["| " + " | ".join(line) + " |" for line in lines] + [f"\n{note}" for note in notes(results)])
+    return "\n".join([markdown(lines), *(f"\n{note}" for note in notes(results))])
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown, of which the first row is the head."""
+    head, *others = rows
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *others))
 
 
 def updates_in_words(row: dict[str, Any], until: dict[str, float] | None) -> str:

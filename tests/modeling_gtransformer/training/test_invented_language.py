@@ -3,13 +3,15 @@ from collections import defaultdict
 
 import pytest
 
+from modeling_gtransformer.training import invented_language
 from modeling_gtransformer.training.invented_language import InventedLanguagePair
 
 
 @pytest.fixture
-def tiny():
+def tiny(monkeypatch):
     """So few words that every sentence with a pronoun comes up under topics of both genders."""
-    return InventedLanguagePair(seed=3, nouns=4, names=1, verbs=1, adjectives=1, adverbs=1)
+    monkeypatch.setattr(invented_language, "WORDS", {**dict.fromkeys(invented_language.WORDS, 1), "nouns": 4})
+    return InventedLanguagePair(seed=3)
 
 
 def documents(language_pair, number, seed=0):
