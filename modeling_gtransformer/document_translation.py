@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 from transformers.utils.logging import tqdm
 
 from .processing_gtransformer import GTransformerProcessor
-from .segment_plan import PendingDocument, Segment, SegmentLimits, next_segments, take_apart
+from .segment_plan import PendingDocument, Segment, SegmentLimits, next_segments, take_documents_apart
 from .segment_translation import SegmentTranslator
 from .segmentation import longest_first_batches
 
@@ -42,11 +42,6 @@ def check_ranges(settings: Mapping[str, float | None], ranges: Mapping[str, tupl
 def batch_tokens(num_beams: int) -> int:
     """Source tokens of a batch: 16,384 greedily, as few rows at a time are slow, and not below 4,096."""
     return max(16_384 // num_beams, 4_096)
-
-
-def name_sentences(sentences: Sequence[str], document: str) -> list[str]:
-    """Where the sentences of a document stand, as warnings name them."""
-    return [f"{document}, sentence {number}" for number in range(1, len(sentences) + 1)]
 
 
 @dataclass(frozen=True)
@@ -131,12 +126,7 @@ def translate_documents(
     num_beams = generate_arguments.get("num_beams") or model.generation_config.num_beams or 1
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, generate_arguments)
     translator = SegmentTranslator(model, processor, limits, confidence, generate_arguments)
-    required = required or [[[]] * len(document) for document in documents]
-    places = places or [name_sentences(document, f"Document {n}") for n, document in enumerate(documents, 1)]
-    pending = [
-        take_apart(document, number, processor, limits, needed, where)
-        for number, (document, needed, where) in enumerate(zip(documents, required, places, strict=True))
-    ]
+    pending = take_documents_apart(documents, processor, limits, places, required)
     total = sum(len(document.parts) for document in pending)
     at_once = None if on_sentence is None else 1
     with (

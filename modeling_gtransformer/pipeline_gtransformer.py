@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from .document_translation import TranslatedDocument, name_sentences, translate_documents
+from .document_translation import TranslatedDocument, translate_documents
 from .hub import PublishMixin, brought_along, with_code
 from .plain_models import from_plain_model, load_processor
 from .plain_text import BilingualText, Splitter, is_translatable, language_code, sentencex_splitter, split_text
+from .segment_plan import name_sentences
 from .terminology import Terminology
 
 

@@ -106,6 +106,33 @@ class SegmentLimits:
         return max(usual, math.ceil(self.longest(words) * share))
 
 
+def name_sentences(sentences: Sequence[str], document: str) -> list[str]:
+    """Where the sentences of a document stand, as warnings name them."""
+    return [f"{document}, sentence {number}" for number in range(1, len(sentences) + 1)]
+
+
+def take_documents_apart(
+    documents: Sequence[list[str]],
+    processor: GTransformerProcessor,
+    limits: SegmentLimits,
+    places: Sequence[Sequence[str]] | None,
+    required: Sequence[Sequence[list[str]]] | None = None,
+) -> list[PendingDocument]:
+    """
+    Documents as they are before anything is translated.
+
+    Args:
+        places: for every sentence where it stands; by default "Document 1, sentence 1".
+        required: for every sentence what its translation must contain.
+    """
+    places = places or [name_sentences(document, f"Document {n}") for n, document in enumerate(documents, 1)]
+    required = required or [[[]] * len(document) for document in documents]
+    return [
+        take_apart(document, number, processor, limits, needed, where)
+        for number, (document, needed, where) in enumerate(zip(documents, required, places, strict=True))
+    ]
+
+
 def take_apart(
     sentences: list[str],
     number: int,

@@ -9,9 +9,9 @@ from transformers import PreTrainedModel
 from transformers.utils import logging
 from transformers.utils.logging import tqdm
 
-from ..document_translation import batch_tokens, check_ranges, name_sentences
+from ..document_translation import batch_tokens, check_ranges
 from ..processing_gtransformer import GTransformerProcessor
-from ..segment_plan import Segment, SegmentLimits, next_segments, take_apart
+from ..segment_plan import Segment, SegmentLimits, next_segments, take_documents_apart
 from ..segment_translation import SegmentTranslator
 from ..segmentation import longest_first_batches
 
@@ -68,21 +68,27 @@ def translate_freely(
     arguments = {**generate_arguments, "align_sentences": False}
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, arguments)
     translator = SegmentTranslator(model, processor, limits, confidence=False, generate_arguments=arguments)
-    places = places or [name_sentences(document, f"Document {n}") for n, document in enumerate(documents, 1)]
-    pending = [
-        take_apart(document, number, processor, limits, [[]] * len(document), where)
-        for number, (document, where) in enumerate(zip(documents, places, strict=True))
-    ]
+    pending = take_documents_apart(documents, processor, limits, places)
     segments = list(next_segments(pending, processor, limits, carried_sentences=0))
-    lengths = [len(segment.source) for segment in segments]
     max_tokens = max_tokens or batch_tokens(num_beams or model.generation_config.num_beams or 1)
+    written = _write(segments, translator, max_tokens, progress)
+    translations = [FreeTranslation([], []) for _ in documents]
+    for index, segment in enumerate(segments):
+        _note(segment, written[index], translations[segment.document.number])
+    return translations
+
+
+def _write(
+    segments: list[Segment], translator: SegmentTranslator, max_tokens: int, progress: bool
+) -> dict[int, list[str]]:
+    """What the model writes for segments, by their numbers; a warning counts those that did not come to an end."""
     written: dict[int, list[str]] = {}
-    endless = 0
+    endless, processor = 0, translator.processor
     with (
         translator.packed_weights(),
         tqdm(total=len(segments), desc="Translating", unit=" segments", disable=not progress) as bar,
     ):
-        for batch in longest_first_batches(lengths, max_tokens):
+        for batch in longest_first_batches([len(segment.source) for segment in segments], max_tokens):
             rows = translator.generate([segments[index] for index in batch])
             endless += sum(processor.target_frame.end not in row for row in rows)
             written |= zip(batch, processor.batch_decode_sentences(rows), strict=True)
@@ -92,10 +98,7 @@ def translate_freely(
             f"{endless} of {len(segments)} segments did not come to an end: they are cut off where aligned ones "
             "would have to end."
         )
-    translations = [FreeTranslation([], []) for _ in documents]
-    for index, segment in enumerate(segments):
-        _note(segment, written[index], translations[segment.document.number])
-    return translations
+    return written
 
 
 def _note(segment: Segment, sentences: list[str], translation: FreeTranslation) -> None:
