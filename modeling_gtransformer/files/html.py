@@ -7,7 +7,7 @@ from ..plain_text import TEMPLATE_SYNTAX
 from .character_references import escape_for, unescape
 from .html_elements import ends_of_elements, ends_of_tags
 from .html_ruby import ruby_annotations
-from .html_tokens import Attribute, Token, html_tokens
+from .html_tokens import Attribute, Token, html_tokens, words_of
 from .languages import language_tag, text_direction
 from .template import TextFile
 
@@ -65,8 +65,7 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
             stop = elements[position]
             raw = "".join(inner.raw for inner in tokens[position:stop])
             if token.tag in INLINE | KEPT:
-                words = "".join(unescape(inner.raw) for inner in tokens[position:stop] if inner.kind == "text")
-                file.keep(raw, " ".join(words.split()))
+                file.keep(raw, words_of(tokens[position:stop]))
             else:
                 file.end_block()
                 file.add(raw)

@@ -6,7 +6,7 @@ from .character_references import unescape
 from .html import INLINE, KEPT, Page, escape_in
 from .html_elements import ends_of_elements, ends_of_tags
 from .html_ruby import ruby_annotations
-from .html_tokens import Token, html_tokens
+from .html_tokens import Token, html_tokens, words_of
 from .languages import language_tag, text_direction
 from .template import TextFile
 
@@ -103,8 +103,7 @@ class _Reader:
             elif self.is_kept(token):
                 behind = min(self.elements[position], stop)
                 inside = self.tokens[position:behind]
-                words = "".join(unescape(inner.raw) for inner in inside if inner.kind == "text")
-                self.file.keep("".join(map(_without_identifier, inside)), " ".join(words.split()))
+                self.file.keep("".join(map(_without_identifier, inside)), words_of(inside))
             elif token.tag in copied and token.kind == "start" and end <= stop:
                 opened[end - 1] = position
                 self.file.open_style(position)

@@ -1,10 +1,11 @@
 """HTML as tokens, found as browsers find them, in one pass over the text that visits no character again and again."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..plain_text import TEMPLATE_SYNTAX
+from .character_references import unescape
 
 
 # White space of HTML.
@@ -51,6 +52,11 @@ class Token:
         """Whether the tag ends with a slash of its own, which is that of an empty element in XML."""
         slash = self.start + len(self.raw) - 2
         return self.raw.endswith("/>") and not any(attribute.stop > slash for attribute in self.attributes[-1:])
+
+
+def words_of(tokens: Iterable[Token]) -> str:
+    """What a reader sees of tokens, on one line."""
+    return " ".join("".join(unescape(token.raw) for token in tokens if token.kind == "text").split())
 
 
 def html_tokens(text: str) -> Iterator[Token]:
