@@ -34,7 +34,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         "--notes", type=Path, metavar="MARKDOWN", help="File with what else the card says, e.g. whose the data are."
     )
     parser.add_argument(
-        "--overwrite_card", action="store_true", help="Replace a README.md that was written or edited by hand."
+        "--overwrite_card",
+        action="store_true",
+        help="Replace a README.md that was edited by hand, or says of the training what the folder no longer does.",
     )
     return parser.parse_args(argv)
 

@@ -39,7 +39,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--dataset", help="Name on the Hub of the dataset that the checkpoint was scored on.")
     parser.add_argument("--private", action="store_true", help="Create a private repository.")
     parser.add_argument(
-        "--overwrite_card", action="store_true", help="Replace a README.md that was written or edited by hand."
+        "--overwrite_card",
+        action="store_true",
+        help="Replace a README.md that was edited by hand, or says of the training what the folder no longer does.",
     )
     return parser.parse_args(argv)
 

@@ -86,7 +86,7 @@ def for_languages(model: PreTrainedModel, processor: Any, src_lang: str | None, 
     of which a warning tells."""
     other = processor.for_languages(src_lang, tgt_lang)
     pair, own = (other.src_lang, other.tgt_lang), (processor.src_lang, processor.tgt_lang)
-    if pair != own and knows_one_pair(model, processor):
+    if pair != own and None not in own and knows_one_pair(model, processor):
         logger.warning(
             f"{model.name_or_path} has learnt to translate documents from {own[0]} into {own[1]}, not from {pair[0]} "
             f"into {pair[1]}."

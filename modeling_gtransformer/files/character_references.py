@@ -35,7 +35,8 @@ def escape_for(charset: str | None) -> Callable[[str], str]:
     is_utf_8 = charset is None or re.fullmatch("utf-?8", charset, re.IGNORECASE)
 
     def escape(words: str) -> str:
-        safe = html.escape(CONTROL.sub("", words), quote=False).replace("\r", "&#13;")
+        known = CONTROL.sub(lambda control: " " if control[0].isspace() else "", words)
+        safe = html.escape(known, quote=False).replace("\r", "&#13;")
         return safe if is_utf_8 else safe.encode("ascii", "xmlcharrefreplace").decode()
 
     return escape

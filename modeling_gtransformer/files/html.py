@@ -15,8 +15,8 @@ from .template import TextFile
 # fmt: off
 INLINE = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "button", "cite", "data", "del", "dfn", "em", "font", "i", "img",
-    "input", "ins", "label", "mark", "nobr", "output", "picture", "q", "s", "small", "source", "span", "strike",
-    "strong", "sub", "sup", "time", "u", "wbr",
+    "input", "ins", "label", "mark", "nobr", "output", "picture", "q", "rb", "ruby", "s", "small", "source", "span",
+    "strike", "strong", "sub", "sup", "time", "u", "wbr",
 })
 # fmt: on
 # Parts of a sentence that are not translated.
@@ -40,7 +40,7 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
     """
     Text, titles, descriptions of images and pages, and labels are translated. A block ends at every tag that is not
     inline, `<br>` too. `<code>` and the like, what is marked with `translate="no"`, and the syntax of templates such
-    as `{{ name }}` and `{% tag %}` stay as they are. Readings of ruby annotations go with the words that had them.
+    as `{{ name }}` and `{% tag %}` stay as they are. Readings of ruby annotations are left out of a translation.
 
     Args:
         tgt_lang: language of the translation, which `lang` and `dir` of the page name then.
@@ -48,15 +48,15 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
     file = TextFile(escape_in(text))
     tokens = list(html_tokens(text))
     ends, elements = ends_of_tags(tokens), ends_of_elements(tokens)
-    annotations = ruby_annotations(tokens, ends, elements)
     page = Page(text, tokens, tgt_lang)
+    annotations = ruby_annotations(tokens, ends, elements, page.is_translated)
     opened: dict[int, int] = {}  # from the number of an inline end tag to that of its start tag
     position = 0
     while position < len(tokens):
         token = tokens[position]
         stop = position + 1
         if position in annotations:
-            pass
+            file.add_reading(token.raw)
         elif token.kind == "text":
             file.add_text(token.raw, unescape)
         elif token.kind == "template":
@@ -79,6 +79,7 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
             if position in opened:
                 file.close_style(opened[position])
         position = stop
+    file.end_block()
     return file
 
 
@@ -130,7 +131,7 @@ class Page:
 
     def _target_value(self, token: Token, attribute: Attribute, raw: str) -> str:
         """The value of an attribute, which names the target language where it named that of the page."""
-        if self.language is None:
+        if self.language is None or TEMPLATE.search(raw):
             return raw
         is_page = token.tag in PAGE
         if attribute.name in LANGUAGE_ATTRIBUTES and (is_page or raw.lower() in self.source_languages):

@@ -32,8 +32,8 @@ class _Reader:
     def __init__(self, text: str, language: str | None):
         self.tokens = list(html_tokens(text))
         self.ends, self.elements = ends_of_tags(self.tokens), ends_of_elements(self.tokens)
-        self.annotations = ruby_annotations(self.tokens, self.ends, self.elements)
         self.page = Page(text, self.tokens, None)
+        self.annotations = ruby_annotations(self.tokens, self.ends, self.elements, self.page.is_translated)
         self.file = TextFile(escape_in(text))
         attributes = f' lang="{language}" dir="{text_direction(language)}"' if language else ""
         self.opening = f'<br/><span class="translation"{attributes} style="{STYLE}">'
@@ -80,8 +80,9 @@ class _Reader:
         last, position = None, start
         while position < stop:
             token = self.tokens[position]
-            has_words = token.kind == "text" and any(letter.isalpha() for letter in unescape(token.raw))
-            if has_words or (last is not None and position in self.annotations):
+            if position in self.annotations:
+                last = None if last is None else position
+            elif token.kind == "text" and any(letter.isalpha() for letter in unescape(token.raw)):
                 last = position
             position = self.elements[position] if self.is_kept(token) else position + 1
         return last

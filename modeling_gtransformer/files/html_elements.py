@@ -21,7 +21,8 @@ CELLS = ROWS | {"td", "th"}
 # Elements whose end tag may be left out, with the elements whose start ends them.
 ENDED_BY = {
     "p": BLOCKS | {"dd", "dt", "li"}, "li": {"li"}, "dt": {"dd", "dt"}, "dd": {"dd", "dt"},
-    "option": {"optgroup", "option"}, "optgroup": {"optgroup"}, "rt": {"rp", "rt"}, "rp": {"rp", "rt"},
+    "option": {"optgroup", "option"}, "optgroup": {"optgroup"},
+    **dict.fromkeys(("rb", "rp", "rt"), frozenset({"rb", "rp", "rt", "rtc"})), "rtc": {"rb", "rtc"},
     "head": {"body"}, "caption": CELLS | {"col", "colgroup"}, "colgroup": CELLS, "td": CELLS, "th": CELLS, "tr": ROWS,
     "thead": ROWS - {"tr"}, "tbody": ROWS - {"tr"}, "tfoot": ROWS - {"tr"},
 }

@@ -34,7 +34,9 @@ class TextFile:
         self.style: Style = ()
         # Parts where words may move, and the formats there.
         self._rooms: list[tuple[int, Style]] = []
-        self._parts: list[str | _Continuation | _FilePart] = []
+        self._parts: list[str | _Continuation | _FilePart | _Reading] = []
+        # Places of the readings in the paragraph that is not ended.
+        self._readings: list[int] = []
         # The number of the block that is not ended, if there is one.
         self._open: int | None = None
 
@@ -45,6 +47,11 @@ class TextFile:
     def add_continuation(self, markup: str) -> None:
         """Adds markup in front of a further line of a paragraph, which goes where that line goes."""
         self._parts.append(_Continuation(markup))
+
+    def add_reading(self, markup: str) -> None:
+        """Adds what stands above words, and goes when their paragraph is translated."""
+        self._readings.append(len(self._parts))
+        self._parts.append(markup)
 
     def add_text(self, raw: str, unescape: Callable[[str], str] = str) -> None:
         """Adds text to translate. A line end in it is a space to the reader; it returns at about the same place."""
@@ -114,7 +121,10 @@ class TextFile:
         """Ends the paragraph."""
         if self._open is not None:
             self._make_room(self._open)
+            for place in self._readings:
+                self._parts[place] = _Reading(str(self._parts[place]), self._open)
         self._rooms.clear()
+        self._readings.clear()
         self._open = None
 
     def begin_document(self) -> None:
@@ -131,7 +141,9 @@ class TextFile:
     def source_of(self, number: int) -> str:
         """Returns the characters of a part in the file as it was."""
         part = self._parts[number]
-        return part.raw + part.tail if isinstance(part, _FilePart) else str(part)
+        if isinstance(part, _FilePart):
+            return part.raw + part.tail
+        return part.markup if isinstance(part, _Reading) else part
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
         """Returns the file with these texts for its runs."""
@@ -141,7 +153,8 @@ class TextFile:
         """Returns the parts of the file, in order, with these texts for its runs."""
         # The last run of every block that is not left blank, and the last one that was not blank.
         last = [_last_words(texts) for texts in blocks]
-        last_before = [_last_words([run.text for run in block]) for block in self.blocks]
+        before = [[run.text for run in block] for block in self.blocks]
+        last_before = list(map(_last_words, before))
         result: list[str] = []
         is_dropped = False
         for part in self._parts:
@@ -156,6 +169,8 @@ class TextFile:
                 elif part.number < last[part.block] and (filled or "".join(result[-1:]))[-1:].strip():
                     filled += " "
                 result.append(filled)
+            elif isinstance(part, _Reading):
+                result.append(part.markup if list(blocks[part.block]) == before[part.block] else "")
             else:
                 result.append("" if is_dropped and isinstance(part, _Continuation) else str(part))
         return result
@@ -178,6 +193,13 @@ def _last_words(texts: Sequence[str]) -> int:
 
 class _Continuation(str):
     """Markup in front of a further line of a paragraph."""
+
+
+class _Reading(NamedTuple):
+    """Markup that stays while its block does."""
+
+    markup: str
+    block: int
 
 
 class _FilePart(NamedTuple):

@@ -87,7 +87,7 @@ class WordDocument:
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> bytes:
         """Returns the document with these texts. Parts that do not change are copied as they are packed."""
-        changed = set(self._has_copies)
+        changed, rubies = set(self._has_copies), set()
         for name, texts, block, runs in zip(self._names, self._texts, self.blocks, blocks, strict=True):
             for element, old, run in zip(texts, block, runs, strict=True):
                 if old.markup is None and old.text != run:
@@ -95,7 +95,10 @@ class WordDocument:
                 if old.markup is None and element.text != run:
                     element.text = CONTROL.sub("", run)
                     element.set(SPACE, "preserve")
-                    _drop_reading(element)
+                    rubies.update(element.iterancestors(*tags("w:ruby")))
+        for reading in (each for ruby in rubies for each in ruby.iter(*tags("w:rt"))):
+            for text in reading.iter(*tags("w:t")):
+                text.text = ""
         for element, copy in self._copies:
             if copy.text != element.text:
                 copy.text = element.text
@@ -149,14 +152,6 @@ def _field_results(root: Any) -> set[Any]:
         elif name == "w:t" and computed:
             kept.add(element)
     return kept
-
-
-def _drop_reading(element: Any) -> None:
-    """Takes away what stands above a text as its reading."""
-    for ruby in element.iterancestors(*tags("w:ruby")):
-        for reading in [*ruby.iter(*tags("w:rt"))]:
-            for text in reading.iter(*tags("w:t")):
-                text.text = ""
 
 
 def _is_computed(instruction: str) -> bool:

@@ -1,5 +1,6 @@
 """The card of a trained checkpoint, from what its training and its scores left in its folder."""
 
+import contextlib
 import json
 import math
 import re
@@ -24,6 +25,8 @@ from .starts import read_starts
 logger = logging.get_logger(__name__)
 
 TEMPLATE = Path(__file__).with_suffix(".md")
+# What a card says of data that nobody knows.
+NOTHING = "Its folder says nothing about its training."
 # Where a card has the notes that it was given.
 NOTES = re.compile(r"<!-- Notes -->\n(.*)\n<!-- End of notes -->", re.DOTALL)
 # Training arguments that say how a model was trained.
@@ -59,13 +62,13 @@ def write_model_card(
     is kept, and so is one in a folder that no longer says how the checkpoint was trained; a warning says so.
 
     Args:
-        license: SPDX identifier of the weights' licence; by default that of the card that was there, or of the
-            checkpoint that they started from.
-        dataset: identifier on the Hub of the data that it was scored on; by default that of the card that was there.
+        license: SPDX identifier of the weights' licence. By default, a generated card that was there says it, or else
+            the checkpoint that they started from.
+        dataset: identifier on the Hub of the data that it was scored on; by default as in such a card.
         repository: where the checkpoint will be; by default `your-name` and the name of the folder.
         overwrite: whether a card that would be kept is replaced, too.
-        notes: Markdown that the card gets in front of its limits, such as the attribution of the data; by default that
-            of the card that was there.
+        notes: Markdown that the card gets in front of its limits, such as the attribution of the data; by default as
+            in such a card.
 
     Raises:
         FileNotFoundError: the folder holds no checkpoint.
@@ -75,11 +78,15 @@ def write_model_card(
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     if is_generated(before):
         told, noted = ModelCard(before, ignore_metadata_errors=True).data, NOTES.search(before)
-        license, dataset = license or told.get("license"), dataset or next(iter(told.get("datasets") or ()), None)
+        license = license or _allowed(told.get("license"), folder)
+        dataset = dataset or next(iter(told.get("datasets") or ()), None)
         notes = notes or (noted[1] if noted else "")
     card = model_card(folder, license, dataset, repository, notes)
-    if before and not overwrite and not (folder / ARGUMENTS_NAME).exists():
-        logger.warning(f"{path} is kept, as {folder} lacks {ARGUMENTS_NAME}: --overwrite_card replaces it.")
+    if NOTHING in str(card) and before and NOTHING not in before and not overwrite:
+        logger.warning(
+            f"{path} is kept, as it says how the model was trained, and {folder} no longer does ({ARGUMENTS_NAME}): "
+            "--overwrite_card replaces it."
+        )
     else:
         save_card(card, path, overwrite)
     _check_license_of_card(folder)
@@ -92,6 +99,18 @@ def write_model_card(
         (folder / ".eval_results").mkdir(exist_ok=True)
         content = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False)
         (folder / ".eval_results" / f"{dataset.replace('/', '-')}.yaml").write_text(content, encoding="utf-8")
+
+
+def _allowed(license: Any, folder: Path) -> str | None:
+    """The licence, unless it is laxer than that of the checkpoint that the weights started from."""
+    base = read(folder / ARGUMENTS_NAME).get("model_name_or_path")
+    of_base = base_license(base)
+    if base and of_base and license:
+        with contextlib.suppress(ValueError):
+            check_license(license, base, of_base)
+            return license
+        return None
+    return license
 
 
 def _check_license_of_card(folder: Path) -> None:
@@ -238,7 +257,7 @@ def _combined(config: GTransformerConfig) -> str:
 
 def _data(arguments: dict[str, Any]) -> str:
     if "segment_tokens" not in arguments:  # nothing, or only what it was made of
-        return "Its folder says nothing about its training."
+        return NOTHING
     named = arguments.get("dataset_name") or arguments.get("paper_corpus")
     if named and Path(named).exists():
         named = Path(named).name

@@ -69,11 +69,12 @@ def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]
         return found
     kept = Path(args.output_dir) / ARGUMENTS_NAME
     if args.should_save and (args.resume_from_checkpoint or not found.checkpoint):
-        # The scores of a training that goes on would say that it is finished.
-        (Path(args.output_dir) / RESULTS_NAME).unlink(missing_ok=True)
         write_json(kept, arguments)  # as a whole: what is cut off would be in the way of every start to come
     PartialState().wait_for_everyone()
     _refuse_unless_seen(Path(found.checkpoint) / TRAINER_STATE_NAME if found.checkpoint else kept)
+    if args.should_save:
+        # The scores of a training that goes on would say that it is finished.
+        (Path(args.output_dir) / RESULTS_NAME).unlink(missing_ok=True)
     return found
 
 

@@ -50,6 +50,12 @@ def test_the_body_may_name_the_language_of_the_page():
     )
 
 
+def test_what_a_template_fills_in_is_kept():
+    page = '<html lang="en"><body lang="{{ lang }}" dir="{{ dir }}"><p>one</p></body></html>'
+    file = SplitFile(page, "html", None, tgt_lang="de")
+    assert file.rejoin(file.sentences) == page.replace('"en"', '"de"')
+
+
 def test_the_page_says_what_language_it_is_in_then():
     page = '<html lang="en" dir=ltr class="x"><p lang="en">one</p><p lang="fr" dir="ltr">two</p></html>'
     arabic = page.replace('"en"', '"ar-AR"').replace("dir=ltr", "dir=rtl")

@@ -76,6 +76,18 @@ def test_a_card_is_kept_where_nothing_says_how_the_model_was_trained(scored):
     assert (scored / "README.md").read_text() == before
     write_model_card(scored, overwrite=True)
     assert "says nothing about its training" in (scored / "README.md").read_text()
+    write_model_card(scored, "cc-by-4.0", repository="user/name")  # there is nothing to lose
+    card = ModelCard.load(scored / "README.md")
+    assert card.data.license == "cc-by-4.0" and 'model="user/name"' in card.text
+
+
+def test_a_licence_that_another_base_does_not_allow_is_not_kept(scored):
+    write_model_card(scored, "mit")
+    arguments = json.loads((scored / "arguments.json").read_text())
+    arguments["model_name_or_path"] = "facebook/nllb-200-distilled-600M"
+    (scored / "arguments.json").write_text(json.dumps(arguments))
+    write_model_card(scored)
+    assert ModelCard.load(scored / "README.md").data.license == "cc-by-nc-4.0"
 
 
 def test_what_the_card_tells_the_reader_to_do(trained_model, run_without_package, tmp_path):
