@@ -9,6 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from .study_results import label_of
+
 
 STACKS = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}
 KINDS = {"group": "--", "global": "-"}
@@ -95,10 +97,6 @@ def draw_over_values(panel: Axes, rows: list[dict[str, Any]], measured: list[lis
 def distinct_colors(number: int) -> list:
     """As many colours as there are lines; ten of them are easier to tell apart than more."""
     return [f"C{i}" for i in range(number)] if number <= 10 else list(plt.cm.turbo(np.linspace(0, 1, number)))
-
-
-def label_of(row: dict[str, Any]) -> str:
-    return row["system"] if row["value"] is None else f"{row['system']}, {row['value']}"
 
 
 def finish(figure, axes: Sequence[Axes], file: Path) -> None:

@@ -236,10 +236,15 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
     for row, test, scores in scored:
         if "s-BLEU" not in scores:
             counts = "; ".join(str(SentenceCounts(**each)) for each in scores["sentences"])
-            yield f"{row['system']}, {test}, decoded freely, in segments of its own: {counts}"
+            yield f"{label_of(row)}, {test}, decoded freely, in segments of its own: {counts}"
     yield from note_on_trainings([training for row in results["rows"] for training in row.get("trainings", [])])
     for row in results["rows"]:
-        yield from (f"{row['system']}, seed {seed}: {failure}" for seed, failure in row["failures"].items())
+        yield from (f"{label_of(row)}, seed {seed}: {failure}" for seed, failure in row["failures"].items())
+
+
+def label_of(row: dict[str, Any]) -> str:
+    """The system of a row and, if the study varies an argument, its value."""
+    return row["system"] if row["value"] is None else f"{row['system']}, {row['value']}"
 
 
 def note_on_trainings(trainings: list[dict[str, Any]]) -> Iterator[str]:

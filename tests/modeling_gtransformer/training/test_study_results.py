@@ -89,6 +89,15 @@ def test_the_table_marks_what_is_significant():
     assert not any("not tested" in line for line in lines)
 
 
+def test_notes_name_the_value_of_what_is_varied():
+    counts = [{"source": 9, "written": 8, "missing": 1}]
+    row = {"system": "free", "value": 64, "seeds": [1, 2], "failures": {2: "killed"}, "curves": []}
+    row |= {"scores": {"test": {"sentences": counts}}, "trainings": []}
+    lines = table({"rows": [row], "baseline": {}, "varied": "segment_tokens", "until": None}).splitlines()
+    assert "free, 64, test, decoded freely, in segments of its own: 9 sentences in, 8 out, 1 missing" in lines
+    assert "free, 64, seed 2: killed" in lines
+
+
 def test_the_table_says_what_was_not_tested():
     score = {"mean": 12.3, "spread": None, "signature": ""}
     scores = {"d-BLEU/segment": score, "d-BLEU/document": {**score, "p_value": 0.5}, "s-BLEU": score, "sentences": []}
