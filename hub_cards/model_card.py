@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.hub_upload import add_card_options
 from modeling_gtransformer.training.model_card import write_model_card
 from modeling_gtransformer.translator import check_folder
 
@@ -27,16 +28,10 @@ def main(argv: list[str]) -> None:
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="Folder of a trained checkpoint.")
-    parser.add_argument("--license", help="Licence of the weights, e.g. mit.")
-    parser.add_argument("--dataset", help="Name on the Hub of the dataset that the checkpoint was scored on.")
+    add_card_options(parser)
     parser.add_argument("--repository", help="Name of the checkpoint on the Hub, e.g. user/name.")
     parser.add_argument(
         "--notes", type=Path, metavar="MARKDOWN", help="File with what else the card says, e.g. whose the data are."
-    )
-    parser.add_argument(
-        "--overwrite_card",
-        action="store_true",
-        help="Replace a README.md that was edited by hand, or says of the training what the folder no longer does.",
     )
     return parser.parse_args(argv)
 

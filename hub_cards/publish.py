@@ -12,6 +12,7 @@ from pathlib import Path
 
 from modeling_gtransformer import DocumentTranslationPipeline
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.hub_upload import add_card_options
 from modeling_gtransformer.training.model_card import write_model_card
 from modeling_gtransformer.translator import load_checkpoint
 from modeling_gtransformer.usage_error import UsageError
@@ -35,14 +36,8 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "repository", help="Repository on the Hub, e.g. user/name; it is created if it does not exist."
     )
-    parser.add_argument("--license", help="Licence of the weights, e.g. mit.")
-    parser.add_argument("--dataset", help="Name on the Hub of the dataset that the checkpoint was scored on.")
+    add_card_options(parser)
     parser.add_argument("--private", action="store_true", help="Create a private repository.")
-    parser.add_argument(
-        "--overwrite_card",
-        action="store_true",
-        help="Replace a README.md that was edited by hand, or says of the training what the folder no longer does.",
-    )
     return parser.parse_args(argv)
 
 

@@ -82,10 +82,10 @@ def missing(required: Sequence[str], translation: str) -> list[str]:
 
 def _as_it_is(placeholder: str) -> str:
     """The pattern of a placeholder to which nothing is joined that would make another one of it."""
-    before = r"(?<![A-Za-z0-9_])" if re.match(r"\w", placeholder) else ""
-    # As it begins in the source, behind a digit, too.
     if WEB_ADDRESS.fullmatch(placeholder):
-        before = r"(?<![A-Za-z])"
+        before = r"(?<![A-Za-z])"  # in the source it may begin behind a digit
+    else:
+        before = r"(?<![A-Za-z0-9_])" if re.match(r"\w", placeholder) else ""
     behind = r"(?![A-Za-z0-9_])" if re.search(r"\w\Z", placeholder) else ""
     longer = r"(?![/?#&=%]+[A-Za-z0-9])" if ADDRESS.fullmatch(placeholder) else ""
     return before + re.escape(placeholder) + behind + longer

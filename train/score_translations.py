@@ -48,8 +48,8 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
     if theirs:
         one, other = pair or (ours.as_documents(), theirs.as_documents())
         compared = compare(one, other, references, args.tokenize)
-        if not pair:
-            del compared["d-BLEU/segment"]
+        if not pair:  # the segments of one are not those of the other
+            compared.pop("d-BLEU/segment", None)
         scores = {name: {**score, **compared.get(name, {})} for name, score in scores.items()}
 
     print(table(scores))

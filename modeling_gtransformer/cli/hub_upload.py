@@ -1,9 +1,20 @@
-"""The upload that the commands of datasets and metrics share: their options, and a folder that goes to the Hub."""
+"""What the commands that write cards share: their options, and the upload of datasets and metrics."""
 
 import argparse
 from collections.abc import Sequence
 
 from huggingface_hub import HfApi
+
+
+def add_card_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of a checkpoint's card."""
+    parser.add_argument("--license", help="Licence of the weights, e.g. mit.")
+    parser.add_argument("--dataset", help="Name on the Hub of the dataset that the checkpoint was scored on.")
+    parser.add_argument(
+        "--overwrite_card",
+        action="store_true",
+        help="Replace a README.md that was edited by hand, or says of the training what the folder no longer does.",
+    )
 
 
 def parse_with_upload(parser: argparse.ArgumentParser, argv: list[str], kind: str) -> argparse.Namespace:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..hub import __version__
-from .character_references import CONTROL
+from .character_references import without_control
 
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -88,7 +88,7 @@ def to_tmx(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
             ElementTree.SubElement(unit, "prop", type="x-confidence").text = f"{pair['confidence']:.4f}"
         for language, name in ((src_lang, "source_text"), (tgt_lang, "translation_text")):
             variant = ElementTree.SubElement(unit, "tuv", {XML_LANG: language})
-            ElementTree.SubElement(variant, "seg").text = CONTROL.sub("", pair[name])
+            ElementTree.SubElement(variant, "seg").text = without_control(pair[name])
     ElementTree.indent(tmx)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(tmx, encoding="unicode") + "\n"
 

@@ -21,6 +21,16 @@ def unescape(text: str) -> str:
     return html.unescape(TOO_LARGE.sub("\ufffd", text))
 
 
+def without_control(text: str) -> str:
+    r"""
+    Text without the characters that markup cannot hold; in the place of white space among them is a space.
+
+    >>> without_control("a\x0cb\x00c")
+    'a bc'
+    """
+    return CONTROL.sub(lambda control: " " if control[0].isspace() else "", text)
+
+
 def escape_for(charset: str | None) -> Callable[[str], str]:
     """
     Makes a function that makes words safe in markup.
@@ -35,8 +45,7 @@ def escape_for(charset: str | None) -> Callable[[str], str]:
     is_utf_8 = charset is None or re.fullmatch("utf-?8", charset, re.IGNORECASE)
 
     def escape(words: str) -> str:
-        known = CONTROL.sub(lambda control: " " if control[0].isspace() else "", words)
-        safe = html.escape(known, quote=False).replace("\r", "&#13;")
+        safe = html.escape(without_control(words), quote=False).replace("\r", "&#13;")
         return safe if is_utf_8 else safe.encode("ascii", "xmlcharrefreplace").decode()
 
     return escape

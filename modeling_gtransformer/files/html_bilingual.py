@@ -50,8 +50,8 @@ class _Reader:
         while position < len(self.tokens):
             token = self.tokens[position]
             stop = self.elements[position] if self.is_kept(token) else position + 1
-            is_inline = token.tag in INLINE or (self.is_kept(token) and token.tag in KEPT)
-            is_inline = is_inline or position in self.annotations
+            is_kept_inline = self.is_kept(token) and token.tag in KEPT
+            is_inline = token.tag in INLINE or is_kept_inline or position in self.annotations
             if token.kind in ("start", "end") and not is_inline:
                 self._add_paragraph(done, position, done < plain_until)
                 self.file.add(self.raw(position, stop))

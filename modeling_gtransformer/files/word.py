@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .borders import Style
-from .character_references import CONTROL
+from .character_references import without_control
 from .languages import language_tag
 from .runs import Block, Run
 from .word_bilingual import insert_copies
@@ -93,7 +93,7 @@ class WordDocument:
                 if old.markup is None and old.text != run:
                     changed.add(name)
                 if old.markup is None and element.text != run:
-                    element.text = CONTROL.sub("", run)
+                    element.text = without_control(run)
                     element.set(SPACE, "preserve")
                     rubies.update(element.iterancestors(*tags("w:ruby")))
         for reading in (each for ruby in rubies for each in ruby.iter(*tags("w:rt"))):

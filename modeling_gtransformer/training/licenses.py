@@ -51,13 +51,16 @@ def base_license(checkpoint: str | None) -> str | None:
     return found
 
 
-def check_license(license: str, base: str, of_base: str) -> None:
+def check_license(license: str | None, base: str | None, of_base: str | None) -> None:
     """
-    Refuses a licence that the licence of the base model does not allow.
+    Refuses a licence that the licence of the base model does not allow. Without a licence on both sides there is
+    nothing to refuse.
 
     Raises:
         ValueError: weights that started from `base` may not be published under `license`.
     """
+    if not (license and of_base):
+        return
     if "nd" in _conditions(of_base):
         raise ValueError(f"{base} is under {of_base}, which allows no derived model to be published.")
     if not _keeps_conditions(license, of_base):

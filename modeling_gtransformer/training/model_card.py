@@ -1,6 +1,5 @@
 """The card of a trained checkpoint, from what its training and its scores left in its folder."""
 
-import contextlib
 import json
 import math
 import re
@@ -101,14 +100,11 @@ def write_model_card(
         (folder / ".eval_results" / f"{dataset.replace('/', '-')}.yaml").write_text(content, encoding="utf-8")
 
 
-def _allowed(license: Any, folder: Path) -> str | None:
+def _allowed(license: str | None, folder: Path) -> str | None:
     """The licence, unless it is laxer than that of the checkpoint that the weights started from."""
-    base = read(folder / ARGUMENTS_NAME).get("model_name_or_path")
-    of_base = base_license(base)
-    if base and of_base and license:
-        with contextlib.suppress(ValueError):
-            check_license(license, base, of_base)
-            return license
+    try:
+        check_license(license, *_base(folder))
+    except ValueError:
         return None
     return license
 
@@ -121,10 +117,13 @@ def _check_license_of_card(folder: Path) -> None:
         ValueError: a card that was edited by hand names a licence that is laxer than that of the base.
     """
     license = ModelCard.load(folder / "README.md").data.license
+    check_license(license if isinstance(license, str) else None, *_base(folder))
+
+
+def _base(folder: Path) -> tuple[str | None, str | None]:
+    """Name and licence of the checkpoint that the weights started from, as far as they are known."""
     base = read(folder / ARGUMENTS_NAME).get("model_name_or_path")
-    of_base = base_license(base)
-    if base and of_base and isinstance(license, str):
-        check_license(license, base, of_base)
+    return base, base_license(base)
 
 
 def model_card(
@@ -140,16 +139,13 @@ def model_card(
     arguments, state = read(folder / ARGUMENTS_NAME), read(folder / "trainer_state.json")
     tests, name = read_tests(folder), (repository or folder.resolve().name).rpartition("/")[2]
     languages = {side: language_code(processor.get(side)) for side in ("src_lang", "tgt_lang")}
-    base = arguments.get("model_name_or_path")
+    base, of_base = _base(folder)
     adapter = read(folder / "adapter_config.json")
     on_hub = base if _is_on_hub(base) else None
-    of_base = base_license(base)
-    if base and license and of_base:
-        check_license(license, base, of_base)
-    license = license or of_base
+    check_license(license, base, of_base)
     data = ModelCardData(
         language=[language for language in languages.values() if language],
-        license=license,
+        license=license or of_base,
         base_model=on_hub,
         datasets=[dataset] if dataset else None,
         library_name="transformers",
