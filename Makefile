@@ -58,7 +58,7 @@ upstream-tests: install ## run the common tests of the installed Transformers on
 		--override-ini "pythonpath=. tests/helpers build/upstream" tests/upstream/common_model_tests.py
 
 tables: install ## fill the tables of README, benchmarks and results from the results files
-	$(BIN)/python docs/fill_tables.py
+	$(BIN)/python -m docs.fill_tables
 
 docs: install ## build the documentation into site/
 	HF_HUB_OFFLINE=1 $(BIN)/sphinx-build --fail-on-warning --fresh-env --write-all --quiet -d build/doctrees -c docs . site

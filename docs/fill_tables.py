@@ -1,499 +1,24 @@
 """Fills the tables of README, benchmarks/README and train/RESULTS with the figures of the results files.
 
-    python docs/fill_tables.py
+    python -m docs.fill_tables
 
 A table stands between `<!-- table NAME -->` and `<!-- end of table -->`. Below it stands what a reader needs to judge
 it: command, hardware, versions and commit, as the file has them; for several files, those of one of them, or nothing
 where each has a table elsewhere.
 """
 
-import json
 import re
-import statistics
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-from modeling_gtransformer.training.study_results import markdown as joined
+from modeling_gtransformer.training.study_results import markdown
 from modeling_gtransformer.training.study_results import table as study_table
 
+from . import benchmark_tables, evaluation_tables
+from .results_files import ROOT, Record, benchmark, study
 
-ROOT = Path(__file__).parent.parent
+
 DOCUMENTS = tuple(ROOT / name for name in ("README.md", "benchmarks/README.md", "train/README.md", "train/RESULTS.md"))
 TABLE = re.compile(r"(<!-- table (\S+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
-Table = list[list[str]]
-
-LABELS = {
-    "transformer": "Transformer on single sentences",
-    "mbart": "MBart",
-    "gtransformer": "G-Transformer",
-    "gtransformer-k0": "group attention only",
-    "mbart-compiled": "MBart, compiled",
-    "gtransformer-compiled": "G-Transformer, compiled",
-    "mbart-32": "MBart on single sentences, 32 a batch",
-    "mbart-64": "MBart on single sentences, 64 a batch",
-    "gtransformer-source": "G-Transformer, context of the source alone",
-    "gtransformer-int8": "G-Transformer, int8",
-    "gtransformer-source-int8": "G-Transformer, context of the source alone, int8",
-    "ctranslate2": "CTranslate2 on single sentences, float32",
-    "ctranslate2-int8": "CTranslate2 on single sentences, int8",
-    "gtransformer-bfloat16": "G-Transformer, bfloat16",
-}
-BEAMS = {"1 beams": "greedy"}
-
-
-def benchmark(name: str) -> dict[str, Any]:
-    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))
-
-
-def study(name: str) -> dict[str, Any]:
-    record = json.loads((ROOT / "train" / "results" / f"{name}.json").read_text(encoding="utf-8"))
-    if isinstance(record.get("baseline"), str):  # an older file: one system for all scores
-        record["baseline"] = dict.fromkeys(("s-BLEU", "d-BLEU"), record["baseline"])
-    return {"until": None, **record}
-
-
-def markdown(table: Table) -> str:
-    return f"{joined(table)}\n"
-
-
-def origin(record: dict[str, Any]) -> str:
-    versions = record["versions"]
-    made_with = f"torch {versions['torch']}, Transformers {versions['transformers']}, commit {record['commit']}"
-    return f"`{record['command']}`: {record['hardware']}, {made_with}"
-
-
-def with_origin(table: Table, record: dict[str, Any]) -> str:
-    return f"{markdown(table)}\n{origin(record)}\n"
-
-
-def training(results: dict[str, Any]) -> Table:
-    head = ["tokens", "", "tokens/s", "times MBart", "GB", "of MBart's", "GFLOP per token", "share of the matrix rate"]
-    return [head] + [
-        [
-            tokens,
-            LABELS[system],
-            f"{row['tokens_per_second']:.0f}",
-            f"{row['speed_ratio']:.2f}",
-            f"{row['peak_memory_gb']:.2f}",
-            f"{row['memory_ratio']:.2f}",
-            f"{row['gflop_per_token']:.3f}" if "gflop_per_token" in row else "",
-            f"{row['share_of_matrix_rate']:.0%}" if "share_of_matrix_rate" in row else "",
-        ]
-        for tokens, systems in results.items()
-        for system, row in systems.items()
-    ]
-
-
-def corpus_profile(results: dict[str, Any]) -> Table:
-    """A row per number of beams and system, a column per kind of operation."""
-    kinds = list(next(iter(next(iter(results.values())).values())))
-    rows = [["seconds", "", *kinds]]
-    for setting, systems in results.items():
-        for name, seconds in systems.items():
-            system, _, way = name.partition(", ")
-            label = LABELS[system] + (f", {way}" if way else "")
-            rows.append([BEAMS.get(setting, setting), label, *(f"{seconds[kind]:.1f}" for kind in kinds)])
-    return rows
-
-
-def dialogues(results: dict[str, Any]) -> Table:
-    """A row per number of beams and way to translate."""
-    rows = [["", "", "sentences/s", "times single sentences", "s-BLEU", "d-BLEU", "seconds to the first sentence"]]
-    for setting, systems in results.items():
-        if setting.endswith("beams"):
-            for name, row in systems.items():
-                scores = (f"{row[score]:.1f}" for score in ("s-BLEU", "d-BLEU/document"))
-                first = f"{row['seconds_to_first_sentence']:.2f}" if "seconds_to_first_sentence" in row else ""
-                speed = [f"{row['sentences_per_second']:.1f}", f"{row['speed_ratio']:.2f}"]
-                rows.append([BEAMS.get(setting, setting), name, *speed, *scores, first])
-    return rows
-
-
-def serving(results: dict[str, Any]) -> Table:
-    """Medians over the repeats."""
-    rows = [["", "requests/s", "times direct", "median seconds", "99th percentile", "lost", "MB after each run"]]
-    repeats = results["repeats"]
-    for name in repeats[0]:
-        runs = [repeat[name] for repeat in repeats]
-        speed = statistics.median(run["requests_per_second"] for run in runs)
-        ratio = statistics.median(
-            repeat[name]["requests_per_second"] / repeat["direct"]["requests_per_second"] for repeat in repeats
-        )
-        seconds = [
-            f"{statistics.median(run[figure] for run in runs):.2f}" if figure in runs[0] else ""
-            for figure in ("median", "percentile_99")
-        ]
-        memory = ", ".join(f"{run['memory_mb']:.0f}" for run in runs if "memory_mb" in run)
-        lost = str(sum(run["lost"] for run in runs)) if "lost" in runs[0] else ""
-        rows.append([name, f"{speed:.2f}", f"{ratio:.2f}", *seconds, lost, memory])
-    return rows
-
-
-def startup(results: dict[str, Any]) -> Table:
-    labels = {"peer": f"commit {results.get('peer')}", "first": "first start", "second": "second start"}
-    rows = [["sentences", "", "seconds", "MB at the first batch", "MB at the peak"]]
-    for sentences, starts in results.items():
-        if sentences != "peer":
-            for kind, row in starts.items():
-                figures = (f"{row[figure]:.0f}" for figure in ("seconds", "memory_mb", "peak_mb"))
-                rows.append([sentences, labels[kind], *figures])
-    return rows
-
-
-def training_profile(results: dict[str, Any]) -> Table:
-    parts = list(results["mbart"]["seconds"])
-    return [["", *parts, "kept"]] + [
-        [
-            LABELS[system],
-            *(f"{row['seconds'][part]:.2f}" for part in parts),
-            f"{row['kept_over_tokens_times_width']:.0f}",
-        ]
-        for system, row in results.items()
-    ]
-
-
-def by_beams(results: dict[str, Any]) -> Table:
-    """A row per system, a column per number of beams: tokens per second, and times the peer."""
-    settings = [name for name in results if name.endswith("beams")]
-    columns = [BEAMS.get(setting, setting) for setting in settings]
-    rows = [["tokens per second (times the peer)", *columns]]
-    for system in results[settings[0]]:
-        figures = [results[setting][system] for setting in settings]
-        rows.append(
-            [LABELS[system], *(f"{row['tokens_per_second']:.0f} ({row['speed_ratio']:.2f})" for row in figures)]
-        )
-    return rows
-
-
-def generation(results: dict[str, Any]) -> Table:
-    rows = [["", "", "tokens/s", "times the first", "share of the floor"]]
-    for setting, systems in results.items():
-        for system, row in systems.items():
-            share = f"{row['share_of_floor']:.0%}" if "share_of_floor" in row else ""
-            rows.append(
-                [setting, LABELS[system], f"{row['tokens_per_second']:.1f}", f"{row['speed_ratio']:.2f}", share]
-            )
-    return rows
-
-
-def ratios(results: dict[str, Any]) -> Table:
-    """A row per length, a column per way, as multiples of the first."""
-    ways = list(next(iter(results.values())))
-    return [["tokens", *ways]] + [[tokens, *(f"{row[way]:.2f}" for way in ways)] for tokens, row in results.items()]
-
-
-def long_document(results: dict[str, Any]) -> Table:
-    rows = [["sentences", "source tokens", "seconds", "MB above the start"]]
-    for sentences, row in results.items():
-        memory = row["peak_mb"] - row["peak_mb_before"]
-        rows.append([sentences, str(row["source_tokens"]), f"{row['seconds']:.1f}", f"{memory:.0f}"])
-    return rows
-
-
-def parallel_sentences(results: dict[str, Any]) -> Table:
-    rows = [["", "", "seconds per document", "times as fast", "identical documents", "s-BLEU", "d-BLEU"]]
-    for context, systems in results.items():
-        for name, row in systems.items():
-            figures = [f"{row['seconds_per_document']:.2f}", f"{row['times_as_fast']:.1f}"]
-            scores = [f"{row['s-BLEU']:.1f}", f"{row['d-BLEU']:.1f}"]
-            rows.append([context, name, *figures, str(row["identical_documents"]), *scores])
-    return rows
-
-
-def padding(results: dict[str, Any]) -> Table:
-    return [["", "padding", "in random order"]] + [
-        [name, f"{row['padding']:.1%}", f"{row['padding in random order']:.1%}"] for name, row in results.items()
-    ]
-
-
-def short_documents(results: dict[str, Any]) -> Table:
-    rows = [["", "tokens/s", "times the Transformer", "GFLOP per token", "ratio of the operations"]]
-    for system in ("transformer", "gtransformer"):
-        row = results[system]
-        figures = [f"{row['tokens_per_second']:.0f}", f"{row['speed_ratio']:.2f}", f"{row['gflop_per_token']:.3f}"]
-        rows.append([LABELS[system], *figures, f"{row['ratio_of_operations']:.2f}"])
-    return rows
-
-
-def hostile_text(results: dict[str, Any]) -> Table:
-    """The slowest kind of every format, and all of them together; kinds that failed in rows of their own."""
-    rows = [["format", "kinds", "slowest kind", "its seconds", "seconds of all", "peak GB"]]
-    for name, kinds in results.items():
-        if name != "megabytes":
-            failures = {kind: row["failure"] for kind, row in kinds.items() if "failure" in row}
-            rows += [[name, "1", kind, failure, "", ""] for kind, failure in failures.items()]
-            done = {kind: row for kind, row in kinds.items() if kind not in failures}
-            steps = ("read", "placeholders", "rejoined twice")
-            seconds = {kind: sum(row[step] for step in steps) for kind, row in done.items()}
-            if seconds:
-                slowest = max(seconds, key=lambda kind: seconds[kind])
-                memory = max(row["peak GB so far"] for row in done.values())
-                figures = [f"{seconds[slowest]:.0f}", f"{sum(seconds.values()):.0f}", f"{memory:.1f}"]
-                rows.append([name, str(len(done)), slowest, *figures])
-    return rows
-
-
-def memory(results: dict[str, Any]) -> Table:
-    """A row per model and precision, a column per size of a card; behind a slash with checkpointing."""
-    cards = [*next(iter(results.values()))["max_tokens"]["one GPU"]]
-    rows = [["model", "GPUs", *(f"{card} GB" for card in cards)]]
-    for name, row in results.items():
-        for gpus in row["fixed_bytes"]:
-            plain, checkpointing = (row["max_tokens"][f"{gpus}{how}"] for how in ("", " with checkpointing"))
-            cells = (f"{plain[card]:,} / {checkpointing[card]:,}" for card in cards)
-            rows.append([name, gpus.removesuffix(" GPUs").removesuffix(" GPU"), *cells])
-    return rows
-
-
-def inline_markup(results: dict[str, Any]) -> Table:
-    """A row per way; only by attention are words aligned, and only where the truth is made is anything translated."""
-    seconds = results["seconds"]
-    rows = [
-        ["way", "tags", "at the right words", "seconds of alignment", *["seconds of translation"] * (len(seconds) - 1)]
-    ]
-    for way, share in results["share of tags at the right words"].items():
-        alignment = f"{seconds['alignment']:.1f}" if way == "by attention" else ""
-        translation = [f"{seconds['translation']:.1f}"] if "translation" in seconds else []
-        rows.append([way, str(results["tags"]), f"{share:.1%}", alignment, *translation])
-    return rows
-
-
-BENCHMARKS: dict[str, Callable[[dict[str, Any]], Table]] = {
-    "training-base": training,
-    "training-base-encoder": training,
-    "training-profile-512": training_profile,
-    "corpus": by_beams,
-    "corpus-48": by_beams,
-    "generation": generation,
-    "precision": generation,
-    "memory": memory,
-    "attention-cpu": ratios,
-    "loss-base-0.0": ratios,
-    "loss-base-0.1": ratios,
-    "long_document": long_document,
-    "parallel-sentences-tiny": parallel_sentences,
-    "padding": padding,
-    "short_documents": short_documents,
-    "corpus-profile": corpus_profile,
-    "corpus-profile-beams": corpus_profile,
-    "dialogues": dialogues,
-    "serving": serving,
-    "serving-memory": serving,
-    "serving-memory-before": serving,
-    "startup": startup,
-    "startup-before": startup,
-    "hostile_text": hostile_text,
-    "inline_markup": inline_markup,
-    "inline_markup-catalogs": inline_markup,
-}
-
-
-def lost_sentences(record: dict[str, Any]) -> Table:
-    rows = [["the paragraphs as translated by", "sentences in", "missing"]]
-    labels = {
-        "reference": "people (the error of the counter)",
-        "plain": "a Transformer, trained on sentences",
-        "ours": "G-Transformer",
-    }
-    for name, row in record["counts"].items():
-        missing = f"{row['missing']} ({row['missing'] / row['in']:.1%})"
-        rows.append([labels[name.partition(":")[0]], str(row["in"]), missing])
-    return rows
-
-
-def context(record: dict[str, Any]) -> Table:
-    """Gains in bits per token with their intervals, a row per other context, a column per class of words."""
-
-    def cell(row: dict[str, Any]) -> str:
-        return f"{row['gain']:.3f} [{row['interval'][0]:.3f}, {row['interval'][1]:.3f}]"
-
-    return gains([record], lambda rows: cell(rows[0]))
-
-
-def context_everyday() -> str:
-    """The same of three seeds, with mean and spread."""
-    records = [study(f"context_everyday/{seed}") for seed in (1, 2, 3)]
-    table = gains(records, lambda rows: mean_and_spread([row["gain"] for row in rows], "{:.3f}"))
-    return with_origin(table, records[-1])
-
-
-def gains(records: list[dict[str, Any]], cell: Callable[[list[dict[str, Any]]], str]) -> Table:
-    """A row per other context, a column per class of words; a cell is made of what every record has of it."""
-    labels = {
-        "shuffled": "the same sentences in another order",
-        "other": "sentences of other documents",
-        "none": "no context",
-    }
-    words = records[0]["gains"]["none"]
-    rows = [["instead of the document", *(f"{name} ({words[name]['tokens']:,} tokens)" for name in words)]]
-    for other, label in labels.items():
-        rows.append([label, *(cell([record["gains"][other][name] for record in records]) for name in words)])
-    return rows
-
-
-def address(record: dict[str, Any]) -> Table:
-    """Sentences with each form of address, and what they agree with; means and spreads of the seeds of a system."""
-    systems: dict[str, list[dict[str, Any]]] = {}
-    for name, row in record["scores"].items():
-        systems.setdefault(name if name == "reference" else Path(name).parts[-3], []).append(row)
-    rows = [["", "sentences with *Sie*", "sentences with *du*", "documents that mix them", "as in the reference"]]
-    for system, seeds in systems.items():
-        counts = (mean_and_spread([row[form] for row in seeds], "{:.0f}") for form in ("formal", "informal"))
-        mixed, same = (
-            f"{mean_and_spread([100 * row[kind]['share'] for row in seeds], '{:.1f}')} %"
-            for kind in ("mixed", "as_reference")
-        )
-        rows.append([system, *counts, mixed, "" if system == "reference" else same])
-    return rows
-
-
-def contrapro() -> str:
-    """A row per system, a column per pronoun: how often the right one is preferred."""
-    names = {
-        "context": "`finetuned`, with the sentence before",
-        "alone": "`finetuned`, the sentence alone",
-        "no_context": "`finetuned_no_source_context`",
-    }
-    records = {name: study(f"contrapro/{name}-1") for name in names}
-    groups = ["es", "sie", "er", "all"]
-    items = records["context"]["accuracies"]
-    rows = [["", *(f"{group} ({items[group]['items']:,} items)" for group in groups)]]
-    for name, record in records.items():
-        rows.append([names[name], *(f"{record['accuracies'][group]['accuracy']:.1f} %" for group in groups)])
-    return with_origin(rows, records["context"])
-
-
-def mean_and_spread(values: list[float], form: str) -> str:
-    """Mean and standard deviation of several seeds, or the value of a single one."""
-    spread = f" ± {form.format(statistics.stdev(values))}" if len(values) > 1 else ""
-    return form.format(statistics.mean(values)) + spread
-
-
-def carried_sentences() -> str:
-    """A row per score, a column per number of carried sentences."""
-    records = {number: study(f"carried_sentences/{number}") for number in ("0", "1", "2", "4", "whole")}
-    rows = [["`--segment_sentences 2 --carried_sentences`", *records]]
-    rows[0][-1] = "whole documents"
-    for score in ("s-BLEU", "d-BLEU/document"):
-        rows.append([score, *(f"{record['scores'][score]['score']:.2f}" for record in records.values())])
-    return with_origin(rows, records["4"])
-
-
-def carried_dialogues() -> str:
-    """A row per length of the segments, a column per number of carried sentences."""
-    records = {tokens: [study(f"carried_dialogues/{tokens}-{number}") for number in range(4)] for tokens in (128, 64)}
-    rows = [["`--carried_sentences`", *map(str, range(len(records[128])))]]
-    for tokens, scored in records.items():
-        scores = (f"{record['scores']['s-BLEU']['score']:.2f}" for record in scored)
-        rows.append([f"s-BLEU, `--segment_tokens {tokens}`", *scores])
-    return with_origin(rows, records[128][1])
-
-
-def target_ratios(record: dict[str, Any]) -> Table:
-    """Segments with a reference that is too long, a row per way to cut, a column per file of test documents."""
-    files = [name.partition(".")[0].removeprefix("maruf_") for name in record["rows"][0]["files"]]
-    rows = [["segments are cut by", "ratio", *files]]
-    for row in record["rows"]:
-        cells = (f"{each['too_long']} of {each['segments']}" for each in row["files"].values())
-        rows.append([row["name"], f"{row['ratio']:.3f}" if row["ratio"] else "", *cells])
-    return rows
-
-
-EVALUATIONS: dict[str, Callable[[dict[str, Any]], Table]] = {
-    "lost_sentences": lost_sentences,
-    "target_ratios": target_ratios,
-    "context_dialogues": context,
-    "context_demo": context,
-    "address": address,
-    "address_everyday": address,
-}
-
-
-def speed() -> str:
-    """What README says of speed, from five files."""
-    corpus, corpus_48 = benchmark("corpus")["results"], benchmark("corpus-48")["results"]
-    document, step = benchmark("generation")["results"], benchmark("training-base")["results"]
-    dialogues = benchmark("dialogues")["results"]
-    greedy, beams = "1 beams", "5 beams"
-
-    def times(system: str, peer: str, setting: str) -> str:
-        row = corpus[setting]
-        return f"{row[system]['tokens_per_second'] / row[peer]['tokens_per_second']:.2f}"
-
-    def against_mbart(system: str, setting: str) -> str:
-        return f"{corpus[setting][system]['speed_ratio']:.2f}"
-
-    def of_single_sentences(setting: str) -> str:
-        return f"{dialogues[setting]['documents']['speed_ratio']:.2f}"
-
-    def side_by_side(setting: str) -> str:
-        ways = ("sentences side by side", "token by token")
-        fast, slow = (dialogues[setting][f"one document at a time, {way}"]["sentences_per_second"] for way in ways)
-        return f"{fast / slow:.2f}"
-
-    with_48 = f"{corpus_48[greedy]['gtransformer']['speed_ratio']:.2f} (48 documents at once), "
-    source, one = "gtransformer-source", "gtransformer"
-    return markdown(
-        [
-            ["", "greedy", "beam 5"],
-            [
-                "A corpus with context on both sides, against MBart on single sentences",
-                f"{with_48}{against_mbart(one, greedy)} (16)",
-                f"{against_mbart(one, beams)} (16)",
-            ],
-            [
-                "A corpus with context of the source alone, against the same",
-                against_mbart(source, greedy),
-                against_mbart(source, beams),
-            ],
-            [
-                "– against CTranslate2 on single sentences, float32",
-                times(source, "ctranslate2", greedy),
-                times(source, "ctranslate2", beams),
-            ],
-            [
-                "– both in int8",
-                times(f"{source}-int8", "ctranslate2-int8", greedy),
-                times(f"{source}-int8", "ctranslate2-int8", beams),
-            ],
-            [
-                "One document of 512 tokens, against MBart on it as one sequence",
-                *(f"{document[f'512 tokens, {setting}'][one]['speed_ratio']:.2f}" for setting in (greedy, beams)),
-            ],
-            [
-                "Eight real dialogues at once, against their single sentences",
-                *map(of_single_sentences, (greedy, beams)),
-            ],
-            [
-                "Real dialogues one at a time, sentences side by side, against token by token",
-                *map(side_by_side, (greedy, beams)),
-            ],
-            *(
-                [f"A training step on {tokens} tokens, against MBart", f"{step[tokens][one]['speed_ratio']:.2f}", ""]
-                for tokens in ("512", "2048")
-            ),
-        ]
-    )
-
-
-def demo() -> str:
-    rows = study("demo")["results"]
-    return markdown(
-        [["", *next(iter(rows.values()))]]
-        + [[name, *(f"{score:.2f}" for score in scores.values())] for name, scores in rows.items()]
-    )
-
-
-# Tables of several files.
-JOINED: dict[str, Callable[[], str]] = {
-    "speed": speed,
-    "demo": demo,
-    "carried_sentences": carried_sentences,
-    "carried_dialogues": carried_dialogues,
-    "context_everyday": context_everyday,
-    "contrapro": contrapro,
-}
+OF_SEVERAL = {**benchmark_tables.OF_SEVERAL, **evaluation_tables.OF_SEVERAL}
 
 
 def filled(text: str) -> str:
@@ -508,19 +33,29 @@ def make_table(name: str) -> str:
     Raises:
         ValueError: no table has this name.
     """
-    if name in JOINED:
-        return JOINED[name]()
-    if name in EVALUATIONS:
-        record = study(name)
-        return with_origin(EVALUATIONS[name](record), record)
-    if name in BENCHMARKS:
-        record = benchmark(name)
-        return with_origin(BENCHMARKS[name](record["results"]), record)
+    record: Record | None
     if name.startswith("study:"):
         record = study(name.removeprefix("study:"))
-        return f"{study_table(record)}\n\n{origin(record)}\n"
-    known = [*BENCHMARKS, *EVALUATIONS, *JOINED, "study:NAME"]
-    raise ValueError(f"There is no table {name!r}; known are {', '.join(known)}.")
+        text = study_table(record)
+    elif name in OF_SEVERAL:
+        table, record = OF_SEVERAL[name]()
+        text = markdown(table)
+    elif name in evaluation_tables.EVALUATIONS:
+        record = study(name)
+        text = markdown(evaluation_tables.EVALUATIONS[name](record))
+    elif name in benchmark_tables.BENCHMARKS:
+        record = benchmark(name)
+        text = markdown(benchmark_tables.BENCHMARKS[name](record["results"]))
+    else:
+        known = [*benchmark_tables.BENCHMARKS, *evaluation_tables.EVALUATIONS, *OF_SEVERAL, "study:NAME"]
+        raise ValueError(f"There is no table {name!r}; known are {', '.join(known)}.")
+    return f"{text}\n\n{origin(record)}\n" if record else f"{text}\n"
+
+
+def origin(record: Record) -> str:
+    versions = record["versions"]
+    made_with = f"torch {versions['torch']}, Transformers {versions['transformers']}, commit {record['commit']}"
+    return f"`{record['command']}`: {record['hardware']}, {made_with}"
 
 
 def main() -> None:

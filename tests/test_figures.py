@@ -23,7 +23,7 @@ def test_another_figure_is_noticed(monkeypatch):
     record = benchmark("corpus")
     record["results"]["1 beams"]["gtransformer"]["speed_ratio"] *= 2
     monkeypatch.setattr(fill_tables, "benchmark", lambda name: record if name == "corpus" else benchmark(name))
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     assert fill_tables.filled(text) != text
 
 

@@ -1,0 +1,143 @@
+"""Tables of what `train/` has scored."""
+
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+from .results_files import Record, Table, study
+
+
+def lost_sentences(record: Record) -> Table:
+    rows = [["the paragraphs as translated by", "sentences in", "missing"]]
+    labels = {
+        "reference": "people (the error of the counter)",
+        "plain": "a Transformer, trained on sentences",
+        "ours": "G-Transformer",
+    }
+    for name, row in record["counts"].items():
+        missing = f"{row['missing']} ({row['missing'] / row['in']:.1%})"
+        rows.append([labels[name.partition(":")[0]], str(row["in"]), missing])
+    return rows
+
+
+def context(record: Record) -> Table:
+    """Gains in bits per token with their intervals, a row per other context, a column per class of words."""
+
+    def cell(row: Record) -> str:
+        return f"{row['gain']:.3f} [{row['interval'][0]:.3f}, {row['interval'][1]:.3f}]"
+
+    return gains([record], lambda rows: cell(rows[0]))
+
+
+def context_everyday() -> tuple[Table, Record]:
+    """The same of three seeds, with mean and spread."""
+    records = [study(f"context_everyday/{seed}") for seed in (1, 2, 3)]
+    table = gains(records, lambda rows: mean_and_spread([row["gain"] for row in rows], "{:.3f}"))
+    return table, records[-1]
+
+
+def gains(records: list[Record], cell: Callable[[list[Record]], str]) -> Table:
+    """A row per other context, a column per class of words; a cell is made of what every record has of it."""
+    labels = {
+        "shuffled": "the same sentences in another order",
+        "other": "sentences of other documents",
+        "none": "no context",
+    }
+    words = records[0]["gains"]["none"]
+    rows = [["instead of the document", *(f"{name} ({words[name]['tokens']:,} tokens)" for name in words)]]
+    for other, label in labels.items():
+        rows.append([label, *(cell([record["gains"][other][name] for record in records]) for name in words)])
+    return rows
+
+
+def address(record: Record) -> Table:
+    """Sentences with each form of address, and what they agree with; means and spreads of the seeds of a system."""
+    systems: dict[str, list[Record]] = {}
+    for name, row in record["scores"].items():
+        systems.setdefault(name if name == "reference" else Path(name).parts[-3], []).append(row)
+    rows = [["", "sentences with *Sie*", "sentences with *du*", "documents that mix them", "as in the reference"]]
+    for system, seeds in systems.items():
+        counts = (mean_and_spread([row[form] for row in seeds], "{:.0f}") for form in ("formal", "informal"))
+        mixed, same = (
+            f"{mean_and_spread([100 * row[kind]['share'] for row in seeds], '{:.1f}')} %"
+            for kind in ("mixed", "as_reference")
+        )
+        rows.append([system, *counts, mixed, "" if system == "reference" else same])
+    return rows
+
+
+def contrapro() -> tuple[Table, Record]:
+    """A row per system, a column per pronoun: how often the right one is preferred."""
+    names = {
+        "context": "`finetuned`, with the sentence before",
+        "alone": "`finetuned`, the sentence alone",
+        "no_context": "`finetuned_no_source_context`",
+    }
+    records = {name: study(f"contrapro/{name}-1") for name in names}
+    groups = ["es", "sie", "er", "all"]
+    items = records["context"]["accuracies"]
+    rows = [["", *(f"{group} ({items[group]['items']:,} items)" for group in groups)]]
+    for name, record in records.items():
+        rows.append([names[name], *(f"{record['accuracies'][group]['accuracy']:.1f} %" for group in groups)])
+    return rows, records["context"]
+
+
+def mean_and_spread(values: list[float], form: str) -> str:
+    """Mean and standard deviation of several seeds, or the value of a single one."""
+    spread = f" ± {form.format(statistics.stdev(values))}" if len(values) > 1 else ""
+    return form.format(statistics.mean(values)) + spread
+
+
+def carried_sentences() -> tuple[Table, Record]:
+    """A row per score, a column per number of carried sentences."""
+    records = {number: study(f"carried_sentences/{number}") for number in ("0", "1", "2", "4", "whole")}
+    rows = [["`--segment_sentences 2 --carried_sentences`", *records]]
+    rows[0][-1] = "whole documents"
+    for score in ("s-BLEU", "d-BLEU/document"):
+        rows.append([score, *(f"{record['scores'][score]['score']:.2f}" for record in records.values())])
+    return rows, records["4"]
+
+
+def carried_dialogues() -> tuple[Table, Record]:
+    """A row per length of the segments, a column per number of carried sentences."""
+    records = {tokens: [study(f"carried_dialogues/{tokens}-{number}") for number in range(4)] for tokens in (128, 64)}
+    rows = [["`--carried_sentences`", *map(str, range(len(records[128])))]]
+    for tokens, scored in records.items():
+        scores = (f"{record['scores']['s-BLEU']['score']:.2f}" for record in scored)
+        rows.append([f"s-BLEU, `--segment_tokens {tokens}`", *scores])
+    return rows, records[128][1]
+
+
+def target_ratios(record: Record) -> Table:
+    """Segments with a reference that is too long, a row per way to cut, a column per file of test documents."""
+    files = [name.partition(".")[0].removeprefix("maruf_") for name in record["rows"][0]["files"]]
+    rows = [["segments are cut by", "ratio", *files]]
+    for row in record["rows"]:
+        cells = (f"{each['too_long']} of {each['segments']}" for each in row["files"].values())
+        rows.append([row["name"], f"{row['ratio']:.3f}" if row["ratio"] else "", *cells])
+    return rows
+
+
+def demo() -> tuple[Table, None]:
+    systems = study("demo")["results"]
+    rows = [[name, *(f"{score:.2f}" for score in scores.values())] for name, scores in systems.items()]
+    return [["", *next(iter(systems.values()))], *rows], None
+
+
+EVALUATIONS: dict[str, Callable[[Record], Table]] = {
+    "lost_sentences": lost_sentences,
+    "target_ratios": target_ratios,
+    "context_dialogues": context,
+    "context_demo": context,
+    "address": address,
+    "address_everyday": address,
+}
+
+# Tables of several files, with one of them where it tells how they were made.
+OF_SEVERAL: dict[str, Callable[[], tuple[Table, Record | None]]] = {
+    "demo": demo,
+    "carried_sentences": carried_sentences,
+    "carried_dialogues": carried_dialogues,
+    "context_everyday": context_everyday,
+    "contrapro": contrapro,
+}
