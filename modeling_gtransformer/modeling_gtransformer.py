@@ -102,7 +102,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
         self.gradient_checkpointing = False
 
     def read_group_tags(
-        self, input_ids: Tensor | None, inputs_embeds: Tensor, attention_mask: Tensor | None
+        self, input_ids: Tensor | None, inputs_embeds: Tensor, attention_mask: Tensor | dict[str, Tensor] | None
     ) -> Tensor:
         """Group tags `(B, T)` of the ids; embeddings do not show the sentences, so without ids there are none."""
         if input_ids is None:
@@ -244,10 +244,7 @@ class GTransformerDecoder(GTransformerStack):
         past_key_values = cache_for(self.config, past_key_values, use_cache, has_tags=group_tags is not None)
         past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
         if group_tags is None:
-            seen_ids = input_ids
-            if input_ids is not None and isinstance(past_key_values, TargetCache):
-                seen_ids = past_key_values.remember(input_ids)
-            group_tags = self.read_group_tags(seen_ids, inputs_embeds, attention_mask)
+            group_tags = self._tags_so_far(input_ids, inputs_embeds, attention_mask, past_key_values)
         target = Side.of(group_tags, attention_mask)
         source = None if encoder_group_tags is None else Side.of(encoder_group_tags, encoder_attention_mask)
         if isinstance(past_key_values, DocumentCache):
@@ -272,11 +269,8 @@ class GTransformerDecoder(GTransformerStack):
             past_key_values,
         )
         hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
-        positions, encoder_global_states = self.global_positions(target.last(inputs_embeds.shape[1])), None
-        if encoder_hidden_states is not None:
-            is_projected = source is None or (isinstance(past_key_values, StepCache) and past_key_values.has_source)
-            source_positions = None if is_projected else self.global_positions(source)  # type: ignore[arg-type]
-            encoder_global_states = states_by_kind(encoder_hidden_states, source_positions)["global"]
+        positions = self.global_positions(target.last(inputs_embeds.shape[1]))
+        encoder_global_states = self._global_states_of_source(encoder_hidden_states, source, past_key_values)
         for layer in self.layers:
             hidden_states = layer(
                 hidden_states,
@@ -291,6 +285,28 @@ class GTransformerDecoder(GTransformerStack):
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
         )
+
+    def _tags_so_far(
+        self,
+        input_ids: Tensor | None,
+        inputs_embeds: Tensor,
+        attention_mask: Tensor | dict[str, Tensor] | None,
+        past_key_values: Cache | None,
+    ) -> Tensor:
+        """Tags read off the new tokens and, where the cache remembers their ids, those before them."""
+        if input_ids is not None and isinstance(past_key_values, TargetCache):
+            input_ids = past_key_values.remember(input_ids)
+        return self.read_group_tags(input_ids, inputs_embeds, attention_mask)
+
+    def _global_states_of_source(
+        self, encoder_hidden_states: Tensor | None, source: Side | None, past_key_values: Cache | None
+    ) -> Tensor | None:
+        """The states of the source that global cross-attention reads; all of them where they are projected already."""
+        if encoder_hidden_states is None:
+            return None
+        is_projected = isinstance(past_key_values, StepCache) and past_key_values.has_source
+        positions = None if source is None or is_projected else self.global_positions(source)
+        return states_by_kind(encoder_hidden_states, positions)["global"]
 
     def ids_to_embed(self, input_ids: Tensor) -> Tensor:
         """The ids whose embeddings the decoder reads, `(B, T)`."""

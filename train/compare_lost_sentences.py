@@ -27,6 +27,7 @@ from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
 from modeling_gtransformer.plain_text import sentencex_splitter
 from modeling_gtransformer.segment_plan import SegmentLimits
+from modeling_gtransformer.training.study_results import markdown
 from modeling_gtransformer.translator import Translator
 
 
@@ -118,11 +119,11 @@ def count(paragraphs: Iterable[Paragraph]) -> dict[str, int]:
 
 def table(counts: dict[str, dict[str, int]]) -> str:
     """The counts as a table of Markdown."""
-    rows = [
-        f"| {name} | {each['in']} | {each['out']} | {each['missing']} ({100 * each['missing'] / each['in']:.1f} %) |"
-        for name, each in counts.items()
-    ]
-    return "\n".join(["| system | sentences in | out | missing |", "|---|---|---|---|", *rows])
+    rows = [["system", "sentences in", "out", "missing"]]
+    for name, each in counts.items():
+        missing = f"{each['missing']} ({100 * each['missing'] / each['in']:.1f} %)"
+        rows.append([name, str(each["in"]), str(each["out"]), missing])
+    return markdown(rows)
 
 
 def write(file: Path, texts: list[list[str]], compared: dict[str, list[Paragraph]]) -> None:
