@@ -1,7 +1,7 @@
 """Generation of one document: tokens per second against MBart of the same size on the document as one sequence.
 
     python benchmarks/generation.py [--lengths 512 2048] [--beams 1 5] [--repeats 3]
-    python benchmarks/generation.py --name precision --size mbart25 --lengths 128 --beams 5 --systems gtransformer \
+    python benchmarks/generation.py --name precision --size mbart25 --lengths 128 --beams 5 --systems gtransformer \\
         gtransformer-bfloat16 gtransformer-int8
 
 Weights are random, so both are made to generate as many tokens as the source has: every sentence of the G-Transformer

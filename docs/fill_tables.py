@@ -1,4 +1,4 @@
-"""Fills the tables of README, benchmarks/README and train/RESULTS with the figures of the results files.
+"""Fills the tables of the documents with the figures of the results files.
 
     python -m docs.fill_tables
 

@@ -8,6 +8,7 @@ Reads what `train/train.py` reads, checks it, and writes a file per split and `R
 """
 
 import argparse
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from huggingface_hub import DatasetCard, DatasetCardData
 
-from modeling_gtransformer.atomic_file import refuse_inputs, write_atomic
+from modeling_gtransformer.atomic_file import check_outputs, write_atomic
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.cli.hub_upload import parse_with_upload, upload
 from modeling_gtransformer.corpora.corpus import Document, read_documents
@@ -30,9 +31,7 @@ SPLITS = ("train", "validation", "test")
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
     files = {split: getattr(args, split) for split in SPLITS if getattr(args, split)}
-    refuse_inputs(
-        [args.folder / f"{split}.jsonl" for split in files], [each for names in files.values() for each in names]
-    )
+    check_outputs([args.folder / f"{split}.jsonl" for split in files], itertools.chain.from_iterable(files.values()))
     splits = {split: read_documents(names, args.columns) for split, names in files.items()}
     for split, documents in splits.items():
         lines = [

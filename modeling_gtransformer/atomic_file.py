@@ -42,17 +42,33 @@ def is_among(path: Path, files: Iterable[str | Path]) -> bool:
     return any(place == other.resolve() or (exists and other.exists() and path.samefile(other)) for other in others)
 
 
-def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[str]) -> None:
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str] = ()) -> None:
     """
-    Refuses to write over what is read.
+    Checks files that will be written, before the work that they hold.
+
+    Args:
+        outputs: the files; `None` for one that is not asked for.
+        inputs: files and folders that are read.
 
     Raises:
-        ValueError: an output is one of the inputs.
+        ValueError: an output is one of the inputs or lies in it, is a folder, or cannot be written.
     """
     inputs = list(inputs)
-    for output in outputs:
-        if is_among(output, inputs):
+    for output in (path for path in outputs if path is not None):
+        if is_among(output, inputs) or any(is_among(folder, inputs) for folder in output.absolute().parents):
             raise ValueError(f"{output} would take the place of an input: choose another output.")
+        if output.is_dir():
+            raise ValueError(f"{output} is a folder: name a file.")
+        if problem := problem_of_folder(output.parent):
+            raise ValueError(f"{output} cannot be written: {problem}.")
+
+
+def problem_of_folder(folder: Path) -> str:
+    """What speaks against writing into a folder, or making it; nothing if it is empty."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        return f"{existing} is no folder"
+    return "" if os.access(existing, os.W_OK | os.X_OK) else f"no permission to write into {existing}"
 
 
 def write_json(path: Path, content: Any) -> None:

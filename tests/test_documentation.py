@@ -139,8 +139,9 @@ def write_corpora():
     rng = random.Random(1)
     documents = [{"en": rng.choices(SENTENCES, k=4), "de": rng.choices(SENTENCES, k=4)} for _ in range(20)]
     lines = "\n".join(map(json.dumps, documents)) + "\n"
-    for name in ("train", "dev", "test"):
+    for name in ("train", "dev"):
         Path(f"{name}.jsonl").write_text(lines)
+    Path("test.jsonl").write_text(lines.replace("old cat is", "cat is"))  # a sentence that training has not seen
     Path("outputs/demo/corpus").mkdir()
     Path("outputs/demo/corpus/test.jsonl").write_text(lines.replace('"en"', '"source"'))
 

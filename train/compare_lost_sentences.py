@@ -18,8 +18,10 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from modeling_gtransformer.atomic_file import atomic_file, write_json
+from modeling_gtransformer.atomic_file import atomic_file, check_outputs, write_json
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import add_column_options, at_least
+from modeling_gtransformer.cli.translator_options import add_language_options
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.evaluation.lost_sentences import Paragraph, compare_paragraph
@@ -34,6 +36,7 @@ from modeling_gtransformer.translator import Translator
 def main(argv: list[str]) -> dict[str, dict[str, int]]:
     """Prints the counts of every system and returns them."""
     args = parse_arguments(argv)
+    check_outputs([args.json, args.output], args.files)
     columns = [args.source_column, args.target_column]
     corpus = read_documents(args.files, columns)
     size = args.paragraph_sentences
@@ -137,15 +140,15 @@ def write(file: Path, texts: list[list[str]], compared: dict[str, list[Paragraph
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="+", help="Documents: .jsonl[.gz|.xz], or two texts with <d> lines.")
-    parser.add_argument("--source_column", default="source", help="Column that holds the source sentences.")
-    parser.add_argument("--target_column", default="target", help="Column that holds the reference sentences.")
+    parser.add_argument("files", nargs="+", help="Documents in a format that train.py reads.")
+    add_column_options(parser, "source", "target")
     parser.add_argument("--plain", required=True, help="Folder or Hub name of the plain sentence translator.")
     parser.add_argument("--model", required=True, help="Folder or Hub name of the document translator.")
-    parser.add_argument("--src_lang", help="Code of the source language; default: those of the processors.")
-    parser.add_argument("--tgt_lang", help="Code of the target language; default: those of the processors.")
-    parser.add_argument("--paragraph_sentences", type=int, default=5, help="Number of sentences of a paragraph.")
-    parser.add_argument("--num_beams", type=int, default=5, help="Number of beams.")
+    add_language_options(parser)
+    parser.add_argument(
+        "--paragraph_sentences", type=at_least(1), default=5, help="Number of sentences of a paragraph."
+    )
+    parser.add_argument("--num_beams", type=at_least(1), default=5, help="Number of beams.")
     parser.add_argument("--output", type=Path, help="JSON-lines file for the paragraphs and what is missing.")
     parser.add_argument("--json", type=Path, help="File for the counts.")
     return parser.parse_args(argv)

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from modeling_gtransformer import GTransformerProcessor
-from modeling_gtransformer.atomic_file import write_json
+from modeling_gtransformer.atomic_file import check_outputs, write_json
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import add_column_options, at_least
+from modeling_gtransformer.cli.translator_options import add_language_options
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.evaluation.provenance import provenance
@@ -32,6 +34,7 @@ Lengths = list[tuple[int, int]]
 def main(argv: list[str]) -> list[dict[str, Any]]:
     """Prints a row per way to cut and returns them."""
     args = parse_arguments(argv)
+    check_outputs([args.json], [*args.files, *args.train_files])
     columns = (args.source_column, args.target_column)
     languages = {name: code for name in ("src_lang", "tgt_lang") if (code := getattr(args, name)) is not None}
     processor = GTransformerProcessor.from_pretrained(args.tokenizer, **languages)
@@ -89,18 +92,29 @@ def count(lengths: Lengths, ratio: float | None, frame: int, segment_tokens: int
     return sum(too_long), len(parts)
 
 
+def share(text: str) -> float:
+    number = float(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"must be from 0 to 1, not {number}")
+    return number
+
+
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", help="Test documents in a format that train.py reads.")
     parser.add_argument("--train_files", nargs="+", required=True, help="Documents from which the ratios come.")
     parser.add_argument("--tokenizer", required=True, help="Folder or Hub name of a tokenizer or a model.")
-    parser.add_argument("--source_column", default="source", help="Column that holds the source sentences.")
-    parser.add_argument("--target_column", default="target", help="Column that holds the reference sentences.")
-    parser.add_argument("--src_lang", help="Code of the source language; default: that of the processor.")
-    parser.add_argument("--tgt_lang", help="Code of the target language; default: that of the processor.")
-    parser.add_argument("--segment_tokens", type=int, default=512, help="A segment has fewer tokens than this.")
+    add_column_options(parser, "source", "target")
+    add_language_options(parser)
     parser.add_argument(
-        "--quantiles", type=float, nargs="+", default=[0.75, 0.9, 0.95], help="Shares of the training text."
+        "--segment_tokens", type=at_least(1), default=512, help="A segment has fewer tokens than this."
+    )
+    parser.add_argument(
+        "--quantiles",
+        type=share,
+        nargs="+",
+        default=[0.75, 0.9, 0.95],
+        help="Shares of the training text, from 0 to 1.",
     )
     parser.add_argument("--json", type=Path, help="File for the counts.")
     return parser.parse_args(argv)

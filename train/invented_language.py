@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import at_least
 from modeling_gtransformer.training.invented_language import ANTECEDENTS, LANGUAGES, InventedLanguagePair, write_corpus
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
@@ -31,7 +32,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("output", type=Path, help="Folder for train.jsonl, valid.jsonl, test.jsonl and tokenizer/.")
     for part in ("train", "valid", "test"):
         parser.add_argument(f"--{part}", type=int, default=100, help="Number of documents in this part.")
-    parser.add_argument("--sentences", type=int, help="Number of sentences of a document; default: 4 to 8.")
+    parser.add_argument("--sentences", type=at_least(1), help="Number of sentences of a document; default: 4 to 8.")
     parser.add_argument(
         "--antecedent",
         choices=ANTECEDENTS,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from transformers.utils.logging import tqdm
 
-from modeling_gtransformer.atomic_file import atomic_file, refuse_inputs
+from modeling_gtransformer.atomic_file import atomic_file, check_outputs
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.corpora.corpus_files import JSON_LINES
@@ -32,9 +32,10 @@ def main(argv: list[str]) -> None:
 def tokenize(args: argparse.Namespace) -> None:
     """Writes every file with its columns tokenized and truecased."""
     if args.paper_corpus:
-        corpora = {split: read_documents(paper_corpus(args.paper_corpus, split), args.columns) for split in SPLITS}
+        files = {split: paper_corpus(args.paper_corpus, split, args.columns) for split in SPLITS}
+        corpora = {split: read_documents(pair, args.columns) for split, pair in files.items()}
     else:
-        refuse_inputs([args.output / f"{stem(file)}.jsonl" for file in args.files], args.files)
+        check_outputs([args.output / f"{stem(file)}.jsonl" for file in args.files], args.files)
         corpora = {stem(file): read_documents([file], args.columns) for file in args.files}
     args.output.mkdir(parents=True, exist_ok=True)
     change: dict[str, Callable[[str], str]] = {}
@@ -48,7 +49,7 @@ def tokenize(args: argparse.Namespace) -> None:
 
 def detokenize(args: argparse.Namespace) -> None:
     """Writes the documents with the sentences of one column as plain text."""
-    refuse_inputs([args.output], [args.documents])
+    check_outputs([args.output], [args.documents])
     documents = read_documents([args.documents], [args.column], blank_ok=True)
     write_changed(documents, {args.column: detokenizer(args.language)}, args.output)
 

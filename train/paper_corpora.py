@@ -12,7 +12,7 @@ from modeling_gtransformer.training.paper_corpora import CORPORA, SPLITS, paper_
 
 def main(argv: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", choices=CORPORA)
+    parser.add_argument("corpus", choices=CORPORA, help="The corpus, as the paper names it.")
     args = parser.parse_args(argv)
     for split in SPLITS:
         print(split, *paper_corpus(args.corpus, split))

@@ -2,10 +2,13 @@
 
     python train/score_address.py sentences.jsonl documents.jsonl --reference test.jsonl \\
         --reference_column de [--json address.json]
+    python train/score_address.py finetuned/seed*/test.jsonl --baseline alone/seed*/test.jsonl --reference test.jsonl
 
 The English "you" says neither "Sie" nor "du"; an earlier sentence may. The first row is that of the references.
 Translations are what `translate.py` writes, one sentence for every source sentence. Intervals are 95 % of a bootstrap
-over documents.
+over documents. With a baseline, all translations together are compared with all of its own, as those of one system
+trained with several seeds: approximate randomization over documents for the p-value, paired bootstrap for the
+interval.
 """
 
 import argparse
@@ -13,25 +16,32 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from modeling_gtransformer.atomic_file import write_json
+from modeling_gtransformer.atomic_file import check_outputs, write_json
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import add_column_options
 from modeling_gtransformer.corpora.corpus import read_documents
-from modeling_gtransformer.evaluation.address import consistency_of_address
+from modeling_gtransformer.evaluation.address import compare_address, consistency_of_address
 from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.evaluation.translations import read_translations
 
 
-def main(argv: list[str]) -> dict[str, dict[str, Any]]:
-    """Prints the table and returns what it holds, by file."""
+def main(argv: list[str]) -> dict[str, Any]:
+    """Prints the table and returns what it holds: `scores` by file and, with a baseline, `differences`."""
     args = parse_arguments(argv)
+    check_outputs([args.json], [args.reference, *args.translations, *args.baseline])
     references = [d[args.reference_column] for d in read_documents([args.reference], [args.reference_column])]
-    documents = {"reference": references}
-    documents |= {file: read_aligned(file, args.translation_column, references) for file in args.translations}
-    scores = {name: consistency_of_address(sentences, references) for name, sentences in documents.items()}
-    print(table(scores))
+    files = [*args.translations, *args.baseline]
+    documents = {file: read_aligned(file, args.translation_column, references) for file in files}
+    rows = {"reference": references, **documents}
+    results: dict[str, Any] = {"scores": {name: consistency_of_address(row, references) for name, row in rows.items()}}
+    print(table(results["scores"]))
+    if args.baseline:
+        ours, theirs = ([documents[file] for file in side] for side in (args.translations, args.baseline))
+        results["differences"] = compare_address(ours, theirs, references)
+        print(table_of_differences(results["differences"]))
     if args.json:
-        write_json(args.json, {"scores": scores, **provenance(["train/score_address.py", *argv])})
-    return scores
+        write_json(args.json, {**results, **provenance(["train/score_address.py", *argv])})
+    return results
 
 
 def read_aligned(file: str, column: str, references: list[list[str]]) -> list[list[str]]:
@@ -58,6 +68,17 @@ def table(scores: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def table_of_differences(differences: dict[str, dict[str, Any]]) -> str:
+    """The differences to the baseline as lines of text."""
+    lines = []
+    for name, label in (("mixed", "documents that mix them"), ("as_reference", "sentences as in the reference")):
+        row = differences[name]
+        low, high = row["interval"]
+        difference = f"{row['difference']:+.1%}, 95 % [{low:+.1%}, {high:+.1%}], p = {row['p_value']:.4f}"
+        lines.append(f"{label}, against the baseline: {difference}")
+    return "\n".join(lines)
+
+
 def in_words(share: dict[str, Any]) -> str:
     if share["share"] is None:
         return "none"
@@ -68,9 +89,11 @@ def in_words(share: dict[str, Any]) -> str:
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("translations", nargs="+", help="Documents as translate.py writes them, a file per system.")
+    parser.add_argument(
+        "--baseline", nargs="+", default=[], help="Translations by a system to compare with, a file per seed."
+    )
     parser.add_argument("--reference", required=True, help="Reference translations of the documents.")
-    parser.add_argument("--reference_column", default="target", help="Column that holds the references.")
-    parser.add_argument("--translation_column", default="translation", help="Column that holds the translations.")
+    add_column_options(parser, "reference", "translation")
     parser.add_argument("--json", type=Path, help="File for the scores.")
     return parser.parse_args(argv)
 

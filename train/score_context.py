@@ -17,8 +17,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from modeling_gtransformer.atomic_file import write_json
+from modeling_gtransformer.atomic_file import check_outputs, write_json
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import add_column_options, at_least
 from modeling_gtransformer.cli.translator_options import add_language_options
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.context_gain import (
@@ -36,6 +37,7 @@ from modeling_gtransformer.translator import Translator
 def main(argv: list[str]) -> dict[str, Any]:
     """Prints the gains and returns them, with the mean number of sentences that stand together in each context."""
     args = parse_arguments(argv)
+    check_outputs([args.json], args.files)
     columns = [args.source_column, args.target_column]
     corpus = read_documents(args.files, columns)
     translate = Translator(args.model, args.src_lang, args.tgt_lang).pipeline
@@ -89,23 +91,28 @@ def word_class(text: str) -> tuple[str, list[str]]:
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="Folder or Hub name of a trained model, or of a plain translator.")
-    parser.add_argument("files", nargs="+", help="Documents: .jsonl[.gz|.xz], or two texts with <d> lines.")
+    parser.add_argument("files", nargs="+", help="Documents in a format that train.py reads.")
     add_language_options(parser)
-    parser.add_argument("--source_column", default="source", help="Column that holds the source sentences.")
-    parser.add_argument("--target_column", default="target", help="Column that holds the target sentences.")
+    add_column_options(parser, "source", "target")
     parser.add_argument(
         "--contexts", nargs="+", choices=CONTEXTS, default=CONTEXTS, help="Contexts to compare the true one with."
     )
     parser.add_argument(
         "--words", nargs="+", type=word_class, default=[], help="Classes of words: names, or name=word,word,..."
     )
-    parser.add_argument("--segment_tokens", type=int, default=512, help="Upper bound on the tokens of a segment.")
     parser.add_argument(
-        "--max_tokens", type=int, default=4096, help="Upper bound on the tokens of a batch, padding included."
+        "--segment_tokens", type=at_least(1), default=512, help="Upper bound on the tokens of a segment."
+    )
+    parser.add_argument(
+        "--max_tokens", type=at_least(1), default=4096, help="Upper bound on the tokens of a batch, padding included."
     )
     parser.add_argument("--seed", type=int, default=1, help="Seed of the contexts that are drawn.")
     parser.add_argument("--json", type=Path, help="File for the gains.")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    names = ["all", *(name for name, _ in args.words)]  # all words are a class in any case
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        parser.error(f"--words: {', '.join(twice)} is the name of several classes of words")
+    return args
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ from typing import Any
 from transformers.utils.logging import tqdm
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.atomic_file import write_json
+from modeling_gtransformer.atomic_file import check_outputs, write_atomic, write_json
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import at_least
 from modeling_gtransformer.cli.translator_options import add_language_options
 from modeling_gtransformer.corpora.fingerprint import stats_of_weights
 from modeling_gtransformer.evaluation.contrastive_suites import ContrastiveItem, read_suite
@@ -37,6 +38,7 @@ from modeling_gtransformer.translator import Translator
 def main(argv: list[str]) -> dict[str, dict[str, Any]]:
     """Scores what is not scored yet, prints the accuracies and returns them."""
     args = parse_arguments(argv)
+    check_outputs([args.json, args.output], args.suites)
     items = [item.with_context(args.context) for path in args.suites for item in read_suite(path)]
     if len({item.name for item in items}) < len(items):
         raise ValueError("A suite is given twice.")
@@ -53,6 +55,8 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
     model, processor = translate.model.eval(), translate.processor
     left = [item for item in items if item.name not in done]
     rows = encode(left, processor, model.config)
+    if not args.output.exists():  # nothing may fail for its settings after this
+        write_atomic(args.output, json.dumps(settings) + "\n")
     with (
         args.output.open("a", encoding="utf-8") as file,
         tqdm(total=len(items), initial=len(done), desc="Scoring", unit=" items") as bar,
@@ -75,14 +79,13 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
 def read_scores(path: Path, settings: dict[str, Any]) -> dict[str, list[float]]:
     """
     Scores by item of an earlier run with the same settings, which the first line of the file holds; a last line that
-    was cut off is taken off the file.
+    was cut off is taken off the file. Without a file there are none.
 
     Raises:
         ValueError: the file holds something else.
     """
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(settings) + "\n", encoding="utf-8")
+        return {}
     with path.open("rb+") as file:
         first, *lines = file.read().splitlines(keepends=True) or [b""]
         if first != (json.dumps(settings) + "\n").encode():
@@ -179,10 +182,10 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         "--suites", nargs="+", required=True, help="ContraPro folder, or JSON files of the other suites."
     )
     parser.add_argument(
-        "--context", type=int, default=3, help="Upper bound on the sentences before the one that is scored."
+        "--context", type=at_least(0), default=3, help="Upper bound on the sentences before the one that is scored."
     )
     parser.add_argument(
-        "--max_tokens", type=int, default=4096, help="Upper bound on the tokens of a batch, padding included."
+        "--max_tokens", type=at_least(1), default=4096, help="Upper bound on the tokens of a batch, padding included."
     )
     add_language_options(parser)
     parser.add_argument("--json", type=Path, help="File for the accuracies.")

@@ -9,6 +9,9 @@ the p-value, paired bootstrap for the interval.
 
 d-BLEU per segment is that of the segments in which the first system translated. With `--tokenizer` it is that of the
 segments of the paper, cut by the longer of source and reference, for any system whose sentences are aligned.
+
+With `--train_files` there is also the s-BLEU of the sentences whose source is not in these files, s-BLEU/unseen: stock
+phrases that training and test share can hide how well a system translates anything else.
 """
 
 import argparse
@@ -18,11 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from modeling_gtransformer import GTransformerProcessor
-from modeling_gtransformer.atomic_file import write_json
+from modeling_gtransformer.atomic_file import check_outputs, write_json
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import add_column_options, at_least
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.metrics import compare_systems, score_documents
 from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.evaluation.seen_sentences import at_positions, positions_of_unseen
 from modeling_gtransformer.evaluation.translations import Translations, in_common_segments, read_translations
 from modeling_gtransformer.training.segments import segment_sizes
 
@@ -34,6 +39,8 @@ SOURCES = ("translations", "reference", "baseline")
 def main(argv: list[str]) -> dict[str, dict[str, Any]]:
     """Prints the table and returns what it holds."""
     args = parse_arguments(argv)
+    inputs = [args.translations, args.reference, args.baseline, args.source, *(args.train_files or ())]
+    check_outputs([args.json], filter(None, inputs))
     ours = read_translations(args.translations, args.translation_column)
     references = [d[args.reference_column] for d in read_documents([args.reference], [args.reference_column])]
     if args.tokenizer:
@@ -51,6 +58,8 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
         if not pair:  # the segments of one are not those of the other
             compared.pop("d-BLEU/segment", None)
         scores = {name: {**score, **compared.get(name, {})} for name, score in scores.items()}
+    if args.train_files:
+        scores["s-BLEU/unseen"] = score_unseen(ours, theirs, references, args)
 
     print(table(scores))
     print(ours.counts)
@@ -62,7 +71,7 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
             **sources,
             **provenance(["train/score_translations.py", *argv]),
         }
-        write_json(Path(args.json), content)
+        write_json(args.json, content)
     return scores
 
 
@@ -81,6 +90,33 @@ def in_segments_of_paper(translations: Translations, args: argparse.Namespace) -
     targets = [document[columns[1]] for document in read_documents([args.reference], columns[1:])]
     processor = GTransformerProcessor.from_pretrained(args.tokenizer)
     return translations.cut(segment_sizes(processor, sources, targets, args.segment_tokens))
+
+
+def score_unseen(
+    ours: Translations, theirs: Translations | None, references: list[list[str]], args: argparse.Namespace
+) -> dict[str, Any]:
+    """
+    The s-BLEU of the sentences that training has not seen, and the significance of its difference.
+
+    Raises:
+        ValueError: a system decoded freely, or there is no such sentence.
+    """
+    systems = {args.translations: ours} | ({args.baseline: theirs} if theirs else {})
+    if free := [name for name, each in systems.items() if not each.aligned]:
+        raise ValueError(f"{free[0]} was decoded freely, and has no sentences to compare: leave --train_files out.")
+    test, training = (
+        [document[args.source_column] for document in read_documents(files, [args.source_column])]
+        for files in ([args.source or args.reference], args.train_files)
+    )
+    positions = positions_of_unseen(test, training)
+    if not any(positions):
+        raise ValueError(f"All test sentences are in {', '.join(args.train_files)}.")
+    unseen, expected = (at_positions(each, positions) for each in (ours.documents, references))
+    score = score_documents(unseen, expected, tokenize=args.tokenize)["s-BLEU"]
+    if theirs:
+        baseline = at_positions(theirs.documents, positions)
+        score |= compare_systems(unseen, baseline, expected, tokenize=args.tokenize)["s-BLEU"]
+    return {**score, "unit": "unseen sentences"}
 
 
 def compare(
@@ -115,17 +151,21 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("translations", help="Documents as translate.py writes them.")
     parser.add_argument("--reference", required=True, help="Reference translations of the documents.")
-    parser.add_argument("--reference_column", default="target", help="Column that holds the references.")
-    parser.add_argument("--translation_column", default="translation", help="Column that holds the translations.")
+    add_column_options(parser, "source", "reference", "translation")
     parser.add_argument("--baseline", help="Translations of the same documents by a second system.")
     parser.add_argument("--tokenizer", help="Folder or Hub name of the model whose tokenizer cuts the segments.")
     parser.add_argument(
-        "--segment_tokens", type=int, default=512, help="Upper bound on the tokens of a segment that --tokenizer cuts."
+        "--segment_tokens",
+        type=at_least(1),
+        default=512,
+        help="Upper bound on the tokens of a segment that --tokenizer cuts.",
     )
-    parser.add_argument("--source", help="Source documents for --tokenizer; default: the file of the references.")
-    parser.add_argument("--source_column", default="source", help="Column that holds the source sentences.")
+    parser.add_argument(
+        "--source", help="Source documents for --tokenizer and --train_files; default: the file of the references."
+    )
+    parser.add_argument("--train_files", nargs="+", help="Training documents, whose sentences count as seen.")
     parser.add_argument("--tokenize", default="13a", help="Tokenizer of sacrebleu for BLEU, e.g. zh or ja-mecab.")
-    parser.add_argument("--json", help="File for the scores; the model card reads FOLDER/scores/NAME.json.")
+    parser.add_argument("--json", type=Path, help="File for the scores; the model card reads FOLDER/scores/NAME.json.")
     return parser.parse_args(argv)
 
 

@@ -19,6 +19,7 @@ import torch
 from matplotlib.axes import Axes
 
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import at_least
 from modeling_gtransformer.cli.translator_options import add_language_options
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.attention_recording import LayerAttention, recorded_attention
@@ -127,7 +128,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("model", help="Folder or Hub name of a trained G-Transformer.")
     parser.add_argument("documents", help="Documents: .jsonl[.gz|.xz], or text with <d> lines.")
     parser.add_argument("output", help="Picture to write: .svg, .png or .pdf.")
-    parser.add_argument("--number", type=int, default=1, help="Number of the document to show, counted from 1.")
+    parser.add_argument(
+        "--number", type=at_least(1), default=1, help="Number of the document to show, counted from 1."
+    )
     add_language_options(parser)
     parser.add_argument("--source_column", default="source", help="Column that holds the list of source sentences.")
     parser.add_argument("--target_column", help="Column that holds the translation; default: the model translates.")

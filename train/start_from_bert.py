@@ -20,6 +20,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel, set_seed
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.atomic_file import atomic_folder
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import at_least
 from modeling_gtransformer.layers_gtransformer import POSITION_OFFSET
 from modeling_gtransformer.training.licenses import keep_origin
 
@@ -129,7 +130,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("bert", help="Folder or Hub name of a BertModel checkpoint with its tokenizer.")
     parser.add_argument("output", help="Folder for model and processor.")
     parser.add_argument("--languages", nargs=2, default=["[en]", "[de]"], help="Codes to add for source and target.")
-    parser.add_argument("--decoder_layers", type=int, default=6)
+    parser.add_argument("--decoder_layers", type=at_least(1), default=6, help="Number of layers of the decoder.")
     parser.add_argument("--seed", type=int, default=42, help="Seed of the random weights.")
     return parser.parse_args(argv)
 

@@ -41,6 +41,7 @@ from typing import IO, Any
 
 from modeling_gtransformer.atomic_file import write_atomic, write_json
 from modeling_gtransformer.cli import errors
+from modeling_gtransformer.cli.script_options import at_least
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.fingerprint import stats_of_weights
 from modeling_gtransformer.corpora.translation_settings import parse_translation
@@ -68,17 +69,17 @@ def main(argv: list[str]) -> dict[str, Any]:
     study = read_study(args.study)
     output = args.output or Path("outputs") / Path(args.study).stem
     plain = detokenizer(study["detokenize"]) if study["detokenize"] else str
+    runs = plan_runs(study, Path(args.study).parent, output, plain)
+    columns = columns_of(runs[0])
     for test in study["test"].values():
         if "paper_corpus" in test:
-            test["files"] = paper_corpus(test["paper_corpus"], "test")
-    runs = plan_runs(study, Path(args.study).parent, output, plain)
+            test["files"] = paper_corpus(test["paper_corpus"], "test", columns)
     for run in runs:  # a mistake in any of them shows before the first is trained
         training = parse_recipe([str(run.recipe)])[2]
         if study["until"] and training.eval_strategy == "no":
             raise ValueError(f"{run.name} never validates: set eval_strategy for `until`.")
         for name in study["test"]:
             parse_translation(translation_arguments(run, name, study))
-    columns = columns_of(runs[0])
     tests = {name: read_test(test["files"], columns, plain) for name, test in study["test"].items()}
 
     origin = provenance(["train/study.py", *argv])
@@ -208,7 +209,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--output", type=Path, help="Folder for runs and results; default: outputs/ and the name of the study."
     )
-    parser.add_argument("--jobs", type=int, default=1, help="Number of runs at a time, which share the cores.")
+    parser.add_argument("--jobs", type=at_least(1), default=1, help="Number of runs at a time, which share the cores.")
     parser.add_argument(
         "--launch", default=sys.executable, help='Command that starts train.py, e.g. "accelerate launch".'
     )

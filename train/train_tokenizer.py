@@ -36,7 +36,10 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--model", choices=("bpe", "unigram"), default="bpe", help="Kind of the tokenizer; the paper has BPE."
     )
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if args.merges is not None and args.model != "bpe":
+        parser.error("--merges: only BPE has merges, give --vocab_size instead")
+    return args
 
 
 if __name__ == "__main__":

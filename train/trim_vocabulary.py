@@ -1,6 +1,6 @@
 """Trim a checkpoint to the tokens of one's own text: a smaller output layer, the same logits for what is left.
 
-    python train/trim_vocabulary.py outputs/mbart25 outputs/mbart25.small --text train.jsonl news.de \
+    python train/trim_vocabulary.py outputs/mbart25 outputs/mbart25.small --text train.jsonl news.de \\
         --source_column en --target_column de
 
 Keeps the tokens of the text, all special tokens and language codes, and every single character, however rare, so that
@@ -20,6 +20,7 @@ from transformers import PreTrainedConfig
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.atomic_file import atomic_folder
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import add_column_options
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.corpus_files import files_of, has_columns
 from modeling_gtransformer.plain_models import ONLY_GROUP
@@ -177,8 +178,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         required=True,
         help="Text whose words are kept: .jsonl[.gz|.xz], or one sentence per line.",
     )
-    parser.add_argument("--source_column", default="source", help="Column that holds the source sentences.")
-    parser.add_argument("--target_column", default="target", help="Column that holds the target sentences.")
+    add_column_options(parser, "source", "target")
     return parser.parse_args(argv)
 
 

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import add_column_options, at_least
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.evaluation.translations import read_translations
 
@@ -95,24 +96,18 @@ def write(file: Path, lines: Iterable[str]) -> None:
     file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
-    return number
-
-
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("translations", help="Documents as translate.py writes them.")
     parser.add_argument("output", type=Path, help="Folder for the files.")
-    parser.add_argument("--source_column", default="source", help="Column that holds the source sentences.")
-    parser.add_argument("--translation_column", default="translation", help="Column that holds the translations.")
+    add_column_options(parser, "source", "reference", "translation")
     parser.add_argument("--reference", help="Reference translations of the documents.")
-    parser.add_argument("--reference_column", default="target", help="Column that holds the references.")
-    parser.add_argument("--window", type=positive, help="Number of sentences in a window.")
-    parser.add_argument("--stride", type=positive, help="Sentences from window to window; default: as --window.")
-    return parser.parse_args(argv)
+    parser.add_argument("--window", type=at_least(1), help="Number of sentences in a window.")
+    parser.add_argument("--stride", type=at_least(1), help="Sentences from window to window; default: as --window.")
+    args = parser.parse_args(argv)
+    if args.stride and args.stride > (args.window or 0):
+        parser.error("--stride needs a --window that is as long: sentences between two windows would be left out")
+    return args
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files.aligned_pairs import Pairs
+from ..json_line import json_line
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
 from ..translator import as_document, as_its_source
 from .report import Report
@@ -121,9 +122,6 @@ def write_record(record: dict[str, Any], translated: dict[str, Any], column: str
     if confidence:
         record["confidence"] = [pair["confidence"] for pair in translated["sentences"]]
     try:
-        text = json.dumps(record, ensure_ascii=False)
-        return f"{text}\n".encode()
-    except UnicodeEncodeError:  # another field has half of a character, which stays as it was
-        return f"{json.dumps(record)}\n".encode()
+        return json_line(record)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

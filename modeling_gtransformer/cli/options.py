@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..atomic_file import is_among
+from ..atomic_file import is_among, problem_of_folder
 from ..files import ALIGNED_FORMATS, BILINGUAL_FORMATS, FILE_FORMATS, Consistency, format_of, not_bilingual
 from ..hub import __version__
 from .json_lines import count_records
@@ -130,7 +130,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
         parser.error("--bilingual needs --output_format same: sentence pairs are bilingual")
     if args.output is None and args.skip_existing:
         parser.error("--skip_existing needs --output")
-    if args.output is not None and (problem := _problem_of_folder(args.output)):
+    if args.output is not None and (problem := problem_of_folder(args.output)):
         parser.error(f"--output {args.output}: {problem}")
     if (report := args.consistency_report) is not None:
         try:
@@ -138,8 +138,9 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
         except ImportError as error:
             parser.error(f"--consistency_report: {error}")
         if report.exists() and (report.is_dir() or not args.overwrite):
-            parser.error(f"--consistency_report {report} exists{'' if report.is_dir() else ': use --overwrite'}")
-        if problem := _problem_of_folder(report.parent):
+            advice = "choose another file" if report.is_dir() or args.skip_existing else "use --overwrite"
+            parser.error(f"--consistency_report {report} exists: {advice}")
+        if problem := problem_of_folder(report.parent):
             parser.error(f"--consistency_report {report}: {problem}")
     named = [file for file in args.files if file != STDIN]
     targets = [target_of(file, args) for file in args.files if args.output]
@@ -148,14 +149,6 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     if twice := sorted({str(path) for path in targets if targets.count(path) > 1}):
         parser.error(f"several files would become {', '.join(twice)}: translate them one by one, into other folders")
     return args
-
-
-def _problem_of_folder(folder: Path) -> str:
-    """What speaks against writing into a folder, or making it; nothing if it is empty."""
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not existing.is_dir():
-        return f"{existing} is no folder"
-    return "" if os.access(existing, os.W_OK | os.X_OK) else f"no permission to write into {existing}"
 
 
 def target_of(file: str, args: argparse.Namespace) -> Path:
@@ -200,7 +193,8 @@ def _check_complete(job: Job) -> None:
     records, results = (count_records(path) for path in (Path(job.file), job.target))
     if results < records:
         raise ValueError(
-            f"{job.target} has {results} of {records} records: mend those that failed, and use --overwrite"
+            f"{job.target} has {results} of {records} records: mend those that failed, and use --overwrite in "
+            "place of --skip_existing"
         )
 
 

@@ -107,8 +107,8 @@ def _checked_documents(path: str, column: str, overwrite: bool) -> Iterator[Docu
 
 class ChunkTranslator:
     """
-    Translates the documents of a chunk. As a [`Translator`], it loads its model when it is first called, and is its
-    settings when it is pickled.
+    Translates the documents of a chunk. Like a [`Translator`], it loads its model at the first call, and is pickled as
+    its settings alone.
 
     Args:
         model: folder or Hub name of a G-Transformer, or of a plain translator.

@@ -27,7 +27,7 @@ from .translation_settings import TranslationSettings
 FORMATS = ("jsonl", "parquet")
 # Cores of an actor without a GPU, where a machine has as many: more of them hardly make decoding faster.
 CORES = 4
-# So often an actor that dies is started again, with its chunk: one that takes all the memory would never end.
+# How often an actor that dies is started again with its chunk, as one that takes all the memory would never end.
 RESTARTS = 3
 # Files that are read at a time, which takes little next to translating.
 READERS = 4

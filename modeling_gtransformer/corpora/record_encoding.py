@@ -1,13 +1,14 @@
 """Records as the bytes of a file: JSON lines, or parquet with the columns that a schema names."""
 
 import contextlib
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow
 import pyarrow.parquet
 from datasets import Features
+
+from ..json_line import json_line
 
 
 Record = Mapping[str, Any]
@@ -26,8 +27,8 @@ def to_json_lines(records: Sequence[Record], name: str) -> bytes:
         ValueError: JSON cannot hold one of the fields, such as a time.
     """
     try:
-        return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
-    except (TypeError, UnicodeEncodeError) as error:
+        return b"".join(map(json_line, records))
+    except TypeError as error:
         raise ValueError(f"{name}: JSON lines cannot hold all the fields, {error}: write parquet.") from error
 
 
@@ -65,7 +66,7 @@ def joint_schema(schemas: Sequence[pyarrow.Schema], name: str) -> pyarrow.Schema
 def _errors_of(name: str) -> Iterator[None]:
     try:
         yield
-    except (pyarrow.ArrowException, OverflowError) as error:
+    except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError) as error:
         raise ValueError(f"{name}: parquet cannot hold all the fields, {error}: write JSON lines.") from error
 
 
@@ -82,7 +83,7 @@ def widened(schema: pyarrow.Schema | None, records: Sequence[Record], name: str)
     fields = dict.fromkeys(field for record in records for field in record)
     with _errors_of(name):
         table = pyarrow.table({field: [record.get(field) for record in records] for field in fields})
-    to_parquet(records, table.schema, name)  # which not every type of a table can be written to
+    to_parquet(records, table.schema, name)  # parquet does not take every type that a table may have
     return joint_schema([table.schema] if schema is None else [schema, table.schema], name)
 
 

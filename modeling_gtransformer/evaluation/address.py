@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .bootstrap import SEED, ratio_interval
+from .bootstrap import SEED, ratio_difference, ratio_interval
 
 
+SHARES = ("mixed", "as_reference")
 FORMS = {
     "formal": re.compile(r"(?<=[\w,;)] )(?:Sie|Ihnen|Ihr|Ihre[mnrs]?)\b"),
     "informal": re.compile(r"\b(?:du|dich|dir|dein|deine[mnrs]?|euch|euer|eure[mnrs]?)\b", re.IGNORECASE),
@@ -38,20 +39,54 @@ def consistency_of_address(documents: Sequence[Sequence[str]], references: Seque
         form of their reference among those where both have one form. Each share is a dictionary of `share`, `of` (how
         many) and `interval` (95 %, bootstrap over documents); share and interval are `None` if there are none.
     """
-    found = [list(map(forms_of_address, document)) for document in documents]
-    expected = [list(map(forms_of_address, document)) for document in references]
-    mixed, agreeing = [], []
-    for forms, right in zip(found, expected, strict=True):
+    forms = [forms_of_address(sentence) for document in documents for sentence in document]
+    counts = {name: sum(name in each for each in forms) for name in FORMS}
+    return {**counts, **{name: _share(each) for name, each in _counts(documents, references).items()}}
+
+
+def compare_address(
+    systems: Sequence[Sequence[Sequence[str]]],
+    baselines: Sequence[Sequence[Sequence[str]]],
+    references: Sequence[Sequence[str]],
+) -> dict[str, Any]:
+    """
+    Whether the shares of two systems differ, each of which may have been trained with several seeds: the translations
+    of a document by all of them go together, as documents are drawn and swapped, not seeds.
+
+    Args:
+        systems, baselines: documents of each training of a system.
+        references: sentences of the reference of every document.
+
+    Returns:
+        Of `mixed` and `as_reference`: `difference`, `interval` and `p_value`, as `ratio_difference` gives them.
+
+    Raises:
+        ValueError: a system has no sentence to count.
+    """
+    ours, theirs = ([_counts(documents, references) for documents in each] for each in (systems, baselines))
+    differences = {}
+    for name in SHARES:
+        one, other = (np.sum([counts[name] for counts in each], axis=0) for each in (ours, theirs))
+        if not (one[:, 1].any() and other[:, 1].any()):
+            raise ValueError("One of the systems addresses nobody: there is nothing to compare.")
+        differences[name] = ratio_difference(one, other, np.random.default_rng(SEED))
+    return differences
+
+
+def _counts(documents: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> dict[str, np.ndarray]:
+    """Numerator and denominator of each share, of every document: `(documents, 2)`."""
+    counts: dict[str, list[tuple[int, int]]] = {name: [] for name in SHARES}
+    for document, reference in zip(documents, references, strict=True):
+        forms, expected = (list(map(forms_of_address, sentences)) for sentences in (document, reference))
         addressing = [each for each in forms if each]
-        if len(addressing) >= 2:
-            mixed.append((len(set.union(*addressing)) == 2, 1))
-        pairs = [(ours, theirs) for ours, theirs in zip(forms, right, strict=True) if len(ours) == len(theirs) == 1]
-        agreeing.append((sum(ours == theirs for ours, theirs in pairs), len(pairs)))
-    counts = {name: sum(name in forms for document in found for forms in document) for name in FORMS}
-    return {**counts, "mixed": _share(mixed), "as_reference": _share(agreeing)}
+        is_counted = len(addressing) >= 2
+        counts["mixed"].append((is_counted and len(set.union(*addressing)) == 2, is_counted))
+        pairs = [each for each in zip(forms, expected, strict=True) if len(each[0]) == len(each[1]) == 1]
+        counts["as_reference"].append((sum(ours == theirs for ours, theirs in pairs), len(pairs)))
+    return {name: np.array(each, dtype=float) for name, each in counts.items()}
 
 
-def _share(counts: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    present = np.array([count for count in counts if count[1]], dtype=float).reshape(-1, 2)
+def _share(counts: np.ndarray) -> dict[str, Any]:
+    present = counts[counts[:, 1] > 0]
     share, interval = ratio_interval(present, np.random.default_rng(SEED)) if len(present) else (None, None)
     return {"share": share, "of": int(present[:, 1].sum()), "interval": interval}

@@ -76,8 +76,8 @@ def attention_entropy(
 ) -> dict[str, tuple[Tensor, Tensor]]:
     """
     Entropy of the attention distributions, in bits: 0 if every token attends to one other, log2(n) if it spreads over
-    n (paper, section 3.2). As in its authors' code it is that of the weights averaged over the heads; other than
-    there, padding does not count.
+    n (paper, section 3.2). As in its authors' code it is that of the weights averaged over the heads; unlike there,
+    padding does not count.
 
     Args:
         sublayers: attention sublayers as one forward pass recorded them.

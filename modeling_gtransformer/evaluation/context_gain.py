@@ -100,9 +100,9 @@ def in_context(
     Every sentence once, in segments as training cuts them.
 
     Args:
-        context: "document": the true one; "shuffled": the same segments in another order, but for
-            those of one sentence; "other": every sentence
-            among those of other documents, one of each, in segments of as many sentences; "none": sentences alone.
+        context: "document": the true one; "shuffled": the sentences of each segment in another order, if it has
+            several; "other": every sentence among those of other documents, one of each, in segments of as many
+            sentences; "none": sentences alone.
         frame: tokens that are added to the words of a sentence.
 
     Raises:

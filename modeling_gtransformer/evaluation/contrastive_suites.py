@@ -129,7 +129,11 @@ def _voita(records: list[dict[str, Any]], path: Path) -> Iterator[ContrastiveIte
         targets.insert(0, targets.pop(record["true_ind"]))
         context = targets[0][:-1]
         candidates = [target[-1] for target in targets if target[:-1] == context]
-        if len(candidates) < len(targets) or len(source) != len(targets[0]):
+        if len(source) != len(targets[0]):
+            raise ValueError(
+                f"{path}, item {number}: {len(source)} source sentences, but {len(targets[0])} target sentences."
+            )
+        if len(candidates) < len(targets):
             raise ValueError(f"{path}, item {number}: the candidates differ before the last sentence.")
         phenomenon = re.sub("_(dev|test)$", "", path.stem)
         yield ContrastiveItem(f"{path}:{number}", source, context, candidates, phenomenon, record["ctx_dist"])

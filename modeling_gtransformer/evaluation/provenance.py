@@ -40,7 +40,7 @@ def origin() -> dict[str, Any]:
 
 def commit_of(checkout: Path) -> str:
     """The commit of a checkout, with a mark if more than its files of results was changed since or code is not under
-    version control; the version if it is no repository."""
+    version control; the version if it is no repository, or none that git reads."""
     if not (checkout / ".git").exists():
         return f"version {__version__}"
     try:
@@ -48,13 +48,13 @@ def commit_of(checkout: Path) -> str:
         changed = _git(checkout, "status", "--porcelain", "--untracked-files=no", "--", ":!*/results/*")
         changed = changed or _git(checkout, "ls-files", "--others", "--exclude-standard", "--", "*.py", "*.yaml")
         return f"{commit}-dirty" if changed else commit
-    except FileNotFoundError:  # without git
+    except (FileNotFoundError, subprocess.CalledProcessError):  # without git, or a checkout that git refuses to read
         return f"version {__version__}"
 
 
 def _git(checkout: Path, *words: str) -> str:
     return subprocess.run(
-        ["git", "-C", str(checkout), *words], capture_output=True, text=True, check=False
+        ["git", "-C", str(checkout), *words], capture_output=True, text=True, check=True
     ).stdout.strip()
 
 

@@ -78,7 +78,7 @@ def read_translations(
             f"{file}: documents that were decoded freely do not say in which segments: translate them again."
         )
     written = translated or segments or [[len(document)] for document in sentences]
-    cut = [_cut(document, sizes) for document, sizes in zip(sentences, written, strict=True)]
+    cut = [_cut(*each, f"{file}, document {n}") for n, each in enumerate(zip(sentences, written, strict=True), 1)]
     return Translations(
         sentences if translated is None else [[" ".join(segment) for segment in document] for document in cut],
         segments,
@@ -105,15 +105,18 @@ def _field(documents: list[Document], name: str, file: str | Path) -> list[list[
     return [document.record[name] for document in documents] if all(present) else None
 
 
-def _cut(sentences: list[str], sizes: list[int]) -> list[list[str]]:
+def _cut(sentences: list[str], sizes: list[int], name: str) -> list[list[str]]:
     """
     A document in segments of so many sentences.
+
+    Args:
+        name: what an error calls it.
 
     Raises:
         ValueError: it has more sentences, or fewer.
     """
     if sum(sizes) != len(sentences):
-        raise ValueError(f"A document has {len(sentences)} sentences, its segments {sum(sizes)}: translate it again.")
+        raise ValueError(f"{name} has {len(sentences)} sentences, its segments {sum(sizes)}: translate it again.")
     rest = iter(sentences)
     return [list(itertools.islice(rest, size)) for size in sizes]
 

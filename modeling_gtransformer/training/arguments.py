@@ -168,11 +168,10 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
 
     def _set_save_strategy(self) -> None:
         """Saves where it evaluates, if the best model is to be loaded, which must have been saved."""
-        together = self.load_best_model_at_end and self.save_strategy is None
         if self.save_strategy is None:
-            self.save_strategy = self.eval_strategy if together else "steps"
+            self.save_strategy = self.eval_strategy if self.load_best_model_at_end else "steps"
         if self.save_steps is None and self.save_strategy == "steps":
-            self.save_steps = (self.eval_steps or self.logging_steps) if together else 500
+            self.save_steps = (self.eval_steps or self.logging_steps) if self.load_best_model_at_end else 500
 
     def _divide_update(self, tokens: int) -> None:
         """Divides the tokens of an update into batches of the same size, as few as `max_tokens` allows."""

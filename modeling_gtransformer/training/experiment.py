@@ -150,9 +150,9 @@ def load_corpora(args: DataArguments) -> tuple[StoredCorpus, StoredCorpus]:
     """Training and validation documents, from files, a dataset, or one of the paper's corpora."""
     columns = (args.source_column, args.target_column)
     if args.dataset_name is None:
-        files = (args.train_files, args.validation_files)
+        files = [args.train_files, args.validation_files]
         if args.paper_corpus:
-            files = (paper_corpus(args.paper_corpus, "train"), paper_corpus(args.paper_corpus, "dev"))
+            files = [paper_corpus(args.paper_corpus, split, columns) for split in ("train", "dev")]
         return StoredCorpus.from_files(files[0], columns), StoredCorpus.from_files(files[1], columns)
     splits = datasets.load_dataset(args.dataset_name, args.dataset_config_name)
     if missing := [split for split in ("train", "validation") if split not in splits]:

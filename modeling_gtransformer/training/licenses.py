@@ -29,7 +29,7 @@ PERMISSIVE = frozenset(
         "ncsa",
     }
 )
-# For machines that cannot read a card on the Hub.
+# Families whose licence is known without a look at a card.
 KNOWN = {"facebook/nllb-200": "cc-by-nc-4.0"}
 
 

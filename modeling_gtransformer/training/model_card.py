@@ -170,7 +170,9 @@ def model_card(
         base=(on_hub or (f"`{Path(base).name}`" if base else "random weights")) + (f", {of_base}" if of_base else ""),
         data=_data(arguments),
         settings={
-            text: arguments[name] for name, text in SETTINGS.items() if arguments.get(name) not in (None, False)
+            text: value
+            for name, text in SETTINGS.items()
+            if (value := arguments.get(name)) is not None and value is not False
         },
         progress=_progress(state, read_starts(folder)),
         has_curves=draw_curves(history, folder / "training.svg"),

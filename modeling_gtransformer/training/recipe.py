@@ -147,13 +147,19 @@ def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[st
     if path in extended_by:
         raise ValueError(f"{path} extends itself.")
     values = read_yaml(path)
-    extended = values.pop("extends", [])
-    bases = [extended] if isinstance(extended, str) else extended
+    bases = extended(values)
+    values.pop("extends", None)
     merged: dict[str, Any] = {}
     for each in [*(read_recipe(path.parent / base, (*extended_by, path)) for base in bases), values]:
         config = {**(merged.get("config") or {}), **(each.get("config") or {})}
         merged = {**merged, **each, **({"config": config} if bases else {})}
     return merged
+
+
+def extended(values: dict[str, Any]) -> list[str]:
+    """The recipes that these arguments extend."""
+    bases = values.get("extends", [])
+    return [bases] if isinstance(bases, str) else bases
 
 
 def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTransformerTrainingArguments]:

@@ -170,7 +170,16 @@ def segment_sizes(
     processor, sources: Sequence[list[str]], targets: Sequence[list[str]], segment_tokens: int = 512
 ) -> list[list[int]]:
     """Numbers of sentences in the segments into which training would cut each of these documents, by the longer side
-    of every sentence: the paper cuts its test sets so."""
+    of every sentence: the paper cuts its test sets so.
+
+    Raises:
+        ValueError: the two sides do not have the same documents and sentences.
+    """
+    if list(map(len, sources)) != list(map(len, targets)):
+        raise ValueError(
+            f"{len(sources)} source documents of {sum(map(len, sources))} sentences and {len(targets)} target "
+            f"documents of {sum(map(len, targets))} are not parallel."
+        )
     return [
         [part.stop - part.start for part in segment(_encode_pair(processor, source, target)[2], segment_tokens)]
         for source, target in zip(sources, targets, strict=True)

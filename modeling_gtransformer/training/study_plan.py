@@ -11,7 +11,7 @@ import yaml
 
 from ..corpora.corpus_files import has_columns
 from ..evaluation.translations import Translations, read_translations
-from .recipe import parse_recipe, read_yaml
+from .recipe import extended, parse_recipe, read_yaml
 
 
 DEFAULTS: dict[str, Any] = {"arguments": {}, "seeds": [1], "generation": {}, "detokenize": None}
@@ -67,33 +67,53 @@ def read_study(path: str) -> dict[str, Any]:
     study = {**DEFAULTS, **study}
     if not study.get("systems") or not study.get("test"):
         raise ValueError(f"{path}: a study needs systems and test.")
-    for name, value in (*study["systems"].items(), *study["test"].items(), ("until", study["until"] or {})):
+    named = {name: study[name] or {} for name in ("systems", "test", "vary", "until", "arguments", "generation")}
+    _check_mappings(named, path)
+    _check_mappings(study["systems"], path)
+    _check_mappings(study["test"], path)
+    _check_lists([study["seeds"], *(study["vary"] or {}).values()], path)
+    _check_systems(study["systems"], path)
+    _check_tests(study["test"], path)
+    study["baseline"] = _baselines(study["baseline"], list(study["systems"]), path)
+    if study["until"] and list(study["until"]) != ["eval_loss"]:
+        raise ValueError(f"{path}: until is a validation loss, such as {{eval_loss: 0.1}}, not {study['until']}.")
+    if study["vary"] and len(study["vary"]) != 1:
+        raise ValueError(f"{path}: vary names one argument and its values.")
+    return {**study, **{name: study[name] or {} for name in ("arguments", "generation")}}
+
+
+def _check_mappings(values: dict[str, Any], path: str) -> None:
+    for name, value in values.items():
         if not isinstance(value, dict):
             raise ValueError(f"{path}: {name} is a mapping, not {value!r}.")
-    files = [test["files"] for test in study["test"].values() if "files" in test]
-    for value in (study["seeds"], *files, *(study["vary"] or {}).values()):
+
+
+def _check_lists(values: list[Any], path: str) -> None:
+    for value in values:
         if not isinstance(value, list) or not value:
             raise ValueError(f"{path}: seeds, files and the values of vary are lists, not {value!r}.")
-    systems = list(study["systems"])
-    for name, system in study["systems"].items():
+
+
+def _check_systems(systems: dict[str, dict[str, Any]], path: str) -> None:
+    names = list(systems)
+    for name, system in systems.items():
         if unknown := sorted(set(system) - {"recipe", "start", "arguments", "generation"}):
             raise ValueError(f"{path}: system {name} has unknown keys {', '.join(unknown)}.")
+        _check_mappings({f"{key} of {name}": system.get(key) or {} for key in ("arguments", "generation")}, path)
         if "recipe" not in system:
             raise ValueError(f"{path}: system {name} needs a recipe.")
-        if "start" in system and system["start"] not in systems[: systems.index(name)]:
+        if "start" in system and system["start"] not in names[: names.index(name)]:
             raise ValueError(f"{path}: system {name} starts from {system['start']}, which must come before it.")
-    for name, test in study["test"].items():
+
+
+def _check_tests(tests: dict[str, dict[str, Any]], path: str) -> None:
+    _check_lists([test["files"] for test in tests.values() if "files" in test], path)
+    for name, test in tests.items():
         if len(test) != 1 or not set(test) <= {"files", "paper_corpus"}:
             raise ValueError(f"{path}: test {name} needs either files or paper_corpus.")
         files = test.get("files", [])
         if len(files) > 1 and any(map(has_columns, files)):
             raise ValueError(f"{path}: test {name} is one file of both columns or a pair of texts, not {files}.")
-    study["baseline"] = _baselines(study["baseline"], systems, path)
-    if study["until"] and list(study["until"]) != ["eval_loss"]:
-        raise ValueError(f"{path}: until is a validation loss, such as {{eval_loss: 0.1}}, not {study['until']}.")
-    if study["vary"] and len(study["vary"]) != 1:
-        raise ValueError(f"{path}: vary names one argument and its values.")
-    return study
 
 
 def _baselines(baseline: str | dict[str, str] | None, systems: list[str], path: str) -> dict[str, str]:
@@ -115,14 +135,14 @@ def plan_runs(study: dict[str, Any], folder: Path, output: Path, plain: Callable
     for seed, value, (name, system) in itertools.product(study["seeds"], values, study["systems"].items()):
         run_folder = output / (f"{name}.{value}" if varied else name) / f"seed{seed}"
         start = runs[seed, value, system["start"]] if "start" in system else None
-        shared, own = study["arguments"], system.get("arguments", {})
+        shared, own = study["arguments"], system.get("arguments") or {}
         arguments = {**shared, **own, "config": {**shared.get("config", {}), **own.get("config", {})}}
         arguments |= {varied: value} if varied else {}
         arguments |= {"model_name_or_path": str(start.folder)} if start else {}
         arguments |= {"output_dir": str(run_folder), "seed": seed}
         run = runs[seed, value, name] = TrainingRun(name, seed, value, run_folder, plain, start)
         run_folder.mkdir(parents=True, exist_ok=True)
-        recipes = [system["recipe"], *(each["extends"] for each in (shared, own) if "extends" in each)]
+        recipes = [system["recipe"], *extended(shared), *extended(own)]
         arguments["extends"] = [str((folder / recipe).resolve()) for recipe in recipes]
         run.recipe.write_text(yaml.safe_dump(arguments), encoding="utf-8")
     return list(runs.values())
@@ -140,7 +160,7 @@ def translation_arguments(run: TrainingRun, test: str, study: dict[str, Any]) ->
     settings = {"source_column": data.source_column, "segment_tokens": data.segment_tokens}
     # A model of single sentences never saw several.
     settings |= {"segment_sentences": data.segment_sentences} if data.segment_sentences else {}
-    settings |= {**study["generation"], **study["systems"][run.system].get("generation", {})}
+    settings |= {**study["generation"], **(study["systems"][run.system].get("generation") or {})}
     # The first of two text files is the source; JSON lines have both sides.
     arguments = [str(run.folder), study["test"][test]["files"][0], str(run.translations(test))]
     for name, value in settings.items():

@@ -91,7 +91,7 @@ def read(run: TrainingRun, name: str, test: ParallelDocuments) -> Translations:
 def updates_until(curves: dict[str, list[tuple[int, float]]], until: dict[str, float]) -> int | None:
     """The update at which a validation loss first came down to its value; `None` if it did not."""
     [(name, value)] = until.items()
-    return next((step for step, reached in curves[name] if reached <= value), None)
+    return next((step for step, reached in curves.get(name, []) if reached <= value), None)
 
 
 def score_test(

@@ -30,6 +30,8 @@ def test_the_corpus_itself_is_not_overwritten(tmp_path):
     path = write_json_lines(tmp_path / "train.jsonl", [{"id": 1, "de": ["a"], "en": ["b"]}])
     with pytest.raises(ValueError, match=r"train.jsonl would take the place of an input: choose another output"):
         dataset_card.main([str(tmp_path), "--columns", "en", "de", "--train", path])
+    with pytest.raises(ValueError, match=r"train.jsonl would take the place of an input: choose another output"):
+        dataset_card.main([str(tmp_path), "--columns", "en", "de", "--train", str(tmp_path)])
     assert '"id"' in (tmp_path / "train.jsonl").read_text()
 
 

@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from modeling_gtransformer import atomic_file as module
-from modeling_gtransformer.atomic_file import atomic_file, atomic_folder, write_atomic
+from modeling_gtransformer.atomic_file import atomic_file, atomic_folder, check_outputs, write_atomic
 
 
 def test_a_file_appears_at_the_end(tmp_path):
@@ -30,6 +30,22 @@ def test_an_error_leaves_what_was_there_and_nothing_beside_it(tmp_path, error):
         file.write(b"after")
         raise error
     assert path.read_text() == "before" and [*tmp_path.iterdir()] == [path]
+
+
+def test_outputs_that_cannot_be_written_are_named_before_the_work(tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "a.txt").touch()
+    corpus, file = str(tmp_path / "corpus"), str(tmp_path / "a.txt")
+    check_outputs([tmp_path / "new" / "b.txt", None], [corpus, file])
+    for output, message in {
+        tmp_path / "corpus": "is a folder: name a file",
+        tmp_path / "a.txt" / "b.txt": r"a.txt is no folder\.",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            check_outputs([output])
+    for output in (tmp_path / "a.txt", tmp_path / "corpus" / "b.txt"):
+        with pytest.raises(ValueError, match="would take the place of an input: choose another output"):
+            check_outputs([output], [corpus, file])
 
 
 def test_a_folder_appears_at_the_end_if_it_was_made(tmp_path):

@@ -44,3 +44,7 @@ def test_a_class_without_words_is_refused(trained_model, capsys):
     with pytest.raises(SystemExit):
         score_context([str(trained_model), "test.jsonl", "--words", "address", "verbs"])
     assert "neither one of address, pronouns nor a name with words" in capsys.readouterr().err
+    for words in (["all=er"], ["it=er", "it=sie"]):
+        with pytest.raises(SystemExit):
+            score_context([str(trained_model), "test.jsonl", "--words", *words])
+        assert "is the name of several classes of words" in capsys.readouterr().err

@@ -7,6 +7,7 @@ import torch
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.evaluation.contrastive_suites import ContrastiveItem, read_suite
+from modeling_gtransformer.usage_error import UsageError
 from train.score_contrastive import count_right, encode
 from train.score_contrastive import main as score_contrastive
 
@@ -36,6 +37,14 @@ def test_the_file_of_accuracies(model, contrapro, tmp_path):
     accuracies = score_contrastive(arguments)
     record = json.loads(output.read_text())
     assert record["accuracies"] == accuracies and record["command"].startswith("python train/score_contrastive.py")
+
+
+def test_a_failed_start_leaves_no_file_in_the_way(model, contrapro, tmp_path):
+    output = tmp_path / "scores.jsonl"
+    arguments = [str(output), "--suites", str(contrapro)]
+    with pytest.raises(UsageError, match="mistyped"):
+        score_contrastive([str(tmp_path / "mistyped"), *arguments])
+    assert score_contrastive([model, *arguments])["all"]["items"] == 2
 
 
 def test_a_tie_is_not_right():

@@ -66,6 +66,28 @@ def test_segments_of_the_paper(files, checkpoint, processor):
         score_translations([write_json_lines(files / "free.jsonl", free), *options])
 
 
+def test_sentences_that_training_has_not_seen(files, capsys):
+    sources = [["The cat.", "Warm.", "Slept."], ["A dog."]]
+    rows = [{"source": s, "de": r} for s, r in zip(sources, REFERENCES, strict=True)]
+    reference = ["--reference", write_json_lines(files / "both.jsonl", rows), "--reference_column", "de"]
+    train = write_json_lines(files / "train.jsonl", [{"source": ["warm."]}, {"source": ["A  dog."]}])
+    options = [*reference, "--train_files", train, "--baseline", str(files / "theirs.jsonl")]
+    score = score_translations([str(files / "ours.jsonl"), *options])["s-BLEU/unseen"]
+    first = [[[document[0][n] for n in (0, 2)]] for document in (HYPOTHESES, BASELINE, REFERENCES)]
+    expected = score_documents(first[0], first[2])["s-BLEU"] | compare_systems(*first)["s-BLEU"]
+    assert score == {**expected, "unit": "unseen sentences"} and score["units"] == 2
+    assert "2 unseen sentences" in capsys.readouterr().out
+
+    everything = write_json_lines(files / "everything.jsonl", [{"source": document} for document in sources])
+    with pytest.raises(ValueError, match="All test sentences are in"):
+        score_translations([str(files / "ours.jsonl"), *reference, "--train_files", everything])
+    free = [
+        {"translation": d, "segments": s, "translated_segments": s} for d, s in zip(HYPOTHESES, SEGMENTS, strict=True)
+    ]
+    with pytest.raises(ValueError, match="has no sentences to compare: leave --train_files out"):
+        score_translations([write_json_lines(files / "free.jsonl", free), *reference, "--train_files", train])
+
+
 def test_decoded_freely(files, capsys):
     rows = [
         {

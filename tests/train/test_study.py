@@ -148,7 +148,7 @@ def test_a_test_set_of_the_paper(make_study, monkeypatch, tmp_path):
     files = [tmp_path / "test.en", tmp_path / "test.de"]
     files[0].write_text("<d>\nba bu .\n<d>\nka .\nre .\n")
     files[1].write_text("<d>\nx .\n<d>\ny .\nz .\n")
-    monkeypatch.setattr(study, "paper_corpus", lambda name, split: [str(file) for file in files])
+    monkeypatch.setattr(study, "paper_corpus", lambda name, split, columns: [str(file) for file in files])
     study.main(make_study(seeds=[1], test={"news": {"paper_corpus": "news"}}))
     rows = read_json_lines(make_study.output / "base/seed1/news.jsonl")
     assert [row["source"] for row in rows] == [["ba bu ."], ["ka .", "re ."]]

@@ -7,6 +7,13 @@ from transformers import AutoTokenizer
 from train.train_tokenizer import main as train_tokenizer
 
 
+def test_merges_of_a_unigram_model_are_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        train_tokenizer([str(tmp_path), "--files", "a", "--columns", "en", "--languages", "[en]", "--merges", "9",
+                         "--model", "unigram"])  # fmt: skip
+    assert "only BPE has merges" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_a_tokenizer_of_ones_own(tmp_path, kind):
     documents = [{"en": ["ba bu .", "to </s> ka .", "re .", "la lo ri ."], "de": ["x ba .", "y .", "z .", "w w ."]}]

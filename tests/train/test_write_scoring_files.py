@@ -75,3 +75,7 @@ def test_what_is_not_aligned_is_refused(write, reference, capsys):
     with pytest.raises(SystemExit):
         write("--window", "0")
     assert "must be at least 1" in capsys.readouterr().err
+    for options in (["--stride", "3"], ["--window", "3", "--stride", "4"]):
+        with pytest.raises(SystemExit):
+            write(*options)
+        assert "sentences between two windows would be left out" in capsys.readouterr().err

@@ -21,10 +21,17 @@ def test_json_lines():
     assert content.count(b"\n") == 2 and [json.loads(line) for line in content.decode().split("\n")[:2]] == records
 
 
-@pytest.mark.parametrize("value", [datetime.datetime(2020, 1, 1), b"bytes", "\ud800"])
+@pytest.mark.parametrize("value", [datetime.datetime(2020, 1, 1), b"bytes"])
 def test_what_json_cannot_hold(value):
     with pytest.raises(ValueError, match=r"a\.parquet: JSON lines cannot hold all the fields, .*: write parquet"):
         to_json_lines([{"field": value}], "a.parquet")
+
+
+def test_half_of_a_character():
+    """JSON keeps it, and parquet, which has only whole ones, says so."""
+    assert json.loads(to_json_lines([{"id": "ä\ud800"}], "a")) == {"id": "ä\ud800"}
+    with pytest.raises(ValueError, match=r"a: parquet cannot hold all the fields, .*: write JSON lines"):
+        widened(None, [{"id": "\ud800"}], "a")
 
 
 def test_a_schema_holds_all_records():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from modeling_gtransformer.evaluation.address import consistency_of_address, forms_of_address
+from modeling_gtransformer.evaluation.address import compare_address, consistency_of_address, forms_of_address
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,20 @@ def test_documents_that_mix_forms():
     assert (mixing["as_reference"]["share"], mixing["as_reference"]["of"]) == (0.8, 5)
     low, high = mixing["as_reference"]["interval"]
     assert low < 0.8 < high
+
+
+def test_two_systems_are_compared_document_by_document():
+    references = [["Was wollen Sie?", "Wo sind Sie?"]] * 30
+    mixing = [["Was willst du?", "Wo sind Sie?"]] * 30
+    half = [*references[:15], *mixing[15:]]
+    differences = compare_address([references, half], [mixing, half], references)
+    # The documents of both seeds: 15 of 60 mix the forms, against 45.
+    assert differences["mixed"]["difference"] == -0.5 and differences["mixed"]["p_value"] < 0.01
+    assert differences["as_reference"]["difference"] == pytest.approx(0.25)
+    same = compare_address([half], [half], references)["mixed"]
+    assert (same["difference"], same["interval"], same["p_value"]) == (0, [0, 0], 1)
+    with pytest.raises(ValueError, match="addresses nobody"):
+        compare_address([references], [[["Ja.", "Nein."]] * 30], references)
 
 
 def test_documents_that_address_nobody():

@@ -2,6 +2,7 @@
 
 import subprocess
 
+from modeling_gtransformer import __version__
 from modeling_gtransformer.evaluation.provenance import ROOT, commit_of, provenance
 
 
@@ -12,6 +13,12 @@ def test_command_runs_anywhere():
         == "python benchmarks/loss.py --repeats 1"
     )
     assert provenance(["/elsewhere/script.py"])["command"] == "python /elsewhere/script.py"
+
+
+def test_a_checkout_that_git_does_not_read(tmp_path):
+    """As one that belongs to somebody else."""
+    (tmp_path / ".git").mkdir()
+    assert commit_of(tmp_path) == f"version {__version__}"
 
 
 def test_results_that_a_commit_has_written_do_not_make_it_dirty(tmp_path):

@@ -51,6 +51,12 @@ def test_both_ways_in_one_file_are_refused(tmp_path):
         read_translations(write_json_lines(tmp_path / "t.jsonl", rows))
 
 
+def test_segments_of_another_translation_are_refused(tmp_path):
+    rows = [{"translation": ["a"], "segments": [1]}, {"translation": ["a"], "segments": [2]}]
+    with pytest.raises(ValueError, match=r"t\.jsonl, document 2 has 1 sentences, its segments 2: translate it again"):
+        read_translations(write_json_lines(tmp_path / "t.jsonl", rows))
+
+
 def test_a_line_separator_ends_no_record(tmp_path):
     (tmp_path / "t.jsonl").write_text('{"translation": ["a\u2028b", "c\x85"]}\n', encoding="utf-8")
     assert read_translations(tmp_path / "t.jsonl").documents == [["a\u2028b", "c\x85"]]

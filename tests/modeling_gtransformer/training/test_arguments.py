@@ -102,6 +102,8 @@ def test_checkpoints_are_saved_where_it_evaluates():
     assert make(eval_strategy="epoch", load_best_model_at_end=True).save_strategy == "epoch"
     sparse = make(eval_strategy="steps", eval_steps=30, load_best_model_at_end=True, save_steps=60)
     assert (sparse.save_strategy, sparse.save_steps) == ("steps", 60)
+    named = make(eval_strategy="steps", eval_steps=300, load_best_model_at_end=True, save_strategy="steps")
+    assert named.save_steps == 300
     plain = make(eval_strategy="epoch")
     assert (plain.save_strategy, plain.save_steps) == ("steps", 500)
 

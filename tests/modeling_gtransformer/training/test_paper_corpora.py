@@ -6,9 +6,12 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from modeling_gtransformer.training.paper_corpora import paper_corpus
 
 
-def test_source_and_target_of_a_split(news_corpus):
-    expected = [str(news_corpus / f"concatenated_en2de_dev_{language}.txt") for language in ("en", "de")]
-    assert paper_corpus("news", "dev") == expected
+@pytest.mark.parametrize(
+    ("columns", "languages"), [(("en", "de"), "en de"), (("de", "en"), "de en"), (("source", "target"), "en de")]
+)
+def test_source_and_target_of_a_split(news_corpus, columns, languages):
+    expected = [str(news_corpus / f"concatenated_en2de_dev_{language}.txt") for language in languages.split()]
+    assert paper_corpus("news", "dev", columns) == expected
 
 
 def test_a_corpus_that_was_not_downloaded(news_corpus):

@@ -105,6 +105,8 @@ def test_segments_of_a_test_set_are_those_of_training():
     trained = make_segments(corpus_of(*records), processor, 12)
     assert sizes == [[2, 1], [1], [1, 1]]
     assert [size for document in sizes for size in document] == [size for *_, size in places(trained)]
+    with pytest.raises(ValueError, match="1 source documents of 2 sentences and 1 target documents of 1 are not par"):
+        segment_sizes(processor, [["w", "w"]], [["v"]], 12)
 
 
 def test_a_sample_is_drawn_by_the_seed_without_replacement():

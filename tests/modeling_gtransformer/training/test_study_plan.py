@@ -81,6 +81,10 @@ def test_systems_share_the_configuration_of_the_study(study_file, tmp_path):
         ({"vary": {"a": [1], "b": [2]}}, "vary names one argument"),
         ({"systems": {"a": {"arguments": {}}}}, "system a needs a recipe"),
         ({"systems": {"a": None}}, "a is a mapping, not None"),
+        ({"systems": ["a"]}, r"systems is a mapping, not \['a'\]"),
+        ({"test": ["a.jsonl"]}, r"test is a mapping, not \['a.jsonl'\]"),
+        ({"vary": "segment_tokens"}, "vary is a mapping, not 'segment_tokens'"),
+        ({"systems": {"a": {"recipe": "r", "arguments": [1]}}}, r"arguments of a is a mapping, not \[1\]"),
         ({"until": 0.1}, "until is a mapping, not 0.1"),
         ({"until": {"eval_loss": 1, "eval_bleu": 2}}, "until is a validation loss"),
         ({"until": {"eval_bleu": 2}}, "until is a validation loss"),
@@ -91,6 +95,14 @@ def test_mistakes_are_named(study_file, changes, message):
         read_study(study_file(**changes))
 
 
+def test_empty_arguments_are_none(study_file, tmp_path):
+    systems = {"a": {"recipe": "a.yaml", "arguments": None, "generation": None}}
+    (tmp_path / "a.yaml").write_text("max_tokens: 1")
+    plan = read_study(study_file(systems=systems, arguments=None, generation=None, baseline=None))
+    [run] = plan_runs(plan, tmp_path, tmp_path / "output", str)
+    assert read_recipe(run.recipe)["max_tokens"] == 1
+
+
 def test_shared_arguments_may_extend_a_recipe(study_file, tmp_path):
     """Which the recipe of a system comes before, and the study's own arguments after."""
     for name, values in {
@@ -98,7 +110,7 @@ def test_shared_arguments_may_extend_a_recipe(study_file, tmp_path):
         "shared": "max_tokens: 2\nsave_steps: 2",
     }.items():
         (tmp_path / f"{name}.yaml").write_text(values)
-    arguments = {"extends": "shared.yaml", "save_steps": 3}
+    arguments = {"extends": ["shared.yaml"], "save_steps": 3}
     plan = read_study(study_file(systems={"a": {"recipe": "system.yaml"}}, arguments=arguments, baseline=None))
     [run] = plan_runs(plan, tmp_path, tmp_path / "output", str)
     values = read_recipe(run.recipe)

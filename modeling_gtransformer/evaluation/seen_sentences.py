@@ -1,0 +1,29 @@
+"""Test sentences that training has seen, word for word: a model may know their translations by heart."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def positions_of_unseen(sources: Sequence[Sequence[str]], training: Iterable[Sequence[str]]) -> list[list[int]]:
+    """
+    Which sentences of test documents stand in no training document, whatever their case and white space.
+
+    Args:
+        sources: source sentences of every test document.
+        training: source sentences of every training document.
+
+    Returns:
+        The positions of such sentences, document by document.
+    """
+    seen = {_plain(sentence) for document in training for sentence in document}
+    return [[n for n, sentence in enumerate(document) if _plain(sentence) not in seen] for document in sources]
+
+
+def at_positions(documents: Sequence[Sequence[Any]], positions: Sequence[Sequence[int]]) -> list[list[Any]]:
+    """The documents with the sentences at these positions alone; those without any are left out."""
+    pairs = zip(documents, positions, strict=True)
+    return [[document[position] for position in kept] for document, kept in pairs if kept]
+
+
+def _plain(sentence: str) -> str:
+    return " ".join(sentence.casefold().split())
