@@ -51,6 +51,32 @@ class TargetCache(EncoderDecoderCache):
         self.input_ids = input_ids if self.input_ids is None else torch.cat([self.input_ids, input_ids], dim=1)
         return self.input_ids
 
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        """As Transformers does it; the ids go with their rows."""
+        super().reorder_cache(beam_idx)
+        self._select(beam_idx)
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        """As Transformers does it; the ids go with their rows."""
+        super().batch_select_indices(indices)
+        self._select(indices)
+
+    def batch_repeat_interleave(self, repeats: int) -> None:
+        """As Transformers does it; the ids go with their rows."""
+        super().batch_repeat_interleave(repeats)
+        if self.input_ids is not None:
+            self.input_ids = self.input_ids.repeat_interleave(repeats, dim=0)
+
+    def crop(self, *args: int, **kwargs: int) -> None:
+        """As Transformers does it; the ids are cut off with their keys."""
+        super().crop(*args, **kwargs)
+        if self.input_ids is not None:
+            self.input_ids = self.input_ids[:, : self.get_seq_length()]
+
+    def _select(self, rows: Tensor) -> None:
+        if self.input_ids is not None:
+            self.input_ids = self.input_ids[rows.to(self.input_ids.device)]
+
 
 class Step(NamedTuple):
     """

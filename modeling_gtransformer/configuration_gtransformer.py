@@ -370,6 +370,22 @@ class GTransformerConfig(PreTrainedConfig):
         setattr(self, global_layers, combined)
         setattr(self, types, filled)
 
+    def refuse_late_changes(self) -> None:
+        """
+        Refuses fields that were assigned after others had followed from them.
+
+        Raises:
+            ValueError: layers, attention kinds and vocabularies no longer go together.
+        """
+        for stack, layers in self._stacks().items():
+            self._fill_attention_types(stack, layers)
+        self.validate_attention_types()
+        if self.share_encoder_decoder_embeddings and self.decoder_vocab_size != self.vocab_size:
+            raise ValueError(
+                f"vocab_size is {self.vocab_size}, decoder_vocab_size {self.decoder_vocab_size}, but the embeddings "
+                "are shared: give vocab_size when the configuration is made or loaded."
+            )
+
     def validate_attention_types(self):
         """Part of `@strict` validation: every list names known attention kinds, one per layer."""
         for stack, layers in self._stacks().items():
@@ -415,6 +431,10 @@ class GTransformerConfig(PreTrainedConfig):
             if len(given := names & overrides.keys()) == 1:
                 config_dict[(names - given).pop()] = None
         # A field that follows from another one follows it again.
+        if "vocab_size" in kwargs and "decoder_vocab_size" not in kwargs:
+            if config_dict.get("decoder_vocab_size") == config_dict.get("vocab_size"):
+                config_dict["decoder_vocab_size"] = 0
+            config_dict["vocab_size"] = kwargs.pop("vocab_size")
         if "sentence_frame" in overrides and "position_scope" not in overrides:
             config_dict["position_scope"] = None
         if overrides.keys() & {"sentence_frame", "position_scope"} and "global_positions" not in overrides:

@@ -6,7 +6,7 @@ Shape legend: B documents, R rows (documents times beams or samples), T tokens, 
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -57,6 +57,9 @@ SENTENCE_LIMITS = {
     "min_length": 1,
     "pack_weights": True,
 }
+
+# What Transformers' Seq2SeqTrainer leaves behind as the `max_length` of a model's generation config: nobody's limit.
+SEQ2SEQ_TRAINER_LENGTH = 20
 
 # Greedy search decodes sentences side by side for at most this many documents, as more of them fill a step by
 # themselves, and only if the longest document is this many times as long as the longest sentence.
@@ -126,6 +129,9 @@ class Request:
 class GTransformerGenerationMixin(GenerationMixin):
     """`generate` for documents. It comes before Transformers' `GenerationMixin` among the base classes, and leaves
     to it what its own loops do not do."""
+
+    # What the loops do without calling `forward`.
+    known_forward: ClassVar[Callable]
 
     def document_generation_config(self, generation_config: GenerationConfig) -> GenerationConfig:
         """
@@ -209,7 +215,10 @@ class GTransformerGenerationMixin(GenerationMixin):
             return super().generate(inputs, generation_config, logits_processor, **kwargs)
         if kwargs.get("decoder_group_tags") is not None:
             raise ValueError("decoder_group_tags follow the generated tokens: generate() takes none.")
-        sources = (kwargs, vars(generation_config or GenerationConfig()), vars(self.generation_config))
+        own = vars(self.generation_config)
+        if own["max_length"] == SEQ2SEQ_TRAINER_LENGTH:
+            own = {**own, "max_length": None}
+        sources = (kwargs, vars(generation_config or GenerationConfig()), own)
         limited = any(source.get(name) is not None for source in sources for name in ("max_length", "max_new_tokens"))
 
         config, model_kwargs = self._prepare_generation_config(generation_config, **kwargs)
@@ -224,6 +233,7 @@ class GTransformerGenerationMixin(GenerationMixin):
                 elif not limited:
                     kwargs |= self._room_for_free_documents(config, inputs, model_kwargs)
                 return super().generate(inputs, generation_config, logits_processor, **kwargs)
+            model_kwargs |= self._started_prompt(config, source_tags, model_kwargs)
             limits, plan = self._limits(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
             model_kwargs["logits_processor"] = logits_processor
             request = Request(config, limits, plan, inputs, source_tags, model_kwargs)
@@ -240,6 +250,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             ValueError: an argument contradicts `parallel_sentences`.
         """
         plan, parallel, special = request.plan, request.config.parallel_sentences, request.special
+        if self._forward_hooks or self._forward_pre_hooks or type(self).forward is not type(self).known_forward:
+            special = [*special, "hooks of the model, or a forward of its own"]
         if parallel and special:
             raise ValueError(f"parallel_sentences cannot be combined with {', '.join(special)}.")
         if parallel and self.config._attn_implementation not in ("eager", "sdpa"):
@@ -281,7 +293,7 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def _decode_documents(self, request: Request) -> Tensor:
         """Documents side by side, token by token."""
-        return self._padded(request.search(self._framed_decoder(request), request.prompt))
+        return self._padded(request, request.search(self._framed_decoder(request), request.prompt))
 
     def _decode_independent_sentences(self, request: Request) -> Tensor:
         """All sentences side by side, each with a beam of its own."""
@@ -327,11 +339,12 @@ class GTransformerGenerationMixin(GenerationMixin):
     def _ended(self, request: Request, documents: list[list[int]]) -> Tensor:
         """Documents `(B, T)` with the token that ends them."""
         end = [] if request.limits.frame.end is None else [request.limits.frame.end]
-        return self._padded([[*document, *end] for document in documents])[:, : request.config.max_length]
+        return self._padded(request, [[*document, *end] for document in documents])[:, : request.config.max_length]
 
-    def _padded(self, documents: list[list[int]]) -> Tensor:
+    def _padded(self, request: Request, documents: list[list[int]]) -> Tensor:
         rows = [torch.tensor(document) for document in documents]
-        return pad_sequence(rows, batch_first=True, padding_value=self.config.pad_token_id).to(self.device)
+        padded = pad_sequence(rows, batch_first=True, padding_value=self.config.pad_token_id)
+        return padded.to(request.source_tags.device)  # the weights of an offloaded model are nowhere
 
     def _prepare_generation_config(self, generation_config: GenerationConfig | None, **kwargs: Any):
         """As Transformers prepares it. Another target language than that of the model is no longer suppressed, but
@@ -414,6 +427,28 @@ class GTransformerGenerationMixin(GenerationMixin):
         if tags is None and input_ids is not None and input_ids.dim() == 2:
             tags = read_group_tags(input_ids, self.config, is_target=False, attention_mask=mask)
         return tags if tags is None or mask is None or mask.shape != tags.shape else tags * mask.bool()
+
+    def _started_prompt(
+        self, config: GenerationConfig, source_tags: Tensor, model_kwargs: dict[str, Any]
+    ) -> dict[str, Tensor]:
+        """
+        Prompts with the token that a document starts with, which Transformers puts before those that lack it.
+
+        Raises:
+            ValueError: there are not as many prompts as documents.
+        """
+        prompt, mask = model_kwargs.get("decoder_input_ids"), model_kwargs.get("decoder_attention_mask")
+        if prompt is None:
+            return {}
+        if len(prompt) != len(source_tags):
+            raise ValueError(f"decoder_input_ids have {len(prompt)} rows, but there are {len(source_tags)} documents.")
+        start = self._target_frame(config).start
+        if start is None or (prompt[:, :1] == start).any():
+            return {}
+        started = {"decoder_input_ids": torch.cat([prompt.new_full((len(prompt), 1), start), prompt], dim=1)}
+        if mask is not None and mask.dim() == 2:
+            started["decoder_attention_mask"] = torch.cat([mask.new_ones(len(mask), 1), mask], dim=1)
+        return started
 
     def _limits(
         self, config: GenerationConfig, source_tags: Tensor, prompt: Tensor | None, limited: bool
@@ -513,9 +548,12 @@ class GTransformerGenerationMixin(GenerationMixin):
             )
 
     def _end_of_document(self, config: GenerationConfig) -> int:
-        """The token that ends a document: that of the config or, where this is unknown or ends a sentence, padding."""
-        end = config.eos_token_id[0] if isinstance(config.eos_token_id, list) else config.eos_token_id
-        if end in (None, self.config.bos_token_id, self.config.eos_token_id):
+        """The token that ends a document: that of the config or, where this is unknown or ends a sentence, padding. Of
+        several, those that end a sentence do not count: Transformers' trainer adds the tokenizer's."""
+        given = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
+        ends = [each for each in given if each not in (None, self.config.bos_token_id, self.config.eos_token_id)]
+        end = config.eos_token_id = next(iter(ends), None)
+        if end is None:
             logger.warning_once(
                 "generation_config.eos_token_id is not the token that ends a document (the target language code): "
                 "documents will end with padding. processor.configure(model) sets it."

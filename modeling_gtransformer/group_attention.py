@@ -128,11 +128,14 @@ class GTransformerAttention(nn.Module):
         return self.out_proj(output.reshape(rows, tokens, -1)), weights
 
 
-class GTransformerGate(nn.Linear):
+class GTransformerGate(nn.Module):
     """The gate-sum of group and global attention (paper, equation 10)."""
 
     def __init__(self, d_model: int, initial_bias: float = 0.0):
-        super().__init__(2 * d_model, d_model)
+        super().__init__()
+        # It has the weights of a linear layer, but is none: an adapter would take it for one of a single input.
+        linear = nn.Linear(2 * d_model, d_model)
+        self.in_features, self.weight, self.bias = linear.in_features, linear.weight, linear.bias
         self.xavier_gain = 1.0
         self.initial_bias = initial_bias
 

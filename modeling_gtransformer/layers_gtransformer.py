@@ -116,7 +116,7 @@ class _Dropout(torch.autograd.Function):
         return torch.where(kept, grad_output, 0).mul_(ctx.scale), None
 
 
-def init_linear_as_base(linear: nn.Linear) -> None:
+def init_linear_as_base(linear: nn.Linear | GTransformerGate) -> None:
     """Initialises a linear layer as in the paper's base models: Xavier with its `xavier_gain`, otherwise uniform."""
     bound = linear.in_features**-0.5
     gain = getattr(linear, "xavier_gain", None)

@@ -68,8 +68,10 @@ class GTransformerPreTrainedModel(AdapterMixin, PublishMixin, PreTrainedModel):
             init.normal_(module.weight, std=module.embedding_dim**-0.5)
             if module.padding_idx is not None and not getattr(module.weight, "_is_hf_initialized", False):
                 init.zeros_(module.weight[module.padding_idx])
-        elif self.config.init_std is None and isinstance(module, nn.Linear):
+        elif self.config.init_std is None and isinstance(module, (nn.Linear, GTransformerGate)):
             init_linear_as_base(module)
+        elif isinstance(module, GTransformerGate):
+            init.normal_(module.weight, std=self.config.init_std)
         else:
             super()._init_weights(module)
         if isinstance(module, GTransformerGate):
@@ -90,6 +92,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
     is_target: bool
 
     def __init__(self, config: GTransformerConfig):
+        config.refuse_late_changes()
         super().__init__(config)
         vocab_size = config.decoder_vocab_size if self.is_target else config.vocab_size
         self.embed_tokens = GTransformerScaledWordEmbedding(config, vocab_size)
@@ -597,6 +600,8 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
             encoder_hidden_states=outputs.encoder_hidden_states,
             encoder_attentions=outputs.encoder_attentions,
         )
+
+    known_forward = forward
 
 
 __all__ = [

@@ -42,9 +42,9 @@ def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
 
 
 class PackedProduct:
-    """The product of states by the weights of linear layers, side by side, which the first call packs."""
+    """The product of states by the weights of linear layers or a gate, side by side, which the first call packs."""
 
-    def __init__(self, *layers: nn.Linear):
+    def __init__(self, *layers: nn.Linear | GTransformerGate):
         self.layers = layers
         self.packed: tuple[Tensor, Tensor | None] | None = None
 
@@ -81,7 +81,7 @@ def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, Callabl
             yield module, "project", project
 
 
-def _can_be_packed(layer: nn.Module, kind: type[nn.Linear]) -> bool:
+def _can_be_packed(layer: nn.Module, kind: type[nn.Module]) -> bool:
     return (
         type(layer) is kind
         and not {"forward", "logits"} & layer.__dict__.keys()

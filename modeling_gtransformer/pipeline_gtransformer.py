@@ -1,6 +1,7 @@
 """`pipeline("document-translation")`: a document in, the same sentences out, translated with each other as context."""
 
 import os
+import reprlib
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, islice
@@ -9,6 +10,7 @@ from threading import Event, Thread
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from torch.utils.data import Dataset
 from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
@@ -54,6 +56,18 @@ class NamedDocument(NamedTuple):
     @property
     def characters(self) -> int:
         return len(self.document) if isinstance(self.document, str | bytes) else sum(map(len, self.document))
+
+
+def refuse_other_than_document(document: Any) -> None:
+    """
+    Refuses what is no document.
+
+    Raises:
+        ValueError: it is neither text nor a list of sentences.
+    """
+    is_list = isinstance(document, list) and all(isinstance(sentence, str) for sentence in document)
+    if not (is_list or isinstance(document, (str, bytes))):
+        raise ValueError(f"A document is a string or a list of strings, not {reprlib.repr(document)}.")
 
 
 def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
@@ -184,8 +198,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def translates_between(self, src_lang: str | None, tgt_lang: str | None) -> bool:
         """Whether these are the pipeline's own languages; `None` stands for its own."""
-        own = self.processor.src_lang, self.processor.tgt_lang
-        return (src_lang or own[0], tgt_lang or own[1]) == own
+        other = self.processor.for_languages(src_lang, tgt_lang)
+        return (other.src_lang, other.tgt_lang) == (self.processor.src_lang, self.processor.tgt_lang)
 
     def _parts(self) -> list[Any]:
         return [self.model, self.processor]
@@ -230,14 +244,17 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         if isinstance(documents, list) and all(isinstance(sentence, str) for sentence in documents):
             return super().__call__([documents], **kwargs)[0]
         if isinstance(documents, list):
+            kwargs.pop("num_workers", None)  # which read a dataset
+            for document in documents:
+                refuse_other_than_document(document)
             named = (NamedDocument(f"Document {number}", document) for number, document in enumerate(documents, 1))
             return list(self.translate_all(named, **kwargs))
         if isinstance(documents, Iterator):
             return super().__call__((document for document in documents), **kwargs)
-        if isinstance(documents, tuple) or not hasattr(documents, "__getitem__"):
+        if not isinstance(documents, (str, bytes, Dataset)):
             raise ValueError(
-                "A document is a string or a list of strings; several are a list of lists, an iterator or a dataset, "
-                f"not a {type(documents).__name__}."
+                "A document is a string or a list of strings; several are a list of lists, an iterator or a Dataset "
+                f"of PyTorch, not a {type(documents).__name__}: a list of what it holds may do."
             )
         return super().__call__(documents, **kwargs)
 
@@ -334,6 +351,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         bilingual: bool = False,
     ) -> dict[str, Any]:
         processor = processor or self.processor
+        refuse_other_than_document(document)
         if isinstance(document, list):
             if format != "text":
                 raise ValueError(f"A list of sentences is in no format such as {format!r}: give a string.")

@@ -1,6 +1,7 @@
 """Documents to ids and back: lists of sentences on one side, framed sentences such as `<s> w w </s> <s> w </s>` on the
 other."""
 
+import contextlib
 import copy
 import difflib
 import re
@@ -18,6 +19,8 @@ from .configuration_gtransformer import GTransformerConfig, SentenceFrame, Targe
 from .hub import PublishMixin
 
 
+# Tabs and line breaks.
+BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 # How tokenizers write the code of a language: en_XX, __en__, >>deu<<, [en].
 LANGUAGE_TOKENS = ("{}", "__{}__", ">>{}<<", "[{}]")
 
@@ -106,11 +109,18 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         other = copy.copy(self)
         for cached in ("target_frame", "_structural_tokens_by_size"):
             other.__dict__.pop(cached, None)
-        other.src_lang, other.tgt_lang = src_lang or self.src_lang, tgt_lang or self.tgt_lang
+        other.src_lang, other.tgt_lang = self._code(src_lang, self.src_lang), self._code(tgt_lang, self.tgt_lang)
         other._check_languages()
         if (other.src_lang, other.tgt_lang) != (self.src_lang, self.tgt_lang):
             other.target_ratio = 1.0
         return other
+
+    def _code(self, asked: str | None, own: str | None) -> str | None:
+        """The language that is asked for, as the processor spells it if it is its own."""
+        with contextlib.suppress(ValueError):
+            if asked and own and self._language_token_id(asked) == self._language_token_id(own):
+                return own
+        return asked or own
 
     def _loaded_from(self) -> str:
         return self.tokenizer.name_or_path
@@ -283,6 +293,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return text.startswith(">>") and hasattr(self.tokenizer, "remove_language_code")
 
     def _normalize(self, text: str) -> str:
+        text = BREAKS.sub(" ", text)  # of which a tokenizer of one's own would make unknown words
         return (unicodedata.normalize(self.normalization, text) if self.normalization else text).strip()
 
     def _encode_as_text(self, text: str, is_target: bool) -> list[int]:
@@ -359,6 +370,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             raise ValueError(
                 "A document is a list of sentences, not a string: split it into lines, or use the pipeline."
             )
+        documents = list(documents)
         batch = [documents] if documents and all(isinstance(sentence, str) for sentence in documents) else documents
         if any(isinstance(document, str) for document in batch):
             raise ValueError("A batch holds documents, each a list of sentences: it holds a string.")

@@ -57,6 +57,16 @@ def test_an_adapter_is_loaded_on_top_of_its_base(base, adapter, documents):
     assert (plain.eval()(**inputs).logits - expected).abs().max() > 1e-2
 
 
+def test_an_adapter_of_all_linear_layers(base, documents):
+    """The gate is none: it has two inputs."""
+    model = GTransformerForConditionalGeneration.from_pretrained(base, **GROUP_BELOW_COMBINED)
+    model.add_adapter(LoraConfig(target_modules="all-linear"))
+    model(**documents, labels=documents["input_ids"]).loss.backward()
+    trained = [name for name, parameter in model.named_parameters() if parameter.grad is not None]
+    assert any("fc1" in name for name in trained) and not any("gate" in name for name in trained)
+    assert model.eval().generate(**documents).shape[0] == 2
+
+
 def test_which_configuration_counts(adapter):
     """The adapter's; fields that are given change it, and a whole one that is given takes its place."""
     changed = GTransformerForConditionalGeneration.from_pretrained(adapter, dropout=0.44)

@@ -148,6 +148,27 @@ def test_returned_cache_can_be_continued(tiny_model, documents):
     assert rest.equal(model.generate(**document)) and again.shape[0] == 2
 
 
+def test_rows_that_change_places_take_their_sentences_along(tiny_model, documents):
+    """As in a beam search of one's own."""
+    model = tiny_model()
+    prefix = torch.tensor([[BOS, 5, 2, BOS, 7], [BOS, 8, 9, 6, 5]])
+    source = model.get_encoder()(**{name: tensor[:1].repeat(2, 1) for name, tensor in documents.items()})
+    for change, rows in (
+        (lambda cache: cache.reorder_cache(torch.tensor([1, 0])), [1, 0]),
+        (lambda cache: cache.batch_select_indices(torch.tensor([1])), [1]),
+        (lambda cache: cache.batch_repeat_interleave(2), [0, 0, 1, 1]),
+        (lambda cache: cache.crop(-1), [0, 1]),
+    ):
+        cache = model(encoder_outputs=source, decoder_input_ids=prefix, use_cache=True).past_key_values
+        change(cache)
+        given = prefix[rows, : cache.get_seq_length()]
+        new = torch.full((len(rows), 1), 2)
+        states = {"encoder_outputs": (source[0][rows], source.group_tags[rows])}
+        expected = model(**states, decoder_input_ids=torch.cat([given, new], dim=1)).logits[:, -1:]
+        actual = model(**states, decoder_input_ids=new, past_key_values=cache, use_cache=True).logits
+        torch.testing.assert_close(actual, expected, atol=1e-4, rtol=1e-4)
+
+
 def test_what_the_cache_cannot_do_is_refused():
     cache, tags = DocumentCache(8, 1), group_tags(torch.tensor([[0, 5, 2, 0]]), BOS, EOS)
     cache.start(tags, 4, tags)

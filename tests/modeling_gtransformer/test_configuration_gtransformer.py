@@ -2,9 +2,10 @@ import copy
 
 import pytest
 from huggingface_hub.errors import StrictDataclassError
+from tiny import TINY
 from transformers import CONFIG_MAPPING, AutoConfig, MBartConfig
 
-from modeling_gtransformer import GTransformerConfig
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 from modeling_gtransformer.configuration_gtransformer import PLAIN_MODELS
 
 
@@ -39,6 +40,30 @@ def test_round_trip_keeps_lists_and_lets_numbers_be_changed(tmp_path):
     changed.save_pretrained(tmp_path)
     changed = GTransformerConfig.from_pretrained(tmp_path, cross_global_layers=1)
     assert changed.cross_attention_types == ["group", "combined"]
+
+
+def test_another_size_of_the_vocabulary(tmp_path):
+    GTransformerConfig(**TINY).save_pretrained(tmp_path)
+    changed = GTransformerConfig.from_pretrained(tmp_path, vocab_size=60)
+    assert (changed.vocab_size, changed.decoder_vocab_size) == (60, 60)
+    two = {"tie_word_embeddings": False, "share_encoder_decoder_embeddings": False, "decoder_vocab_size": 70}
+    GTransformerConfig(**TINY, **two).save_pretrained(tmp_path)
+    assert GTransformerConfig.from_pretrained(tmp_path, vocab_size=60).decoder_vocab_size == 70
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("vocab_size", 100, "vocab_size is 100, decoder_vocab_size 50"),
+        ("decoder_global_layers", 0, "contradicts decoder_global_layers=0"),
+        ("encoder_layers", 4, "contradicts encoder_global_layers"),
+    ],
+)
+def test_a_field_that_others_have_followed_is_not_assigned(name, value, message):
+    config = GTransformerConfig(**TINY)
+    setattr(config, name, value)
+    with pytest.raises(ValueError, match=message):
+        GTransformerForConditionalGeneration(config)
 
 
 HEADS_OF_5 = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}

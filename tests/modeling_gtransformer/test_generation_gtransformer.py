@@ -1,7 +1,10 @@
+import functools
+
 import pytest
 import torch
+from accelerate import cpu_offload
 from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, words_per_sentence
-from transformers import GenerationConfig
+from transformers import GenerationConfig, Seq2SeqTrainer, Seq2SeqTrainingArguments
 from transformers.utils import logging
 
 from modeling_gtransformer import GTransformerForConditionalGeneration
@@ -210,3 +213,88 @@ def test_models_ready_to_serve_keep_the_alignment(tiny_model, documents, precisi
         model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear})
     outputs = model.generate(**documents, **search)
     assert [len(words_per_sentence(row)) for row in outputs] == [3, 1]
+
+
+SEARCHES_WITH_A_PREFIX = [{}, {"num_beams": 3}, {"use_cache": False}, {"return_dict_in_generate": True}]
+
+
+@pytest.mark.parametrize("search", SEARCHES_WITH_A_PREFIX, ids=lambda search: "-".join(search) or "greedy")
+def test_a_prefix_without_the_start_token_gets_it(tiny_model, documents, search):
+    """As that of Transformers does; it is not lost in front of the first sentence."""
+    model, prefix = tiny_model(), torch.tensor([[5, 7], [6, 8]])
+    whole, started = (
+        model.generate(**documents, decoder_input_ids=ids, **search)
+        for ids in (prefix, torch.cat([torch.full((2, 1), BOS), prefix], dim=1))
+    )
+    whole, started = (each if isinstance(each, torch.Tensor) else each.sequences for each in (whole, started))
+    assert whole.equal(started) and whole[:, :3].tolist() == [[BOS, 5, 7], [BOS, 6, 8]]
+
+
+def test_every_document_has_a_prefix_of_its_own(tiny_model, documents):
+    for prefix in (torch.tensor([[BOS]]), torch.tensor([[BOS]] * 3)):
+        with pytest.raises(ValueError, match=f"decoder_input_ids have {len(prefix)} rows, but there are 2 documents"):
+            tiny_model().generate(**documents, decoder_input_ids=prefix)
+
+
+@pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"do_sample": True}, {"return_dict_in_generate": True}])
+def test_what_ends_a_sentence_does_not_end_a_document(tiny_model, documents, search):
+    """Also where Transformers' trainer has added it to the token that does."""
+    model = tiny_model()
+    for ends in ([EOS, END_OF_DOCUMENT], [END_OF_DOCUMENT, EOS]):
+        model.generation_config.eos_token_id = ends
+        outputs = model.generate(**documents, **search)
+        outputs = outputs if isinstance(outputs, torch.Tensor) else outputs.sequences
+        assert [len(words_per_sentence(row)) for row in outputs] == [3, 1]
+
+
+def test_the_trainer_of_transformers_leaves_no_limit_behind(tiny_model, documents, tmp_path):
+    model = tiny_model()
+    expected = model.generate(**documents, min_length=9)
+    arguments = Seq2SeqTrainingArguments(
+        str(tmp_path), predict_with_generate=True, per_device_eval_batch_size=1, use_cpu=True, report_to=[]
+    )
+    labels = torch.tensor(
+        [[5, EOS, BOS, 6, EOS, BOS, 7, EOS, END_OF_DOCUMENT], [5, EOS, END_OF_DOCUMENT] + [-100] * 6]
+    )
+    rows = [{**{name: ids[n] for name, ids in documents.items()}, "labels": labels[n]} for n in (0, 0, 1)]
+    predictions = Seq2SeqTrainer(model, arguments).predict(rows, min_length=9).predictions
+    assert predictions.shape[1] > 20 and (predictions[0] == predictions[1]).all()
+    model.save_pretrained(tmp_path / "saved")
+    loaded = GTransformerForConditionalGeneration.from_pretrained(tmp_path / "saved").eval()
+    assert loaded.generate(**documents, min_length=9).equal(expected)
+
+
+@pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"parallel_sentences": True}], ids=str)
+def test_offloaded_weights(tiny_model, documents, search):
+    model = tiny_model()
+    expected = model.generate(**documents, **search)
+    cpu_offload(model, execution_device=torch.device("cpu"))
+    assert model.device.type == "meta" and model.generate(**documents, **search).equal(expected)
+
+
+class Silent(GTransformerForConditionalGeneration):
+    """Never writes one of the words."""
+
+    @functools.wraps(GTransformerForConditionalGeneration.forward)
+    def forward(self, *args, **kwargs):
+        outputs = super().forward(*args, **kwargs)
+        outputs.logits[..., 5] = -1e4
+        return outputs
+
+
+def without_a_word(module, args, outputs):
+    outputs.logits[..., 5] = -1e4
+
+
+@pytest.mark.parametrize("kind", ["hook", "subclass"])
+def test_a_changed_forward_is_called(tiny_model, documents, kind):
+    model = tiny_model()
+    model.final_logits_bias[0, 5] = 50.0
+    assert (model.generate(**documents) == 5).any()
+    if kind == "hook":
+        model.register_forward_hook(without_a_word)
+    else:
+        model.__class__ = Silent
+    assert not (model.generate(**documents) == 5).any()
+    with pytest.raises(ValueError, match="cannot be combined with hooks of the model"):
+        model.generate(**documents, parallel_sentences=True)

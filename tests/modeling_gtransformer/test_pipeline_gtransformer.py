@@ -1,4 +1,5 @@
 import pytest
+from datasets import Dataset
 from transformers import pipeline
 
 from modeling_gtransformer import DocumentTranslationPipeline, pipeline_gtransformer
@@ -58,12 +59,19 @@ def test_sentences_without_words_stay(translate):
 def test_iterators_and_what_is_no_document(translate):
     documents = [["the cat"], ["it is"]]
     assert list(translate(iter(documents))) == translate(documents)
-    for wrong in (("the cat",), None, 3):
+    assert list(translate(documents, num_workers=0)) == translate(documents)
+    for wrong in (("the cat",), None, 3, {"source": ["the cat"]}, Dataset.from_dict({"en": ["the cat"]})):
         with pytest.raises(ValueError, match=f"not a {type(wrong).__name__}"):
             translate(wrong)
     for setting in ({"num_return_sequences": 2, "num_beams": 2}, {"return_dict_in_generate": True}):
         with pytest.raises(ValueError, match=f"only generate\\(\\) takes {next(iter(setting))}"):
             translate("the cat", **setting)
+
+
+@pytest.mark.parametrize("wrong", [("the cat",), ["the cat", 3], {"source": "the cat"}])
+def test_documents_of_a_list_that_are_none(translate, wrong):
+    with pytest.raises(ValueError, match="A document is a string or a list of strings, not"):
+        translate([["it is"], wrong])
 
 
 def test_languages_that_a_model_of_documents_has_not_learnt(translate, caplog):

@@ -149,6 +149,18 @@ def test_tokens_are_looked_up_without_copying_the_vocabulary(bpe_tokenizer, monk
     assert french.build_labels([[5]])[-1] == len(processor.tokenizer) - 1
 
 
+def test_a_break_inside_a_sentence_is_a_space(processor):
+    [plain] = processor.encode_sentences(["the cat sleeps"])
+    for gap in ("\n", "\t", "\r\n", "\u2028"):
+        assert processor.encode_sentences([f"the cat{gap}sleeps"]) == [plain]
+
+
+def test_batches_from_iterators(processor):
+    documents = [["the cat"], ["it is", "old"]]
+    for batch in (iter(documents), zip(*[iter(["the cat", "it is"])] * 1, strict=True), tuple(documents)):
+        assert len(processor(batch)["input_ids"]) == 2
+
+
 def test_bad_input_is_refused(processor, tiny_model):
     for documents, message in [
         (["the cat", "  "], "Sentence 2 of the document is empty"),
