@@ -7,17 +7,51 @@ from pathlib import Path
 from .results_files import Record, Table, study
 
 
-def lost_sentences(record: Record) -> Table:
-    rows = [["the paragraphs as translated by", "sentences in", "missing"]]
+def lost_sentences() -> tuple[Table, Record]:
+    """A row per way to translate, with means and spreads of three seeds."""
     labels = {
         "reference": "people (the error of the counter)",
         "plain": "a Transformer, trained on sentences",
         "ours": "G-Transformer",
     }
-    for name, row in record["counts"].items():
-        missing = f"{row['missing']} ({row['missing'] / row['in']:.1%})"
-        rows.append([labels[name.partition(":")[0]], str(row["in"]), missing])
-    return rows
+    records = [study(f"lost_sentences/{seed}") for seed in (1, 2, 3)]
+    rows = [["the paragraphs as translated by", "sentences in", "out", "missing"]]
+    for kind, label in labels.items():
+        counts = [row for record in records for name, row in record["counts"].items() if name.startswith(kind)]
+        counts = counts[:1] if kind == "reference" else counts
+        out = mean_and_spread([row["out"] for row in counts], "{:.0f}")
+        missing = mean_and_spread([100 * row["missing"] / row["in"] for row in counts], "{:.1f}")
+        rows.append([label, str(counts[0]["in"]), out, f"{missing} %"])
+    return rows, records[0]
+
+
+def unseen() -> tuple[Table, Record]:
+    """A row per seed: all sentences, and those that training has not seen, against the system without context."""
+    records = [study(f"unseen/{seed}") for seed in (1, 2, 3)]
+    first = records[0]["scores"]
+    names = {"s-BLEU": "all", "s-BLEU/unseen": "unseen"}
+    head = [f"s-BLEU of {label} ({first[name]['units']:,})" for name, label in names.items()]
+    rows = [["seed", *(cell for each in head for cell in (each, "against no context"))]]
+    for seed, record in enumerate(records, 1):
+        scores = [record["scores"][name] for name in names]
+        cells = ((f"{row['score']:.2f}", f"{row['difference']:+.2f} (p = {row['p_value']:.2f})") for row in scores)
+        rows.append([str(seed), *(cell for pair in cells for cell in pair)])
+    return rows, records[0]
+
+
+def small_model() -> tuple[Table, Record]:
+    """A row per stage of its training."""
+    stages = {
+        "first_stage": "`dialogues_sentences`: single sentences of all texts",
+        "second_stage": "`dialogues`: the documents of BConTrasT",
+    }
+    names = {"s-BLEU": "s-BLEU", "s-BLEU/unseen": "of sentences that training has not seen"}
+    names["d-BLEU/document"] = "d-BLEU"
+    records = {stage: study(f"small_model/{stage}") for stage in stages}
+    rows = [["after the stage", *names.values()]]
+    for stage, label in stages.items():
+        rows.append([label, *(f"{records[stage]['scores'][name]['score']:.2f}" for name in names)])
+    return rows, records["second_stage"]
 
 
 def context(record: Record) -> Table:
@@ -63,7 +97,15 @@ def address(record: Record) -> Table:
             for kind in ("mixed", "as_reference")
         )
         rows.append([system, *counts, mixed, "" if system == "reference" else same])
+    if "differences" in record:
+        cells = (difference_in_points(record["differences"][kind]) for kind in ("mixed", "as_reference"))
+        rows.append(["the first against the second", "", "", *cells])
     return rows
+
+
+def difference_in_points(row: Record) -> str:
+    low, high = (100 * value for value in row["interval"])
+    return f"{100 * row['difference']:+.1f} points [{low:+.1f}, {high:+.1f}], p = {row['p_value']:.4f}"
 
 
 def contrapro() -> tuple[Table, Record]:
@@ -125,7 +167,6 @@ def demo() -> tuple[Table, None]:
 
 
 EVALUATIONS: dict[str, Callable[[Record], Table]] = {
-    "lost_sentences": lost_sentences,
     "target_ratios": target_ratios,
     "context_dialogues": context,
     "context_demo": context,
@@ -140,4 +181,7 @@ OF_SEVERAL: dict[str, Callable[[], tuple[Table, Record | None]]] = {
     "carried_dialogues": carried_dialogues,
     "context_everyday": context_everyday,
     "contrapro": contrapro,
+    "lost_sentences": lost_sentences,
+    "unseen": unseen,
+    "small_model": small_model,
 }

@@ -180,11 +180,13 @@ def table(results: dict[str, Any]) -> str:
     head = ["system", *([results["varied"]] if results["varied"] else []), "seeds"]
     until = [f"updates until {name} ≤ {value}" for name, value in (results["until"] or {}).items()]
     head += until or ["updates until the lowest validation loss"]
-    lines = [head + ["validation loss", "cross-attention, bits"] + [f"{test} {score}" for test, score in columns]]
-    for row in rows:
+    entropies = [cross_entropies(row["curves"]) for row in rows]
+    head += ["validation loss", *(["cross-attention, bits"] if any(entropies) else [])]
+    lines = [head + [f"{test} {score}" for test, score in columns]]
+    for row, entropy in zip(rows, entropies, strict=True):
         cells = [row["system"], *([str(row["value"])] if results["varied"] else []), str(len(row["seeds"]))]
-        cells.append(updates_in_words(row, results["until"]))
-        cells += [lowest_loss(row["curves"]), cross_entropies(row["curves"])]
+        cells += [updates_in_words(row, results["until"]), lowest_loss(row["curves"])]
+        cells += [entropy or "–"] if any(entropies) else []
         cells += [cell(row["scores"][test].get(score)) if row["scores"] else "failed" for test, score in columns]
         lines.append(cells)
     return "\n".join([markdown(lines), *(f"\n{note}" for note in notes(results))])
@@ -211,11 +213,12 @@ def lowest_loss(curves: list[dict[str, list]]) -> str:
 
 
 def cross_entropies(curves: list[dict[str, list]]) -> str:
-    """The entropy of each kind of cross-attention at the end of a run, the mean over the runs."""
+    """The entropy of each kind of cross-attention at the end of a run, the mean over the runs; empty if nothing was
+    measured."""
     prefix = "eval_entropy_cross_"
     kinds = sorted({name for run in curves for name in run if name.startswith(prefix)})
     ends = {kind: mean(run[kind][-1][1] for run in curves if kind in run) for kind in kinds}
-    return ", ".join(f"{bits:.2f} {kind.removeprefix(prefix)}" for kind, bits in ends.items()) or "–"
+    return ", ".join(f"{bits:.2f} {kind.removeprefix(prefix)}" for kind, bits in ends.items())
 
 
 def notes(results: dict[str, Any]) -> Iterator[str]:

@@ -106,4 +106,5 @@ def test_the_table_says_what_was_not_tested():
     results = {"rows": [row], "baseline": {"d-BLEU": "documents"}, "varied": None, "until": None}
     lines = table(results).splitlines()
     assert "d-BLEU/segment is not tested against documents, which has segments of its own" in lines
+    assert "cross-attention" not in lines[0]  # no entropies were measured
     assert lines[2].startswith("| new | 1 | – | – |") and not any("trained at" in line for line in lines)
