@@ -7,6 +7,7 @@ import pytest
 from repository import ROOT
 
 from docs import fill_tables
+from docs.quoted_figures import quotes
 
 
 RESULTS = sorted(file for folder in ("benchmarks", "train") for file in (ROOT / folder / "results").rglob("*.json"))
@@ -25,6 +26,11 @@ def test_another_figure_is_noticed(monkeypatch):
     monkeypatch.setattr(fill_tables, "benchmark", lambda name: record if name == "corpus" else benchmark(name))
     text = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     assert fill_tables.filled(text) != text
+
+
+@pytest.mark.parametrize(("document", "text"), quotes())
+def test_sentences_quote_the_figures_of_the_files(document, text):
+    assert text in " ".join((ROOT / document).read_text(encoding="utf-8").split())
 
 
 @pytest.mark.parametrize("file", RESULTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
