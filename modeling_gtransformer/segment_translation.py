@@ -103,14 +103,16 @@ class SegmentTranslator:
         self, segments: list[Segment], observers: list[LogitsProcessor | None] | None = None
     ) -> list[list[int]]:
         """Generated ids of every segment; the observers are logits processors for this call."""
-        arguments = dict(self.generate_arguments)
+        arguments, prompt = dict(self.generate_arguments), self.prompt(segments)
         present = [observer for observer in observers or [] if observer is not None]
-        if any(isinstance(observer, RequiredWordsLogitsProcessor) for observer in present):
+        # Sentences side by side take no constraint, and no prefixes of unequal lengths.
+        is_constrained = any(isinstance(observer, RequiredWordsLogitsProcessor) for observer in present)
+        if is_constrained or "decoder_attention_mask" in prompt:
             arguments["parallel_sentences"] = False
         if present:
             given = arguments.pop("logits_processor", None) or []
             arguments["logits_processor"] = LogitsProcessorList([*given, *present])
-        return self.model.generate(**self.inputs(segments), **self.prompt(segments), **arguments).tolist()
+        return self.model.generate(**self.inputs(segments), **prompt, **arguments).tolist()
 
     def inputs(self, segments: list[Segment]) -> BatchFeature:
         rows = [segment.source for segment in segments]

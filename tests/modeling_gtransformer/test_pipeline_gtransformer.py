@@ -35,6 +35,13 @@ def test_sentences_in_parallel(translate, monkeypatch):
     assert translate(SENTENCES, parallel_sentences=True) == expected
 
 
+def test_sentences_in_parallel_behind_carried_ones(translate):
+    """Whatever documents are translated with them."""
+    documents = [["the cat", "it is", "old"], ["the old cat sleeps", "it is the old cat", "it is"]]
+    settings = {"parallel_sentences": True, "segment_sentences": 2, "carried_sentences": 1}
+    assert translate(documents, **settings) == [translate(document, **settings) for document in documents]
+
+
 def test_blank_sentences_stay(translate):
     output = translate(["", "the cat", " ", "it is"])
     assert [pair["source_text"] for pair in output["sentences"]] == ["", "the cat", " ", "it is"]
