@@ -39,6 +39,19 @@ def unseen() -> tuple[Table, Record]:
     return rows, records[0]
 
 
+def aligned_documents() -> tuple[Table, Record]:
+    """A row per length of the input: d-BLEU of a Transformer on documents, decoded in two ways."""
+    records = {tokens: study(f"aligned_documents/{tokens}") for tokens in (64, 128, 256, 512)}
+    rows = [["tokens", "decoded freely", "one sentence for each", "difference", "s-BLEU of the aligned sentences"]]
+    for tokens, record in records.items():
+        row = record["scores"]["d-BLEU/document"]
+        low, high = row["interval"]
+        difference = f"{row['difference']:+.2f} [{low:+.2f}, {high:+.2f}]"
+        d_bleu = [f"{row['score'] - row['difference']:.2f}", f"{row['score']:.2f}"]
+        rows.append([str(tokens), *d_bleu, difference, f"{record['scores']['s-BLEU']['score']:.2f}"])
+    return rows, records[512]
+
+
 def small_model() -> tuple[Table, Record]:
     """A row per stage of its training."""
     stages = {
@@ -184,4 +197,5 @@ OF_SEVERAL: dict[str, Callable[[], tuple[Table, Record | None]]] = {
     "lost_sentences": lost_sentences,
     "unseen": unseen,
     "small_model": small_model,
+    "aligned_documents": aligned_documents,
 }

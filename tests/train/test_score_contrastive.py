@@ -1,14 +1,13 @@
-"""Scores of candidates are the model's log-probabilities, and the right one must have the highest."""
+"""The command that scores contrastive suites: log-probabilities of the model, which it continues to write."""
 
 import json
 
 import pytest
 import torch
 
-from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.evaluation.contrastive_suites import ContrastiveItem, read_suite
+from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.evaluation.contrastive_suites import read_suite
 from modeling_gtransformer.usage_error import UsageError
-from train.score_contrastive import count_right, encode
 from train.score_contrastive import main as score_contrastive
 
 
@@ -45,22 +44,6 @@ def test_a_failed_start_leaves_no_file_in_the_way(model, contrapro, tmp_path):
     with pytest.raises(UsageError, match="mistyped"):
         score_contrastive([str(tmp_path / "mistyped"), *arguments])
     assert score_contrastive([model, *arguments])["all"]["items"] == 2
-
-
-def test_a_tie_is_not_right():
-    items = [
-        ContrastiveItem(name, ["s"], [], ["a", "b"], "er", distance) for name, distance in (("x", 1), ("y", None))
-    ]
-    counts = count_right(items, {"x": [-1.0, -1.0], "y": [-1.0, -2.0]})
-    assert counts["er"] == {"items": 2, "right": 1, "accuracy": 50.0} and counts["all"]["right"] == 1
-    assert counts["er, distance 1"]["right"] == 0
-
-
-def test_further_groups_are_counted():
-    groups = {"x": "g", "y": "h", "z": None}
-    items = [ContrastiveItem(name, ["s"], [], ["a", "b"], "er", None, group) for name, group in groups.items()]
-    counts = count_right(items, {"x": [-1.0, -2.0], "y": [-2.0, -1.0], "z": [-1.0, -2.0]})
-    assert (counts["g"]["accuracy"], counts["h"]["accuracy"], counts["all"]["items"]) == (100, 0, 3)
 
 
 @pytest.mark.parametrize("context", [0, 1])
@@ -122,17 +105,3 @@ def test_an_item_beyond_the_positions_is_named(model, contrapro, tmp_path):
         (contrapro / file).write_text(text.replace(f"<SEP> {language} b", f"<SEP> {long} b"), encoding="utf-8")
     with pytest.raises(ValueError, match=r"contrapro:3 has \d+ tokens, the model 128 positions: use less context"):
         score_contrastive([model, str(tmp_path / "out.jsonl"), "--suites", str(contrapro)])
-
-
-def test_positions_of_a_sentence_bound_only_sentences(model, contrapro):
-    processor = GTransformerProcessor.from_pretrained(model)
-    items = read_suite(contrapro)
-    longest = max(map(len, processor.encode_sentences([*items[0].source, *items[0].candidates], is_target=True)))
-    config = GTransformerConfig(max_position_embeddings=longest + 3, position_scope="sentence")
-    assert len(encode(items[:1], processor, config)) == 1
-    config.max_position_embeddings = 3
-    with pytest.raises(ValueError, match=r"has a sentence of \d+ tokens, the model 3 positions"):
-        encode(items[:1], processor, config)
-    config.max_position_embeddings, config.position_scope = longest + 3, "document"
-    with pytest.raises(ValueError, match="use less context"):
-        encode(items[:1], processor, config)
