@@ -71,6 +71,19 @@ def problem_of_folder(folder: Path) -> str:
     return "" if os.access(existing, os.W_OK | os.X_OK) else f"no permission to write into {existing}"
 
 
+def read_json(path: Path, default: Any) -> Any:
+    """
+    What a JSON file holds, or the default if there is none.
+
+    Raises:
+        ValueError: it is broken.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else default
+    except ValueError as error:
+        raise ValueError(f"{path} is broken: {error}") from error
+
+
 def write_json(path: Path, content: Any) -> None:
     """Writes an indented JSON, as a whole or not at all."""
     write_atomic(path, json.dumps(content, indent=2) + "\n")

@@ -1,11 +1,10 @@
 """Licences of pretrained weights, whose conditions those of a fine-tuned model keep."""
 
-import json
 from pathlib import Path
 
 from huggingface_hub import ModelCard
 
-from ..atomic_file import write_json
+from ..atomic_file import read_json, write_json
 from .arguments import ARGUMENTS_NAME
 
 
@@ -44,11 +43,8 @@ def base_license(checkpoint: str | None) -> str | None:
     if not folder.is_dir():
         known = (license for name, license in KNOWN.items() if checkpoint.startswith(name))
         return next(known, None) or _license_in_card(checkpoint)
-    arguments = folder / ARGUMENTS_NAME
     found = _license_in_card(str(folder / "README.md")) if (folder / "README.md").exists() else None
-    if found is None and arguments.exists():
-        found = base_license(json.loads(arguments.read_text(encoding="utf-8")).get("model_name_or_path"))
-    return found
+    return found or base_license(read_json(folder / ARGUMENTS_NAME, {}).get("model_name_or_path"))
 
 
 def check_license(license: str | None, base: str | None, of_base: str | None) -> None:

@@ -1,6 +1,5 @@
 """The card of a trained checkpoint, from what its training and its scores left in its folder."""
 
-import json
 import math
 import re
 from pathlib import Path
@@ -12,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig
 from transformers.utils import logging
 
+from ..atomic_file import read_json
 from ..configuration_gtransformer import GTransformerConfig
 from ..hub import TAGS
 from ..plain_text import language_code
@@ -122,7 +122,7 @@ def _check_license_of_card(folder: Path) -> None:
 
 def _base(folder: Path) -> tuple[str | None, str | None]:
     """Name and licence of the checkpoint that the weights started from, as far as they are known."""
-    base = read(folder / ARGUMENTS_NAME).get("model_name_or_path")
+    base = read_json(folder / ARGUMENTS_NAME, {}).get("model_name_or_path")
     return base, base_license(base)
 
 
@@ -135,12 +135,12 @@ def model_card(
 ) -> ModelCard:
     """The card as `huggingface_hub` has it. Arguments as of `write_model_card`."""
     config = AutoConfig.from_pretrained(folder)
-    processor = read(folder / "processor_config.json")
-    arguments, state = read(folder / ARGUMENTS_NAME), read(folder / "trainer_state.json")
+    processor = read_json(folder / "processor_config.json", {})
+    arguments, state = read_json(folder / ARGUMENTS_NAME, {}), read_json(folder / "trainer_state.json", {})
     tests, name = read_tests(folder), (repository or folder.resolve().name).rpartition("/")[2]
     languages = {side: language_code(processor.get(side)) for side in ("src_lang", "tgt_lang")}
     base, of_base = _base(folder)
-    adapter = read(folder / "adapter_config.json")
+    adapter = read_json(folder / "adapter_config.json", {})
     on_hub = base if _is_on_hub(base) else None
     check_license(license, base, of_base)
     data = ModelCardData(
@@ -178,28 +178,15 @@ def model_card(
         has_curves=draw_curves(history, folder / "training.svg"),
         tests=tests,
         compared=any("p_value" in score for test in tests for score in test["scores"].values()),
-        validation=_validation(read(folder / "all_results.json")),
+        validation=_validation(read_json(folder / "all_results.json", {})),
         segment_tokens=arguments.get("segment_tokens") or 512,
         notes=notes.strip(),
     )
 
 
-def read(file: Path) -> dict[str, Any]:
-    """
-    A JSON file; empty if there is none.
-
-    Raises:
-        ValueError: it is broken.
-    """
-    try:
-        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    except ValueError as error:
-        raise ValueError(f"{file} is broken: {error}") from error
-
-
 def read_tests(folder: Path) -> list[dict[str, Any]]:
     """The scores of every test set: `name`, `scores` and, if there is one, `baseline`."""
-    return [{"name": file.stem, **read(file)} for file in sorted((folder / "scores").glob("*.json"))]
+    return [{"name": file.stem, **read_json(file, {})} for file in sorted((folder / "scores").glob("*.json"))]
 
 
 def draw_curves(history: list[dict[str, Any]], file: Path) -> bool:

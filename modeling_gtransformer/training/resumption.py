@@ -10,7 +10,7 @@ from accelerate.utils import broadcast_object_list, gather_object
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from ..atomic_file import write_json
+from ..atomic_file import read_json, write_json
 from .arguments import ARGUMENTS_NAME, GTransformerTrainingArguments
 
 
@@ -100,7 +100,7 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
     file, results = output_dir / ARGUMENTS_NAME, output_dir / RESULTS_NAME
     # One that failed before it had anything to continue from may be begun again with other arguments.
     if file.exists() and (any(output_dir.glob("checkpoint-*")) or any(output_dir.glob("*.safetensors"))):
-        before = json.loads(file.read_text(encoding="utf-8"))
+        before = read_json(file, {})
         # An argument that did not exist then had no effect.
         changed = [name for name in arguments if name in before and arguments[name] != before[name]]
         if changed:

@@ -1,10 +1,9 @@
 """What each part of a training ran on, in `starts.json` of its folder: a training may be continued by other code."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-from ..atomic_file import write_json
+from ..atomic_file import read_json, write_json
 from ..evaluation.provenance import origin
 
 
@@ -24,5 +23,4 @@ def keep_start(folder: Path, checkpoint: str | None) -> None:
 
 def read_starts(folder: Path) -> list[dict[str, Any]]:
     """Commit, hardware and versions of each part; empty if the folder does not say."""
-    file = folder / STARTS_NAME
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    return read_json(folder / STARTS_NAME, [])
