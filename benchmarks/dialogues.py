@@ -18,6 +18,7 @@ import torch
 from measure import interleaved, ratios, save, show
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.cli.script_options import add_column_options
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.evaluation.metrics import score_documents
@@ -61,8 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="Folder or Hub name of a trained G-Transformer.")
     parser.add_argument("documents", help="Documents with their translations, in a format that train.py reads.")
-    parser.add_argument("--source_column", default="source")
-    parser.add_argument("--target_column", default="target")
+    add_column_options(parser, "source", "target")
     parser.add_argument("--number", type=int, default=4, help="Number of documents, the first ones.")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--repeats", type=int, default=3)

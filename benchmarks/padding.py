@@ -15,6 +15,7 @@ import numpy as np
 from measure import save
 
 from modeling_gtransformer import GTransformerProcessor
+from modeling_gtransformer.cli.script_options import add_column_options
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.segmentation import token_batches
 from modeling_gtransformer.training.sampler import TokenBatchSampler
@@ -34,8 +35,7 @@ def padding(lengths: np.ndarray, batches: list[Sequence[int]]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="+", help="Documents in a format that train.py reads.")
-    parser.add_argument("--source_column", default="source")
-    parser.add_argument("--target_column", default="target")
+    add_column_options(parser, "source", "target")
     parser.add_argument("--max_tokens", type=int, nargs="+", default=[4096, 8192])
     args = parser.parse_args()
     columns = (args.source_column, args.target_column)

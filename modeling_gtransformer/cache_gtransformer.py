@@ -315,6 +315,13 @@ def _pick(states: Tensor, index: Tensor) -> Tensor:
     return picked.transpose(1, 2).contiguous()
 
 
+def ids_so_far(past_key_values: Cache | None, input_ids: Tensor | None) -> Tensor | None:
+    """The target ids, behind those that the cache remembers, if it does; `None` without ids."""
+    if input_ids is not None and isinstance(past_key_values, TargetCache):
+        return past_key_values.remember(input_ids)
+    return input_ids
+
+
 def cache_for(
     config: GTransformerConfig, past_key_values: Cache | None, use_cache: bool | None, has_tags: bool
 ) -> EncoderDecoderCache | None:

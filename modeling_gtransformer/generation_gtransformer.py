@@ -187,7 +187,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         sentences as the model writes before it ends it, and no more tokens than it could have otherwise. Without
         `max_length` or `max_new_tokens` a document may be as long as its sentences. If it runs out of room, with these
         or at the model's last position, its last sentences are cut short so that all have a place, and a warning names
-        it. `max_time` and stopping criteria of your own cut documents off wherever they strike.
+        it. `max_time` and stopping criteria of your own cut documents off wherever they strike. A `max_length` of 20
+        in the model's own generation config, which Transformers' `Seq2SeqTrainer` leaves behind, is no limit.
 
         Greedy and beam search run in a loop of their own, which finds what that of Transformers finds; all else, such
         as sampling or `return_dict_in_generate`, is left to Transformers. Meanwhile linear layers and gates in float32

@@ -21,7 +21,7 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
 from .attention_masks import Side, decoder_masks, encoder_masks, step_masks
-from .cache_gtransformer import DocumentCache, StepCache, TargetCache, cache_for
+from .cache_gtransformer import DocumentCache, StepCache, cache_for, ids_so_far
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
@@ -247,7 +247,7 @@ class GTransformerDecoder(GTransformerStack):
         past_key_values = cache_for(self.config, past_key_values, use_cache, has_tags=group_tags is not None)
         past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
         if group_tags is None:
-            group_tags = self._tags_so_far(input_ids, inputs_embeds, attention_mask, past_key_values)
+            group_tags = self.read_group_tags(ids_so_far(past_key_values, input_ids), inputs_embeds, attention_mask)
         target = Side.of(group_tags, attention_mask)
         source = None if encoder_group_tags is None else Side.of(encoder_group_tags, encoder_attention_mask)
         if isinstance(past_key_values, DocumentCache):
@@ -288,18 +288,6 @@ class GTransformerDecoder(GTransformerStack):
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
         )
-
-    def _tags_so_far(
-        self,
-        input_ids: Tensor | None,
-        inputs_embeds: Tensor,
-        attention_mask: Tensor | dict[str, Tensor] | None,
-        past_key_values: Cache | None,
-    ) -> Tensor:
-        """Tags read off the new tokens and, where the cache remembers their ids, those before them."""
-        if input_ids is not None and isinstance(past_key_values, TargetCache):
-            input_ids = past_key_values.remember(input_ids)
-        return self.read_group_tags(input_ids, inputs_embeds, attention_mask)
 
     def _global_states_of_source(
         self, encoder_hidden_states: Tensor | None, source: Side | None, past_key_values: Cache | None

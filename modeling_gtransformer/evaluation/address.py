@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .bootstrap import SEED, ratio_difference, ratio_interval
+from .bootstrap import ratio, ratio_interval
+from .metrics import SEED, compare_statistics
 
 
 SHARES = ("mixed", "as_reference")
@@ -58,7 +59,7 @@ def compare_address(
         references: sentences of the reference of every document.
 
     Returns:
-        Of `mixed` and `as_reference`: `difference`, `interval` and `p_value`, as `ratio_difference` gives them.
+        Of `mixed` and `as_reference`: `difference`, `interval` and `p_value`, as `compare_statistics` gives them.
 
     Raises:
         ValueError: a system has no sentence to count.
@@ -69,7 +70,7 @@ def compare_address(
         one, other = (np.sum([counts[name] for counts in each], axis=0) for each in (ours, theirs))
         if not (one[:, 1].any() and other[:, 1].any()):
             raise ValueError("One of the systems addresses nobody: there is nothing to compare.")
-        differences[name] = ratio_difference(one, other, np.random.default_rng(SEED))
+        differences[name] = compare_statistics(one, other, ratio)
     return differences
 
 

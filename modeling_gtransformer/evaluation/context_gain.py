@@ -21,7 +21,8 @@ from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from ..segmentation import longest_first_batches, segment
 from ..token_scores import label_log_probabilities
-from .bootstrap import SEED, ratio_interval
+from .bootstrap import ratio_interval
+from .metrics import SEED
 
 
 # Contexts that the true document is compared with.

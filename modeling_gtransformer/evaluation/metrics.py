@@ -8,7 +8,6 @@ A system that decodes freely writes its own number of sentences. It has no s-BLE
 """
 
 import itertools
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +16,16 @@ import datasets
 import evaluate
 import numpy as np
 from sacrebleu.metrics import BLEU, CHRF
+from transformers.utils import logging
 
 
-logger = logging.getLogger(__name__)
+logger = logging.get_logger(__name__)
 
 Documents = Sequence[Sequence[str]]
 # Documents below which a comparison is announced to say little.
 FEW = 10
+# Repetitions of every test over documents, and the seed of their draws.
+TRIALS, SEED = 2000, 12345
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,8 @@ def compare_systems(
     references: Documents,
     segments: Sequence[Sequence[int]] | None = None,
     tokenize: str = "13a",
-    trials: int = 2000,
-    seed: int = 12345,
+    trials: int = TRIALS,
+    seed: int = SEED,
     aligned: bool = True,
     baseline_aligned: bool = True,
 ) -> dict[str, dict[str, Any]]:
@@ -111,46 +113,62 @@ def compare_systems(
     drawn and swapped.
 
     Args:
-        trials: of each of the two tests.
+        trials, seed: repetitions of each of the two tests, and the seed of their draws.
         aligned, baseline_aligned: whether each system has the sentences of the references, as in `score_documents`;
             unless both do, only their d-BLEU is compared.
 
     Returns:
-        By name of the score: `difference` (system minus baseline), `p_value` (two-sided approximate randomization: the
-        outputs of the two systems for a document are swapped at random) and `interval` (95 % of the difference by
-        paired bootstrap over documents).
+        By name of the score: what `compare_statistics` says of it.
     """
-    if len(references) < FEW:
-        logger.warning(f"Significance over {len(references)} documents says little: compare {FEW} or more.")
     sizes = _checked(hypotheses, references, segments, aligned)
     _checked(baseline, references, segments, baseline_aligned)
-    rng = np.random.default_rng(seed)
-    swapped = rng.integers(2, size=(trials, len(references)))
-    drawn = rng.multinomial(len(references), np.full(len(references), 1 / len(references)), size=trials)
     results = {}
     for name, view in _views(tokenize, segments is not None, aligned and baseline_aligned):
         ours = _statistics(view, hypotheses, references, sizes, aligned)
         theirs = _statistics(view, baseline, references, sizes, baseline_aligned)
 
-        def difference(a: np.ndarray, b: np.ndarray, score=view.scorer._compute_score_from_stats) -> float:
-            return score(a.tolist()).score - score(b.tolist()).score
+        def scores(sums: np.ndarray, score=view.scorer._compute_score_from_stats) -> np.ndarray:
+            return np.array([score(each).score for each in sums.tolist()])
 
-        observed = difference(ours.sum(0), theirs.sum(0))
-        shuffled = [
-            difference(a, b)
-            for a, b in zip(
-                (1 - swapped) @ ours + swapped @ theirs, swapped @ ours + (1 - swapped) @ theirs, strict=True
-            )
-        ]
-        bootstrap = [difference(a, b) for a, b in zip(drawn @ ours, drawn @ theirs, strict=True)]
-        # A trial may equal the observed difference up to rounding, and the observed one counts as a trial.
-        extreme = np.sum(np.abs(shuffled) >= abs(observed) - 1e-9)
-        results[name] = {
-            "difference": observed,
-            "p_value": float((extreme + 1) / (trials + 1)),
-            "interval": np.percentile(bootstrap, [2.5, 97.5]).tolist(),
-        }
+        results[name] = compare_statistics(ours, theirs, scores, trials, seed)
     return results
+
+
+def compare_statistics(
+    ours: np.ndarray,
+    theirs: np.ndarray,
+    scores: Callable[[np.ndarray], np.ndarray],
+    trials: int = TRIALS,
+    seed: int = SEED,
+) -> dict[str, Any]:
+    """
+    Significance of the difference of two systems in a score that is computed from sums over documents.
+
+    Args:
+        ours, theirs: sufficient statistics of the score for every document, `(documents, statistics)`.
+        scores: the scores of sums of statistics, `(sums, statistics)` to `(sums,)`; NaN for a sum in which no document
+            counts.
+
+    Returns:
+        `difference` (ours minus theirs), `p_value` (two-sided approximate randomization: the outputs of the systems
+        for a document are swapped at random) and `interval` (95 % of the difference by paired bootstrap over
+        documents).
+    """
+    number = len(ours)
+    if number < FEW:
+        logger.warning_once(f"Significance over {number} documents says little: compare {FEW} or more.")
+    rng = np.random.default_rng(seed)
+    swapped = rng.integers(2, size=(trials, number))
+    drawn = rng.multinomial(number, np.full(number, 1 / number), size=trials)
+    [observed] = scores(ours.sum(0, keepdims=True)) - scores(theirs.sum(0, keepdims=True))
+    shuffled = scores((1 - swapped) @ ours + swapped @ theirs) - scores(swapped @ ours + (1 - swapped) @ theirs)
+    # A trial may equal the observed difference up to rounding, and the observed one counts as a trial.
+    extreme = np.sum(np.abs(shuffled) >= abs(observed) - 1e-9)
+    return {
+        "difference": float(observed),
+        "p_value": float((extreme + 1) / (trials + 1)),
+        "interval": np.nanpercentile(scores(drawn @ ours) - scores(drawn @ theirs), [2.5, 97.5]).tolist(),
+    }
 
 
 def _strings(view: View, documents: Documents, sizes: Sequence[Sequence[int]], aligned: bool = True) -> list[str]:

@@ -16,6 +16,7 @@ from .recipe import extended, parse_recipe, read_yaml
 
 DEFAULTS: dict[str, Any] = {"arguments": {}, "seeds": [1], "generation": {}, "detokenize": None}
 DEFAULTS |= {"baseline": None, "vary": None, "until": None}
+SYSTEM_DEFAULTS: dict[str, Any] = {"arguments": {}, "generation": {}}
 # Scores that may have baselines of their own.
 BASELINE_SCORES = ("s-BLEU", "d-BLEU")
 
@@ -64,12 +65,13 @@ def read_study(path: str) -> dict[str, Any]:
     known = {"systems", "test", *DEFAULTS}
     if unknown := sorted(set(study) - known):
         raise ValueError(f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(known))}.")
-    study = {**DEFAULTS, **study}
+    study = _filled(study, DEFAULTS)
     if not study.get("systems") or not study.get("test"):
         raise ValueError(f"{path}: a study needs systems and test.")
     named = {name: study[name] or {} for name in ("systems", "test", "vary", "until", "arguments", "generation")}
     _check_mappings(named, path)
     _check_mappings(study["systems"], path)
+    study["systems"] = {name: _filled(system, SYSTEM_DEFAULTS) for name, system in study["systems"].items()}
     _check_mappings(study["test"], path)
     _check_lists([study["seeds"], *(study["vary"] or {}).values()], path)
     _check_systems(study["systems"], path)
@@ -79,7 +81,11 @@ def read_study(path: str) -> dict[str, Any]:
         raise ValueError(f"{path}: until is a validation loss, such as {{eval_loss: 0.1}}, not {study['until']}.")
     if study["vary"] and len(study["vary"]) != 1:
         raise ValueError(f"{path}: vary names one argument and its values.")
-    return {**study, **{name: study[name] or {} for name in ("arguments", "generation")}}
+    return study
+
+
+def _filled(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    return {**defaults, **{name: value for name, value in values.items() if value is not None}}
 
 
 def _check_mappings(values: dict[str, Any], path: str) -> None:
@@ -97,9 +103,9 @@ def _check_lists(values: list[Any], path: str) -> None:
 def _check_systems(systems: dict[str, dict[str, Any]], path: str) -> None:
     names = list(systems)
     for name, system in systems.items():
-        if unknown := sorted(set(system) - {"recipe", "start", "arguments", "generation"}):
+        if unknown := sorted(set(system) - {"recipe", "start", *SYSTEM_DEFAULTS}):
             raise ValueError(f"{path}: system {name} has unknown keys {', '.join(unknown)}.")
-        _check_mappings({f"{key} of {name}": system.get(key) or {} for key in ("arguments", "generation")}, path)
+        _check_mappings({f"{key} of {name}": system[key] for key in SYSTEM_DEFAULTS}, path)
         if "recipe" not in system:
             raise ValueError(f"{path}: system {name} needs a recipe.")
         if "start" in system and system["start"] not in names[: names.index(name)]:
@@ -135,7 +141,7 @@ def plan_runs(study: dict[str, Any], folder: Path, output: Path, plain: Callable
     for seed, value, (name, system) in itertools.product(study["seeds"], values, study["systems"].items()):
         run_folder = output / (f"{name}.{value}" if varied else name) / f"seed{seed}"
         start = runs[seed, value, system["start"]] if "start" in system else None
-        shared, own = study["arguments"], system.get("arguments") or {}
+        shared, own = study["arguments"], system["arguments"]
         arguments = {**shared, **own, "config": {**shared.get("config", {}), **own.get("config", {})}}
         arguments |= {varied: value} if varied else {}
         arguments |= {"model_name_or_path": str(start.folder)} if start else {}
@@ -160,7 +166,7 @@ def translation_arguments(run: TrainingRun, test: str, study: dict[str, Any]) ->
     settings = {"source_column": data.source_column, "segment_tokens": data.segment_tokens}
     # A model of single sentences never saw several.
     settings |= {"segment_sentences": data.segment_sentences} if data.segment_sentences else {}
-    settings |= {**study["generation"], **(study["systems"][run.system].get("generation") or {})}
+    settings |= {**study["generation"], **study["systems"][run.system]["generation"]}
     # The first of two text files is the source; JSON lines have both sides.
     arguments = [str(run.folder), study["test"][test]["files"][0], str(run.translations(test))]
     for name, value in settings.items():
