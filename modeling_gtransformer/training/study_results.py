@@ -225,14 +225,15 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
     """What stands under the table: signatures, what a star means, systems that decoded freely, trainings, failures."""
     scored = [(row, test, scores) for row in results["rows"] for test, scores in row["scores"].items()]
     present = [(name, scores[name]) for _, _, scores in scored for name in SCORES if name in scores]
-    for name, signature in sorted({(name, score["signature"]) for name, score in present}):
-        yield f"{name}: {signature}"
-    compared = {name.partition("/")[0]: "no" for name, score in present if "p_value" in score}
+    for signature, names in _names_by({name: score["signature"] for name, score in present}):
+        yield f"{names}: {signature}"
+    compared = {name.partition("/")[0]: "no system" for name, score in present if "p_value" in score}
     compared |= {name.partition("/")[0]: r"\*" for name, score in present if _is_significant(score)}
-    for name, mark in sorted(compared.items()):
-        other = results["baseline"][name]
+    for (mark, other), names in _names_by(
+        {name: (mark, results["baseline"][name]) for name, mark in compared.items()}
+    ):
         test = "approximate randomization over documents, of these trainings: it says nothing of other seeds"
-        yield f"{mark} {name} differs from that of {other} at p < {SIGNIFICANT} ({test})"
+        yield f"{mark} differs from {other} in {names} at p < {SIGNIFICANT} ({test})"
     of_segments = [score for name, score in present if name == "d-BLEU/segment"]
     if "d-BLEU" in compared and of_segments and not any("p_value" in score for score in of_segments):
         yield f"d-BLEU/segment is not tested against {results['baseline']['d-BLEU']}, which has segments of its own"
@@ -243,6 +244,12 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
     yield from note_on_trainings([training for row in results["rows"] for training in row.get("trainings", [])])
     for row in results["rows"]:
         yield from (f"{label_of(row)}, seed {seed}: {failure}" for seed, failure in row["failures"].items())
+
+
+def _names_by(properties: dict[str, Any]) -> Iterator[tuple[Any, str]]:
+    """Every property with the names of the scores that have it."""
+    for value in dict.fromkeys(properties.values()):
+        yield value, ", ".join(sorted(name for name, each in properties.items() if each == value))
 
 
 def label_of(row: dict[str, Any]) -> str:

@@ -81,9 +81,9 @@ def test_the_table_marks_what_is_significant():
     lines = table({"rows": [row], "baseline": baseline, "varied": None, "until": None}).splitlines()
     assert lines[2] == r"| new | 2 | 2, 2 | 2.60 | 1.50 group | 12.34 ± 0.50\* | 12.34 ± 0.50 | 12.34 ± 0.50 |"
     test = "(approximate randomization over documents, of these trainings: it says nothing of other seeds)"
-    assert rf"\* s-BLEU differs from that of old at p < 0.01 {test}" in lines
-    assert rf"no d-BLEU differs from that of documents at p < 0.01 {test}" in lines
-    assert "s-BLEU: tok:13a|version:2" in lines
+    assert rf"\* differs from old in s-BLEU at p < 0.01 {test}" in lines
+    assert rf"no system differs from documents in d-BLEU at p < 0.01 {test}" in lines
+    assert "d-BLEU/document, d-BLEU/segment, s-BLEU: tok:13a|version:2" in lines
     assert "trainings took 3.5 minutes (median), since they were started or last continued" in lines
     assert "trained at abc" in lines
     assert not any("not tested" in line for line in lines)
