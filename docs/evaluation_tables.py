@@ -7,6 +7,36 @@ from pathlib import Path
 from .results_files import Record, Table, study
 
 
+# Every study: what it is of, its page in `train/results`, and its data.
+STUDIES = {
+    "invented_input_length": ("length of the input, figure 2a", "input-length", "invented language"),
+    "chat_input_length": ("length of the input, figure 2a", "input-length", "BConTrasT"),
+    "chat": ("the base systems, Table 2", "table-2", "BConTrasT"),
+    "chat_ablations": ("context of source and target, Table 3", "tables-3-5-6", "BConTrasT"),
+    "chat_attention": ("locality, group and global attention, Tables 5 and 6", "tables-3-5-6", "BConTrasT"),
+    "start_of_context": ("how context starts", "context", "invented language"),
+    "chat_sentences": ("how context starts: the translator of sentences", "context", "BConTrasT"),
+    "chat_positions": ("how context starts: positions", "context", "BConTrasT"),
+    "chat_address": ("forms of address", "address", "XDailyDialog"),
+}
+
+
+def studies() -> tuple[Table, None]:
+    """A row per study."""
+    rows = [["study", "of", "data", "systems", "seeds", "minutes a training"]]
+    for name, (label, page, data) in STUDIES.items():
+        trained = study(name)["rows"]
+        minutes = [training["minutes"] for row in trained for training in row.get("trainings", [])]
+        seeds = sorted({len(row["seeds"]) for row in trained})
+        cells = [
+            str(len(trained)),
+            " to ".join(map(str, seeds)),
+            f"{statistics.median(minutes):.0f}" if minutes else "–",
+        ]
+        rows.append([f"[`{name}`](results/{page}.md)", label, data, *cells])
+    return rows, None
+
+
 def lost_sentences() -> tuple[Table, Record]:
     """A row per way to translate, with means and spreads of three seeds."""
     labels = {
@@ -190,6 +220,7 @@ EVALUATIONS: dict[str, Callable[[Record], Table]] = {
 # Tables of several files, with one of them where it tells how they were made.
 OF_SEVERAL: dict[str, Callable[[], tuple[Table, Record | None]]] = {
     "demo": demo,
+    "studies": studies,
     "carried_sentences": carried_sentences,
     "carried_dialogues": carried_dialogues,
     "context_everyday": context_everyday,

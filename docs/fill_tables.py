@@ -16,7 +16,10 @@ from . import benchmark_tables, evaluation_tables
 from .results_files import ROOT, Record, benchmark, study
 
 
-DOCUMENTS = tuple(ROOT / name for name in ("README.md", "benchmarks/README.md", "train/README.md", "train/RESULTS.md"))
+DOCUMENTS = (
+    *(ROOT / name for name in ("README.md", "benchmarks/README.md", "train/README.md", "train/RESULTS.md")),
+    *sorted((ROOT / "train" / "results").glob("*.md")),
+)
 TABLE = re.compile(r"(<!-- table (\S+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 OF_SEVERAL = {**benchmark_tables.OF_SEVERAL, **evaluation_tables.OF_SEVERAL}
 
