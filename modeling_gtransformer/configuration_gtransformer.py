@@ -321,6 +321,8 @@ class GTransformerConfig(PreTrainedConfig):
         if self.frame.target_prefix == ("bos",) and not self.frame.closer_opens:
             # mBART starts the decoder with the target language code; here that code ends the document instead.
             self.decoder_start_token_id = self.bos_token_id
+        elif self.frame.start and self.decoder_start_token_id is None:
+            self.decoder_start_token_id = getattr(self, f"{self.frame.start}_token_id")
         super().__post_init__(**kwargs)
 
     @property

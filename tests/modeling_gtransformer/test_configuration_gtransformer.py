@@ -116,3 +116,11 @@ def test_global_positions_follow_the_scope_of_the_others():
     again = GTransformerConfig.from_dict(config.to_dict(), position_scope="document")
     assert (again.position_scope, again.global_positions) == ("document", "none")
     assert GTransformerConfig.from_dict(config.to_dict(), sentence_frame="paper").global_positions == "none"
+
+
+@pytest.mark.parametrize(("frame", "token"), [("mbart50", "eos"), ("bart", "eos"), ("marian", "pad")])
+def test_the_decoder_starts_as_its_frame_does_unless_told_otherwise(frame, token):
+    """Without a start the loss could not be computed."""
+    config = GTransformerConfig(**TINY, sentence_frame=frame)
+    assert config.decoder_start_token_id == getattr(config, f"{token}_token_id")
+    assert GTransformerConfig(**TINY, sentence_frame=frame, decoder_start_token_id=7).decoder_start_token_id == 7
