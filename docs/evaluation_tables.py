@@ -7,23 +7,32 @@ from pathlib import Path
 from .results_files import Record, Table, study
 
 
+INVENTED, CHAT = "invented language", "BConTrasT"
 # Every study: what it is of, its page in `train/results`, and its data.
 STUDIES = {
-    "invented_input_length": ("length of the input, figure 2a", "input-length", "invented language"),
-    "chat_input_length": ("length of the input, figure 2a", "input-length", "BConTrasT"),
-    "chat": ("the base systems, Table 2", "table-2", "BConTrasT"),
-    "chat_ablations": ("context of source and target, Table 3", "tables-3-5-6", "BConTrasT"),
-    "chat_attention": ("locality, group and global attention, Tables 5 and 6", "tables-3-5-6", "BConTrasT"),
-    "start_of_context": ("how context starts", "context", "invented language"),
-    "chat_sentences": ("how context starts: the translator of sentences", "context", "BConTrasT"),
-    "chat_positions": ("how context starts: positions", "context", "BConTrasT"),
-    "chat_address": ("forms of address", "address", "XDailyDialog"),
+    "invented_input_length": ("length of the input (figure 2a)", "input-length.md#in-an-invented-language", INVENTED),
+    "chat_input_length": ("length of the input (figure 2a)", "input-length.md#on-little-real-text-figure-2a", CHAT),
+    "chat": ("base systems (Table 2)", "table-2.md", CHAT),
+    "chat_ablations": ("context (Table 3)", "tables-3-5-6.md#context-of-source-and-target-table-3", CHAT),
+    "chat_attention": (
+        "locality and attention (Tables 5 and 6)",
+        "tables-3-5-6.md#locality-group-and-global-attention-tables-5-and-6",
+        CHAT,
+    ),
+    "start_of_context": (
+        "how context starts",
+        "context.md#how-context-starts-on-a-translator-of-sentences",
+        INVENTED,
+    ),
+    "chat_sentences": ("where that starts from", "context.md#on-real-dialogues", CHAT),
+    "chat_positions": ("positions in document or sentence", "context.md#on-real-dialogues", CHAT),
+    "chat_address": ("forms of address", "address.md", "XDailyDialog"),
 }
 
 
 def studies() -> tuple[Table, None]:
     """A row per study."""
-    rows = [["study", "of", "data", "systems", "seeds", "minutes a training"]]
+    rows = [["study", "subject", "data", "systems", "seeds", "minutes a training"]]
     for name, (label, page, data) in STUDIES.items():
         trained = study(name)["rows"]
         minutes = [training["minutes"] for row in trained for training in row.get("trainings", [])]
@@ -31,9 +40,9 @@ def studies() -> tuple[Table, None]:
         cells = [
             str(len(trained)),
             " to ".join(map(str, seeds)),
-            f"{statistics.median(minutes):.0f}" if minutes else "–",
+            f"{statistics.median(minutes):.1f}" if minutes else "–",
         ]
-        rows.append([f"[`{name}`](results/{page}.md)", label, data, *cells])
+        rows.append([f"[`{name}`](results/{page})", label, data, *cells])
     return rows, None
 
 
@@ -64,7 +73,9 @@ def unseen() -> tuple[Table, Record]:
     rows = [["seed", *(cell for each in head for cell in (each, "against no context"))]]
     for seed, record in enumerate(records, 1):
         scores = [record["scores"][name] for name in names]
-        cells = ((f"{row['score']:.2f}", f"{row['difference']:+.2f} (p = {row['p_value']:.2f})") for row in scores)
+        cells = (
+            (f"{row['score']:.2f}", f"{row['difference']:+.2f} ({p_value_in_words(row['p_value'])})") for row in scores
+        )
         rows.append([str(seed), *(cell for pair in cells for cell in pair)])
     return rows, records[0]
 
@@ -148,7 +159,11 @@ def address(record: Record) -> Table:
 
 def difference_in_points(row: Record) -> str:
     low, high = (100 * value for value in row["interval"])
-    return f"{100 * row['difference']:+.1f} points [{low:+.1f}, {high:+.1f}], p = {row['p_value']:.4f}"
+    return f"{100 * row['difference']:+.1f} points [{low:+.1f}, {high:+.1f}], {p_value_in_words(row['p_value'])}"
+
+
+def p_value_in_words(value: float) -> str:
+    return f"p = {value:.3f}" if value >= 0.001 else "p < 0.001"  # 2,000 repetitions cannot show much less
 
 
 def contrapro() -> tuple[Table, Record]:

@@ -36,13 +36,14 @@ def make_table(name: str) -> str:
     Raises:
         ValueError: no table has this name.
     """
-    record: Record | None
     if name.startswith("study:"):
         record = study(name.removeprefix("study:"))
         text = study_table(record)
     elif name in OF_SEVERAL:
         table, record = OF_SEVERAL[name]()
-        text = markdown(table)
+        return (
+            f"{markdown(table)}\n\n{origin(record)} (the other files likewise)\n" if record else f"{markdown(table)}\n"
+        )
     elif name in evaluation_tables.EVALUATIONS:
         record = study(name)
         text = markdown(evaluation_tables.EVALUATIONS[name](record))
@@ -52,7 +53,7 @@ def make_table(name: str) -> str:
     else:
         known = [*benchmark_tables.BENCHMARKS, *evaluation_tables.EVALUATIONS, *OF_SEVERAL, "study:NAME"]
         raise ValueError(f"There is no table {name!r}; known are {', '.join(known)}.")
-    return f"{text}\n\n{origin(record)}\n" if record else f"{text}\n"
+    return f"{text}\n\n{origin(record)}\n"
 
 
 def origin(record: Record) -> str:

@@ -2,7 +2,7 @@
 
 from statistics import mean
 
-from .evaluation_tables import mean_and_spread
+from .evaluation_tables import mean_and_spread, p_value_in_words
 from .results_files import Record, study
 
 
@@ -49,8 +49,8 @@ def _documents_and_sentences() -> list[tuple[str, str]]:
         ("README.md", f"a G-Transformer from random weights stays {behind:.0f} s-BLEU behind"),
         ("train/RESULTS.md", f"G-Transformer stays {behind:.0f} s-BLEU behind a Transformer on sentences"),
         ("train/RESULTS.md", f"is {d_bleu['randinit'] - d_bleu['documents']:.0f} d-BLEU better than a Transformer on"),
-        ("train/RESULTS.md", f"{without - d_bleu['documents']:.0f} of them come with the locality of cross-attention"),
-        ("train/RESULTS.md", f"and {with_locality - without:.0f} with the locality of self-attention"),
+        ("train/RESULTS.md", f"and that of cross-attention {without - d_bleu['documents']:.0f}"),
+        ("train/RESULTS.md", f"locality of self-attention is worth {with_locality - without:.0f} of them"),
     ]
 
 
@@ -63,7 +63,7 @@ def _input_length() -> list[tuple[str, str]]:
     ahead = d_bleu["Transformer", 64] - d_bleu["G-Transformer", 64]
     return [
         ("train/RESULTS.md", f"the Transformer loses {plain:.0f} d-BLEU and G-Transformer {ours:.0f}"),
-        ("train/RESULTS.md", f"the Transformer is still the better one by {ahead:.0f}"),
+        ("train/RESULTS.md", f"the Transformer is still {ahead:.0f} d-BLEU better"),
     ]
 
 
@@ -73,14 +73,16 @@ def _context() -> list[tuple[str, str]]:
     for name, row in record["scores"].items():
         next(values for part, values in mixed.items() if part in name).append(100 * row["mixed"]["share"])
     with_context, without, references = (mean_and_spread(values, "{:.0f}") for values in mixed.values())
-    p_value = record["differences"]["mixed"]["p_value"]
+    p_value = p_value_in_words(record["differences"]["mixed"]["p_value"])
     pronouns = study("context_demo")["gains"]["none"]["pronouns"]["gain"]
+    everyday = [study(f"context_everyday/{seed}")["gains"]["other"]["address"]["gain"] for seed in (1, 2, 3)]
     customers = study("context_dialogues")["gains"]["other"]["all"]["gain"]
     return [
         ("train/RESULTS.md", f"models with context mix *Sie* and *du* in {with_context} % of the dialogues"),
-        ("train/RESULTS.md", f"those without in {without} % (p = {p_value:.4f} over the dialogues"),
+        ("train/RESULTS.md", f"those without in {without} % ({p_value} over the dialogues"),
         ("train/RESULTS.md", f"the references in {references} %"),
         ("train/RESULTS.md", f"a pronoun that an earlier sentence determines costs {pronouns:.1f} bits more"),
+        ("train/RESULTS.md", f"costs {mean_and_spread(everyday, '{:.2f}')} bits less in its own document"),
         ("train/RESULTS.md", f"{customers:.3f} bits a token over the sentences of other dialogues"),
     ]
 
