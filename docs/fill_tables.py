@@ -41,9 +41,8 @@ def make_table(name: str) -> str:
         text = study_table(record)
     elif name in OF_SEVERAL:
         table, record = OF_SEVERAL[name]()
-        return (
-            f"{markdown(table)}\n\n{origin(record)} (the other files likewise)\n" if record else f"{markdown(table)}\n"
-        )
+        notes = [f"{origin(record)} (the other files likewise)"] if record else []
+        return "\n\n".join([markdown(table), *notes]) + "\n"
     elif name in evaluation_tables.EVALUATIONS:
         record = study(name)
         text = markdown(evaluation_tables.EVALUATIONS[name](record))
