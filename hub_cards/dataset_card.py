@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from huggingface_hub import DatasetCard, DatasetCardData
 
-from modeling_gtransformer.atomic_file import check_outputs, write_atomic
+from modeling_gtransformer.atomic_file import check_outputs, check_own_folder, write_atomic
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.cli.hub_upload import parse_with_upload, upload
 from modeling_gtransformer.corpora.corpus import Document, read_documents
@@ -32,6 +32,7 @@ def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
     files = {split: getattr(args, split) for split in SPLITS if getattr(args, split)}
     check_outputs([args.folder / f"{split}.jsonl" for split in files], itertools.chain.from_iterable(files.values()))
+    check_own_folder(args.folder, [f"{split}.jsonl" for split in files], "README.md")
     splits = {split: read_documents(names, args.columns) for split, names in files.items()}
     for split, documents in splits.items():
         lines = [

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from huggingface_hub import RepoCard, SpaceCardData
 
+from modeling_gtransformer.atomic_file import check_own_folder
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.cli.hub_upload import parse_with_upload, upload
 from modeling_gtransformer.evaluation import metrics
@@ -29,6 +30,9 @@ launch_gradio_widget(evaluate.load("{address}"))
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
     name = args.folder.resolve().name
+    if name == "app":
+        raise ValueError("A metric cannot be called app, as its page is app.py: choose another name for the folder.")
+    check_own_folder(args.folder, ["app.py", "requirements.txt"], f"{name}.py")
     address = args.repository or name
     args.folder.mkdir(parents=True, exist_ok=True)
     # evaluate looks for a file of the name of its folder.

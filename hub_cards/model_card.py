@@ -19,6 +19,8 @@ from modeling_gtransformer.translator import check_folder
 
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
+    if not args.folder.is_dir():
+        raise ValueError(f"{args.folder} is no folder: name that of a trained checkpoint.")
     check_folder(str(args.folder))
     notes = args.notes.read_text(encoding="utf-8") if args.notes else ""
     write_model_card(args.folder, args.license, args.dataset, args.repository, args.overwrite_card, notes)

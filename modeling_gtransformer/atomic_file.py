@@ -63,6 +63,22 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str] = ()) ->
             raise ValueError(f"{output} cannot be written: {problem}.")
 
 
+def check_own_folder(folder: Path, names: Iterable[str], sign: str) -> None:
+    """
+    Checks a folder before files and folders in it are replaced.
+
+    Args:
+        names: what will be replaced.
+        sign: name of a file or folder by which an earlier run of the same command is known.
+
+    Raises:
+        ValueError: one of them is there, but no earlier run was.
+    """
+    present = [name for name in names if (folder / name).exists()]
+    if present and not (folder / sign).exists():
+        raise ValueError(f"{folder / present[0]} exists and would be replaced: choose an empty folder.")
+
+
 def problem_of_folder(folder: Path) -> str:
     """What speaks against writing into a folder, or making it; nothing if it is empty."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())

@@ -35,6 +35,25 @@ TRAILING = ".,;:!?)\"'»”"
 BONUS = 5.0
 
 
+def check_glossary(glossary: Mapping[str, str]) -> None:
+    """
+    Refuses what is no glossary.
+
+    Raises:
+        ValueError: it is no mapping, a term or a translation is blank, or a term has several translations.
+    """
+    if not isinstance(glossary, Mapping):
+        raise ValueError(f"A glossary maps terms to their translations; it is no {type(glossary).__name__}.")
+    seen: dict[str, str] = {}
+    for term, translation in glossary.items():
+        if not (term.strip() and translation.strip()):
+            raise ValueError(f"A term or its translation is blank in the glossary: {term!r}, {translation!r}.")
+        if seen.setdefault(term.lower(), translation) != translation:
+            raise ValueError(
+                f"{term!r} has several translations in the glossary, {seen[term.lower()]!r} and {translation!r}."
+            )
+
+
 class Terminology:
     """
     Finds the strings that the translation of a sentence must contain.
@@ -45,6 +64,7 @@ class Terminology:
     """
 
     def __init__(self, glossary: Mapping[str, str] | None = None):
+        check_glossary(glossary or {})
         self.glossary = {term.lower(): translation for term, translation in (glossary or {}).items()}
         # The longest first: where one term is a part of another, the other one counts.
         terms = sorted(glossary or (), key=len, reverse=True)
@@ -58,7 +78,7 @@ class Terminology:
             kept: parts of the sentence that are not translated, in which there are no terms.
         """
         matches = PLACEHOLDER.finditer(sentence) if keep_placeholders else ()
-        candidates = [match[0].rstrip(TRAILING) for match in matches]
+        candidates = [_without_trailing(match[0]) for match in matches]
         # Of "s://," no address is left.
         placeholders = [words for words in candidates if PLACEHOLDER.fullmatch(words)]
         for words in sorted({*placeholders, *kept} - {""}, key=len, reverse=True):
@@ -66,6 +86,14 @@ class Terminology:
         found = self.pattern.finditer(sentence) if self.pattern else ()
         # The pattern takes i, ı and İ for one letter, which Turkish terms and `lower` do not.
         return placeholders + [self.glossary[word] for term in found if (word := term[0].lower()) in self.glossary]
+
+
+def _without_trailing(placeholder: str) -> str:
+    """A placeholder without what belongs to its sentence, but with the parentheses that it opens itself."""
+    bare = placeholder.rstrip(TRAILING)
+    while placeholder[len(bare) :].startswith(")") and bare.count("(") > bare.count(")"):
+        bare += ")"
+    return bare
 
 
 def missing(required: Sequence[str], translation: str) -> list[str]:

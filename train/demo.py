@@ -22,7 +22,7 @@ import torch
 from transformers import MBartForConditionalGeneration, pipeline
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.atomic_file import write_json
+from modeling_gtransformer.atomic_file import check_own_folder, write_json
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
@@ -46,6 +46,7 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
     args, overrides = parse_arguments(argv)
     language_pair = None if args.model else InventedLanguagePair(args.seed)
     if language_pair:
+        check_own_folder(args.output, ["gtransformer", "mbart"], "corpus")
         torch.set_num_threads(1)  # for a model so small, threads cost more than they give
         step("Translating a dialogue by the small model that comes with the package, with its confidence")
         print(translated_dialogue())

@@ -20,6 +20,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from sacrebleu.metrics import BLEU
+
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.atomic_file import check_outputs, write_json
 from modeling_gtransformer.cli.errors import run
@@ -164,9 +166,16 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         "--source", help="Source documents for --tokenizer and --train_files; default: the file of the references."
     )
     parser.add_argument("--train_files", nargs="+", help="Training documents, whose sentences count as seen.")
-    parser.add_argument("--tokenize", default="13a", help="Tokenizer of sacrebleu for BLEU, e.g. zh or ja-mecab.")
+    parser.add_argument(
+        "--tokenize", default="13a", choices=sorted(BLEU.TOKENIZERS), help="Tokenizer of sacrebleu for BLEU."
+    )
     parser.add_argument("--json", type=Path, help="File for the scores; the model card reads FOLDER/scores/NAME.json.")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    try:
+        BLEU(tokenize=args.tokenize)
+    except (ImportError, RuntimeError) as error:
+        parser.error(f"--tokenize {args.tokenize}: {error}")
+    return args
 
 
 if __name__ == "__main__":

@@ -8,17 +8,24 @@ by NFKC, and spaces are part of the pieces, so that decoding gives the text back
 
 import argparse
 import sys
+from pathlib import Path
 
+from modeling_gtransformer.atomic_file import check_outputs
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script_options import at_least
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
 
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
+    check_outputs([Path(args.output) / "tokenizer.json"], args.files)
     documents = read_documents(args.files, args.columns)
     sentences = (sentence for document in documents for column in args.columns for sentence in document[column])
-    tokenizer = train_tokenizer(sentences, args.languages, args.vocab_size, args.model, args.merges)
+    try:
+        tokenizer = train_tokenizer(sentences, args.languages, args.vocab_size, args.model, args.merges)
+    except Exception as error:  # tokenizers has no exceptions of its own
+        raise ValueError(f"No tokenizer can be trained: {error}") from error
     tokenizer.save_pretrained(args.output)
     print(f"{len(tokenizer)} tokens in {args.output}")
 
@@ -29,9 +36,11 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--files", nargs="+", required=True, help="Documents in a format that train.py reads.")
     parser.add_argument("--columns", nargs="+", required=True, help="Columns that hold lists of sentences.")
     parser.add_argument("--languages", nargs="+", required=True, help='Language codes, e.g. "[en]" "[de]".')
-    parser.add_argument("--vocab_size", type=int, default=30000, help="Size of the vocabulary.")
+    parser.add_argument("--vocab_size", type=at_least(1), default=30000, help="Size of the vocabulary.")
     parser.add_argument(
-        "--merges", type=int, help="Number of BPE merges instead of the size of the vocabulary (paper: 30000)."
+        "--merges",
+        type=at_least(0),
+        help="Number of BPE merges instead of the size of the vocabulary (paper: 30000).",
     )
     parser.add_argument(
         "--model", choices=("bpe", "unigram"), default="bpe", help="Kind of the tokenizer; the paper has BPE."

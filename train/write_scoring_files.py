@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from modeling_gtransformer.atomic_file import check_outputs, write_atomic
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.cli.script_options import add_column_options, at_least
 from modeling_gtransformer.corpora.corpus import Document, read_documents
@@ -38,18 +39,20 @@ def main(argv: list[str]) -> None:
     texts = {name: [list(map(in_one_line, document)) for document in side] for name, side in texts.items()}
     refuse_unaligned(texts, args.translations)
 
-    args.output.mkdir(parents=True, exist_ok=True)
     ids = document_ids(documents)
     columns = {name: [sentence for document in side for sentence in document] for name, side in texts.items()}
     columns["document_ids"] = [name for name, source in zip(ids, texts["source"], strict=True) for _ in source]
     columns["last"] = [document[-1] for document in texts["hypothesis"]]
     if args.window:
         columns |= windows(texts, ids, args.window, args.stride or args.window)
-    for name, lines in columns.items():
-        write(args.output / f"{name}.txt", lines)
+    files: dict[str, Iterable[str]] = {f"{name}.txt": lines for name, lines in columns.items()}
     if args.reference:
         rows = zip(columns["document_ids"], columns["source"], columns["reference"], strict=True)
-        write(args.output / "identify.tsv", map("\t".join, rows))
+        files["identify.tsv"] = map("\t".join, rows)
+    inputs = [args.translations, *([args.reference] if args.reference else [])]
+    check_outputs([args.output / name for name in files], inputs)
+    for name, lines in files.items():
+        write_atomic(args.output / name, "".join(f"{line}\n" for line in lines))
     print(f"{len(ids)} documents, {len(columns['source'])} sentences in {args.output}")
 
 
@@ -90,10 +93,6 @@ def windows(texts: dict[str, list[list[str]]], ids: list[str], window: int, stri
                 columns[f"windows.{side}"].append(" ".join(documents[number][start : start + window]))
             columns["windows.document_ids"].append(name)
     return columns
-
-
-def write(file: Path, lines: Iterable[str]) -> None:
-    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:

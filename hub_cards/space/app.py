@@ -128,6 +128,11 @@ def read(file: str) -> tuple[str | bytes, str]:
     content = path.read_bytes()
     if format != "text" and files.FILE_FORMATS[format].binary:
         return content, format
+    if files is not None:
+        try:
+            return files.decode(content), format
+        except ValueError as error:
+            raise ValueError(f"{path.name}: {error}.") from error
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

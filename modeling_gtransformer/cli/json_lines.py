@@ -1,6 +1,8 @@
 """JSON lines: records with the translations of their sources."""
 
 import json
+import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,10 @@ from ..json_line import json_line
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
 from ..translator import as_document, as_its_source
 from .report import Report
+
+
+# Fields that tell of a translation, and of no other.
+OF_A_TRANSLATION = ("translation", "confidence", "segments", "translated_segments")
 
 
 class JsonLines:
@@ -84,7 +90,7 @@ def read_record(line: bytes, column: str, fields: list[str], overwrite: bool) ->
         ValueError: the line is no such record.
     """
     try:
-        record = json.loads(line.decode("utf-8"))
+        record = json.loads(line.decode("utf-8"), object_pairs_hook=_object, parse_float=_number)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8, {error.reason} at byte {error.start + 1}") from error
     except RecursionError as error:
@@ -101,6 +107,19 @@ def read_record(line: bytes, column: str, fields: list[str], overwrite: bool) ->
     return record
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(fields := dict(pairs)) < len(pairs):
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise ValueError(f"the field {twice!r} stands twice in an object")
+    return fields
+
+
+def _number(digits: str) -> float:
+    if math.isinf(number := float(digits)):
+        raise ValueError(f"the number {digits} is too large")
+    return number
+
+
 def count_records(path: Path) -> int:
     """Number of lines of a file that are not blank."""
     with path.open("rb") as file:
@@ -110,7 +129,7 @@ def count_records(path: Path) -> int:
 def write_record(record: dict[str, Any], translated: dict[str, Any], column: str, confidence: bool) -> bytes:
     """
     A record as a line, with its `translation`, which is a text or a list of sentences as its source is, and
-    `confidence`.
+    `confidence`. Fields of an earlier translation are left out.
 
     Args:
         translated: what the pipeline gives for its source.
@@ -118,7 +137,9 @@ def write_record(record: dict[str, Any], translated: dict[str, Any], column: str
     Raises:
         ValueError: it is nested too deeply to be written.
     """
-    record = {**record, "translation": as_its_source(record[column], translated)}
+    earlier = OF_A_TRANSLATION if "translation" in record else ()
+    record = {name: value for name, value in record.items() if name == column or name not in earlier}
+    record["translation"] = as_its_source(record[column], translated)
     if confidence:
         record["confidence"] = [pair["confidence"] for pair in translated["sentences"]]
     try:

@@ -8,18 +8,19 @@ A system that decodes freely writes its own number of sentences. It has no s-BLE
 """
 
 import itertools
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import datasets
 import evaluate
 import numpy as np
 from sacrebleu.metrics import BLEU, CHRF
-from transformers.utils import logging
 
 
-logger = logging.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 Documents = Sequence[Sequence[str]]
 # Documents below which a comparison is announced to say little.
@@ -156,7 +157,7 @@ def compare_statistics(
     """
     number = len(ours)
     if number < FEW:
-        logger.warning_once(f"Significance over {number} documents says little: compare {FEW} or more.")
+        _announce(number)
     rng = np.random.default_rng(seed)
     swapped = rng.integers(2, size=(trials, number))
     drawn = rng.multinomial(number, np.full(number, 1 / number), size=trials)
@@ -169,6 +170,12 @@ def compare_statistics(
         "p_value": float((extreme + 1) / (trials + 1)),
         "interval": np.nanpercentile(scores(drawn @ ours) - scores(drawn @ theirs), [2.5, 97.5]).tolist(),
     }
+
+
+@cache
+def _announce(number: int) -> None:
+    """Says once that so few documents say little."""
+    logger.warning(f"Significance over {number} documents says little: compare {FEW} or more.")
 
 
 def _strings(view: View, documents: Documents, sizes: Sequence[Sequence[int]], aligned: bool = True) -> list[str]:

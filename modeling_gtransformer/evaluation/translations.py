@@ -102,7 +102,16 @@ def _field(documents: list[Document], name: str, file: str | Path) -> list[list[
     present = [name in document.record for document in documents]
     if name == "translated_segments" and any(present) != all(present):
         raise ValueError(f"{file}: some documents were decoded freely, others not: translate all of them in one way.")
-    return [document.record[name] for document in documents] if all(present) else None
+    if not all(present):
+        return None
+    fields = [document.record[name] for document in documents]
+    for number, field in enumerate(fields, 1):
+        if not isinstance(field, list) or not all(type(size) is int and size >= 0 for size in field):
+            raise ValueError(
+                f"{file}, document {number}: {name} are numbers of sentences, as translate.py writes them, "
+                f"not {field!r}."
+            )
+    return fields
 
 
 def _cut(sentences: list[str], sizes: list[int], name: str) -> list[list[str]]:

@@ -86,7 +86,7 @@ class Catalogue:
                 entry.msgstr = singular
             entry.previous_msgctxt = entry.previous_msgid = entry.previous_msgid_plural = None
             entry.flags = [flag for flag in entry.flags if flag != "fuzzy"] + ["fuzzy"] * self._mark_fuzzy
-        if self._entries and self._file.metadata:
+        if self._entries:
             # ASCII is in any character set.
             is_ascii = str(self._file).isascii()
             new = {name: text for name, text in self._new_header.items() if name != "Content-Type" or not is_ascii}

@@ -135,10 +135,31 @@ def _lines(text: str, is_csv: bool) -> Iterator[Concept]:
 
 
 def _separator(text: str) -> str:
-    """The comma, or the semicolon that some spreadsheets write in its place."""
+    """
+    The comma, or the semicolon that some spreadsheets write in its place: the one that divides all lines.
+
+    Raises:
+        ValueError: both do.
+    """
+    dividing = [separator for separator in ",;" if _divides(text, separator)]
+    if len(dividing) == 2:
+        raise ValueError(
+            "commas divide all lines in two, and semicolons as well: put what has either in quotation marks"
+        )
+    if dividing:
+        return dividing[0]
+    # Some line is wrong. Which one is said by the separator of the first.
     first = next((line for line in text.splitlines() if line.strip()), "")
-    columns = len(next(csv.reader([first], delimiter=";"), []))
-    return ";" if columns in (2, len(COLUMNS)) and "," not in first else ","
+    return ";" if ";" in first and "," not in first else ","
+
+
+def _divides(text: str, separator: str) -> bool:
+    """Whether all lines have the columns of a glossary, or of the report, between these separators."""
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        return all(len(row) in (2, len(COLUMNS)) for row in rows if any(map(str.strip, row)))
+    except csv.Error:
+        return False
 
 
 def _concepts(text: str) -> Iterator[Concept]:

@@ -70,9 +70,9 @@ def plural_forms_of(language: str | None) -> str:
     >>> plural_forms_of("ja_XX"), plural_forms_of("fr")
     ('nplurals=1; plural=0;', 'nplurals=2; plural=(n > 1);')
     """
+    locale = _locale(language_tag(language) or "en")
     from babel.messages.plurals import get_plural
 
-    locale = _locale(language_tag(language) or "en")
     return get_plural(str(locale) if locale else "en").plural_forms
 
 
@@ -106,8 +106,10 @@ def numbers_of_forms(plural_forms: str) -> list[list[int]]:
 
 def _locale(tag: str) -> Any:
     """What Babel knows of a language, or `None`."""
-    import babel
-
+    try:
+        import babel
+    except ImportError as error:
+        raise ImportError("Names of languages need babel: pip install babel") from error
     for code in (tag, tag.split("-")[0]):
         try:
             return babel.Locale.parse(code, sep="-")

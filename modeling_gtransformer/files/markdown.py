@@ -23,7 +23,7 @@ Part = tuple[int, int, str, str]
 FOOTNOTE = re.compile(r"\[\^[^\]\s]+\](?::[ \t]*)?")
 LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-SPECIAL = re.compile(r"([\\`*_~\[\]<>|]|&(?=#?\w+;)|^[-+#](?=\s))")
+SPECIAL = re.compile(r"([\\`*_~\[\]<>|]|&(?=#?\w+;)|^[-+](?=\s)|^#(?=#{0,5}(?:\s|\Z))|^:(?=::))")
 NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|\Z)")
 # A formula, and not two prices.
 FORMULA = re.compile(r"\$\$.*\$\$|\$[^\s$](?:[^$]*[^\s$])?\$", re.DOTALL)

@@ -11,7 +11,7 @@ from copy import copy
 
 # Bytes of all members that are read, unpacked. Documents of 1,000 pages have a few million. A server allows less.
 MOST_BYTES = ContextVar("MOST_BYTES", default=64 * 2**20)
-ENCRYPTED, SIZES_BEHIND = 0x1, 0x8
+ENCRYPTED, SIZES_BEHIND, UTF_8_NAME = 0x1, 0x8, 0x800
 LOCAL_HEADER = struct.Struct("<4s22xHH")
 
 
@@ -29,6 +29,8 @@ class ZipPackage:
             self._archive = zipfile.ZipFile(io.BytesIO(content))
         except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
             raise ValueError(f"it is no ZIP package: {error}") from error
+        for member in self._archive.infolist():
+            member.filename = _name(member)
         self._members = {member.filename: member for member in self._archive.infolist()}
         if len(self._members) < len(self._archive.infolist()):
             raise ValueError("several members of the package have the same name")
@@ -93,6 +95,16 @@ class ZipPackage:
         archive.filelist.append(new)
         archive.NameToInfo[new.filename] = new
         archive._didModify = True  # type: ignore[attr-defined]
+
+
+def _name(member: zipfile.ZipInfo) -> str:
+    """The name of a member, which some programs write in UTF-8 without saying so."""
+    if member.flag_bits & UTF_8_NAME:
+        return member.filename
+    try:
+        return member.filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return member.filename
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:

@@ -75,9 +75,10 @@ class AnsweredErrors:
         try:
             await self.app(scope, receive, watch)
         except Exception as error:
-            answer = as_api_error(error).response()
+            # The status is sent already if an answer breaks off, so that only the log can tell.
+            answer = unforeseen(error) if started else as_api_error(error)
             if scope["type"] == "http" and not started:
-                await answer(scope, receive, send)
+                await answer.response()(scope, receive, send)
 
 
 def add_error_handlers(app: FastAPI) -> None:

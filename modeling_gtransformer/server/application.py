@@ -49,12 +49,16 @@ def make_application(translator: Translator, settings: ServerSettings) -> FastAP
     app.state.service = service
     app.include_router(make_router(service))
     add_error_handlers(app)
+    # The last one is the outermost: pages read refusals of all others.
+    app.add_middleware(BoundedRequests, limits=settings.limits)
     if settings.allow_origins:
         app.add_middleware(
-            CORSMiddleware, allow_origins=settings.allow_origins, allow_methods=["GET", "POST"], allow_headers=["*"]
+            CORSMiddleware,
+            allow_origins=settings.allow_origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+            expose_headers=["Retry-After"],
         )
-    # The last one is the outermost.
-    app.add_middleware(BoundedRequests, limits=settings.limits)
     app.add_middleware(Monitoring, monitor=service.monitor)
     return app
 

@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from ..files import ENDINGS
 from ..translator import as_its_source
 from . import answers
-from .api_error import ApiError
+from .api_error import ApiError, as_api_error
 from .language_pairs import AUTO, name_of
 from .request_fields import (
     DetectFields,
@@ -142,8 +142,8 @@ def add_documents(router: APIRouter, service: Service) -> None:
             try:
                 document = await translated(request, fields, pair, on_sentence)
                 events.put_nowait(("document", document.model_dump()))
-            except ApiError as error:
-                events.put_nowait(("error", error))
+            except Exception as error:
+                events.put_nowait(("error", as_api_error(error)))
 
         task = asyncio.ensure_future(work())
         try:

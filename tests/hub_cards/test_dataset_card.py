@@ -45,3 +45,11 @@ def test_the_dataset_is_uploaded(hub, run, tmp_path):
     assert (repository.type, repository.private) == ("dataset", True)
     # Only what the command wrote.
     assert set(repository.files) == {"README.md", "train.jsonl"} and len(repository.commits) == 1
+
+
+def test_splits_of_others_are_not_replaced(tmp_path):
+    path = write_json_lines(tmp_path / "train.jsonl", [{"de": ["a"], "en": ["b"]}])
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "train.jsonl").write_text("precious")
+    with pytest.raises(ValueError, match=r"train\.jsonl exists and would be replaced"):
+        dataset_card.main([str(tmp_path / "corpus"), "--columns", "en", "de", "--train", path])

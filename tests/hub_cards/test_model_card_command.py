@@ -2,6 +2,7 @@
 
 import shutil
 
+import pytest
 from huggingface_hub import ModelCard
 
 from hub_cards.model_card import main as model_card
@@ -14,3 +15,8 @@ def test_card_of_a_folder(trained_model, tmp_path, capsys):
     card = ModelCard.load(folder / "README.md")
     assert (card.data.license, card.data.datasets) == ("mit", ["user/corpus"])
     assert 'pipeline(model="user/name"' in card.text
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(ValueError, match="mbart52 is no folder"):
+        model_card([str(tmp_path / "mbart52")])

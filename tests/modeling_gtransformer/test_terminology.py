@@ -25,6 +25,7 @@ from modeling_gtransformer.terminology import RequiredWordsLogitsProcessor, Term
         ("Copy %1 to %2, %n times", ["%1", "%2", "%n"]),
         ("{{ user|upper }} and {% if a %}", ["{{ user|upper }}", "{% if a %}"]),
         ("请看https://a.b/c，写信给x@y.cn。谢谢", ["https://a.b/c", "x@y.cn"]),
+        ("(https://a.b/c_(d), x.y@z.de)", ["https://a.b/c_(d)", "x.y@z.de"]),
         ("no such thing", []),
     ],
 )  # fmt: skip
@@ -189,3 +190,17 @@ def test_what_cannot_be_spelled_is_not_required(processor):
     [words] = processor.encode_sentences(["the cat"])
     scores = torch.randn(1, len(processor.tokenizer))
     assert constraint(torch.tensor([[processor.bos_token_id, *words]]), scores).equal(scores)
+
+
+@pytest.mark.parametrize(
+    ("glossary", "words"),
+    [
+        ({"": "x"}, "is blank in the glossary: '', 'x'"),
+        ({"gate": " "}, "is blank"),
+        ({"US": "USA", "us": "uns"}, "'us' has several translations in the glossary, 'USA' and 'uns'"),
+        ([("gate", "Tor")], "it is no list"),
+    ],
+)
+def test_what_is_no_glossary_is_refused(glossary, words):
+    with pytest.raises(ValueError, match=words):
+        Terminology(glossary)

@@ -84,3 +84,9 @@ def test_own_model_needs_own_documents(capsys):
     with pytest.raises(SystemExit):
         demo.main(["--model", "some/mbart"])
     assert "--train" in capsys.readouterr().err
+
+
+def test_models_of_others_are_not_replaced(tmp_path):
+    (tmp_path / "gtransformer").mkdir()
+    with pytest.raises(ValueError, match="gtransformer exists and would be replaced"):
+        demo.main(["--output", str(tmp_path)])

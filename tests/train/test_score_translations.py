@@ -117,3 +117,15 @@ def test_a_system_against_itself_and_text_without_segments(files, capsys):
     assert set(scores) == {"s-BLEU", "d-BLEU/document", "chrF"}
     assert [score["p_value"] for score in scores.values()] == [1, 1, 1]
     assert "p = 1.0000" in capsys.readouterr().out
+
+
+def test_a_tokenizer_that_cannot_be_used_is_said_before_the_work(monkeypatch, capsys):
+    def fails(**options):
+        raise RuntimeError("install mecab")
+
+    for name, words in {"foo": "invalid choice: 'foo'", "zh": "--tokenize zh: install mecab"}.items():
+        with monkeypatch.context() as patch, pytest.raises(SystemExit):
+            if name == "zh":
+                patch.setattr("train.score_translations.BLEU.__init__", lambda self, **options: fails())
+            score_translations(["a.jsonl", "--reference", "b.jsonl", "--tokenize", name])
+        assert words in capsys.readouterr().err

@@ -27,3 +27,14 @@ def test_a_tokenizer_of_ones_own(tmp_path, kind):
     for sentence in ("ba bu .", "la lo ri ."):
         ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
         assert tokenizer.decode(ids) == sentence and not {0, 1, 2, 3, *end} & set(ids)
+
+
+def test_what_cannot_be_trained_or_saved_is_said(tmp_path, capsys):
+    files = write_json_lines(tmp_path / "train.jsonl", [{"en": ["ba bu ."]}])
+    settings = ["--files", files, "--columns", "en", "--languages", "[en]"]
+    with pytest.raises(ValueError, match="would take the place of an input"):
+        train_tokenizer([files, *settings])
+    with pytest.raises(ValueError, match="No tokenizer can be trained: "):
+        train_tokenizer([str(tmp_path / "tokenizer"), *settings, "--vocab_size", "1", "--model", "unigram"])
+    with pytest.raises(SystemExit):
+        train_tokenizer([str(tmp_path / "tokenizer"), *settings, "--vocab_size", "-5"])

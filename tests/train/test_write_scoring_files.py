@@ -79,3 +79,13 @@ def test_what_is_not_aligned_is_refused(write, reference, capsys):
         with pytest.raises(SystemExit):
             write(*options)
         assert "sentences between two windows would be left out" in capsys.readouterr().err
+
+
+def test_no_input_is_overwritten(tmp_path):
+    (tmp_path / "reference.txt").write_text("mine")
+    translations = write_json_lines(tmp_path / "translated.jsonl", ROWS)
+    (tmp_path / "source.txt").write_text("1.\n2.\n3.\n<d>\n4.\n")
+    options = ["--source_column", "en", "--reference", str(tmp_path / "source.txt"), "--reference_column", "de"]
+    with pytest.raises(ValueError, match=r"source\.txt would take the place of an input"):
+        write_scoring_files([translations, str(tmp_path), *options])
+    assert (tmp_path / "reference.txt").read_text() == "mine"

@@ -73,7 +73,8 @@ def test_word_document(app, checkpoint, tmp_path):
 
 BROKEN = {
     "talk.pdf": (b"%PDF", "talk.pdf is of no format that can be translated. Known are: .txt"),
-    "<b>.txt": (b"\xff\xfe", "&lt;b&gt;.txt is no text in UTF-8: invalid start byte at byte 1"),
+    "<b>.txt": (b"\xff\xfe", "&lt;b&gt;.txt: it is UTF-16: save it as UTF-8."),
+    "nul.txt": (b"the\0cat", "nul.txt: it has NUL characters"),
     "talk.docx": (b"not a zip file", "talk.docx cannot be read: no Word document"),
     "talk.srt": (b"no cues here", "talk.srt cannot be read: no subtitles in it"),
     "empty.txt": (b"\n - \n", "nothing to translate"),
@@ -224,6 +225,9 @@ def test_what_a_space_installs():
     extras = package["options.extras_require"]
     known = "\n".join([package["options"]["install_requires"], extras["files"], extras["dev"]]).split("\n")
     assert {str(requirement) for requirement in requirements} <= {str(Requirement(line)) for line in known if line}
+    # What reads files is there; without what compares words, a page still translates.
+    files = {Requirement(line).name for line in extras["files"].split()}
+    assert files - {requirement.name for requirement in requirements} == {"stop-words", "snowballstemmer"}
     [gradio] = [requirement for requirement in requirements if requirement.name == "gradio"]
     assert header["sdk_version"] in gradio.specifier
 

@@ -160,7 +160,8 @@ def test_draws_in_which_no_document_counts_are_left_out():
 
 def test_a_comparison_of_few_documents_is_announced(monkeypatch):
     warned = list[str]()
-    monkeypatch.setattr("modeling_gtransformer.evaluation.metrics.logger.warning_once", warned.append)
+    monkeypatch.setattr("modeling_gtransformer.evaluation.metrics.logger.warning", warned.append)
+    modeling_gtransformer.evaluation.metrics._announce.cache_clear()
     for documents in (10, 9):
         compare_systems(*[[["a cat sat on it"]] * documents] * 3, trials=2)
-    assert set(warned) == {"Significance over 9 documents says little: compare 10 or more."}
+    assert warned == ["Significance over 9 documents says little: compare 10 or more."]

@@ -73,3 +73,10 @@ def test_other_segments():
     assert free.cut([[3]]) == free and aligned.cut([[3]]).segments == [[3]]
     assert (free.as_documents().documents, free.as_documents().segments) == ([["a b c"]], [[3]])
     assert (aligned.as_documents().documents, aligned.as_documents().segments) == ([["a", "b", "c"]], [[3]])
+
+
+@pytest.mark.parametrize("segments", [3, None, ["x"], [-1, 2], [True]])
+def test_segments_that_are_none_are_refused(tmp_path, segments):
+    rows = [{"translation": ["a"], "segments": [1]}, {"translation": ["a"], "segments": segments}]
+    with pytest.raises(ValueError, match=r"t\.jsonl, document 2: segments are numbers of sentences"):
+        read_translations(write_json_lines(tmp_path / "t.jsonl", rows))

@@ -109,3 +109,11 @@ def test_new_translations_may_be_marked():
 def test_broken_plural_forms(forms):
     with pytest.raises(ValueError, match="the header Plural-Forms cannot be read"):
         SplitFile(PLURAL.format(f'"Plural-Forms: {forms}\\n"', "a file"), "po")
+
+
+def test_a_catalogue_without_a_header_gets_one():
+    """Readers need the character set and the forms of plurals."""
+    po = 'msgid "a file"\nmsgid_plural "some files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    file = SplitFile(po, "po", tgt_lang="ru")
+    translated = file.rejoin(["\u0444\u0430\u0439\u043b"] * 2)
+    assert "charset=UTF-8" in translated and "Language: ru" in translated and "nplurals=3" in translated

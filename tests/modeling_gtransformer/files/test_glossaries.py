@@ -121,3 +121,13 @@ def test_two_translations_of_a_term(read):
     content = f"<a>{entry.format(1, '<term>Bank</term>')}{entry.format(2, '<term>Ufer</term>')}</a>"
     with pytest.raises(ValueError, match=r"concept 2 \(2\): 'bank' has another translation already"):
         read("a.tbx", content).between("en", "de")
+
+
+def test_the_separator_is_the_one_that_divides_all_lines(read):
+    """Spreadsheets leave a comma between semicolons without quotation marks."""
+    assert read("a.csv", "order;Bestellung, die\nhouse;Haus\n").between("en", "de") == {
+        "order": "Bestellung, die",
+        "house": "Haus",
+    }
+    with pytest.raises(ValueError, match="commas divide all lines in two, and semicolons as well"):
+        read("a.csv", "order;Bestellung, die\nhouse;Haus, das\n")

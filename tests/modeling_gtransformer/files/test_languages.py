@@ -1,8 +1,10 @@
 """What files say of their language."""
 
+import sys
+
 import pytest
 
-from modeling_gtransformer.files.languages import language_tag, plural_forms_of, text_direction
+from modeling_gtransformer.files.languages import english_name, language_tag, plural_forms_of, text_direction
 
 
 @pytest.mark.parametrize(
@@ -23,3 +25,10 @@ def test_what_is_no_language():
 def test_plural_forms_of_unknown_languages_are_those_of_english():
     assert plural_forms_of("zzz") == plural_forms_of(None) == plural_forms_of("en_XX")
     assert plural_forms_of("pl_PL").startswith("nplurals=3")
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "babel", None)
+    for function in (plural_forms_of, english_name):
+        with pytest.raises(ImportError, match="pip install babel"):
+            function("de")

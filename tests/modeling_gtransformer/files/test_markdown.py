@@ -84,6 +84,8 @@ def test_markdown_of_a_translation_means_itself():
         ("{{< tube id >}} see {% x %} now\n\n# Head {#id}", ["{{< tube id >}} sieh {% x %} nun", "Kopf {#id}"],
          "{{< tube id >}} sieh {% x %} nun\n\n# Kopf {#id}"),
         ("On 12 May 2020.", ["12. Mai 2020."], "12\\. Mai 2020."),
+        ("\\## no heading", ["## kein Titel"], "\\## kein Titel"),
+        ("no box", ["::: warning"], "\\::: warning"),
         ("~~old~~ price", ["alter ~ Preis"], "~~alter~~ \\~ Preis"),
     ],
 )  # fmt: skip

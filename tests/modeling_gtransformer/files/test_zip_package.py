@@ -98,3 +98,13 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
     with pytest.raises(ValueError, match="is broken"):
         ZipPackage(changed(bomb, 24, 500, 4)).read(["a"])
     assert len(ZipPackage(bomb).replaced(ZipPackage(bomb).read(["b"]))) < 3000
+
+
+def test_names_in_utf_8_that_do_not_say_so():
+    """As `zip -X` writes them; names in the code page of DOS stay what they are."""
+    for name, stored in (("M\u00fcller.png", "M\u00fcller.png".encode()), ("\u00fc.png", b"\x81.png")):
+        plain = packed({"x" * len(stored): b"picture", "page": b"words"})
+        package = ZipPackage(plain.replace(b"x" * len(stored), stored))
+        assert package.names == [name, "page"] and package.read([name]) == {name: b"picture"}
+        again = ZipPackage(package.replaced({"page": b"more"}))
+        assert again.read([name, "page"]) == {name: b"picture", "page": b"more"}

@@ -5,7 +5,13 @@ import asyncio
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from modeling_gtransformer.server.api_error import ApiError, add_error_handlers, as_api_error, send_error
+from modeling_gtransformer.server.api_error import (
+    AnsweredErrors,
+    ApiError,
+    add_error_handlers,
+    as_api_error,
+    send_error,
+)
 
 
 def test_errors_that_are_said():
@@ -38,3 +44,19 @@ def test_a_refusal_says_when_to_come_again():
     asyncio.run(send_error(send, ApiError(503, "büsy", retry_after=7)))
     headers = dict(sent[0]["headers"])
     assert headers[b"retry-after"] == b"7" and int(headers[b"content-length"]) == len(sent[1]["body"])
+
+
+def test_an_answer_that_breaks_off_is_logged(caplog):
+    """Its status is sent already, so that the client cannot be told."""
+
+    async def application(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise ValueError("the secret text")
+
+    async def send(message):
+        sent.append(message["type"])
+
+    sent = []
+    asyncio.run(AnsweredErrors(application)({"type": "http"}, None, send))
+    assert sent == ["http.response.start"]
+    assert "ValueError in a request" in caplog.text

@@ -101,6 +101,14 @@ def test_pages_of_other_servers(serve, checkpoint):
     assert "access-control-allow-origin" not in serve(checkpoint).options("/translate", headers=headers).headers
 
 
+def test_pages_read_refusals(serve, checkpoint):
+    """Also those that come before the application, with the time after which to try again."""
+    client = serve(checkpoint, allow_origins=("https://example.org",), limits={"max_bytes": 1000})
+    refused = client.post("/translate", content=b"x" * 1001, headers={"Origin": "https://example.org"})
+    assert refused.status_code == 413 and refused.headers["access-control-allow-origin"] == "https://example.org"
+    assert refused.headers["access-control-expose-headers"] == "Retry-After"
+
+
 def test_a_client_that_wants_too_much(serve, checkpoint, gate):
     client = serve(checkpoint, limits={"max_per_client": 1})
     waits = gate(client.app.state.service.queue.translate)

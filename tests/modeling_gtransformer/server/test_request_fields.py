@@ -79,3 +79,9 @@ def test_the_description_names_the_fields():
     content = in_openapi(FileFields)["requestBody"]["content"]
     assert [*content] == ["multipart/form-data"]
     assert content["multipart/form-data"]["schema"]["properties"]["file"]["format"] == "binary"
+
+
+def test_half_of_a_character_is_refused():
+    with pytest.raises(ApiError, match="half of a character"):
+        read(TranslateFields, b'{"q": ["a", "\\ud800"]}', "application/json")
+    assert read(TranslateFields, b'{"q": "\\ud83d\\ude00"}', "application/json").q == "\U0001f600"
