@@ -13,13 +13,14 @@ Where a wrong candidate is the right one again, it is no candidate; an item with
 """
 
 import itertools
-import json
 import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from ..atomic_file import read_json
 
 
 logger = logging.getLogger(__name__)
@@ -51,20 +52,22 @@ def read_suite(path: str | Path) -> list[ContrastiveItem]:
     The items of a suite.
 
     Raises:
-        ValueError: the file or folder is none of the suites above.
+        ValueError: the file or folder is none of the suites above, or broken.
     """
     path = Path(path)
     if (path / "sentence_groups.txt").exists():
         return _checked(_contrapro(path))
     if path.suffix == ".json":
-        records = json.loads(path.read_text(encoding="utf-8"))
+        records = read_json(path, None)
         if isinstance(records, list) and records and {"src", "dst", "true_ind"} <= set(records[0]):
             return _checked(_voita(records, path))
         if isinstance(records, dict) and records:
             first = next(iter(records.values()))
             if "trg" in first or "examples" in first:
                 return _checked(_bawden(records, path))
-    raise ValueError(f"{path}: no contrastive suite of a known format (ContraPro folder, Voita or Bawden JSON).")
+    raise ValueError(
+        f"{path} is not there, or no contrastive suite of a known format (ContraPro folder, Voita or Bawden JSON)."
+    )
 
 
 def _checked(items: Iterator[ContrastiveItem]) -> list[ContrastiveItem]:
@@ -84,7 +87,7 @@ def _contrapro(folder: Path) -> Iterator[ContrastiveItem]:
     distances = {
         (_letters(record["src segment"]), _letters(record["ref segment"])): record["ante distance"]
         for file in sorted(folder.glob("*.json"))
-        for record in json.loads(file.read_text(encoding="utf-8"))
+        for record in read_json(file, [])
         if {"src segment", "ref segment", "ante distance"} <= set(record)
     }
     pairs = [_lines(folder / f"{language}.txt") for language in ("en", "de")]

@@ -65,8 +65,8 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argument_parser()
     args = parser.parse_args(argv)
     check_translator_options(parser, args)
-    if not 0 <= args.port <= 65535:
-        parser.error(f"--port must be between 0 and 65535, not {args.port}.")
+    if not 1 <= args.port <= 65535:
+        parser.error(f"--port must be between 1 and 65535, not {args.port}.")
     for limit in fields(Limits):
         if not getattr(args, limit.name) > 0:  # which nan is not, either
             parser.error(f"--{limit.name} must be greater than 0, not {getattr(args, limit.name)}.")

@@ -56,6 +56,9 @@ def test_voita_and_bawden(tmp_path):
     (tmp_path / "other.json").write_text("[]")
     with pytest.raises(ValueError, match="no contrastive suite of a known format"):
         read_suite(tmp_path / "other.json")
+    (tmp_path / "other.json").write_text("{")
+    with pytest.raises(ValueError, match=r"other\.json is broken"):
+        read_suite(tmp_path / "other.json")
 
 
 def test_the_antecedent_of_bawden_may_be_semi_correct(tmp_path):

@@ -141,7 +141,7 @@ def test_a_request_leaves_no_line(listen, checkpoint, capfd):
         (["--model", ""], "--model is empty"),
         (["--model", "m", "--max_bytes", "0"], "--max_bytes must be greater than 0, not 0"),
         (["--model", "m", "--max_seconds", "nan"], "--max_seconds must be greater than 0, not nan"),
-        (["--model", "m", "--port", "65536"], "--port must be between 0 and 65535, not 65536"),
+        (["--model", "m", "--port", "65536"], "--port must be between 1 and 65535, not 65536"),
         (["--model", "m", "--num_beams", "0"], "--num_beams must be between 1 and 100"),
         (["--model", "m", "--lists", "both"], "invalid choice"),
     ],
