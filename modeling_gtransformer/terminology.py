@@ -35,25 +35,6 @@ TRAILING = ".,;:!?)\"'»”"
 BONUS = 5.0
 
 
-def check_glossary(glossary: Mapping[str, str]) -> None:
-    """
-    Refuses what is no glossary.
-
-    Raises:
-        ValueError: it is no mapping, a term or a translation is blank, or a term has several translations.
-    """
-    if not isinstance(glossary, Mapping):
-        raise ValueError(f"A glossary maps terms to their translations; it is no {type(glossary).__name__}.")
-    seen: dict[str, str] = {}
-    for term, translation in glossary.items():
-        if not (term.strip() and translation.strip()):
-            raise ValueError(f"A term or its translation is blank in the glossary: {term!r}, {translation!r}.")
-        if seen.setdefault(term.lower(), translation) != translation:
-            raise ValueError(
-                f"{term!r} has several translations in the glossary, {seen[term.lower()]!r} and {translation!r}."
-            )
-
-
 class Terminology:
     """
     Finds the strings that the translation of a sentence must contain.
@@ -61,10 +42,13 @@ class Terminology:
     Args:
         glossary: terms of the source language and how they are translated. A term is found as whole words, in upper or
             lower case; its translation must appear as it is given, in upper or lower case.
+
+    Raises:
+        ValueError: the glossary is no mapping, has a blank, or several translations of a term.
     """
 
     def __init__(self, glossary: Mapping[str, str] | None = None):
-        check_glossary(glossary or {})
+        _check_glossary(glossary or {})
         self.glossary = {term.lower(): translation for term, translation in (glossary or {}).items()}
         # The longest first: where one term is a part of another, the other one counts.
         terms = sorted(glossary or (), key=len, reverse=True)
@@ -86,6 +70,25 @@ class Terminology:
         found = self.pattern.finditer(sentence) if self.pattern else ()
         # The pattern takes i, ı and İ for one letter, which Turkish terms and `lower` do not.
         return placeholders + [self.glossary[word] for term in found if (word := term[0].lower()) in self.glossary]
+
+
+def _check_glossary(glossary: Mapping[str, str]) -> None:
+    """
+    Refuses what is no glossary.
+
+    Raises:
+        ValueError: it is no mapping, a term or a translation is blank, or a term has several translations.
+    """
+    if not isinstance(glossary, Mapping):
+        raise ValueError(f"A glossary maps terms to their translations; it is no {type(glossary).__name__}.")
+    seen: dict[str, str] = {}
+    for term, translation in glossary.items():
+        if not (term.strip() and translation.strip()):
+            raise ValueError(f"A term or its translation is blank in the glossary: {term!r}, {translation!r}.")
+        if seen.setdefault(term.lower(), translation) != translation:
+            raise ValueError(
+                f"{term!r} has several translations in the glossary, {seen[term.lower()]!r} and {translation!r}."
+            )
 
 
 def _without_trailing(placeholder: str) -> str:

@@ -70,7 +70,8 @@ def argument_parser() -> argparse.ArgumentParser:
     existing.add_argument(
         "--overwrite",
         action="store_true",
-        help="Replace results that exist, and fields `translation` and `confidence` that JSON lines have.",
+        help="Replace results that exist, and in JSON lines the fields of an earlier translation: `translation`, "
+        "`confidence`, `segments` and `translated_segments`.",
     )
     existing.add_argument(
         "--skip_existing",

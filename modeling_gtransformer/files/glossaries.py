@@ -157,9 +157,10 @@ def _divides(text: str, separator: str) -> bool:
     """Whether all lines have the columns of a glossary, or of the report, between these separators."""
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        return all(len(row) in (2, len(COLUMNS)) for row in rows if any(map(str.strip, row)))
+        sizes = {len(row) for row in rows if any(map(str.strip, row))}
     except csv.Error:
         return False
+    return bool(sizes) and sizes <= {2, len(COLUMNS)}
 
 
 def _concepts(text: str) -> Iterator[Concept]:

@@ -71,9 +71,7 @@ def plural_forms_of(language: str | None) -> str:
     ('nplurals=1; plural=0;', 'nplurals=2; plural=(n > 1);')
     """
     locale = _locale(language_tag(language) or "en")
-    from babel.messages.plurals import get_plural
-
-    return get_plural(str(locale) if locale else "en").plural_forms
+    return _babel().messages.plurals.get_plural(str(locale) if locale else "en").plural_forms
 
 
 def numbers_of_forms(plural_forms: str) -> list[list[int]]:
@@ -104,12 +102,18 @@ def numbers_of_forms(plural_forms: str) -> list[list[int]]:
     return forms
 
 
+def _babel() -> Any:
+    """The library that knows languages."""
+    try:
+        import babel.messages.plurals
+    except ImportError as error:
+        raise ImportError("Languages in files need babel: pip install babel") from error
+    return babel
+
+
 def _locale(tag: str) -> Any:
     """What Babel knows of a language, or `None`."""
-    try:
-        import babel
-    except ImportError as error:
-        raise ImportError("Names of languages need babel: pip install babel") from error
+    babel = _babel()
     for code in (tag, tag.split("-")[0]):
         try:
             return babel.Locale.parse(code, sep="-")

@@ -1,7 +1,6 @@
 """The fields of requests, which may come as JSON or as a form."""
 
 import json
-import re
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -15,7 +14,6 @@ from .language_pairs import AUTO
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 # Of a form; a list of texts is that many fields.
 MOST_FIELDS = 2000
-SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 # Of a long list with no text in it, only the first problem is looked for.
@@ -95,18 +93,16 @@ async def _raw(request: Request) -> dict[str, Any]:
                     values[name].append(Upload(value.filename or "", await value.read()))
         return {name: value if len(value) > 1 else value[0] for name, value in values.items()}
     try:
-        fields = json.loads(body := await request.body())
+        fields = json.loads(await request.body())
+        json.dumps(fields, ensure_ascii=False).encode("utf-8")  # as answers quote it
     except RecursionError as error:
         raise ApiError(400, "The request is nested too deeply.") from error
+    except UnicodeEncodeError as error:
+        raise ApiError(400, "The request has half of a character (a lone surrogate).") from error
     except ValueError as error:
         raise ApiError(400, f"The request is neither a form nor JSON: {error}") from error
     if not isinstance(fields, dict):
         raise ApiError(400, "The request must be a JSON object.")
-    if SURROGATE.search(body):
-        try:
-            json.dumps(fields, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise ApiError(400, "The request has half of a character (a lone surrogate).") from error
     return fields
 
 

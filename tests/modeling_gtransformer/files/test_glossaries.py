@@ -123,6 +123,11 @@ def test_two_translations_of_a_term(read):
         read("a.tbx", content).between("en", "de")
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_glossary_without_terms(read, name):
+    assert read(name, "\n \n").between("en", "de") == {}
+
+
 def test_the_separator_is_the_one_that_divides_all_lines(read):
     """Spreadsheets leave a comma between semicolons without quotation marks."""
     assert read("a.csv", "order;Bestellung, die\nhouse;Haus\n").between("en", "de") == {
