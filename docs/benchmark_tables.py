@@ -149,16 +149,6 @@ def long_document(results: Record) -> Table:
     return rows
 
 
-def parallel_sentences(results: Record) -> Table:
-    rows = [["", "", "seconds per document", "times as fast", "identical documents", "s-BLEU", "d-BLEU"]]
-    for context, systems in results.items():
-        for name, row in systems.items():
-            figures = [f"{row['seconds_per_document']:.2f}", f"{row['times_as_fast']:.1f}"]
-            scores = [f"{row['s-BLEU']:.1f}", f"{row['d-BLEU']:.1f}"]
-            rows.append([context, name, *figures, str(row["identical_documents"]), *scores])
-    return rows
-
-
 def padding(results: Record) -> Table:
     return [["", "padding", "in random order"]] + [
         [name, f"{row['padding']:.1%}", f"{row['padding in random order']:.1%}"] for name, row in results.items()
@@ -296,7 +286,6 @@ BENCHMARKS: dict[str, Callable[[Record], Table]] = {
     "loss-base-0.0": ratios,
     "loss-base-0.1": ratios,
     "long_document": long_document,
-    "parallel-sentences-tiny": parallel_sentences,
     "padding": padding,
     "short_documents": short_documents,
     "corpus-profile": corpus_profile,

@@ -51,7 +51,7 @@ def dataset_card(
     columns: list[str],
     repository: str,
     languages: list[str],
-    license: str | None = None,
+    license: str | None,
 ) -> DatasetCard:
     """
     The card of a dataset.
@@ -59,7 +59,7 @@ def dataset_card(
     Args:
         columns: columns of the source and the target sentences.
         languages: languages of the columns; the card declares those with a code of two letters.
-        license: SPDX identifier.
+        license: SPDX identifier, if it is known.
     """
     data = DatasetCardData(
         language=[language for language in languages if len(language) == 2] or None,

@@ -167,11 +167,6 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return self.tokenizer.unk_token_id if token is None else token
 
     @property
-    def end_of_document_token_id(self) -> int:
-        """The target language code, which ends a target document in the frame of the paper."""
-        return self._id_of("tgt_lang")
-
-    @property
     def sentence_tokens(self) -> int:
         """Most tokens that the frame adds to the words of a sentence, source or target."""
         frame = self.frame

@@ -216,7 +216,7 @@ def _places(processor: GTransformerProcessor, segment: Sentences) -> list[slice]
 def context_gains(
     documents: Sequence[Sentences],
     log_probabilities: Mapping[str, Mapping[tuple[int, int], list[float]]],
-    word_classes: Mapping[str, Sequence[str]] | None = None,
+    word_classes: Mapping[str, Sequence[str]],
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """
     Gain of the true document over the other contexts.
@@ -229,7 +229,7 @@ def context_gains(
         By context and by class ("all": all tokens): `tokens`, `documents` that have some, `gain` in bits per token and
         its 95 % `interval` by bootstrap over documents. A class that no document has is left out.
     """
-    classes = {name: frozenset(words) for name, words in (word_classes or {}).items()}
+    classes = {name: frozenset(words) for name, words in word_classes.items()}
     gains: dict[str, dict[str, dict[str, Any]]] = {}
     for context in (name for name in log_probabilities if name != "document"):
         rng = np.random.default_rng(SEED)  # the same draws for every context

@@ -64,7 +64,8 @@ def _hardware() -> str:
     cpu = next(
         (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.machine()
     )
-    return f"{cpu}, {torch.get_num_threads()} threads of {os.cpu_count()} cores"
+    threads = torch.get_num_threads()
+    return f"{cpu}, {threads} {'thread' if threads == 1 else 'threads'} of {os.cpu_count()} cores"
 
 
 def _cpuinfo() -> list[str]:

@@ -24,9 +24,7 @@ class WordDropout(Dataset):
         epochs: the first epochs, which have noise; all of them if `None`.
     """
 
-    def __init__(
-        self, segments: datasets.Dataset, processor, probability: float, epochs: int | None = None, seed: int = 0
-    ):
+    def __init__(self, segments: datasets.Dataset, processor, probability: float, epochs: int | None, seed: int):
         self.segments, self.probability, self.epochs, self.seed = segments, probability, epochs, seed
         if probability:
             self.start, self.mask_token_id = processor.target_frame.start, processor.mask_token_id

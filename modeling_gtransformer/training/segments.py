@@ -167,7 +167,7 @@ def target_sentences(segments: Dataset, corpus: StoredCorpus) -> list[list[str]]
 
 
 def segment_sizes(
-    processor, sources: Sequence[list[str]], targets: Sequence[list[str]], segment_tokens: int = 512
+    processor, sources: Sequence[list[str]], targets: Sequence[list[str]], segment_tokens: int
 ) -> list[list[int]]:
     """Numbers of sentences in the segments into which training would cut each of these documents, by the longer side
     of every sentence: the paper cuts its test sets so.

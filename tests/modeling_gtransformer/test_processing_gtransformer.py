@@ -114,7 +114,7 @@ def test_saved_with_the_checkpoint(any_processor, tiny_model, tmp_path):
     any_processor.save_pretrained(tmp_path)
     loaded = AutoProcessor.from_pretrained(tmp_path)
     assert isinstance(loaded, GTransformerProcessor)
-    names = ("src_lang", "tgt_lang", "normalization", "end_of_document_token_id", "structural_token_ids")
+    names = ("src_lang", "tgt_lang", "normalization", "target_frame", "structural_token_ids")
     for name in (*names, "target_ratio"):
         assert getattr(loaded, name) == getattr(any_processor, name)
     assert loaded(["the cat"])["input_ids"] == any_processor(["the cat"])["input_ids"]
@@ -125,9 +125,9 @@ def test_configured_model_ends_documents_with_the_tgt_lang(any_processor, tiny_m
     any_processor.configure(model)
     inputs = any_processor([["the cat", "it is"], ["old"]], return_tensors="pt")
     outputs = model.generate(**inputs, do_sample=True, max_length_b=30)
-    assert (outputs == any_processor.end_of_document_token_id).sum(1).tolist() == [1, 1]
+    assert (outputs == any_processor.target_frame.end).sum(1).tolist() == [1, 1]
     framed = {any_processor.bos_token_id, any_processor.eos_token_id, any_processor.pad_token_id}
-    others = set(any_processor.structural_token_ids) - framed - {any_processor.end_of_document_token_id}
+    others = set(any_processor.structural_token_ids) - framed - {any_processor.target_frame.end}
     assert not others & set(outputs.flatten().tolist())
     assert [len(document) for document in any_processor.batch_decode_sentences(outputs)] == [2, 1]
 

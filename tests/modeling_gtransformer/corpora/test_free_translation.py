@@ -45,11 +45,11 @@ def test_a_segment_without_words_is_there(translation_model, processor, monkeypa
 
 def test_what_does_not_end_is_announced(translation_model, processor, caplog):
     model = translation_model()
-    model.final_logits_bias[0, processor.end_of_document_token_id] = -100.0
+    model.final_logits_bias[0, processor.target_frame.end] = -100.0
     translate_freely(model, processor, DOCUMENTS)
     assert "3 of 3 segments did not come to an end" in caplog.text
     caplog.clear()
-    model.final_logits_bias[0, processor.end_of_document_token_id] = 100.0
+    model.final_logits_bias[0, processor.target_frame.end] = 100.0
     assert [document.translations for document in translate_freely(model, processor, DOCUMENTS)] == [[[""]]] * 3
     assert "did not come to an end" not in caplog.text
 

@@ -26,7 +26,7 @@ INSTANCES = [
 
 def noisy(item, **kwargs):
     segments = Dataset.from_list(INSTANCES).with_format("torch")
-    return WordDropout(segments, PROCESSOR, **{"probability": 0.3, "seed": 7, **kwargs})[item]
+    return WordDropout(segments, PROCESSOR, **{"probability": 0.3, "epochs": None, "seed": 7, **kwargs})[item]
 
 
 def test_only_words_of_both_inputs_are_masked_and_labels_stay_clean():
@@ -60,7 +60,7 @@ def test_both_sides_have_noise_of_their_own():
     """Also where they are the same: a copy would show the decoder what the source hides."""
     words = torch.tensor([0, *range(4, 100), 2])
     segments = Dataset.from_list([{"input_ids": words, "labels": [*words[1:].tolist(), 101]}]).with_format("torch")
-    item = WordDropout(segments, PROCESSOR, 0.3, seed=7)[0]
+    item = WordDropout(segments, PROCESSOR, 0.3, epochs=None, seed=7)[0]
     source, target = (item[name] == 102 for name in ("input_ids", "decoder_input_ids"))
     assert 15 < source.sum() < 45 and 15 < target.sum() < 45
     assert (source & target).sum() < 0.6 * source.sum()
