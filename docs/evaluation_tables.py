@@ -93,18 +93,6 @@ def aligned_documents() -> tuple[Table, Record]:
     return rows, records[512]
 
 
-def input_length_second() -> tuple[Table, Record]:
-    """A row per length of the input: d-BLEU of a second seed."""
-    records = {tokens: study(f"input_length_second/{tokens}") for tokens in (64, 128, 256)}
-    rows = [["tokens", "Transformer", "G-Transformer", "difference"]]
-    for tokens, record in records.items():
-        row = record["scores"]["d-BLEU/document"]
-        low, high = row["interval"]
-        difference = f"{row['difference']:+.2f} [{low:+.2f}, {high:+.2f}], {p_value_in_words(row['p_value'])}"
-        rows.append([str(tokens), f"{row['score'] - row['difference']:.2f}", f"{row['score']:.2f}", difference])
-    return rows, records[256]
-
-
 def small_model() -> tuple[Table, Record]:
     """A row per stage of its training."""
     stages = {
@@ -256,5 +244,4 @@ OF_SEVERAL: dict[str, Callable[[], tuple[Table, Record | None]]] = {
     "unseen": unseen,
     "small_model": small_model,
     "aligned_documents": aligned_documents,
-    "input_length_second": input_length_second,
 }

@@ -60,10 +60,12 @@ def _input_length() -> list[tuple[str, str]]:
         (row["system"], row["value"]): row["scores"]["test"]["d-BLEU/document"]["mean"] for row in record["rows"]
     }
     plain, ours = (d_bleu[system, 64] - d_bleu[system, 512] for system in ("Transformer", "G-Transformer"))
-    ahead = d_bleu["Transformer", 64] - d_bleu["G-Transformer", 64]
+    systems = [_row(record, system, 64)["scores"]["test"] for system in ("Transformer", "G-Transformer")]
+    by_seed = zip(*(scores["d-BLEU/document"]["seeds"] for scores in systems), strict=True)
+    ahead = max(theirs - ours for theirs, ours in by_seed)
     return [
         ("train/RESULTS.md", f"the Transformer loses {plain:.0f} d-BLEU and G-Transformer {ours:.0f}"),
-        ("train/RESULTS.md", f"the Transformer is still {ahead:.0f} d-BLEU better"),
+        ("train/RESULTS.md", f"the Transformer is {ahead:.0f} d-BLEU better with one seed"),
     ]
 
 
