@@ -1,4 +1,4 @@
-"""Adapters (peft) of models whose base has no global attention: they bring a configuration that says where it is."""
+"""Adapters (peft) whose base model may lack global attention: their own configuration says which layers have it."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from .configuration_gtransformer import GTransformerConfig
 CONFIG_FIELDS = frozenset(GTransformerConfig.__dataclass_fields__)
 
 
-# Arguments of `cached_file`, which then gives `None` for what is not there.
+# Arguments that make `cached_file` return `None` for a missing file.
 QUIETLY = {f"_raise_exceptions_for_{case}": False for case in ("missing_entries", "connection_errors", "gated_repo")}
 
 
@@ -24,7 +24,7 @@ def _hub_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _base_of_adapter(name: str, hub: dict) -> str | None:
-    """The name of the base model, if what is called so is an adapter with a configuration of its own."""
+    """Returns the name of the base model if this is the name of an adapter with its own configuration."""
     if name is None or any(Path(name).glob("model*.safetensors")) or any(Path(name).glob("pytorch_model*")):
         return None
     files = [cached_file(name, file, **hub, **QUIETLY) for file in ("adapter_config.json", "config.json")]
@@ -34,7 +34,7 @@ def _base_of_adapter(name: str, hub: dict) -> str | None:
 
 
 class AdapterMixin:
-    """Loads and saves adapters together with the configuration that says where the global attention is."""
+    """Loads and saves adapters together with the configuration that says which layers have global attention."""
 
     config: GTransformerConfig
     config_class: Any
@@ -48,7 +48,7 @@ class AdapterMixin:
         """Loads as Transformers does. The configuration of an adapter says which layers have global attention: its
         base model, which is loaded with it, need not have any."""
         adapter = dict(kwargs.pop("adapter_kwargs", None) or {})
-        # The Auto classes have looked up the base already, and give its configuration.
+        # The Auto classes have already looked up the base, and pass its configuration.
         name = adapter.get("_adapter_model_path") or pretrained_model_name_or_path
         given = None if adapter.get("_adapter_model_path") else config
         hub = _hub_arguments(kwargs)
@@ -68,7 +68,7 @@ class AdapterMixin:
         return loaded
 
     def load_adapter(self, peft_model_id=None, adapter_name=None, *args, **kwargs):
-        """Loads as Transformers does, and the modules that an adapter holds in full, which 5.17 leaves out."""
+        """Loads as Transformers does, plus the modules that an adapter holds in full, which 5.17 leaves out."""
         loaded = super().load_adapter(peft_model_id, adapter_name, *args, **kwargs)  # type: ignore[misc]
         if peft_model_id is not None:
             file = cached_file(peft_model_id, "adapter_model.safetensors", **QUIETLY, **_hub_arguments(kwargs))
@@ -77,7 +77,7 @@ class AdapterMixin:
         return loaded
 
     def set_adapter_weights(self, file: str | Path, adapter_name: str = "default") -> None:
-        """Gives the adapter of that name the weights of an `adapter_model.safetensors`."""
+        """Loads the weights of an `adapter_model.safetensors` into the adapter of that name."""
         try:
             from peft import set_peft_model_state_dict
         except ImportError as error:
@@ -91,7 +91,7 @@ class AdapterMixin:
         self.adapter_base = self.name_or_path
 
     def save_pretrained(self, save_directory, *args, **kwargs):
-        """Saves as Transformers does, and the configuration beside an adapter."""
+        """Saves as Transformers does, and writes the configuration beside an adapter."""
         super().save_pretrained(save_directory, *args, **kwargs)  # type: ignore[misc]
         if getattr(self, "_hf_peft_config_loaded", False):
             self.config.save_pretrained(save_directory)

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """
-    Opens a file for writing that takes the place of `path` at the end; an error leaves `path` as it was, and nothing
+    Opens a file for writing that replaces `path` at the end. An error leaves `path` as it was, and no other file
     beside it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -22,7 +22,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     with partial.open("xb") as file:
         try:
             yield file
-            file.close()  # what does not fit the disk may fail only here
+            file.close()  # a full disk may raise its error only here
             os.replace(partial, path)
         except BaseException:
             partial.unlink()
@@ -30,13 +30,13 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_atomic(path: Path, text: str) -> None:
-    """Writes a text, as a whole or not at all."""
+    """Writes a text as a whole or not at all."""
     with atomic_file(path) as file:
         file.write(text.encode("utf-8"))
 
 
 def is_among(path: Path, files: Iterable[str | Path]) -> bool:
-    """Whether a path is that of one of the files, by whatever name."""
+    """Tells whether a path leads to one of the files, whatever its name."""
     exists, place = path.exists(), path.resolve()
     others = map(Path, files)
     return any(place == other.resolve() or (exists and other.exists() and path.samefile(other)) for other in others)
@@ -44,14 +44,14 @@ def is_among(path: Path, files: Iterable[str | Path]) -> bool:
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str] = ()) -> None:
     """
-    Checks files that will be written, before the work that they hold.
+    Checks the files that will be written, before the work whose results they hold.
 
     Args:
-        outputs: the files; `None` for one that is not asked for.
+        outputs: the files; `None` for one that was not asked for.
         inputs: files and folders that are read.
 
     Raises:
-        ValueError: an output is one of the inputs or lies in it, is a folder, or cannot be written.
+        ValueError: an output is an input or lies in one, is a folder, or cannot be written.
     """
     inputs = list(inputs)
     for output in (path for path in outputs if path is not None):
@@ -68,11 +68,11 @@ def check_own_folder(folder: Path, names: Iterable[str], sign: str) -> None:
     Checks a folder before files and folders in it are replaced.
 
     Args:
-        names: what will be replaced.
-        sign: name of a file or folder by which an earlier run of the same command is known.
+        names: files and folders that will be replaced.
+        sign: name of a file or folder that tells that the same command has run here before.
 
     Raises:
-        ValueError: one of them is there, but no earlier run was.
+        ValueError: one of the names exists, but the sign does not.
     """
     present = [name for name in names if (folder / name).exists()]
     if present and not (folder / sign).exists():
@@ -80,19 +80,19 @@ def check_own_folder(folder: Path, names: Iterable[str], sign: str) -> None:
 
 
 def problem_of_folder(folder: Path) -> str:
-    """What speaks against writing into a folder, or making it; nothing if it is empty."""
+    """Says why a folder cannot be written into or made; an empty text if it can."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
-        return f"{existing} is no folder"
+        return f"{existing} is not a folder"
     return "" if os.access(existing, os.W_OK | os.X_OK) else f"no permission to write into {existing}"
 
 
 def read_json(path: Path, default: Any) -> Any:
     """
-    What a JSON file holds, or the default if there is none.
+    Returns the content of a JSON file, or the default if there is no file.
 
     Raises:
-        ValueError: it is broken.
+        ValueError: the file is broken.
     """
     try:
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else default
@@ -101,22 +101,22 @@ def read_json(path: Path, default: Any) -> Any:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Writes an indented JSON, as a whole or not at all."""
+    """Writes indented JSON as a whole or not at all."""
     write_atomic(path, json.dumps(content, indent=2) + "\n")
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """
-    Gives the path of a folder to make, which takes the place of `path` at the end if it was made; an error leaves
-    nothing.
+    Yields the path of a folder to make, which replaces `path` at the end if it was made. An error leaves nothing
+    behind.
 
     Raises:
         FileExistsError: `path` is a file, or a folder that is not empty.
     """
-    path = path.resolve()  # the folder that a link names takes its place, not the link
+    path = path.resolve()  # a link stays, and the folder that it points to is replaced
     if path.is_file() or (path.is_dir() and any(path.iterdir())):
-        raise FileExistsError(f"{path} exists and is no empty folder: give another one.")
+        raise FileExistsError(f"{path} exists and is not an empty folder: choose another one.")
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=f"{path.name}.partial.") as folder:
         whole = Path(folder, "whole")

@@ -1,4 +1,4 @@
-"""Masks for each kind of attention, or what takes the place of one: a plan of the sentences, or their tags.
+"""Masks for each kind of attention, or what replaces a mask: a plan of the sentences, or their tags.
 
 Shape legend: B documents, T queries, S keys, D model size.
 """
@@ -31,7 +31,7 @@ class Side:
 
     Attributes:
         tags: group tags `(B, T)`, 0 for padding.
-        real: which tokens are no padding, `(B, T)`, bool.
+        real: which tokens are not padding, `(B, T)`, bool.
     """
 
     tags: Tensor
@@ -39,7 +39,7 @@ class Side:
 
     @classmethod
     def of(cls, tags: Tensor, attention_mask: Tensor | dict[str, Tensor] | None) -> "Side":
-        """Tokens with these tags, of which an attention mask `(B, T)` may say that some are padding."""
+        """Tokens with these tags; an attention mask `(B, T)` tells which of them are padding."""
         if isinstance(attention_mask, Tensor) and attention_mask.shape == tags.shape:
             real = attention_mask.bool()
         else:
@@ -47,11 +47,11 @@ class Side:
         return cls(tags * real, real)
 
     def last(self, tokens: int) -> "Side":
-        """The last so many tokens."""
+        """The last tokens, as many as asked for."""
         return Side(self.tags[:, -tokens:], self.real[:, -tokens:])
 
     def open_to_all(self, keys: "Side") -> "Side":
-        """These queries, with tag 0 in documents whose keys have no sentences: there they see everything."""
+        """These queries, with tag 0 in documents whose keys have no sentences, so that they see everything there."""
         return replace(self, tags=self.tags * (keys.tags.amax(dim=1, keepdim=True) > 0))
 
 
@@ -68,11 +68,11 @@ def masks_by_kind(
     One mask for each attention kind that the stack "encoder", "decoder" or "cross" uses.
 
     Args:
-        attention_mask: what the caller gave. Ready masks, one `(B, 1, T, S)` tensor for all attention kinds or a
-            dictionary with one for each, are used as they are.
-        create_mask: makes the mask of the whole document for a configuration's implementation of attention; may return
-            `None` for "nothing is masked" if allowed to.
-        by_sentence: whether group attention may go sentence by sentence. Decoding step by step keeps to masks.
+        attention_mask: what the caller passed. Ready-made masks, one `(B, 1, T, S)` tensor for all attention kinds or
+            a dictionary with one for each, are used as they are.
+        create_mask: makes the mask of the whole document for a configuration's attention implementation; may return
+            `None` for "nothing is masked" if its second argument allows this.
+        by_sentence: whether group attention may go sentence by sentence; step-by-step decoding keeps to masks.
     """
     if isinstance(attention_mask, dict):
         return attention_mask
@@ -91,7 +91,7 @@ def masks_by_kind(
 
 
 def _with_dense_masks(config: GTransformerConfig) -> GTransformerConfig:
-    """The configuration with an implementation of attention that takes masks of queries and keys."""
+    """The configuration with an attention implementation that takes dense masks of queries and keys."""
     if config._attn_implementation in ("eager", "sdpa"):
         return config
     dense = copy.copy(config)
@@ -100,8 +100,8 @@ def _with_dense_masks(config: GTransformerConfig) -> GTransformerConfig:
 
 
 def _by_sentence(stack: str, queries: Side, keys: Side) -> SentencePlan | SentenceTags | None:
-    """Takes the place of the mask where group attention can go sentence by sentence. Except in cross-attention the
-    queries are the keys: decoding step by step does not come here."""
+    """Replaces the mask where group attention can go sentence by sentence. Except in cross-attention, the queries are
+    the keys: step-by-step decoding never gets here."""
     compiling = torch.compiler.is_compiling()
     if compiling and not is_compilable(queries.tags.device):
         return None
@@ -137,7 +137,8 @@ def decoder_masks(
     past_key_values: EncoderDecoderCache | None,
 ) -> tuple[dict[str, Mask], dict[str, Mask] | None]:
     """Masks of the decoder's self-attention and, given encoder states `(B, S, D)`, of cross-attention, by attention
-    kind: from the tokens of the embeddings `(B, T, D)`, which end the target, to all of it and to the source."""
+    kind. The queries are the tokens of the embeddings `(B, T, D)`, the last of the target; the keys are all tokens of
+    the target, or of the source."""
     queries = target.last(inputs_embeds.shape[1])
     step_by_step = past_key_values is not None and (past_key_values.is_compileable or past_key_values.get_seq_length())
     masks = masks_by_kind(
@@ -181,7 +182,7 @@ def step_masks(
     encoder_hidden_states: Tensor,
     encoder_attention_mask: Tensor | None,
 ) -> tuple[dict[str, Tensor | None], dict[str, Tensor | None]]:
-    """Masks of one new token for what the cache keeps: the open sentence, its source sentence, both documents."""
+    """Masks of one new token over what the cache keeps: the open sentence, its source sentence, both documents."""
     group, cross = step.target_mask[:, None, None], step.source_mask[:, None, None]
     if config._attn_implementation == "eager":
         least = torch.finfo(inputs_embeds.dtype).min

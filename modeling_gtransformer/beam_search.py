@@ -1,6 +1,6 @@
-"""The beam search of Transformers, for sentences or documents side by side, each with a beam of its own.
+"""Beam search as in Transformers, over sentences or documents side by side that each have a beam of their own.
 
-Scores are ranked row by row, so that no second table of all beams and the whole vocabulary is made.
+Scores are ranked row by row, which avoids a second table of all beams and the whole vocabulary.
 
 Shape legend: B documents or sentences, N beams, M candidates, T tokens written so far, V vocabulary.
 """
@@ -13,17 +13,17 @@ from torch import Tensor, nn
 
 # The score of hypotheses that do not exist; finite, as in the beam search of Transformers.
 IMPOSSIBLE = -1.0e9
-# A batch shrinks when so great a share of it is finished.
+# A batch shrinks when this share of it is finished.
 SHRINKS_AT = 1 / 8
 
 
 class Batch(Protocol):
     """
-    What is decoded, with N beams each.
+    The documents or sentences that are decoded, with N beams each.
 
     Attributes:
         tokens: the last token of each beam, `(B, N)`.
-        longest: most tokens that are still written.
+        longest: upper bound of the tokens that remain to be written.
     """
 
     tokens: Tensor
@@ -32,35 +32,35 @@ class Batch(Protocol):
     def longest(self) -> int: ...
 
     def step(self, tokens: Tensor, normalize: bool) -> Tensor:
-        """Log-probabilities `(B, N, V)` of what follows the next tokens `(B, N)`."""
+        """Reads the next tokens `(B, N)` and returns the log-probabilities `(B, N, V)` of what follows them."""
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
-        """Tells which tokens `(B, M)` end what beams `(B, M)` have written."""
+        """Tells which of the chosen tokens `(B, M)` end what their parent beams `(B, M)` have written."""
 
     def follow(self, parents: Tensor) -> None:
-        """Lets beams go on from others, `(B, N)`."""
+        """Continues every beam from its parent beam, `(B, N)`."""
 
     def keep(self, rest: Tensor) -> None:
-        """Leaves out what does not have one of these indices."""
+        """Keeps only the documents or sentences with these indices."""
 
 
 class BeamSearch:
     """
-    A beam search for everything in a batch.
+    A beam search for every document or sentence of a batch.
 
     Args:
         length_penalty: exponent of the length by which scores are divided.
-        early_stopping: whether a search is done as soon as it has N finished hypotheses.
+        early_stopping: whether a search ends as soon as it has N finished hypotheses.
 
     Attributes:
-        searched: what is still in the batch, by its first index, `(B,)`.
+        searched: original indices of what is still in the batch, `(B,)`.
         tokens: the last token of each running hypothesis, `(B, N)`.
-        written: what it has written, `(B, N, T)`.
-        running: its sum of log-probabilities.
+        written: the tokens that it has written, `(B, N, T)`.
+        running: the sum of their log-probabilities, `(B, N)`.
         best: finished hypotheses, best first, `(B, N, T)`.
-        lengths: numbers of their tokens, `(B, N)`.
+        lengths: the numbers of their tokens, `(B, N)`.
         finished: their scores, `(B, N)`; `is_finished` tells which of them exist.
-        improvable: whose running hypotheses may still become better ones, `(B,)`.
+        improvable: which searches may still find a better hypothesis, `(B,)`.
     """
 
     def __init__(self, batch: Batch, length_penalty: float, early_stopping: bool):
@@ -77,7 +77,7 @@ class BeamSearch:
         self.written = self.best = self.tokens.new_empty(*self.tokens.shape, 0)
 
     def run(self) -> list[list[int]]:
-        """The new tokens of every best hypothesis."""
+        """Returns the new tokens of the best hypothesis of every search."""
         found: dict[int, list[int]] = {}
         # The bound matters where fewer hypotheses exist than beams.
         for _ in range(self.batch.longest):
@@ -97,17 +97,17 @@ class BeamSearch:
         return dict(zip(self.searched.tolist(), (tokens[:length] for tokens, length in best), strict=True))
 
     def keep(self, rest: Tensor) -> None:
-        """Leaves out what does not have one of these indices."""
+        """Keeps only the documents or sentences with these indices."""
         self.batch.keep(rest)
         of_each = ("searched", "tokens", "running", "finished", "is_finished", "lengths", "written", "best")
         for name in (*of_each, "improvable"):
             setattr(self, name, getattr(self, name)[rest])
 
     def step(self) -> None:
-        """Write one more token of every hypothesis."""
+        """Writes one more token of every hypothesis."""
         length = self.written.shape[-1] + 1
         scores = self.batch.step(self.tokens, normalize=True)
-        # No more than so many candidates come from one beam.
+        # A beam has at most this many of the best candidates.
         scores, tokens = scores.topk(min(2 * self.num_beams, scores.shape[-1]), dim=-1)
         candidates, index = (self.running[..., None] + scores).flatten(1).topk(2 * self.num_beams, dim=-1)
         parent, chosen = index // scores.shape[-1], tokens.flatten(1).gather(1, index)
@@ -120,7 +120,7 @@ class BeamSearch:
         self.improvable = self.improvable & promising & ~(self.is_finished.all(dim=-1) & self.early_stopping)
 
     def _finish(self, candidates: Tensor, ends: Tensor, grown: Tensor, length: int) -> None:
-        """Keep the N best of the finished hypotheses and of the candidates `(B, M)` that have just ended."""
+        """Keeps the N best of the finished hypotheses and the candidates `(B, M)` that have just ended."""
         just_finished = ends & (torch.arange(2 * self.num_beams, device=ends.device) < self.num_beams)
         closed = ~self.improvable | (self.is_finished.all(dim=-1) & self.early_stopping)
         hypotheses = candidates / length**self.length_penalty + (~just_finished | closed[:, None]) * IMPOSSIBLE
@@ -131,12 +131,12 @@ class BeamSearch:
         self.best = _pick(torch.cat([nn.functional.pad(self.best, (0, 1)), grown], dim=1), places)
 
     def _go_on(self, candidates: Tensor, ends: Tensor, grown: Tensor, parent: Tensor, chosen: Tensor) -> None:
-        """Follow the N best candidates `(B, M)` that have not ended."""
+        """Follows the N best candidates `(B, M)` that have not ended."""
         self.running, kept = (candidates + ends * IMPOSSIBLE).topk(self.num_beams, dim=-1)
         self.batch.follow(parent.gather(1, kept))
         self.written, self.tokens = _pick(grown, kept), chosen.gather(1, kept)
 
 
 def _pick(table: Tensor, index: Tensor) -> Tensor:
-    """`(B, N, T)` at `(B, M)`: `(B, M, T)`."""
+    """Picks the rows `(B, M)` of a table `(B, N, T)`: `(B, M, T)`."""
     return table.gather(1, index[..., None].expand(*index.shape, table.shape[-1]))

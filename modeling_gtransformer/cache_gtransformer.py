@@ -16,12 +16,12 @@ from .configuration_gtransformer import GTransformerConfig
 from .group_tags import sentence_lengths
 
 
-# Room that a buffer over the document gains at least when it is full.
+# The least room that a full buffer over the document gains.
 GROWTH = 64
 
 
 class TargetCache(EncoderDecoderCache):
-    """The cache of Transformers, which also remembers the target ids: they say in which sentence a token is."""
+    """A cache of Transformers that also remembers the target ids, which say what sentence a token is in."""
 
     def __init__(self, self_attention_cache: Cache, cross_attention_cache: Cache):
         super().__init__(self_attention_cache, cross_attention_cache)
@@ -29,17 +29,17 @@ class TargetCache(EncoderDecoderCache):
 
     @classmethod
     def around(cls, cache: EncoderDecoderCache) -> "TargetCache":
-        """Wraps another cache, and shares all that it holds."""
+        """Wraps another cache and shares all that it holds."""
         shared = cls(cache.self_attention_cache, cache.cross_attention_cache)
         shared.is_updated = cache.is_updated
         return shared
 
     def remember(self, input_ids: Tensor) -> Tensor:
         """
-        All ids, the new ones `(B, T)` included.
+        Appends the new ids `(B, T)` and returns all of them.
 
         Raises:
-            ValueError: tokens are cached whose ids are not known.
+            ValueError: the ids of cached tokens are unknown.
         """
         length = self.get_seq_length()
         known = 0 if self.input_ids is None else self.input_ids.shape[1]
@@ -52,23 +52,23 @@ class TargetCache(EncoderDecoderCache):
         return self.input_ids
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """As Transformers does it; the ids go with their rows."""
+        """Does what Transformers does, and takes the ids along with their rows."""
         super().reorder_cache(beam_idx)
         self._select(beam_idx)
 
     def batch_select_indices(self, indices: Tensor) -> None:
-        """As Transformers does it; the ids go with their rows."""
+        """Does what Transformers does, and takes the ids along with their rows."""
         super().batch_select_indices(indices)
         self._select(indices)
 
     def batch_repeat_interleave(self, repeats: int) -> None:
-        """As Transformers does it; the ids go with their rows."""
+        """Does what Transformers does, and takes the ids along with their rows."""
         super().batch_repeat_interleave(repeats)
         if self.input_ids is not None:
             self.input_ids = self.input_ids.repeat_interleave(repeats, dim=0)
 
     def crop(self, *args: int, **kwargs: int) -> None:
-        """As Transformers does it; the ids are cut off with their keys."""
+        """Does what Transformers does, and cuts the ids off with their keys."""
         super().crop(*args, **kwargs)
         if self.input_ids is not None:
             self.input_ids = self.input_ids[:, : self.get_seq_length()]
@@ -80,14 +80,14 @@ class TargetCache(EncoderDecoderCache):
 
 class Step(NamedTuple):
     """
-    Places of the cache that a single new token of each of R rows sees.
+    The places of the cache that one new token of each of R rows sees.
 
     Attributes:
-        target_mask: which of the places that are in use hold tokens of the open sentence, `(R, L)` at most, bool.
+        target_mask: which of the places in use hold tokens of the open sentence, at most `(R, L)`, bool.
         source_mask: which of the N places hold tokens of its source sentence, `(R, N)`, bool; `(B, N)` if the source
             has one sentence, which all beams of a document share.
-        source_index: positions of these tokens in the flattened sources, of the same shape.
-        moved: rows at another source sentence than before, `(M,)`; `None` if that is not known.
+        source_index: positions of these tokens in the flattened sources, in the same shape.
+        moved: rows that are at another source sentence than before, `(M,)`; `None` if this is not known.
     """
 
     target_mask: Tensor
@@ -112,34 +112,34 @@ class StepCache(EncoderDecoderCache, ABC):
     def source(
         self, layer_idx: int, kind: str, project: Callable[[Tensor], tuple[Tensor, Tensor]], states: Tensor
     ) -> tuple:
-        """Returns keys and values of the source, which `project` makes of its states."""
+        """Returns keys and values of the source, which `project` makes from its states."""
 
 
 class DocumentCache(StepCache):
     """
-    Keys and values of target documents that grow token by token, in batches in which every row is at another sentence.
+    Keys and values of target documents that grow token by token, in batches whose rows may be at different sentences.
 
     A step of group self-attention sees the L places of the open sentence, which the next sentence overwrites; group
     cross-attention sees the N places of the source sentence that is being translated. Only global attention keeps the
     whole document. Which places count follows from the group tags of every step, so beams may be reordered freely.
-    The beams of a document share what belongs to its source, and where they follow them only that is copied in which
-    they differ: the words of the last few steps.
+    The beams of a document share what belongs to its source, and when they are reordered, only the tokens in which
+    they differ are copied: those of the last few steps.
 
-    Equal to masks over the whole document, which is the reference (`generate(use_cache=False)` goes there), for
-    sources of which every row has sentences, each in one piece.
+    Equal to masks over the whole document, the reference that `generate(use_cache=False)` uses, for sources that all
+    have sentences, each in one piece.
 
     Args:
         longest_sentence: L, `<s>` and `</s>` included.
-        documents: B. The rows of a document stand side by side, and begin alike.
+        documents: B. The rows of a document are adjacent and begin alike.
 
     Attributes:
-        beams: rows of a document.
-        shares_source: whether every source has one sentence, so that all its rows are at the same one.
+        beams: number of rows of a document.
+        shares_source: whether every source has one sentence, so that all rows of a document are at the same one.
         places: where the new tokens go, `(R, T)`; L where a token is not kept.
-        step: what they see; `None` while a prefix is read, under masks over the whole document.
+        step: what the new tokens see; `None` while a prefix is read, under masks over the whole document.
         writers: which row wrote the keys and values of each token, `(R, T)`: rows differ where their writers do.
         targets, sources: keys and values by layer and attention kind.
-        open_sources: by layer, those of the source sentence that each row is translating.
+        open_sources: keys and values, by layer, of the source sentence that each row is translating.
     """
 
     def __init__(self, longest_sentence: int, documents: int):
@@ -169,8 +169,8 @@ class DocumentCache(StepCache):
         Prepares for the next tokens; the first call may bring a prefix, every later one brings a single token.
 
         Args:
-            group_tags: of all target tokens including the new ones, `(R, T)`.
-            source_tags: `(R, S)`.
+            group_tags: tags of all target tokens including the new ones, `(R, T)`.
+            source_tags: tags of the source tokens, `(R, S)`.
 
         Raises:
             ValueError: several tokens come after the first call, or a graph is being exported.
@@ -194,14 +194,14 @@ class DocumentCache(StepCache):
         else:
             row = torch.arange(len(group_tags), device=group_tags.device)[:, None]
             self.writers = torch.cat([self.writers, row], dim=1)
-            # To ask another device which places are in use would synchronise with it.
+            # Asking another device which places are in use would synchronise with it.
             in_use = self.longest_sentence if places.device.type != "cpu" else int(self.places.max()) + 1
             target_mask = torch.arange(min(in_use, self.longest_sentence), device=places.device) <= self.places
             self.step = Step(target_mask, *self._source_places(source_tags == group_tags[:, -1:]))
         self.length += new_tokens
 
     def _source_places(self, in_sentence: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """`source_mask`, `source_index` and `moved` of a [`Step`], from which source tokens `(R, S)` belong to the
+        """`source_mask`, `source_index` and `moved` of a [`Step`], given which source tokens `(R, S)` belong to the
         sentence."""
         beams = self.beams
         if self.shares_source:
@@ -212,7 +212,7 @@ class DocumentCache(StepCache):
         starts = in_sentence.int().argmax(dim=1, keepdim=True)
         document = torch.arange(len(in_sentence), device=in_sentence.device)[:, None] // beams
         source_index = document * length + (starts + offset).clamp(max=length - 1)
-        if in_sentence.device.type != "cpu":  # to count them would synchronise with the device
+        if in_sentence.device.type != "cpu":  # counting them would synchronise with the device
             return source_mask, source_index, None
         before = None if self.step is None else self.step.source_index
         if before is None or before.shape != source_index.shape:
@@ -252,19 +252,19 @@ class DocumentCache(StepCache):
         self, layer_idx: int, kind: str, project: Callable[[Tensor], tuple[Tensor, Tensor]], states: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Returns keys and values of the source, projected once from its states `(R, S, D)`: those of the sentence
-        that is being translated, `(R, H, N, K)`, or of the document, `(B, H, S, K)`; for a prefix `(R, H, S, K)`."""
+        being translated, `(R, H, N, K)`, or of the document, `(B, H, S, K)`; for a prefix `(R, H, S, K)`."""
         if self.step is None:
             stored = keys, values = project(states[:: self.beams])
             if kind == "group":
-                # A token's heads side by side, so that picking a sentence copies whole runs of memory.
+                # With a token's heads side by side, picking a sentence copies contiguous memory.
                 stored = tuple(each.transpose(1, 2).flatten(0, 1).contiguous() for each in stored)
             self.sources[layer_idx, kind] = stored
             return keys.repeat_interleave(self.beams, 0), values.repeat_interleave(self.beams, 0)
         return self._open_source(layer_idx) if kind == "group" else self.sources[layer_idx, kind]
 
     def _open_source(self, layer_idx: int) -> tuple[Tensor, Tensor]:
-        """Keys and values `(R, H, N, K)`, or `(B, H, N, K)`, of the source sentence of every row. Only those of rows
-        that have moved are picked anew, where it is known which they are."""
+        """Keys and values `(R, H, N, K)`, or `(B, H, N, K)`, of the source sentence of every row. Where it is known
+        which rows have moved, only theirs are picked anew."""
         assert self.step is not None
         sources, index, moved = self.sources[layer_idx, "group"], self.step.source_index, self.step.moved
         if moved is not None and layer_idx in self.open_sources:
@@ -277,7 +277,7 @@ class DocumentCache(StepCache):
         return opened
 
     def keep(self, documents: Tensor) -> None:
-        """Leaves all documents out but those with these indices, between two steps."""
+        """Keeps only the documents with these indices, between two steps."""
         rows = (documents[:, None] * self.beams + torch.arange(self.beams, device=documents.device)).flatten()
         self.writers = self.writers[rows]
         self.targets = {
@@ -292,7 +292,7 @@ class DocumentCache(StepCache):
         self.documents, self.step, self.open_sources = len(documents), None, {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Follows the beams, which stay within their document."""
+        """Follows the beams, each of which continues one of its own document."""
         writers = self.writers.index_select(0, beam_idx)
         differs = (writers != self.writers).any(dim=0)
         self.writers = writers
@@ -305,18 +305,18 @@ class DocumentCache(StepCache):
                 buffer[:, :, differing] = buffer[:, :, differing].index_select(0, beam_idx.to(buffer.device))
 
     def crop(self, tokens_to_remove: int) -> None:
-        """Refuses: what came before the open sentence is gone."""
+        """Raises an error, as what came before the open sentence is gone."""
         raise ValueError("A DocumentCache has overwritten what came before the open sentence and cannot be cropped.")
 
 
 def _pick(states: Tensor, index: Tensor) -> Tensor:
-    """States `(S, H, K)` at places `(R, N)`: `(R, H, N, K)`."""
+    """Picks states `(S, H, K)` at positions `(R, N)`: `(R, H, N, K)`."""
     picked = states.index_select(0, index.flatten().to(states.device)).unflatten(0, index.shape)
     return picked.transpose(1, 2).contiguous()
 
 
 def ids_so_far(past_key_values: Cache | None, input_ids: Tensor | None) -> Tensor | None:
-    """The target ids, behind those that the cache remembers, if it does; `None` without ids."""
+    """The target ids, preceded by those that the cache remembers, if it does; `None` without ids."""
     if input_ids is not None and isinstance(past_key_values, TargetCache):
         return past_key_values.remember(input_ids)
     return input_ids
@@ -325,7 +325,7 @@ def ids_so_far(past_key_values: Cache | None, input_ids: Tensor | None) -> Tenso
 def cache_for(
     config: GTransformerConfig, past_key_values: Cache | None, use_cache: bool | None, has_tags: bool
 ) -> EncoderDecoderCache | None:
-    """The cache for a decoder to fill, if any. Without tags from the caller it is one that remembers the ids."""
+    """The cache that a decoder fills, if any. If the caller passes no tags, it is one that remembers the ids."""
     if past_key_values is None and not use_cache:
         return None
     if isinstance(past_key_values, (TargetCache, StepCache)):

@@ -1,7 +1,7 @@
 """Group attention sentence by sentence under `torch.compile`.
 
-Where the sentences are depends on the data, which a graph cannot: so [`sentence_attention`] stands in it as one
-operator that is not traced, and what it needs to know are the group tags.
+Where the sentences are depends on the data, and a graph must not: so [`sentence_attention`] is in it as one operator
+that is not traced, and reads the group tags.
 
 Shape legend: B documents, T queries, S keys, H heads, K head size.
 """
@@ -20,7 +20,7 @@ from .sentence_attention import SentencePlan, plan_sentences, sentence_attention
 
 class SentenceTags(NamedTuple):
     """
-    Takes the place of a mask in a compiled graph.
+    Replaces a mask in a compiled graph.
 
     Attributes:
         query_tags, key_tags: `(B, T)` and `(B, S)`, group tags on the CPU, [`PADDING`] where there is no token.
@@ -42,23 +42,23 @@ def compiled_attention(
     query: Tensor, key: Tensor, value: Tensor, tags: SentenceTags, dropout: float, scaling: float
 ) -> Tensor:
     """
-    [`sentence_attention`] in a graph. Its backward pass computes the attention again.
+    Computes [`sentence_attention`] in a graph. Its backward pass computes the attention again.
 
     Args:
-        query: `(B, H, T, K)`. One with tag 0 sees every key that is no padding.
+        query: `(B, H, T, K)`. A query with tag 0 sees every key that is not padding.
         key, value: `(B, H, S, K)`.
 
     Returns:
         `(B, T, H, K)`.
     """
-    # The second time it must drop the same.
+    # The backward pass must drop the same weights again.
     seed = torch.randint(2**62 if dropout else 1, (1,), device="cpu")
     return _group_attention(query, key, value, tags.query_tags, tags.key_tags, seed, tags.is_causal, dropout, scaling)
 
 
-# Every copy of this file, as with the code of a checkpoint, has operators of its own.
+# Every copy of this file, such as one in a checkpoint, has its own operators.
 LIBRARY = re.sub(r"\W", "_", __name__)
-# They read the tags on the CPU, which a CUDA graph cannot repeat.
+# They read the tags on the CPU, which a CUDA graph cannot replay.
 operator = partial(torch.library.custom_op, mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
 
 
@@ -76,10 +76,10 @@ def _group_attention(query, key, value, *constants):
     schema=f"(Tensor grad_output, Tensor query, Tensor key, Tensor value, {CONSTANTS}) -> (Tensor, Tensor, Tensor)",
 )
 def _group_attention_backward(grad_output, query, key, value, *constants):
-    # The backward pass of an operator has no autograd, but functorch.
+    # Autograd does not work in the backward pass of an operator, but functorch does.
     _, backward = torch.func.vjp(_attention(query.device, *constants), query, key, value)
     gradients = zip(backward(grad_output), (query, key, value), strict=True)
-    # In the memory layout that the graph was promised.
+    # The graph was promised this memory layout.
     return tuple(torch.empty_like(states).copy_(gradient) for gradient, states in gradients)
 
 
@@ -110,11 +110,11 @@ _group_attention.register_autograd(_backward, setup_context=_keep)
 def _attention(
     device: torch.device, query_tags: Tensor, key_tags: Tensor, seed: Tensor, is_causal: bool, dropout: float, scaling
 ) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """The function of query, key and value."""
+    """Returns the attention as a function of query, key and value."""
     sides = (tags.contiguous().numpy().tobytes() for tags in (query_tags, key_tags))
     plan, allowed = _plan(*sides, len(query_tags), is_causal), None
     if plan is None:
-        # A token outside of all sentences sees the whole document, or a sentence stands in pieces.
+        # There is no plan if a token outside all sentences sees the whole document, or if a sentence is in pieces.
         query_tags, key_tags = query_tags.to(device), key_tags.to(device)
         allowed = same_group(query_tags, key_tags) & (key_tags != PADDING)[:, None, None]
         allowed = allowed.tril() if is_causal else allowed
@@ -137,8 +137,8 @@ def _attention(
 
 @lru_cache(maxsize=16)
 def _plan(query_tags: bytes, key_tags: bytes, documents: int, is_causal: bool) -> SentencePlan | None:
-    """The plan that all layers share, or `None` where there is none; of bytes, as a graph may put other tags into the
-    memory of these."""
+    """The plan that all layers share, or `None` where there is none. It is cached by the bytes of the tags, as a graph
+    may put other tags into the memory of these."""
     query_side, key_side = (
         torch.frombuffer(bytearray(side), dtype=torch.int64).view(documents, -1) for side in (query_tags, key_tags)
     )

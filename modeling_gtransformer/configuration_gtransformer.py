@@ -17,15 +17,15 @@ GLOBAL_POSITIONS = ("none", "sentence")
 
 class TargetFrame(NamedTuple):
     """
-    Ids of the tokens around the words of target sentences; what the decoder reads is `start`, then for every sentence
-    its prefix, words and `</s>`. Where `</s>` does not open the next sentence, `start` is the first prefix itself.
+    Ids of the tokens around the words of target sentences. The decoder reads `start`, then the prefix, words and
+    `</s>` of every sentence. Where `</s>` does not open the next sentence, `start` is itself the first prefix.
 
     Attributes:
-        start: the token with which the decoder starts.
+        start: the token that the decoder starts with.
         prefix: tokens that open every sentence.
         closer: `</s>`.
         pad: padding.
-        end: the token behind the last sentence; `None` if its `</s>` ends the document.
+        end: the token after the last sentence; `None` if its `</s>` ends the document.
         closer_opens: whether a `</s>` that is read belongs to the next sentence, as `start` does to the first one.
     """
 
@@ -43,7 +43,7 @@ class TargetFrame(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Number of tokens that a sentence adds to its words."""
+        """Number of tokens that a sentence has besides its words."""
         return len(self.prefix) + 1
 
     def read(self, sentences: list[list[int]]) -> list[int]:
@@ -52,13 +52,13 @@ class TargetFrame(NamedTuple):
         return [self.start, *bodies] if self.closer_opens else bodies
 
     def starts(self, ids: list[int]) -> list[int]:
-        """Positions at which the tokens of sentences begin, a last `</s>` included if it may open another one."""
+        """Positions at which sentences begin, including that of a last `</s>` if it may open another one."""
         if not self.closer_opens:
             return [position for position, token in enumerate(ids) if token == self.prefix[0]]
         return [0, *(position for position, token in enumerate(ids) if position and token == self.closer)]
 
     def split(self, ids: list[int]) -> list[list[int]]:
-        """Words of every sentence that the ids begin. They may be padded on both sides."""
+        """Words of every sentence that has begun in the ids, which may be padded on both sides."""
         sentences: list[list[int]] = []
         framing = {*self.prefix, self.closer, self.pad, self.end}
         in_sentence = False
@@ -86,7 +86,7 @@ class TargetFrame(NamedTuple):
         return (closed, words[len(self.prefix) :]) if len(words) >= len(self.prefix) else None
 
     def _start_of(self, ids: list[int]) -> int:
-        """Position of the token with which a document starts that may be padded on the left."""
+        """Position of the token that starts a document, which may be padded on the left."""
         padding = next((position for position, token in enumerate(ids) if token != self.pad), len(ids))
         return max(padding - (self.start == self.pad), 0)
 
@@ -98,14 +98,14 @@ class SentenceFrame(NamedTuple):
 
     Attributes:
         source_prefix: tokens before the words of a source sentence.
-        source_suffix: tokens behind its `</s>`.
+        source_suffix: tokens after its `</s>`.
         target_prefix: tokens that open a target sentence.
-        start: token with which the decoder starts. It opens the first sentence; every `</s>` that the decoder reads
-            opens the next one and belongs to it. `None`: the decoder starts with the prefix of the first sentence.
-        reads_closer_as_start: the decoder embeds `</s>` as the token with which it starts.
-        end: token behind the last target sentence, which ends a document; `None` if its last `</s>` does.
-        label_end: token behind the last target sentence in the labels.
-        source_code: token that stands before the words of a source sentence for models of several target languages.
+        start: token that the decoder starts with. It opens the first sentence; every `</s>` that the decoder reads
+            opens the next one and belongs to it. If `None`, the decoder starts with the prefix of the first sentence.
+        reads_closer_as_start: whether the decoder embeds `</s>` as the token that it starts with.
+        end: token after the last target sentence, which ends a document; `None` if its last `</s>` does.
+        label_end: token after the last target sentence in the labels.
+        source_code: token before the words of a source sentence in models with several target languages.
         language_setting: field of the generation config that holds the target language, if the decoder is told it.
         position_scope: what positions count from by default, the start of the "document" or of the "sentence".
         translates: whether plain checkpoints with this frame have learnt to translate.
@@ -129,7 +129,7 @@ class SentenceFrame(NamedTuple):
         return self.start is not None
 
     def in_ids(self, id_of: Callable[[str], int]) -> TargetFrame:
-        """The ids around the words of target sentences, given the id of the token with a role."""
+        """The ids around the words of target sentences, given a function from roles to ids of tokens."""
         prefix = tuple(map(id_of, self.target_prefix))
         return TargetFrame(
             start=id_of(self.start) if self.start else prefix[0],
@@ -152,7 +152,7 @@ SENTENCE_FRAMES = {
         position_scope="document",
         translates=False,
     ),
-    # mBART-25 that was fine-tuned to translate, PLBart.
+    # mBART-25 fine-tuned to translate, PLBart.
     "mbart": SentenceFrame(
         source_suffix=("src_lang",),
         target_prefix=("tgt_lang",),
@@ -174,7 +174,7 @@ SENTENCE_FRAMES = {
 
 def frame_named(name: str) -> SentenceFrame:
     """
-    The frame of this name.
+    Returns the frame with this name.
 
     Raises:
         ValueError: there is none.
@@ -228,21 +228,21 @@ class GTransformerConfig(PreTrainedConfig):
         position_embedding_type (`str`, defaults to `"learned"`): "learned" (mBART, BART, PLBart), "sinusoidal" (base,
             big, M2M100, NLLB) or "sinusoidal_marian" (Opus-MT, whose positions start at another row with other rates).
         position_scope (`str`, *optional*): what positions count from: the start of the "document", as in the paper, or
-            of the "sentence", as a sentence translator knows them; then a document may have any number of tokens, and
-            `max_position_embeddings` bounds its sentences. By default "document" in the frame of the paper, else
-            "sentence".
+            of the "sentence", as in a sentence translator. In the latter case a document may have any number of
+            tokens, and `max_position_embeddings` bounds its sentences. By default "document" in the frame of the
+            paper, else "sentence".
         global_positions (`str`, *optional*): what the global attention reads besides the states: the number of each
             token's "sentence", as a sinusoidal embedding, or "none". By default "sentence" where the other positions
             start again at every sentence, else "none".
-        gate_bias (`float`, defaults to 0.0): bias of fresh gates; the larger, the more a gate lets the group attention
-            through at first.
+        gate_bias (`float`, defaults to 0.0): bias of newly initialised gates; the larger it is, the more of the group
+            attention a gate lets through at first.
         sentence_frame (`str`, defaults to `"paper"`): the tokens around every sentence, a key of `SENTENCE_FRAMES`.
-            Plain checkpoints bring that of their family.
+            Plain checkpoints get that of their family.
         share_encoder_decoder_embeddings (`bool`, defaults to `True`): one vocabulary and one matrix for both sides;
             `False` for the Opus-MT models that have two.
         decoder_vocab_size (`int`, *optional*): size of the target vocabulary if there are two.
-        init_std (`float` or `None`, defaults to 0.02): standard deviation of fresh weights; `None` selects the Xavier
-            initialisation with which the paper's randomly initialised models start.
+        init_std (`float` or `None`, defaults to 0.02): standard deviation of newly initialised weights; `None` selects
+            the Xavier initialisation with which the paper's randomly initialised models start.
 
     The other fields are those of [`MBartConfig`]. A plain `config.json` of mBART, mBART-50, M2M100, NLLB, Marian
     (Opus-MT), BART or PLBart is understood as it is.
@@ -332,23 +332,24 @@ class GTransformerConfig(PreTrainedConfig):
 
     @property
     def has_global_attention(self) -> bool:
-        """Whether the sentences of a document look at each other, in any layer."""
+        """Whether the sentences of a document attend to each other in any layer."""
         return any(set(self.attention_types(stack)) != {"group"} for stack in self._stacks())
 
     @property
     def independent_sentences(self) -> bool:
-        """Whether target sentences depend on nothing but their source sentences, as the encoder has read them."""
+        """Whether a target sentence depends only on its source sentence as the encoder has read it."""
         types = {*self.attention_types("decoder"), *self.attention_types("cross")}
         return types == {"group"} and self.position_scope == "sentence"
 
     @property
     def max_sentence_tokens(self) -> float:
-        """Most tokens of a sentence for which the model has positions; infinite where it computes them."""
+        """Maximum number of tokens of a sentence: those that have positions; infinite where these are computed."""
         return self.max_position_embeddings if self.position_embedding_type == "learned" else math.inf
 
     @property
     def max_document_tokens(self) -> float:
-        """Most tokens of a document; infinite where positions are computed or start anew at every sentence."""
+        """Maximum number of tokens of a document; infinite where positions are computed or restart at every
+        sentence."""
         return self.max_sentence_tokens if self.position_scope == "document" else math.inf
 
     def attention_types(self, stack: str) -> list[str]:
@@ -374,10 +375,10 @@ class GTransformerConfig(PreTrainedConfig):
 
     def refuse_late_changes(self) -> None:
         """
-        Refuses fields that were assigned after others had followed from them.
+        Refuses fields that were assigned after others had been derived from them.
 
         Raises:
-            ValueError: layers, attention kinds and vocabularies no longer go together.
+            ValueError: layers, attention kinds and vocabularies no longer match.
         """
         for stack, layers in self._stacks().items():
             self._fill_attention_types(stack, layers)
@@ -432,7 +433,7 @@ class GTransformerConfig(PreTrainedConfig):
             names = {f"{stack}_attention_types", f"{stack}_global_layers"}
             if len(given := names & overrides.keys()) == 1:
                 config_dict[(names - given).pop()] = None
-        # A field that follows from another one follows it again.
+        # A field that was derived from another one is derived again.
         if "vocab_size" in kwargs and "decoder_vocab_size" not in kwargs:
             if config_dict.get("decoder_vocab_size") == config_dict.get("vocab_size"):
                 config_dict["decoder_vocab_size"] = 0
@@ -450,7 +451,7 @@ class GTransformerConfig(PreTrainedConfig):
         model_type = config_dict["model_type"]
         if model_type not in PLAIN_MODELS:
             raise ValueError(
-                f"No G-Transformer can be made of a {model_type!r} checkpoint: only of {[*PLAIN_MODELS]}."
+                f"No G-Transformer can be made from a {model_type!r} checkpoint, only from {[*PLAIN_MODELS]}."
             )
         theirs = CONFIG_MAPPING[model_type]().to_dict()
         defaults = {name: theirs[name] for name in cls.__dataclass_fields__ if name in theirs}

@@ -1,4 +1,4 @@
-"""Attention of single tokens to documents that many of them share, and to what each has before it on its own.
+"""Attention of single tokens to documents that many of them share, and to the tokens before each that it does not.
 
 Shape legend: B documents, R rows, W rows of a document, H heads, K head size, P tokens of a document, L tokens of a
 row.
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 
 class Context(NamedTuple):
-    """Keys or values of documents, `(B, H, P, K)`, and of rows of their own, `(R, H, L, K)`."""
+    """Keys or values of shared documents, `(B, H, P, K)`, and of the rows' own tokens, `(R, H, L, K)`."""
 
     document: Tensor
     own: Tensor
@@ -22,10 +22,10 @@ class ContextMask(NamedTuple):
     What every row sees, and where it is among the rows of its document.
 
     Attributes:
-        document: tokens of its document, `(R, P)`, bool.
-        own: tokens of its own, `(R, L)`, bool.
-        rows: of each document, `(B, W)`, padded with any of them.
-        place: of each row in the flattened `rows`, `(R,)`.
+        document: which tokens of its document a row sees, `(R, P)`, bool.
+        own: which of its own tokens a row sees, `(R, L)`, bool.
+        rows: indices of the rows of each document, `(B, W)`, padded with arbitrary rows.
+        place: position of each row in the flattened `rows`, `(R,)`.
     """
 
     document: Tensor
@@ -35,7 +35,8 @@ class ContextMask(NamedTuple):
 
 
 def rows_of_documents(documents: Tensor, number: int) -> tuple[Tensor, Tensor]:
-    """`rows` and `place` of a [`ContextMask`] for rows that belong to these of so many documents, `(R,)`, in order."""
+    """`rows` and `place` of a [`ContextMask`], given the document of each row, `(R,)` in ascending order, and the
+    number of documents."""
     row = torch.arange(len(documents), device=documents.device)
     counts = documents.bincount(minlength=number)
     first, most = counts.cumsum(0) - counts, int(counts.max())
@@ -45,15 +46,15 @@ def rows_of_documents(documents: Tensor, number: int) -> tuple[Tensor, Tensor]:
 
 def context_attention(queries: Tensor, keys: Context, values: Context, mask: ContextMask, scaling: float) -> Tensor:
     """
-    Attends from a token of each row, `(R, H, 1, K)`, to its document and its own tokens together; equal to copying the
-    document in front of every row, but a document is read once for all of them.
+    Attends from a token of each row, `(R, H, 1, K)`, to its document and its own tokens together. The result is as if
+    the document were copied in front of every row, but it is read once for all of them.
 
     Returns:
         The output `(R, 1, H, K)`.
     """
     if not keys.own.shape[2]:
         return _shared_attention(queries, keys.document, values.document, mask, scaling)
-    queries = queries * scaling  # half precision may not hold the products otherwise
+    queries = queries * scaling  # otherwise the products may overflow in half precision
     shared = _each_row(_together(queries[:, :, 0], mask) @ keys.document.transpose(2, 3), mask)
     scores = torch.cat([shared, (queries @ keys.own.transpose(2, 3))[:, :, 0]], dim=-1)
     seen = torch.cat([mask.document, mask.own], dim=-1)[:, None]
@@ -64,7 +65,7 @@ def context_attention(queries: Tensor, keys: Context, values: Context, mask: Con
 
 
 def _shared_attention(queries: Tensor, keys: Tensor, values: Tensor, mask: ContextMask, scaling: float) -> Tensor:
-    """[`context_attention`] of rows that see nothing but their document."""
+    """Computes [`context_attention`] for rows that see only their document."""
     seen = mask.document[mask.rows][:, None]
     output = nn.functional.scaled_dot_product_attention(
         _together(queries[:, :, 0], mask), keys, values, attn_mask=seen, scale=scaling
@@ -73,10 +74,10 @@ def _shared_attention(queries: Tensor, keys: Tensor, values: Tensor, mask: Conte
 
 
 def _together(states: Tensor, mask: ContextMask) -> Tensor:
-    """States `(R, H, X)` of the rows of each document, `(B, H, W, X)`."""
+    """Groups the states `(R, H, X)` of rows by their documents, `(B, H, W, X)`."""
     return states[mask.rows].transpose(1, 2)
 
 
 def _each_row(states: Tensor, mask: ContextMask) -> Tensor:
-    """States `(B, H, W, X)` of each row, `(R, H, X)`."""
+    """Takes the states `(R, H, X)` of each row from those of the documents, `(B, H, W, X)`."""
     return states.transpose(1, 2).flatten(0, 1)[mask.place]

@@ -1,7 +1,7 @@
-"""Greedy and beam search of documents, token by token, in a loop of its own.
+"""Greedy and beam search of documents, token by token, in a loop of our own.
 
-The documents are those that `generate` of Transformers finds, which is the reference. This loop copies no table of the
-vocabulary that it need not, and documents that are finished leave the batch.
+The documents are those that `generate` of Transformers finds, which is the reference. This loop avoids needless copies
+of tables over the vocabulary, and documents leave the batch when they are finished.
 
 Shape legend: B documents, R rows (documents times beams), P tokens of a prompt, T target tokens, M candidates,
 V vocabulary.
@@ -22,13 +22,13 @@ class DocumentBatch:
 
     Args:
         decoder: the decoder over their sources.
-        prompts: what they begin with, `(B, P)`.
-        beams: rows of a document.
+        prompts: the ids that the documents begin with, `(B, P)`.
+        beams: number of rows of a document.
 
     Attributes:
-        ids: of every row so far, `(R, T)`.
-        number: sentences that each row has begun, `(R,)`.
-        tokens: the last one of every row, `(B, N)`.
+        ids: the ids of every row so far, `(R, T)`.
+        number: the number of sentences that each row has begun, `(R,)`.
+        tokens: the last token of every row, `(B, N)`.
     """
 
     def __init__(self, decoder: FramedDecoder, prompts: Tensor, beams: int):
@@ -43,12 +43,12 @@ class DocumentBatch:
         self.number = self.ids.new_zeros(len(self.ids))
 
     def _spread(self) -> None:
-        """The documents and sources of all rows."""
+        """Sets the documents and sources of all rows."""
         self.rows = self.documents.repeat_interleave(self.beams)
         self.sources = self.decoder.sources(self.rows)
 
     def step(self, tokens: Tensor, normalize: bool = False) -> Tensor:
-        """Read the next tokens `(B, N)`: the framed scores `(B, N, V)` of those that follow."""
+        """Reads the next tokens `(B, N)` and returns the framed scores `(B, N, V)` of those that follow them."""
         decoder = self.decoder
         self.ids = torch.cat([self.ids, tokens.flatten()[:, None]], dim=1)
         for watch in decoder.watchers:
@@ -67,7 +67,7 @@ class DocumentBatch:
         return decoder.scores(hidden_states, *before, normalize=normalize).view(*tokens.shape, -1)
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
-        """Tells which tokens `(B, M)` end a document that beams `(B, M)` have begun."""
+        """Tells which of the chosen tokens `(B, M)` end the document of their parent beams `(B, M)`."""
         frame = self.decoder.frame
         if frame.end is not None:
             return chosen == frame.end
@@ -75,14 +75,14 @@ class DocumentBatch:
         return (chosen == frame.closer) & (begun >= self.sentences[self.documents][:, None])
 
     def follow(self, parents: Tensor) -> None:
-        """Let beams go on from others, `(B, N)`."""
+        """Continues every beam from its parent beam, `(B, N)`."""
         first = torch.arange(len(parents), device=parents.device)[:, None] * self.beams
         index = (first + parents).flatten()
         self.ids = self.ids[index]
         self.cache.reorder_cache(index)
 
     def keep(self, documents: Tensor) -> None:
-        """Leaves all documents out but those with these indices."""
+        """Keeps only the documents with these indices."""
         self.cache.keep(documents)
         self.ids = self.ids.unflatten(0, (-1, self.beams))[documents].flatten(0, 1)
         self.number = self.number.view(-1, self.beams)[documents].flatten()
@@ -91,7 +91,7 @@ class DocumentBatch:
 
 
 def decode_greedily(decoder: FramedDecoder, prompts: Tensor) -> list[list[int]]:
-    """The greedy documents that begin with prompts `(B, P)`, the tokens that end them included."""
+    """Returns the greedy documents that begin with prompts `(B, P)`, including the tokens that end them."""
     batch = DocumentBatch(decoder, prompts, 1)
     tokens, open_documents = batch.tokens, torch.ones_like(batch.tokens, dtype=torch.bool)
     finished: dict[int, list[int]] = {}
@@ -119,7 +119,7 @@ def search_documents(
     length_penalty: float,
     early_stopping: bool,
 ) -> list[list[int]]:
-    """The documents that begin with prompts `(B, P)` and that a beam search finds, with the tokens that end them."""
+    """Returns the documents that a beam search finds from prompts `(B, P)`, including the tokens that end them."""
     batch = DocumentBatch(decoder, prompts, num_beams)
     found = BeamSearch(batch, length_penalty, early_stopping).run()
     return [[*prompt, *tokens] for prompt, tokens in zip(prompts.tolist(), found, strict=True)]

@@ -12,7 +12,7 @@ CHUNK_LOGITS, CHUNK_TOKENS = 2**24, 256
 
 
 def logit_chunks(tokens: int, vocab_size: int) -> list[slice]:
-    """Slices of so many tokens, whose logits over the vocabulary are computed one chunk at a time."""
+    """Splits this many tokens into slices, whose logits over the vocabulary are computed one chunk at a time."""
     size = max(CHUNK_LOGITS // vocab_size, CHUNK_TOKENS)
     return [slice(start, min(start + size, tokens)) for start in range(0, tokens, size)]
 
@@ -27,10 +27,10 @@ def document_loss(
         logits: `(B, T, V)`.
         labels: `(B, T)`, -100 where there is no loss.
         label_smoothing: e.
-        num_items_in_batch: number of labels over which the sum is averaged; those of this batch unless given.
+        num_items_in_batch: number of labels over which the sum is averaged; by default those of this batch.
 
     Returns:
-        In nats per label.
+        The loss in nats per label.
     """
     total = nn.functional.cross_entropy(
         logits.flatten(0, 1).float(), labels.flatten(), reduction="sum", label_smoothing=label_smoothing
@@ -49,15 +49,15 @@ def linear_document_loss(
     label_smoothing: float = 0.0,
     num_items_in_batch: Tensor | int | None = None,
 ) -> Tensor:
-    """[`document_loss`] of the logits `hidden_states @ weight.T + bias`, of which only a chunk exists at a time.
+    """Computes [`document_loss`] of the logits `hidden_states @ weight.T + bias`, one chunk of them at a time.
 
     Args:
         hidden_states: `(B, T, D)`.
         weight: `(V, D)`.
         bias: `(1, V)`, a constant.
-        labels: `(B, T)`, -100 where there is no loss, and no work either.
+        labels: `(B, T)`, -100 where there is no loss; these cost no work.
     """
-    # Found once: every pick by a mask would synchronise with the device.
+    # Found once, as every indexing by a mask would synchronise with the device.
     keep = (labels.flatten() != -100).nonzero()[:, 0]
     targets = labels.flatten()[keep]
     items = float(num_items_in_batch if num_items_in_batch is not None else max(len(targets), 1))
@@ -67,7 +67,7 @@ def linear_document_loss(
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Computes the gradient together with the loss, as the logits will be gone when the backward pass comes."""
+    """Computes the gradient together with the loss, as the logits are gone by the time of the backward pass."""
 
     @staticmethod
     def forward(ctx, hidden, weight, bias, targets, smoothing, items, with_gradient):
@@ -82,10 +82,10 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         grad_weight = torch.empty_like(weight) if with_gradient and ctx.needs_input_grad[1] else None
         if grad_weight is not None and (len(targets) == 0 or weight.dtype != matrix.dtype):
             grad_weight.zero_()
-        # Averaged along the way; in float16 only where a loss scale has been applied, or small gradients would vanish.
+        # Averaged along the way, but in float16 only after the loss scale, without which small gradients would vanish.
         scale = 1.0 if weight.dtype == torch.float16 else 1 / items
         chunks = logit_chunks(len(targets), len(weight))
-        # In float32 one piece of memory for all chunks: fresh one costs as much as reading it several times.
+        # In float32, all chunks share one buffer: fresh memory costs as much as reading it several times.
         buffer = states.new_empty(chunks[0].stop if chunks else 0, len(weight))
         for part in chunks:
             chunk, target = states[part], targets[part, None]
@@ -112,7 +112,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             if grad_weight.dtype == chunk.dtype:
                 grad_weight.addmm_(difference.T, chunk, alpha=scale, beta=int(part.start > 0))
             else:
-                # Summed in the precision of the weight: under autocast many chunks would round much away.
+                # Summed in the precision of the weight: in that of autocast, many chunks would lose much to rounding.
                 grad_weight.add_(difference.T @ chunk, alpha=scale)
         ctx.save_for_backward(grad_hidden.to(hidden.dtype), grad_weight)
         ctx.items, ctx.scale = items, scale
@@ -122,8 +122,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad_total):
         grad_hidden, grad_weight = ctx.saved_tensors
-        # As large as the embeddings of the whole vocabulary: no copy without need, even if this synchronises with the
-        # device.
+        # It is as large as the embeddings of the whole vocabulary: copied only if needed, even if finding this out
+        # synchronises with the device.
         rest = grad_total / ctx.items
         if grad_weight is not None and rest / ctx.scale != 1:
             grad_weight = grad_weight * (rest / ctx.scale)

@@ -1,4 +1,4 @@
-"""Documents of any length through the model: cut into segments, translated in batches, put together again."""
+"""Translates documents of any length: cuts them into segments, translates these in batches and reassembles them."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -27,10 +27,10 @@ RANGES = {
 
 def check_ranges(settings: Mapping[str, float | None], ranges: Mapping[str, tuple[float, float]] = RANGES) -> None:
     """
-    Refuses settings that are out of their range.
+    Refuses settings that are outside their ranges.
 
     Raises:
-        ValueError: one of these settings is out of its range; `None` is in every range.
+        ValueError: a setting is outside its range; `None` is in every range.
     """
     for name, value in settings.items():
         least, greatest = ranges[name]
@@ -40,7 +40,7 @@ def check_ranges(settings: Mapping[str, float | None], ranges: Mapping[str, tupl
 
 
 def batch_tokens(num_beams: int) -> int:
-    """Source tokens of a batch: 16,384 greedily, as few rows at a time are slow, and not below 4,096."""
+    """Source tokens of a batch: 16,384 divided by the number of beams, but at least 4,096, as few rows are slow."""
     return max(16_384 // num_beams, 4_096)
 
 
@@ -50,9 +50,9 @@ class TranslatedDocument:
     The translation of a document.
 
     Attributes:
-        sentences: as many as the document has.
+        sentences: the translation of every sentence.
         segments: numbers of sentences that the model translated at once.
-        confidences: asked for, the mean log-probability of each sentence's tokens, in nats.
+        confidences: if asked for, the mean log-probability of each sentence's tokens, in nats.
     """
 
     sentences: list[str]
@@ -61,7 +61,7 @@ class TranslatedDocument:
 
     @classmethod
     def joined(cls, parts: Sequence["TranslatedDocument"]) -> "TranslatedDocument":
-        """Several translations as one, such as those of the documents in a file."""
+        """Joins several translations into one, such as those of the documents in a file."""
         has_confidences = any(part.confidences is not None for part in parts)
         return cls(
             [sentence for part in parts for sentence in part.sentences],
@@ -87,33 +87,33 @@ def translate_documents(
 ) -> list[TranslatedDocument]:
     """
     Translates documents in segments of fewer than `segment_tokens` source tokens, cut at sentence borders, whose
-    translations fit the model's positions. A sentence that does not is translated in parts, which is announced.
+    translations fit the model's positions. A sentence that does not fit is translated in parts, which is announced.
 
     Args:
         max_tokens: source tokens in a batch, padding included; by default 16,384 divided by the number of beams,
             but not below 4,096.
         segment_sentences: most sentences in a segment; 1 for a model that was trained on single sentences.
-        carried_sentences: so many sentences of a segment open the next one as well, with their translations as a
-            forced prefix, so that its first sentences have a context, too. Segments of a document then wait for each
-            other.
-        confidence: score the translations, with one more forward pass.
-        required: for every sentence what its translation must contain. Where something is missing, the segment is
-            translated once more under that constraint; what is missing even then is named in a warning.
-        places: for every sentence where it stands, as warnings name it; by default "Document 1, sentence 1".
-        progress: show a progress bar.
-        on_sentence: called with the numbers of document and sentence, from 0, and the translation, as soon as this is
-            certain, in order. Then segments are translated one by one, and at once under the constraint of what is
-            required.
-        generate_arguments: for `model.generate`.
+        carried_sentences: how many of the last sentences of a segment also open the next one, with their translations
+            as a forced prefix, so that its first sentences have context, too. The segments of a document then wait for
+            each other.
+        confidence: whether to score the translations, which takes one more forward pass.
+        required: for every sentence, what its translation must contain. Where something is missing, the segment is
+            translated again under that constraint; a warning names what is still missing.
+        places: for every sentence, the name of its place in warnings; by default "Document 1, sentence 1".
+        progress: whether to show a progress bar.
+        on_sentence: called in order with the numbers of document and sentence, from 0, and the translation, as soon as
+            this is certain. Segments are then translated one by one, and under the constraint of what is required from
+            the start.
+        generate_arguments: arguments of `model.generate`.
 
     Raises:
-        ValueError: a setting is out of its range, or sentences are not to be aligned.
+        ValueError: a setting is outside its range, or the arguments ask for anything but one aligned translation.
     """
     if generate_arguments.get("align_sentences") is False:
         raise ValueError("Documents are translated sentence by sentence: only generate() takes align_sentences=False.")
     for name, only in (("num_return_sequences", 1), ("return_dict_in_generate", False)):
         if generate_arguments.get(name, only) not in (None, only):
-            raise ValueError(f"A document gets one translation, which is a text: only generate() takes {name}.")
+            raise ValueError(f"A document gets one translation, as text: only generate() takes {name}.")
     check_ranges(
         {
             "segment_tokens": segment_tokens,
@@ -147,25 +147,25 @@ def translate_documents(
 def _translate_in_batches(
     segments: Sequence[Segment], translator: SegmentTranslator, max_tokens: int, bar: tqdm
 ) -> None:
-    """Translates segments that do not wait for each other."""
+    """Translates segments that do not depend on each other."""
     done: dict[int, Any] = {}
     for batch in longest_first_batches([len(segment.source) for segment in segments], max_tokens):
         rows = [segments[index] for index in batch]
         done |= zip(batch, translator.translate(rows), strict=True)
         bar.update(sum(segment.stop - segment.new for segment in rows))
-    for index, segment in enumerate(segments):  # those of a document in their order
+    for index, segment in enumerate(segments):  # those of a document in order
         _note(segment, *done[index])
 
 
 def _note(segment: Segment, translations: list[list[int]], scores: list[tuple[float, int]]) -> None:
-    """Write what came of a segment into its document."""
+    """Adds the translations and scores of a segment to its document."""
     segment.document.translations += translations
     segment.document.scores += scores
     segment.document.segments.append(segment.stop - segment.new)
 
 
 class SentenceTeller:
-    """Tells of the sentences of a document when the last of their parts is there, each once."""
+    """Reports every sentence of a document once, as soon as the last of its parts is translated."""
 
     def __init__(
         self,
@@ -177,9 +177,9 @@ class SentenceTeller:
         self.parts = list(document.translations)
 
     def __call__(self, part: int, words: list[int]) -> None:
-        """Part `part` of the document has these word ids."""
+        """Takes the word ids of a part of the document."""
         if part < len(self.parts):
-            return  # told already
+            return  # already reported
         self.parts.append(words)
         glue = self.document.glue
         if glue[part + 1 : part + 2] in ([], [None]):
@@ -190,7 +190,7 @@ class SentenceTeller:
 
 
 def _put_together(document: PendingDocument, processor: GTransformerProcessor, confidence: bool) -> TranslatedDocument:
-    """The text of the sentences, of which some were translated in parts."""
+    """Joins the sentences of a document, some of which may have been translated in parts."""
     sentences: list[str] = []
     scores: list[tuple[float, int]] = []
     for text, glue, score in zip(

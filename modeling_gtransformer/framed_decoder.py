@@ -1,4 +1,4 @@
-"""The decoder of a model over the sources of a batch, whose scores keep to the frame of sentences.
+"""The decoder of a model over the sources of a batch, with scores that keep to the frame of sentences.
 
 Shape legend: B documents, R rows, T target tokens, S source tokens, D model size, V vocabulary.
 """
@@ -23,17 +23,17 @@ class Sources(NamedTuple):
 
 class FramedDecoder:
     """
-    The decoder of a model over the sources of a batch, whose scores keep to a frame.
+    The decoder of a model over the sources of a batch, with scores that keep to a frame.
 
     Args:
         model: a `GTransformerForConditionalGeneration`.
         limits: the `GroupTagLogitsProcessor` of the batch.
-        suppressed: ids of the tokens that never come where the frame leaves a choice.
+        suppressed: ids of the tokens that are never chosen where the frame leaves a choice.
         sources: the documents of the batch; their masks are 1 for tokens, 0 for padding.
-        watchers: look at the ids `(R, T)` of documents that grow token by token, before each step.
+        watchers: called before each step with the ids `(R, T)` of documents that grow token by token.
 
     Attributes:
-        steps: how often single tokens were read.
+        steps: number of steps that have read single tokens.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class FramedDecoder:
         self.steps = 0
 
     def over(self, sources: Sources, word_limits: Tensor) -> "FramedDecoder":
-        """The same decoder over other sources `(B, S)`, whose target sentences have so many words `(B, G)` at most."""
+        """The same decoder over other sources `(B, S)`, with these limits `(B, G)` of words per target sentence."""
         return FramedDecoder(self.model, self.limits.with_limits(word_limits), self.suppressed, sources)
 
     def sources(self, rows: Tensor | list[int]) -> Sources:
-        """The sources of the documents `rows` of the batch."""
+        """The sources of these documents of the batch."""
         return Sources(self.source_states[rows], self.source_mask[rows], self.source_tags[rows])
 
     def states(
@@ -69,9 +69,9 @@ class FramedDecoder:
         source_mask: dict[str, Tensor] | None = None,
         **arguments: Tensor,
     ) -> Tensor:
-        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, which are counted unless given."""
+        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, which the model counts unless given."""
         if positions is not None and self.model.config.position_embedding_type == "learned":
-            # Drafts may run past the last learned position: the final sentences do not.
+            # Drafts may run past the last learned position; final sentences do not.
             positions = positions.clamp(max=self.model.config.max_position_embeddings - 1)
         return self.model.model(
             decoder_input_ids=ids,
@@ -84,14 +84,14 @@ class FramedDecoder:
         ).last_hidden_state
 
     def scores(self, hidden_states: Tensor, *before: Tensor, normalize: bool = False) -> Tensor:
-        """Scores `(R, V)` of the tokens after decoder states `(R, D)`, framed by what is before them."""
+        """Scores `(R, V)` of the tokens that follow decoder states `(R, D)`, framed by what precedes them."""
         project = self.model.output_logits if self.is_biased else self.model.lm_head
         logits = project(hidden_states).to(device=self.device, dtype=torch.float32)
         scores = logits.log_softmax(dim=-1) if normalize else logits
         return self.limits.mask(scores.index_fill_(1, self.suppressed, -torch.inf), *before)
 
     def masks(self, seen: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Masks `(B, 1, R, S)` for the model by attention kind, of booleans `(B, R, S)`."""
+        """Makes booleans `(B, R, S)` into masks `(B, 1, R, S)` for the model, by attention kind."""
         masks = {kind: mask[:, None] for kind, mask in seen.items()}
         if self.model.config._attn_implementation == "sdpa":
             return masks
@@ -100,11 +100,11 @@ class FramedDecoder:
 
 
 def progress_after(tokens: Tensor, number: Tensor, read: Tensor, frame: TargetFrame) -> tuple[Tensor, Tensor]:
-    """What [`sentence_progress`] tells of prefixes that end with these tokens, before which so many of their sentence
-    were read; all of one shape."""
+    """What [`sentence_progress`] returns for prefixes that end with these tokens, given the number of their sentence
+    and how many of its tokens were read before them; all of one shape."""
     words = read + 1 - frame.head - len(frame.prefix)
     if frame.closer_opens:
         return number, words
-    # Behind the last word comes what opens the next sentence.
+    # A closed sentence is followed by what opens the next one.
     closed = tokens == frame.closer
     return number + closed, words.masked_fill(closed, -len(frame.prefix))

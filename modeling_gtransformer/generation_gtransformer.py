@@ -1,4 +1,4 @@
-"""Generation of documents: one target sentence per source sentence, always (paper, section 4.3).
+"""Generation of documents, always with one target sentence per source sentence (paper, section 4.3).
 
 Shape legend: B documents, R rows (documents times beams or samples), T tokens, G source sentences, V vocabulary.
 """
@@ -48,7 +48,7 @@ from .target_sentences import (
 
 logger = logging.get_logger(__name__)
 
-# Decoding settings of the paper's experiments; words of a target sentence: at most a * (words of the source) + b.
+# Decoding settings of the paper's experiments; a target sentence has at most a * (words of its source) + b words.
 SENTENCE_LIMITS = {
     "align_sentences": True,
     "parallel_sentences": None,
@@ -58,11 +58,11 @@ SENTENCE_LIMITS = {
     "pack_weights": True,
 }
 
-# What Transformers' Seq2SeqTrainer leaves behind as the `max_length` of a model's generation config: nobody's limit.
+# The `max_length` that Transformers' Seq2SeqTrainer leaves in a model's generation config: a limit that nobody chose.
 SEQ2SEQ_TRAINER_LENGTH = 20
 
-# Greedy search decodes sentences side by side for at most this many documents, as more of them fill a step by
-# themselves, and only if the longest document is this many times as long as the longest sentence.
+# Greedy search decodes sentences side by side for at most this many documents, as more of them fill a step on their
+# own, and only if the longest document is at least this many times as long as the longest sentence.
 PARALLEL_DOCUMENTS, PARALLEL_SENTENCES = 4, 3
 
 
@@ -74,13 +74,13 @@ def _ranking(config: GenerationConfig) -> tuple[float, bool]:
 @dataclass
 class Request:
     """
-    A call of `generate` for documents, prepared.
+    A prepared call of `generate` for documents.
 
     Attributes:
-        limits: what keeps the sentences in their places.
-        inputs: the source, where it was given by position.
-        source_tags: `(B, S)`.
-        arguments: for `generate` of Transformers.
+        limits: the processor that keeps the sentences aligned.
+        inputs: the source, if it was passed as the argument `inputs`.
+        source_tags: group tags of the source, `(B, S)`.
+        arguments: keyword arguments of `generate` of Transformers.
     """
 
     config: GenerationConfig
@@ -92,7 +92,7 @@ class Request:
 
     @property
     def prompt(self) -> Tensor:
-        """What the target documents begin with, `(B, P)`."""
+        """The ids that the target documents begin with, `(B, P)`."""
         given = self.arguments.get("decoder_input_ids")
         return (
             self.source_tags.new_full((len(self.source_tags), 1), self.limits.frame.start) if given is None else given
@@ -100,27 +100,27 @@ class Request:
 
     @property
     def has_finished_documents(self) -> bool:
-        """Whether the prompt has all sentences of a document."""
+        """Whether the prompt already has all sentences of a document."""
         number, words = sentence_progress(self.prompt, self.limits.frame)
         sentences = self.plan.sentences.to(number.device)
         return bool(((number > sentences) & (words == -len(self.limits.frame.prefix))).any())
 
     @property
     def watchers(self) -> list[Callable[[Tensor], None]]:
-        """The method `watch` of the logits processors that have one, such as [`SentenceStreamer`]: they leave the
-        scores as they are."""
+        """The `watch` methods of the logits processors that have one, such as [`SentenceStreamer`]: these processors
+        leave the scores as they are."""
         given = self.arguments.get("logits_processor") or []
         return [processor.watch for processor in given if hasattr(processor, "watch")]
 
     @property
     def special(self) -> list[str]:
-        """Settings and arguments by which a token depends on more than the model and its document."""
+        """Settings and arguments that make a token depend on more than the model and its document."""
         given = self.arguments.get("logits_processor") or []
         watched = {"logits_processor": None} if len(self.watchers) == len(given) else {}
         return other_than_neutral(self.config, {**self.arguments, **watched})
 
     def search(self, decoder: FramedDecoder, prompts: Tensor) -> list[list[int]]:
-        """Documents that begin with prompts `(B, P)`, token by token."""
+        """Decodes documents that begin with prompts `(B, P)`, token by token."""
         if self.config.num_beams in (None, 1):
             return decode_greedily(decoder, prompts)
         return search_documents(decoder, prompts, self.config.num_beams, *_ranking(self.config))
@@ -128,15 +128,15 @@ class Request:
 
 class GTransformerGenerationMixin(GenerationMixin):
     """`generate` for documents. It comes before Transformers' `GenerationMixin` among the base classes, and leaves
-    to it what its own loops do not do."""
+    to it whatever its own loops do not support."""
 
-    # What the loops do without calling `forward`.
+    # The `forward` whose work the loops do without calling it.
     known_forward: ClassVar[Callable]
 
     def document_generation_config(self, generation_config: GenerationConfig) -> GenerationConfig:
         """
-        The generation config of a plain translator, made right for documents: without limits of a single sentence, and
-        with the target language where the frame has it. One made for documents stays as it is.
+        Adapts the generation config of a plain translator to documents: without the limits of a single sentence, and
+        with the target language where the frame has it. A config made for documents stays as it is.
         """
         setting = self.config.frame.language_setting
         is_plain = getattr(generation_config, "align_sentences", None) is None
@@ -164,7 +164,7 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def adjust_generation_fn(self, *args, **kwargs):
         """Called by `from_pretrained` to load the generation config of a checkpoint."""
-        # Transformers would write changed fields of the model's configuration into that of the generation as well.
+        # Transformers would also write changed fields of the model's configuration into the generation config.
         own = set(self.config.to_dict()) - set(GenerationConfig().to_dict())
         super().adjust_generation_fn(*args, **{name: value for name, value in kwargs.items() if name not in own})
         self.generation_config: GenerationConfig = self.document_generation_config(self.generation_config)
@@ -178,34 +178,36 @@ class GTransformerGenerationMixin(GenerationMixin):
         **kwargs: Any,
     ):
         """
-        Translate documents. Works as `generate` of Transformers (greedy search, beam search, sampling, ...); besides,
-        every document gets exactly as many target sentences as it has source sentences.
+        Translates documents. Works like `generate` of Transformers (greedy search, beam search, sampling, ...), except
+        that every document gets exactly as many target sentences as it has source sentences.
 
-        The generation config, or keyword arguments, may say per sentence: `max_length_a` and `max_length_b` (at most
-        `int(a * n + b)` words for a source sentence of n words), `min_length` (words), and `align_sentences=False` to
-        generate freely, as the paper does for its plain Transformer on documents: then a document has as many
-        sentences as the model writes before it ends it, and no more tokens than it could have otherwise. Without
-        `max_length` or `max_new_tokens` a document may be as long as its sentences. If it runs out of room, with these
-        or at the model's last position, its last sentences are cut short so that all have a place, and a warning names
-        it. `max_time` and stopping criteria of your own cut documents off wherever they strike. A `max_length` of 20
-        in the model's own generation config, which Transformers' `Seq2SeqTrainer` leaves behind, is no limit.
+        The generation config or keyword arguments may set limits per sentence: `max_length_a` and `max_length_b` (at
+        most `int(a * n + b)` words for a source sentence of n words) and `min_length` (words). `align_sentences=False`
+        generates freely, as the paper does for its plain Transformer on documents: a document then has as many
+        sentences as the model writes before it ends the document, and no more tokens than it could have otherwise.
+        Without `max_length` or `max_new_tokens` a document may be as long as its sentences. If it runs out of room,
+        because of these or at the model's last position, its last sentences are cut short so that all have a place,
+        and a warning names the document. `max_time` and custom stopping criteria cut documents off wherever they
+        apply. A `max_length` of 20 in the model's own generation config, which Transformers' `Seq2SeqTrainer` leaves
+        behind, is ignored.
 
-        Greedy and beam search run in a loop of their own, which finds what that of Transformers finds; all else, such
-        as sampling or `return_dict_in_generate`, is left to Transformers. Meanwhile linear layers and gates in float32
-        on a CPU multiply by packed copies of their weights, which take as much memory again: `pack_weights=False` does
-        without.
+        Greedy and beam search run in loops of our own, which find what those of Transformers find; everything else,
+        such as sampling or `return_dict_in_generate`, is left to Transformers. Meanwhile, linear layers and gates in
+        float32 on a CPU multiply by packed copies of their weights, which take as much memory again;
+        `pack_weights=False` does without them.
 
         Where sentences are independent of each other (`config.independent_sentences`), they are translated side by
-        side, with a beam each, unless `parallel_sentences=False`. Elsewhere the sentences of up to four documents are
-        decoded side by side if the search is greedy and no sentence is longer than a third of the longest document.
-        This gives the same (up to rounding, as in another batch) in few steps if the model is sure of its words; if it
-        is not, the rest follows token by token. `parallel_sentences=True` asks for it always, and with `num_beams`:
-        then every sentence gets a beam of its own, in the context of the others' greedy translations.
-        `return_dict_in_generate` then gives a [`ParallelDocumentsOutput`], and settings by which a token depends on
-        more than the model and its document, such as sampling or a repetition penalty, raise an error.
+        side, each with its own beam, unless `parallel_sentences=False`. Elsewhere the sentences of up to four
+        documents are decoded side by side if the search is greedy and no sentence is longer than a third of the
+        longest document. This gives the same result (up to rounding, as in another batch) in few steps if the model is
+        sure of its words; if it is not, the rest follows token by token. `parallel_sentences=True` always does this,
+        also with `num_beams`: every sentence then gets its own beam, in the context of the others' greedy
+        translations. In this mode `return_dict_in_generate` gives a [`ParallelDocumentsOutput`], and settings that
+        make a token depend on more than the model and its document, such as sampling or a repetition penalty, raise an
+        error.
 
         Args:
-            inputs: source documents such as `<s> w w </s> <s> w </s>`, `(B, S)`. A row without sentences is no
+            inputs: source documents such as `<s> w w </s> <s> w </s>`, `(B, S)`. A row without sentences is not a
                 document and is generated freely.
 
         Raises:
@@ -215,7 +217,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             # An assistant model drafts within the frame of the model that it assists.
             return super().generate(inputs, generation_config, logits_processor, **kwargs)
         if kwargs.get("decoder_group_tags") is not None:
-            raise ValueError("decoder_group_tags follow the generated tokens: generate() takes none.")
+            raise ValueError("decoder_group_tags follow from the generated tokens: generate() takes none.")
         own = vars(self.generation_config)
         if own["max_length"] == SEQ2SEQ_TRAINER_LENGTH:
             own = {**own, "max_length": None}
@@ -230,7 +232,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         with packed_weights(self, config.pack_weights):
             if source_tags is None or not source_tags.any():
                 if self._aligns_sentences(config):
-                    logger.warning_once("The source marks no sentences with <s> and </s>: it is generated freely.")
+                    logger.warning_once("The source marks no sentences with <s> and </s>: generating freely.")
                 elif not limited:
                     kwargs |= self._room_for_free_documents(config, inputs, model_kwargs)
                 return super().generate(inputs, generation_config, logits_processor, **kwargs)
@@ -245,7 +247,7 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def _way_of_decoding(self, request: Request) -> Callable[[Request], Any]:
         """
-        The fastest method that gives what is asked for.
+        Returns the fastest method that gives what is asked for.
 
         Raises:
             ValueError: an argument contradicts `parallel_sentences`.
@@ -270,22 +272,22 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     @staticmethod
     def _pays_side_by_side(request: Request) -> bool:
-        """Tells whether documents are so few that their sentences side by side are likely to take less time."""
+        """Tells whether there are so few documents that decoding their sentences side by side is likely faster."""
         lengths = sentence_lengths(request.source_tags)
         return (
             request.config.num_beams in (None, 1)
             and len(lengths) <= PARALLEL_DOCUMENTS
             and int(lengths.sum(dim=1).max()) >= PARALLEL_SENTENCES * int(lengths.max())
-            and not request.watchers  # they wait for the first sentences
+            and not request.watchers  # which wait for the first sentences
         )
 
     def _decode_with_transformers(self, request: Request):
-        """The generation of Transformers, which is the reference and can do everything."""
+        """Decodes as Transformers does, which is the reference and can do everything."""
         config, limits, arguments = request.config, request.limits, request.arguments
         if self._can_use_document_cache(request):
             longest = limits.longest_sentence(request.prompt)
             arguments["past_key_values"] = DocumentCache(longest, len(request.source_tags))
-        # Transformers applies given processors after its own bans and before temperature, top-k and top-p.
+        # Transformers applies custom processors after its own bans and before temperature, top-k and top-p.
         processors = LogitsProcessorList([*(arguments.pop("logits_processor") or []), limits])
         if limits.frame.end is None:
             ends = SentenceCountCriteria(request.plan.sentences, limits.frame)
@@ -293,16 +295,17 @@ class GTransformerGenerationMixin(GenerationMixin):
         return super().generate(request.inputs, config, processors, **arguments)
 
     def _decode_documents(self, request: Request) -> Tensor:
-        """Documents side by side, token by token."""
+        """Decodes documents side by side, token by token."""
         return self._padded(request, request.search(self._framed_decoder(request), request.prompt))
 
     def _decode_independent_sentences(self, request: Request) -> Tensor:
-        """All sentences side by side, each with a beam of its own."""
+        """Decodes all sentences side by side, each with its own beam."""
         decoder = self._framed_decoder(request)
         return self._ended(request, decode_independently(decoder, request.config.num_beams or 1, request.search))
 
     def _decode_in_parallel(self, request: Request) -> Tensor | ParallelDocumentsOutput:
-        """The sentences of every document side by side, in rounds, each in the context of the others' translations."""
+        """Decodes the sentences of every document side by side, in rounds, each in the context of the others'
+        translations."""
         config, prompt = request.config, request.prompt
         if not read_group_tags(prompt, self.config, is_target=True).all():
             raise ValueError("parallel_sentences needs decoder_input_ids of sentences, `<s> w w </s> <s> w`, only.")
@@ -338,18 +341,18 @@ class GTransformerGenerationMixin(GenerationMixin):
         return FramedDecoder(self, request.limits, suppressed, sources, request.watchers)
 
     def _ended(self, request: Request, documents: list[list[int]]) -> Tensor:
-        """Documents `(B, T)` with the token that ends them."""
+        """Appends the token that ends documents, and pads these to `(B, T)`."""
         end = [] if request.limits.frame.end is None else [request.limits.frame.end]
         return self._padded(request, [[*document, *end] for document in documents])[:, : request.config.max_length]
 
     def _padded(self, request: Request, documents: list[list[int]]) -> Tensor:
         rows = [torch.tensor(document) for document in documents]
         padded = pad_sequence(rows, batch_first=True, padding_value=self.config.pad_token_id)
-        return padded.to(request.source_tags.device)  # the weights of an offloaded model are nowhere
+        return padded.to(request.source_tags.device)  # an offloaded model has its weights on no device
 
     def _prepare_generation_config(self, generation_config: GenerationConfig | None, **kwargs: Any):
-        """As Transformers prepares it. Another target language than that of the model is no longer suppressed, but
-        that of the model is."""
+        """Prepares the config as Transformers does. If the target language is not the model's own, it is no longer
+        suppressed, and the model's own is instead."""
         setting = self.config.frame.language_setting
         given = kwargs.get(setting) or getattr(generation_config, setting or "", None)
         own = getattr(self.generation_config, setting or "", None)
@@ -359,26 +362,26 @@ class GTransformerGenerationMixin(GenerationMixin):
             if suppressed:
                 kwargs["suppress_tokens"] = sorted({*suppressed, own} - {given, None})
         if kwargs.get("num_beams") == 1:
-            # Settings of beams, of which Transformers would warn.
+            # Transformers would warn of these settings of a beam search.
             kwargs = {"early_stopping": False, "length_penalty": 1.0, **kwargs}
         return super()._prepare_generation_config(generation_config, **kwargs)
 
     def _get_logits_processor(self, *args: Any, **kwargs: Any) -> LogitsProcessorList:
-        """Processors of Transformers; where sentences are aligned, none of those that look back bans `</s>`."""
+        """The processors of Transformers; where sentences are aligned, none that looks back at tokens bans `</s>`."""
         processors = super()._get_logits_processor(*args, **kwargs)
         if not any(isinstance(each, GroupTagLogitsProcessor) for each in processors):
             return processors
         return with_sentence_ends(processors, self.config.eos_token_id)
 
     def _get_stopping_criteria(self, *args: Any, **kwargs: Any) -> StoppingCriteriaList:
-        """Criteria of Transformers; where sentences are counted, `</s>` does not end a document."""
+        """The criteria of Transformers; where sentences are counted, `</s>` does not end a document."""
         criteria = super()._get_stopping_criteria(*args, **kwargs)
         if not any(isinstance(each, SentenceCountCriteria) for each in criteria):
             return criteria
         return StoppingCriteriaList([each for each in criteria if not isinstance(each, EosTokenCriteria)])
 
     def _report_cut(self, sequences: Tensor, config: GenerationConfig, documents: int) -> None:
-        """Warns of documents that used up their room, whose last sentences may be cut short."""
+        """Warns of documents that used up their room, so that their last sentences may be cut short."""
         tokens = (sequences != self.config.pad_token_id).sum(dim=1)
         tokens += self.config.decoder_start_token_id == self.config.pad_token_id
         full = tokens >= config.max_length
@@ -390,8 +393,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             )
 
     def _can_use_document_cache(self, request: Request) -> bool:
-        """Tells whether a [`DocumentCache`] serves: no argument asks for another cache, for going back in it, or for
-        weights over the whole document, and every source sentence is in one piece."""
+        """Tells whether a [`DocumentCache`] can be used: no argument asks for another cache, for going back in it, or
+        for attention weights over the whole document, and every source sentence is in one piece."""
         config, tags = request.config, request.source_tags
         asked = ("past_key_values", "assistant_model", "decoder_attention_mask", "custom_generate")
         other = [config.cache_implementation, config.prompt_lookup_num_tokens, config.return_dict_in_generate]
@@ -412,14 +415,15 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     @staticmethod
     def _with_sentence_limits(config: GenerationConfig) -> GenerationConfig:
-        """The config, in which all fields of documents have a value."""
+        """Fills in the fields of the config that are specific to documents."""
         for name, default in SENTENCE_LIMITS.items():
             if getattr(config, name, None) is None:
                 setattr(config, name, default)
         return config
 
     def _source_group_tags(self, inputs: Tensor | None, model_kwargs: dict) -> Tensor | None:
-        """Tags `(B, S)` of the source, given, encoded or read off the ids; 0 for padding."""
+        """Tags `(B, S)` of the source: those passed, those that the encoder gives, or read off the ids; 0 for
+        padding."""
         encoder_outputs, mask = model_kwargs.get("encoder_outputs"), model_kwargs.get("attention_mask")
         tags = model_kwargs.get("group_tags")
         if tags is None and encoder_outputs is not None:
@@ -433,7 +437,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         self, config: GenerationConfig, source_tags: Tensor, model_kwargs: dict[str, Any]
     ) -> dict[str, Tensor]:
         """
-        Prompts with the token that a document starts with, which Transformers puts before those that lack it.
+        Puts the token that starts a document before prompts that lack it, as Transformers does.
 
         Raises:
             ValueError: there are not as many prompts as documents.
@@ -454,8 +458,8 @@ class GTransformerGenerationMixin(GenerationMixin):
     def _limits(
         self, config: GenerationConfig, source_tags: Tensor, prompt: Tensor | None, limited: bool
     ) -> tuple[GroupTagLogitsProcessor, LengthPlan]:
-        """The processor that keeps the sentences in their places, and the plan that it follows; the config is told how
-        long documents become, and what ends them."""
+        """Returns the processor that keeps the sentences aligned and the plan that it follows; sets in the config how
+        long documents may become, what starts them and what ends them."""
         self._refuse_contradictions(config)
         target = self._target_frame(config)
         plan = plan_lengths(config, source_tags, prompt, self.config, target, limited)
@@ -469,7 +473,7 @@ class GTransformerGenerationMixin(GenerationMixin):
     def _room_for_free_documents(
         self, config: GenerationConfig, inputs: Tensor | None, model_kwargs: dict
     ) -> dict[str, Any]:
-        """Arguments of `generate` that give a document that is not aligned the room of one that is."""
+        """Arguments of `generate` that give an unaligned document the room of an aligned one."""
         if config.align_sentences or self.config.frame.end is None:
             return {}
         source_tags = self._source_group_tags(inputs, model_kwargs)
@@ -486,7 +490,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         The ids around the words of target sentences.
 
         Raises:
-            ValueError: the target language is not known.
+            ValueError: the target language is unknown.
         """
         setting = self.config.frame.language_setting
 
@@ -507,13 +511,13 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def _check(self, plan: LengthPlan, prompt: Tensor | None) -> None:
         """
-        Warn of a prompt or a limit that does not fit the sentences.
+        Warns of a prompt or a limit that does not fit the sentences.
 
         Raises:
             ValueError: the model has too few positions for all sentences, or the prompt ends with padding.
         """
         if (plan.opened > plan.sentences.clamp(min=1)).any():
-            logger.warning("decoder_input_ids open more sentences than the source has: those find nothing there.")
+            logger.warning("decoder_input_ids open more sentences than the source has: the extra ones have no source.")
         if prompt is not None:
             closed = (prompt == self.config.eos_token_id).sum(dim=1)
             if ((prompt[:, -1] == self.config.pad_token_id) & (prompt.shape[1] > 1) & (closed < plan.sentences)).any():
@@ -523,7 +527,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         sentences = int(plan.sentences.max())
         if plan.room == plan.positions:
             raise ValueError(
-                f"A document of {sentences} sentences needs at least {plan.least} tokens, the model has only "
+                f"A document of {sentences} sentences needs at least {plan.least} tokens, but the model has only "
                 f"{plan.room} positions: split the document at sentence borders."
             )
         logger.warning(
@@ -538,19 +542,19 @@ class GTransformerGenerationMixin(GenerationMixin):
                     f"{name} contradicts the alignment of sentences: leave it out, or align_sentences=False."
                 )
         if self.config.eos_token_id in (config.suppress_tokens or []):
-            raise ValueError("suppress_tokens holds </s>, without which no sentence can end.")
+            raise ValueError("suppress_tokens contains </s>, without which no sentence can end.")
         if config.min_new_tokens is not None:
             logger.warning_once(
-                "min_new_tokens has no effect, the source says how many sentences come: use min_length."
+                "min_new_tokens has no effect, as the source says how many sentences there are: use min_length."
             )
         if config.exponential_decay_length_penalty is not None:
             logger.warning_once(
-                "exponential_decay_length_penalty has no effect, the source says where a document ends."
+                "exponential_decay_length_penalty has no effect, as the source says where a document ends."
             )
 
     def _end_of_document(self, config: GenerationConfig) -> int:
-        """The token that ends a document: that of the config or, where this is unknown or ends a sentence, padding. Of
-        several, those that end a sentence do not count: Transformers' trainer adds the tokenizer's."""
+        """The token that ends a document: that of the config or, if it is unknown or ends a sentence, padding. Of
+        several tokens, those that end a sentence do not count: Transformers' trainer adds the tokenizer's."""
         given = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
         ends = [each for each in given if each not in (None, self.config.bos_token_id, self.config.eos_token_id)]
         end = config.eos_token_id = next(iter(ends), None)
@@ -564,7 +568,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         return end if 0 <= end < self.config.decoder_vocab_size else self.config.pad_token_id
 
     def prepare_inputs_for_generation(self, input_ids: Tensor, **kwargs: Any) -> dict:
-        """Add the group tags of the whole prefix `(R, T)`, of which the model itself sees only the new tokens."""
+        """Adds the group tags of the whole prefix `(R, T)`, of which the model itself reads only the new tokens."""
         inputs = super().prepare_inputs_for_generation(input_ids, **kwargs)
         new_tokens = inputs["decoder_input_ids"].shape[1]
         prefix_mask = kwargs.get("decoder_attention_mask")

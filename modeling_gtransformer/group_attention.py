@@ -16,8 +16,8 @@ from .sentence_attention import SentencePlan, sentence_attention
 
 
 def group_mask(mask: Tensor, query_tags: Tensor, key_tags: Tensor) -> Tensor:
-    """Restrict a Transformers mask `(B, 1, T, S)`, boolean or additive, to the keys of each query's own sentence."""
-    # A static cache is longer than what has been decoded; causality hides that part anyway.
+    """Restricts a Transformers mask `(B, 1, T, S)`, boolean or additive, to the keys of each query's own sentence."""
+    # A static cache is longer than what has been decoded; causality hides the rest anyway.
     key_tags = nn.functional.pad(key_tags, (0, mask.shape[-1] - key_tags.shape[-1]))
     allowed = same_group(query_tags, key_tags)
     if mask.dtype == torch.bool:
@@ -82,11 +82,11 @@ class GTransformerAttention(nn.Module):
         return states.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
 
     def queries(self, states: Tensor) -> Tensor:
-        """Project the attending states `(B, T, D)` to queries `(B, H, T, K)`."""
+        """Projects the attending states `(B, T, D)` to queries `(B, H, T, K)`."""
         return self.split_heads(self.q_proj(states))
 
     def keys_and_values(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Project the attended states `(B, S, D)` to keys and values, each `(B, H, S, K)`."""
+        """Projects the attended states `(B, S, D)` to keys and values, each `(B, H, S, K)`."""
         return self.split_heads(self.k_proj(states)), self.split_heads(self.v_proj(states))
 
     def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -101,9 +101,10 @@ class GTransformerAttention(nn.Module):
         mask: Tensor | SentencePlan | SentenceTags | ContextMask | None,
         **kwargs,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend from queries `(B, H, T, K)` to keys and values `(B, H, S, K)`: the output `(B, T, D)` and, in eager
-        mode, the attention weights `(B, H, T, S)`. Single tokens of several beams, `(B * beams, H, 1, K)`, may share
-        their keys and values. Keys and values are tensors or, under a [`ContextMask`], a [`Context`]."""
+        """Attends from queries `(B, H, T, K)` to keys and values `(B, H, S, K)`, and returns the output `(B, T, D)`
+        and, in eager mode, the attention weights `(B, H, T, S)`. Single tokens of several beams,
+        `(B * beams, H, 1, K)`, may share their keys and values. Keys and values are tensors or, under a
+        [`ContextMask`], a [`Context`] each."""
         rows, _, tokens, _ = queries.shape
         if isinstance(mask, ContextMask):
             output = context_attention(queries, keys, values, mask, self.scaling)
@@ -117,7 +118,7 @@ class GTransformerAttention(nn.Module):
         elif isinstance(mask, SentenceTags):
             output, weights = compiled_attention(queries, keys, values, mask, dropout, self.scaling), None
         else:
-            # Masks of queries and keys are what other implementations than these two do not take.
+            # No implementation other than these two takes masks of queries and keys.
             implementation = self.config._attn_implementation
             if isinstance(mask, Tensor) and mask.dim() == 4 and implementation != "eager":
                 implementation = "sdpa"
@@ -133,7 +134,7 @@ class GTransformerGate(nn.Module):
 
     def __init__(self, d_model: int, initial_bias: float = 0.0):
         super().__init__()
-        # It has the weights of a linear layer, but is none: an adapter would take it for one of a single input.
+        # It has the weights of a linear layer but is not one, as an adapter would expect a single input.
         linear = nn.Linear(2 * d_model, d_model)
         self.in_features, self.weight, self.bias = linear.in_features, linear.weight, linear.bias
         self.xavier_gain = 1.0
@@ -141,7 +142,7 @@ class GTransformerGate(nn.Module):
 
     def forward(self, group_output: Tensor, global_output: Tensor) -> Tensor:
         """H = g * H_L + (1 - g) * H_G with g = sigmoid([H_L; H_G] W + b); all `(B, T, D)`."""
-        # One interpolation: what autograd keeps is H_L, H_G and g alone.
+        # A single interpolation, so that autograd keeps only H_L, H_G and g.
         return torch.lerp(global_output, group_output, self.gate(group_output, global_output).to(global_output.dtype))
 
     def gate(self, group_output: Tensor, global_output: Tensor) -> Tensor:
@@ -150,7 +151,7 @@ class GTransformerGate(nn.Module):
 
     def logits(self, group_output: Tensor, global_output: Tensor) -> Tensor:
         """[H_L; H_G] W + b, `(B, T, D)`."""
-        # The two halves of W apart, so that the outputs need not be copied into one tensor.
+        # The two halves of W are applied separately, so that the outputs need not be copied into one tensor.
         group_weight, global_weight = self.weight.chunk(2, dim=1)
         logits = nn.functional.linear(group_output, group_weight, self.bias)
         return logits + nn.functional.linear(global_output, global_weight)

@@ -16,7 +16,7 @@ from .configuration_gtransformer import TargetFrame
 
 logger = logging.get_logger(__name__)
 
-#: Group tag of padding, where it must be told from a token outside of all sentences.
+#: Group tag of padding, where it must be distinguished from a token outside all sentences.
 PADDING = -1
 
 
@@ -25,18 +25,18 @@ def closed_sentences(input_ids: Tensor, frame: TargetFrame) -> Tensor:
     closes = (input_ids == frame.closer).sum(dim=1)
     if frame.start != frame.closer:
         return closes
-    # The token that starts a document is no end of a sentence.
+    # The token that starts a document does not end a sentence.
     return (closes - (input_ids != frame.pad).any(dim=1).long()).clamp(min=0)
 
 
 def sentence_progress(input_ids: Tensor, frame: TargetFrame) -> tuple[Tensor, Tensor]:
     """
-    Place of the token behind prefixes `(R, T)`.
+    Place of the token that follows prefixes `(R, T)`.
 
     Returns:
-        The number of its sentence, from 1, and the number of words before it in this sentence, both `(R,)`; negative
-        while the prefix of the sentence is not complete. Behind the last `</s>`, and behind the end of a document, the
-        number is one more than there are sentences.
+        The number of its sentence, from 1, and the number of words before it in this sentence, both `(R,)`. The latter
+        is negative while the prefix of the sentence is not complete. After the last `</s>`, and after the end of a
+        document, the number of the sentence is one more than there are sentences.
     """
     length = input_ids.shape[1]
     position = torch.arange(1, length + 1, device=input_ids.device)
@@ -57,7 +57,7 @@ def sentence_progress(input_ids: Tensor, frame: TargetFrame) -> tuple[Tensor, Te
 
 
 def is_ended(last: Tensor, frame: TargetFrame) -> Tensor:
-    """Tells for the last tokens `(R,)` of documents whether they end these."""
+    """Tells which of the last tokens `(R,)` of documents end them."""
     ended = last == frame.pad
     return ended if frame.end is None else ended | (last == frame.end)
 
@@ -83,7 +83,7 @@ def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_m
         return group_tags(input_ids, config.bos_token_id, config.eos_token_id, attention_mask)
     real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
     if closer_opens:
-        # The decoder may start with padding; behind that it stands for what has ended.
+        # The decoder may start with the padding token; after that, padding follows the end of a document.
         real = real & ((input_ids != config.pad_token_id) | (real.cumsum(dim=1) == 1))
     return closed_group_tags(input_ids, config.eos_token_id, real, closer_opens, len(suffix))
 
@@ -97,8 +97,8 @@ def group_tags(
 
     Args:
         input_ids: `(B, T)`.
-        bos_token_id: id of `<s>`, which opens a sentence. `None`: no sentences, every tag is 0.
-        eos_token_id: id of `</s>`, which closes it. `None`: a sentence lasts until the next `<s>`.
+        bos_token_id: id of `<s>`, which opens a sentence. If `None`, there are no sentences and every tag is 0.
+        eos_token_id: id of `</s>`, which closes it. If `None`, a sentence lasts until the next `<s>`.
         attention_mask: `(B, T)`, 0 where a token is padding.
 
     Returns:
@@ -118,7 +118,7 @@ def group_tags(
 
 def last_place(mask: Tensor) -> Tensor:
     """Place of the last true element up to each token of a mask `(B, T)`, from 1, and 0 before the first: `(B, T)`."""
-    # A running maximum would say the same, but has no counterpart in ONNX.
+    # A running maximum would give the same, but has no counterpart in ONNX.
     place = torch.arange(1, mask.shape[1] + 1, device=mask.device)
     count = mask.long().cumsum(dim=1)
     places = torch.nn.functional.pad(torch.zeros_like(count), (1, 0)).scatter(1, count * mask, place * mask)
@@ -127,13 +127,13 @@ def last_place(mask: Tensor) -> Tensor:
 
 def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, closer_opens: bool, suffix: int) -> Tensor:
     """
-    Tags of documents whose sentences are told apart by the `</s>` that closes them.
+    Tags of documents whose sentences are separated by the `</s>` that closes them.
 
     Args:
         input_ids: `(B, T)`.
         real: `(B, T)`, bool, false for padding.
-        closer_opens: whether `</s>` belongs to the sentence behind it, as the first token of a document does.
-        suffix: number of tokens behind `</s>` that belong to its sentence.
+        closer_opens: whether `</s>` belongs to the sentence after it, as the first token of a document does.
+        suffix: number of tokens after `</s>` that belong to its sentence.
 
     Returns:
         `(B, T)`, int64.
@@ -147,8 +147,8 @@ def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, closer
 
 
 def sentence_positions(tags: Tensor) -> Tensor:
-    """Positions of tokens with tags `(B, T)` in their sentences, from 0; sentences stand in one piece each. What
-    stands outside of them, such as padding, takes no positions; a document without tags is a single sentence."""
+    """Positions of tokens with tags `(B, T)` in their sentences, from 0; every sentence must be in one piece. Tokens
+    outside sentences, such as padding, are at position 0; a document without tags is a single sentence."""
     position = torch.arange(tags.shape[1], device=tags.device).expand_as(tags)
     starts = tags != torch.nn.functional.pad(tags, (1, -1), value=PADDING)
     outside = (tags <= 0) & (tags > 0).any(dim=1, keepdim=True)
@@ -164,7 +164,7 @@ def tags_on_cpu(tags: Tensor, real: Tensor) -> Tensor:
 def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
     """
     Mask of group attention (M of the paper's equation 7, as a boolean): a query sees the keys of its own sentence. A
-    query with tag 0 stands outside all sentences and sees every key.
+    query with tag 0 is outside all sentences and sees every key.
 
     Args:
         query_tags: `(B, T)`.
@@ -178,7 +178,7 @@ def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
 
 
 def in_one_piece(tags: Tensor) -> bool:
-    """Tells whether the tokens of every sentence stand together in documents with tags `(B, T)`."""
+    """Tells whether the tokens of every sentence are contiguous in documents with tags `(B, T)`."""
     starts = (tags != torch.nn.functional.pad(tags, (1, -1))) & (tags > 0)
     return bool(starts.sum() == (sentence_lengths(tags) > 0).sum())
 
@@ -193,7 +193,7 @@ def sentence_lengths(tags: Tensor) -> Tensor:
 
 
 def warn_of_unknown_sentences(side: str) -> None:
-    """Warn once that nothing tells the sentences of the "source" or the "target" apart."""
+    """Warns once that the sentences of the "source" or the "target" are unknown."""
     if not torch.compiler.is_compiling():
         argument = "group_tags" if side == "source" else "decoder_group_tags"
         logger.warning_once(

@@ -1,4 +1,4 @@
-"""A checkpoint on the Hub brings its own code, so that it loads where this package is not installed."""
+"""Checkpoints on the Hub that carry their own code, so that they load where this package is not installed."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from transformers.dynamic_module_utils import custom_object_save
 from transformers.utils import logging
 
 
-# The version of the package, and of the code that a checkpoint brings.
+# The version of the package, and of the code that a checkpoint carries.
 __version__ = "0.2.0"
 
 logger = logging.get_logger(__name__)
@@ -22,15 +22,15 @@ logger = logging.get_logger(__name__)
 TAGS = ["gtransformer", "document-translation", "translation"]
 
 
-# Files that belong to a card, beside a checkpoint.
+# Files beside a checkpoint that belong to its card.
 CARD_FILES = ("training.svg", ".eval_results")
 
-# Pipelines that a model brings along, by task. They enter themselves: what a model imports belongs to its own files.
+# Pipelines that a model carries, by task. They register themselves, as whatever a model imports is among its files.
 PIPELINES: dict[str, type] = {}
 
 
 def warn_of_other_version() -> None:
-    """Warn where this is the code of a checkpoint, and a package of another version is installed."""
+    """Warns if this is the code of a checkpoint, but another version of the package is installed."""
     if not __name__.startswith("transformers_modules."):
         return
     try:
@@ -39,8 +39,8 @@ def warn_of_other_version() -> None:
         return
     if installed != __version__:
         logger.warning(
-            f"The code of this checkpoint is that of gtransformer-hf {__version__}, installed is {installed}: without "
-            "trust_remote_code the installed one is used."
+            f"The code of this checkpoint is that of gtransformer-hf {__version__}, but {installed} is installed: "
+            "without trust_remote_code the installed version is used."
         )
 
 
@@ -48,7 +48,7 @@ warn_of_other_version()
 
 
 def brought_along(task: str) -> Callable[[type], type]:
-    """Class decorator of a pipeline: whoever uploads a model uploads it, too."""
+    """Class decorator that makes a pipeline part of every upload of a model."""
 
     def enter(pipeline_class: type) -> type:
         PIPELINES[task] = pipeline_class
@@ -60,8 +60,8 @@ def brought_along(task: str) -> Callable[[type], type]:
 @contextmanager
 def with_code(*parts: Any) -> Iterator[None]:
     """
-    While it lasts, `save_pretrained` of these models and processors writes, beside their files, the code of their
-    classes, of the pipeline and of all that they need, and says in the configuration where to find them.
+    In this context, `save_pretrained` of these models and processors also writes the code of their classes, of the
+    pipeline and of all that they need, and says in the configuration where to find it.
     """
     with ExitStack() as restore:
         for part in parts:
@@ -90,13 +90,13 @@ def _set_fields(config: Any, fields: dict[str, Any]) -> None:
 
 
 def _source_of(cls: type) -> str:
-    """Name by which a configuration refers to a class whose file lies beside it."""
+    """The name by which a configuration refers to a class whose file is beside it."""
     return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
 
 
 def _card_of(folder: Path) -> Any:
-    """The card of the G-Transformer in a folder, if it has one: by its tag or, written by hand without tags, by the
-    configuration beside it."""
+    """The card of the G-Transformer in a folder, if there is one, recognised by its tag or, if it was written by hand
+    without tags, by the configuration beside it."""
     if not (folder / "README.md").is_file():
         return None
     card, config = ModelCard.load(folder / "README.md"), folder / "config.json"
@@ -106,18 +106,18 @@ def _card_of(folder: Path) -> Any:
     if is_ours and not card.data.tags:
         return card
     logger.warning(
-        f"{folder / 'README.md'} is left out, as it has no tag {TAGS[0]}: add it, if it is this model's card."
+        f"{folder / 'README.md'} is left out, as it has no tag {TAGS[0]}: add the tag if it is this model's card."
     )
     return None
 
 
 class PublishMixin:
-    """`push_to_hub` with code, tags, and the model card that lies beside the checkpoint."""
+    """`push_to_hub` with code, tags, and the model card beside the checkpoint."""
 
     auto_class: str
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> Any:
-        """Saves as Transformers does; a model that is saved with its code brings the pipelines for it."""
+        """Saves as Transformers does; a model that is saved with its code also carries its pipelines."""
         saved = super().save_pretrained(save_directory, **kwargs)  # type: ignore[misc]
         if hasattr(self, "config") and type(self)._auto_class:  # type: ignore[attr-defined]
             for pipeline in PIPELINES.values():
@@ -126,17 +126,17 @@ class PublishMixin:
 
     def push_to_hub(self, repo_id: str, *, tags: list[str] | str | None = None, **kwargs: Any) -> CommitInfo:
         """
-        Upload everything that loading needs, in one commit: the files of `save_pretrained`, the code, and the card of
-        the folder from which this was loaded or, if that has none of a G-Transformer, a general one.
+        Uploads everything that loading needs, in one commit: the files of `save_pretrained`, the code, and the card of
+        the folder that this was loaded from or, if that has no card of a G-Transformer, a general one.
 
         Raises:
-            ValueError: this is an adapter, and its base is a folder of this machine.
+            ValueError: this is an adapter whose base is a folder on this machine.
         """
         for part in self._parts():
             base = getattr(part, "adapter_base", None)
             if base and Path(base).exists():
                 raise ValueError(
-                    f"The adapter's base {base} is a folder of this machine, where nobody else would find it: publish "
+                    f"The adapter's base {base} is a folder on this machine, where nobody else can find it: publish "
                     "the base first, and train or load the adapter with its name on the Hub."
                 )
         own = [tags] if isinstance(tags, str) else list(tags or [])

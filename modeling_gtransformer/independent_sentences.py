@@ -1,7 +1,7 @@
-"""Sentences that depend on nothing but their source, decoded as a batch of documents of one sentence each.
+"""Decodes sentences that depend only on their source as a batch of documents of one sentence each.
 
-That is so where no layer of the decoder has global attention, and positions count from the start of every sentence.
-Each of them gets a beam of its own, as from a translator of sentences.
+Sentences are like this where no layer of the decoder has global attention and positions count from the start of every
+sentence. Each of them gets its own beam, as in a translator of sentences.
 
 Shape legend: B documents, S source tokens, G sentences of a document, R sentences of the batch, N tokens of the
 longest source sentence.
@@ -23,10 +23,10 @@ def decode_independently(
     decoder: FramedDecoder, beams: int, decode: Callable[[FramedDecoder, Tensor], list[list[int]]]
 ) -> list[list[int]]:
     """
-    The documents of a decoder's batch, without the token that ends them.
+    Returns the documents of a decoder's batch, without the token that ends them.
 
     Args:
-        beams: rows that each sentence takes.
+        beams: number of rows that each sentence takes.
         decode: decodes the documents of a decoder, which begin with prompts `(R, 1)`.
     """
     frame = decoder.frame

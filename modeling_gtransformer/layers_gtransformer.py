@@ -23,7 +23,7 @@ Pair = Sequence[Any]
 
 
 class GTransformerScaledWordEmbedding(nn.Embedding):
-    """Word embeddings times `embed_scale`, as in mBART."""
+    """Word embeddings scaled by `embed_scale`, as in mBART."""
 
     def __init__(self, config: GTransformerConfig, vocab_size: int):
         super().__init__(vocab_size, config.d_model, config.pad_token_id)
@@ -48,7 +48,7 @@ class GTransformerLearnedPositionalEmbedding(nn.Embedding):
 
 
 class GTransformerSinusoidalPositionalEmbedding(nn.Module):
-    """Sine and cosine positions (Vaswani et al., 2017), computed as they are needed: there is no longest document."""
+    """Sine and cosine positions (Vaswani et al., 2017), computed as needed, for documents of any length."""
 
     def __init__(self, config: GTransformerConfig):
         super().__init__()
@@ -62,7 +62,7 @@ class GTransformerSinusoidalPositionalEmbedding(nn.Module):
 
 
 class GTransformerMarianPositionalEmbedding(nn.Module):
-    """Sine and cosine positions of Marian: the first token has row 0, and the rates go down to 1/10000 exclusively."""
+    """Sine and cosine positions of Marian: the first token has row 0, and the rates stay above 1/10000."""
 
     def __init__(self, config: GTransformerConfig):
         super().__init__()
@@ -82,15 +82,15 @@ POSITION_EMBEDDINGS: dict[str, type[nn.Module]] = {
 }
 
 
-# Values of the 16 random bits that decide about an element: four are drawn at a time.
+# Number of values of the 16 random bits that decide on an element; four elements are drawn at a time.
 STEPS = 2**16
 
 
 def dropout(states: Tensor, rate: float, training: bool) -> Tensor:
     """
-    `torch.nn.functional.dropout`, which on a CPU draws and keeps a number for every element.
+    `torch.nn.functional.dropout`, but cheaper on a CPU, where that draws and keeps a number for every element.
 
-    There the rate is rounded to a multiple of 2**-16, and what is kept is scaled by just that, so the mean stands.
+    There the rate is rounded to a multiple of 2**-16, and what is kept is scaled accordingly, to preserve the mean.
     """
     dropped = round(rate * STEPS)
     if not training or states.device.type != "cpu" or not 0 < dropped < STEPS or torch.compiler.is_compiling():
@@ -99,7 +99,7 @@ def dropout(states: Tensor, rate: float, training: bool) -> Tensor:
 
 
 class _Dropout(torch.autograd.Function):
-    """Keeps a byte per element for the gradient."""
+    """Dropout that keeps one byte per element for the gradient."""
 
     @staticmethod
     def forward(ctx, states, dropped):
@@ -138,8 +138,8 @@ def is_plain_linear(module: nn.Module) -> bool:
 
 
 class _ActivatedLinear(torch.autograd.Function):
-    """`linear(activation(states))` that keeps `states` alone: the backward pass computes the activation again, which
-    takes no product, instead of keeping the widest states of a layer twice."""
+    """`linear(activation(states))` that keeps only `states`: the backward pass computes the activation again, which
+    takes no matrix product, instead of keeping the widest states of a layer twice."""
 
     @staticmethod
     def forward(ctx, states, weight, bias, activation):
@@ -153,7 +153,7 @@ class _ActivatedLinear(torch.autograd.Function):
         states, weight = ctx.saved_tensors
         with torch.enable_grad():
             states = states.detach().requires_grad_()
-            activated = ctx.activation.forward(states)  # hooks have had their turn
+            activated = ctx.activation.forward(states)  # without its hooks, which have already run
         grad_activated = (grad_output @ weight.to(grad_output.dtype)).to(activated.dtype)
         (grad_states,) = torch.autograd.grad(activated, states, grad_activated)
         grad_weight, grad_output = None, grad_output.flatten(0, -2)
@@ -163,12 +163,12 @@ class _ActivatedLinear(torch.autograd.Function):
 
 
 def states_by_kind(states: Tensor, positions: Tensor | None) -> dict[str, Tensor]:
-    """What each kind of attention reads of the states `(B, T, D)`: the global one adds `positions`, if any."""
+    """What each kind of attention reads from the states `(B, T, D)`: the global one adds `positions`, if any."""
     return {"group": states, "global": states if positions is None else states + positions.to(states.dtype)}
 
 
 def _branches(keys: Tensor, values: Tensor, number: int) -> Sequence[Pair]:
-    """Keys and values of so many branches, which stand side by side, as heads, in the one entry of a layer."""
+    """Keys and values of this many branches, which are side by side, like heads, in the single entry of a layer."""
     return list(zip(keys.chunk(number, 1), values.chunk(number, 1), strict=True))
 
 
@@ -187,7 +187,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
         self.final_layer_norm = nn.LayerNorm(config.d_model)
 
     def add_attention(self, name: str, attention_type: str, is_causal: bool = False):
-        """Create the attention `name` (with mBART's parameter names) and, if combined, its global twin and gate."""
+        """Creates the attention `name` (with mBART's parameter names) and, if combined, its global twin and gate."""
         self.attention_types[name] = attention_type
         setattr(self, name, GTransformerAttention(self.config, self.num_heads, is_causal))
         if attention_type == "combined":
@@ -211,8 +211,8 @@ class GTransformerLayer(GradientCheckpointingLayer):
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs,
     ) -> Tensor:
-        """The residual sublayer of attention `name`: group, global or combined, to the layer's own states or to
-        `key_value_states` by attention kind (cross-attention), with the keys and values of earlier steps from the
+        """The residual sublayer of attention `name`: group, global or combined; to the layer's own states or, by
+        attention kind, to `key_value_states` (cross-attention); with the keys and values of earlier steps from the
         cache. The global attention adds `positions` `(B, T, D)` to the states."""
         attention_type = self.attention_types[name]
         branches = {attention_type: getattr(self, name)}
@@ -239,7 +239,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
     def own_keys_and_values(
         self, kinds: list[str], projected: Sequence[Pair], past_key_values: EncoderDecoderCache | None
     ) -> Sequence[Pair]:
-        """Keys and values `(B, H, S, K)` for each branch: those `projected` of new tokens, behind earlier ones."""
+        """Keys and values `(B, H, S, K)` for each branch: those of earlier tokens, then the new `projected` ones."""
         if past_key_values is None:
             return projected
         if isinstance(past_key_values, StepCache):
@@ -253,7 +253,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
         states: dict[str, Tensor],
         past_key_values: EncoderDecoderCache | None,
     ) -> Sequence[Pair]:
-        """Keys and values `(B, H, S, K)` for each branch of the source, projected once from states `(B, S, D)`."""
+        """Keys and values `(B, H, S, K)` of the source for each branch, projected once from states `(B, S, D)`."""
         if isinstance(past_key_values, StepCache):
             return [
                 past_key_values.source(self.layer_idx, kind, branch.keys_and_values, states[kind])
@@ -269,18 +269,18 @@ class GTransformerLayer(GradientCheckpointingLayer):
         return self._cached(past_key_values.cross_attention_cache, projected)
 
     def _cached(self, cache: Cache, projected: Sequence[Pair]) -> Sequence[Pair]:
-        """Puts keys and values of each branch into a cache of Transformers, and returns what it holds."""
+        """Puts keys and values of each branch into a cache of Transformers, and returns all that it holds."""
         keys, values = (torch.cat(parts, dim=1) for parts in zip(*projected, strict=True))
         keys, values = cache.update(keys, values, self.layer_idx)
         return _branches(keys, values, len(projected))
 
     def feed_forward(self, hidden_states: Tensor) -> Tensor:
-        """The position-wise sublayer."""
+        """The position-wise feed-forward sublayer."""
 
         def transform(states: Tensor) -> Tensor:
             states = self.fc1(states)
             rate = self.config.activation_dropout if self.training else 0.0
-            # ReLU keeps nothing but its output anyway.
+            # ReLU keeps only its output anyway.
             lean = torch.is_grad_enabled() and not rate and self.config.activation_function != "relu"
             if lean and is_plain_linear(self.fc2) and not torch.compiler.is_compiling():
                 return _ActivatedLinear.apply(states, self.fc2.weight, self.fc2.bias, self.activation_fn)
@@ -326,8 +326,8 @@ class GTransformerDecoderLayer(GTransformerLayer):
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Tensor:
-        """`encoder_global_states` `(B, S, D)` are what the global attention reads of the source. Reentrant
-        checkpointing finds tensors only among the arguments themselves, hence no dictionary."""
+        """`encoder_global_states` `(B, S, D)` are what the global attention reads from the source. They come without a
+        dictionary, as reentrant checkpointing finds tensors only among the arguments themselves."""
         hidden_states = self.attention(
             "self_attn", hidden_states, attention_masks, positions, past_key_values=past_key_values, **kwargs
         )

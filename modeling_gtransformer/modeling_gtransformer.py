@@ -63,7 +63,7 @@ class GTransformerPreTrainedModel(AdapterMixin, PublishMixin, PreTrainedModel):
         return self.adapter_folder or self.name_or_path
 
     def _init_weights(self, module: nn.Module):
-        """mBART's normal initialisation, or with `init_std=None` the Xavier one of the paper's base models."""
+        """Uses mBART's normal initialisation or, with `init_std=None`, the Xavier one of the paper's base models."""
         if self.config.init_std is None and isinstance(module, nn.Embedding):
             init.normal_(module.weight, std=module.embedding_dim**-0.5)
             if module.padding_idx is not None and not getattr(module.weight, "_is_hf_initialized", False):
@@ -107,7 +107,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
     def read_group_tags(
         self, input_ids: Tensor | None, inputs_embeds: Tensor, attention_mask: Tensor | dict[str, Tensor] | None
     ) -> Tensor:
-        """Group tags `(B, T)` of the ids; embeddings do not show the sentences, so without ids there are none."""
+        """Group tags `(B, T)` of the ids; embeddings do not show sentences, so without ids the tags are 0."""
         if input_ids is None:
             warn_of_unknown_sentences("target" if self.is_target else "source")
             return torch.zeros(inputs_embeds.shape[:2], dtype=torch.long, device=inputs_embeds.device)
@@ -123,8 +123,8 @@ class GTransformerStack(GTransformerPreTrainedModel):
         past_length,
         position_ids: Tensor | None = None,
     ) -> Tensor:
-        """Add positions, which unless given count the real tokens of the document or of the sentence, and normalise;
-        `(B, T, D)`. The last of the `tokens` are those to embed."""
+        """Adds positions and normalises; `(B, T, D)`. Positions that are not given count the real tokens of the
+        document or of the sentence. The last of the `tokens` are those to embed."""
         if position_ids is None:
             position_ids = self._count_positions(inputs_embeds.shape[1], attention_mask, tokens, past_length)
         hidden_states = inputs_embeds + self.embed_positions(position_ids).to(inputs_embeds)
@@ -137,7 +137,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
         if self.config.position_scope == "sentence":
             position_ids = sentence_positions(tokens.tags)[:, -length:]
             if not past_length and length > self.config.max_position_embeddings:
-                # Looking synchronises with the device, which a shorter document does not need.
+                # Checking synchronises with the device, which a shorter document does not need.
                 self.check_length(int(position_ids.max()) + 1)
             return position_ids
         if isinstance(past_length, int):
@@ -188,7 +188,7 @@ class GTransformerEncoder(GTransformerStack):
         group_tags: torch.LongTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | GTransformerEncoderOutput:
-        """Encode source documents `(B, S)`; `group_tags` replaces the tags read off the ids."""
+        """Encodes source documents `(B, S)`; `group_tags` replaces the tags read off the ids."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of input_ids and inputs_embeds.")
         if inputs_embeds is None:
@@ -237,8 +237,8 @@ class GTransformerDecoder(GTransformerStack):
         position_ids: torch.LongTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | BaseModelOutputWithPastAndCrossAttentions:
-        """Decode target tokens `(B, T)` after those in the cache. `group_tags` belong to the new tokens or to all, the
-        cached ones included; `encoder_group_tags` `(B, S)` to the source (`None`: the source has no sentences);
+        """Decodes target tokens `(B, T)` after those in the cache. `group_tags` are those of the new tokens or of all,
+        the cached ones included; `encoder_group_tags` `(B, S)` those of the source (`None` if it has no sentences);
         `position_ids` `(B, T)` replace the positions of the new tokens."""
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of decoder_input_ids and decoder_inputs_embeds.")
@@ -292,7 +292,7 @@ class GTransformerDecoder(GTransformerStack):
     def _global_states_of_source(
         self, encoder_hidden_states: Tensor | None, source: Side | None, past_key_values: Cache | None
     ) -> Tensor | None:
-        """The states of the source that global cross-attention reads; all of them where they are projected already."""
+        """The states of the source that global cross-attention reads; left as they are if already projected."""
         if encoder_hidden_states is None:
             return None
         is_projected = isinstance(past_key_values, StepCache) and past_key_values.has_source
@@ -316,7 +316,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
 
     def __init__(self, config: GTransformerConfig):
         super().__init__(config)
-        # Untied, encoder and decoder have embeddings of their own, and nothing would use shared ones.
+        # If untied, encoder and decoder have their own embeddings, and nothing would use shared ones.
         self.shares_embeddings = config.tie_word_embeddings and config.share_encoder_decoder_embeddings
         if self.shares_embeddings:
             self.shared = GTransformerScaledWordEmbedding(config, config.vocab_size)
@@ -327,7 +327,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
         self.post_init()
 
     def get_input_embeddings(self):
-        """The word embeddings of encoder and decoder or, if these are untied, of the encoder."""
+        """The word embeddings of encoder and decoder or, if they are untied, of the encoder."""
         return self.encoder.embed_tokens
 
     def set_input_embeddings(self, value):
@@ -358,21 +358,22 @@ class GTransformerModel(GTransformerPreTrainedModel):
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqModelOutput:
         r"""
-        Encodes source documents, and decodes target prefixes in their context.
+        Encodes source documents and decodes target prefixes in their context.
 
         Args:
             input_ids: source documents, in the paper's frame `<s> w w </s> <s> w </s>`, `(B, S)`.
             attention_mask: 1 for source tokens, 0 for padding, `(B, S)`.
             decoder_input_ids: target prefixes in the same format, `(B, T)`.
-            decoder_attention_mask: the same for the target, cached tokens included; or ready masks `(B, 1, T, S)`.
-            encoder_outputs: what the encoder returned for the source, to save running it again. It has the tags; for
-                states alone, give `group_tags` or `input_ids` as well.
-            group_tags: tags of the source tokens, `(B, S)`; read off `input_ids` unless given. Where the sentences are
+            decoder_attention_mask: the same for the target, cached tokens included; or ready-made masks
+                `(B, 1, T, S)`.
+            encoder_outputs: what the encoder returned for the source, to avoid running it again. It has the tags; if
+                you pass only states, pass `group_tags` or `input_ids` as well.
+            group_tags: tags of the source tokens, `(B, S)`; by default read off `input_ids`. If the sentences are
                 unknown, attention is open to the whole document, with a warning.
-            decoder_group_tags: tags of the target tokens, `(B, T)` or with the cached ones before them; read off
-                `decoder_input_ids` unless given.
-            decoder_position_ids: positions of the target tokens, `(B, T)`, below `max_position_embeddings`; counted
-                unless given.
+            decoder_group_tags: tags of the target tokens, `(B, T)` or with those of the cached ones before them; by
+                default read off `decoder_input_ids`.
+            decoder_position_ids: positions of the target tokens, `(B, T)`, below `max_position_embeddings`; by default
+                counted.
 
         Raises:
             ValueError: no decoder input, or more tokens than learned positions.
@@ -428,7 +429,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
 
     `from_pretrained` of a plain checkpoint (mBART, mBART-50, M2M100, NLLB, Opus-MT, BART, PLBart) works without
     conversion: the pretrained attention becomes the group attention, and only the global attention and the gates are
-    fresh.
+    newly initialised.
     """
 
     auto_class = "AutoModelForSeq2SeqLM"
@@ -466,8 +467,8 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         return self.lm_head(hidden_states) + self.final_logits_bias
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
-        """Decoder input of labels `(B, T)`: the token that starts a document, then the labels that another one
-        follows, then padding."""
+        """Decoder input for labels `(B, T)`: the token that starts a document, then all labels but the last, then
+        padding."""
         real = labels != -100
         decoder_input_ids = nn.functional.pad(labels, (1, -1))
         if self.config.frame.target_prefix == ("tgt_lang",) and not self.config.frame.closer_opens:
@@ -476,13 +477,13 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
             decoder_input_ids[:, :1] = labels.gather(1, last)
         else:
             decoder_input_ids[:, 0] = self.config.decoder_start_token_id
-        # Also the end of the document, if padding follows: it would stand outside of all sentences.
+        # This also pads the token that ends the document if padding follows, as it would be outside all sentences.
         after_the_last = real.flip(1).cumsum(dim=1).flip(1) == 0
         return decoder_input_ids.masked_fill((decoder_input_ids == -100) | after_the_last, self.config.pad_token_id)
 
     def target_mask(self, decoder_input_ids: Tensor) -> Tensor:
-        """Tells which tokens `(B, T)` of right-padded target documents are real: all that are no padding, and the
-        first, as some models start with padding."""
+        """Tells which tokens `(B, T)` of right-padded target documents are real: all that are not padding, and the
+        first one in models that start with the padding token."""
         mask = decoder_input_ids != self.config.pad_token_id
         if self.config.decoder_start_token_id == self.config.pad_token_id:
             mask[:, 0] = True
@@ -515,10 +516,10 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         Args:
             labels: target documents `w w </s> <s> w </s> [end of document]`, `(B, T)`, -100 where there is no loss.
                 They also make the decoder input, unless that is given.
-            label_smoothing: share of the target probability that is spread over the vocabulary (the paper: 0.1, 0.2).
-            num_items_in_batch: number of labels over which the loss is averaged; those of this call unless given.
-            skip_logits: compute the loss without ever holding all logits, and return none. By default so in training,
-                unless an adapter or a hook changes the output layer.
+            label_smoothing: share of the target probability that is spread over the vocabulary (paper: 0.1 or 0.2).
+            num_items_in_batch: number of labels over which the loss is averaged; by default those of this call.
+            skip_logits: whether to compute the loss without ever holding all logits, and return none of them. By
+                default so in training, unless an adapter or a hook changes the output layer.
 
         The other arguments are those of [`GTransformerModel`].
 

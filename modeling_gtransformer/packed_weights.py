@@ -1,8 +1,8 @@
-"""Weights in the layout that a CPU multiplies fastest, for as long as documents are translated.
+"""Weights in the layout that a CPU multiplies fastest, while documents are translated.
 
-Decoding multiplies few rows at a time, which the plain product of a matrix does at a fraction of the machine's rate.
+Decoding multiplies few rows at a time, which a plain matrix product does at a fraction of the machine's peak rate.
 oneDNN reorders a weight once for its own kernels, as `torch.compile` does with frozen weights. The packed copies take
-as much memory as the weights of the linear layers, and are gone when the translation ends.
+as much memory as the weights of the linear layers, and are freed when the translation ends.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,25 +14,25 @@ from torch import Tensor, nn
 from .group_attention import GTransformerAttention, GTransformerGate
 
 
-# Rows that oneDNN chooses the layout for: a few beams. More rows take it without loss.
+# Number of rows that oneDNN optimises the layout for: a few beams. More rows lose nothing with it.
 ROWS = 16
 
 
 @contextmanager
 def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
     """
-    While it lasts, linear layers and gates of a model multiply by packed weights where that is possible: in float32 on
-    a CPU, without gradients; queries, keys and values of the same states by one. Each is packed when it is first
-    called. Packed sums round differently, as in another batch.
+    In this context, linear layers and gates of a model multiply by packed weights where possible: in float32 on a CPU,
+    without gradients; queries, keys and values of the same states are one product. Weights are packed when they are
+    first used. Packed sums round differently, as in another batch.
 
     Args:
-        model: its layers of a class of their own (quantized or adapted ones), and those with a forward of their own
-            (offloaded ones), stay as they are.
+        model: layers of another class (quantised or adapted ones), and those with their own `forward` (offloaded
+            ones), stay as they are.
         enabled: whether anything is packed.
     """
     methods = [method for module in model.modules() if enabled for method in _packed_methods(module)]
     for module, name, method in methods:
-        # An attribute of the instance stands in front of the method of its class.
+        # An attribute of the instance takes precedence over the method of its class.
         setattr(module, name, _where_it_serves(method, getattr(module, name)))
     try:
         yield
@@ -42,7 +42,7 @@ def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
 
 
 class PackedProduct:
-    """The product of states by the weights of linear layers or a gate, side by side, which the first call packs."""
+    """The product of states and the weights of linear layers or a gate, side by side, which the first call packs."""
 
     def __init__(self, *layers: nn.Linear | GTransformerGate):
         self.layers = layers
@@ -52,7 +52,7 @@ class PackedProduct:
         if self.packed is None:
             weight = torch.ops.mkldnn._reorder_linear_weight(_joined([each.weight for each in self.layers]), ROWS)
             biases = [each.bias for each in self.layers if each.bias is not None]
-            # At once, as another thread may be translating.
+            # Both in one assignment, as another thread may be translating.
             self.packed = weight, _joined(biases) if biases else None
         return torch.ops.mkldnn._linear_pointwise(states, *self.packed, "none", [], "")
 
@@ -62,7 +62,7 @@ def _joined(parameters: list[Tensor]) -> Tensor:
 
 
 def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, Callable]]:
-    """What a module does by weights that can be packed: the name of its method, and what takes its place."""
+    """Yields the methods of a module whose weights can be packed: the module, the name and the replacement."""
     if _can_be_packed(module, nn.Linear):
         yield module, "forward", PackedProduct(module)
     elif _can_be_packed(module, GTransformerGate):
@@ -98,7 +98,7 @@ def _has_hooks(layer: nn.Module) -> bool:
 
 
 def _where_it_serves(packed: Callable, plain: Callable) -> Callable:
-    """A method that falls back to the plain one where packed weights are of no use."""
+    """Returns a method that falls back to the plain one where packed weights cannot be used."""
 
     def method(*states: Tensor):
         elsewhere = torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling()

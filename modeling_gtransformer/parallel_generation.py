@@ -1,14 +1,15 @@
-"""Decoding the sentences of a document side by side: as many steps as its longest sentence, not as the document.
+"""Decodes the sentences of a document side by side: in as many steps as the longest sentence has, not the document.
 
-Greedy decoding has one result in which every token is the model's choice given all tokens before it. So all sentences
-are drafted at once, each seeing what is written of those before it so far. A single pass over the document then tells
-for every token whether the model would choose it. The sentences in which it would not are decoded again, at once, from
-the first such token on, given the last translations of the others, until the next token of each is the one that stood
-there. What stands before the first such token of a document is final: it is what greedy decoding would have written
-token by token, and every round makes it longer. How many rounds it takes depends on how far one word decides the next
-sentence's. Where they are too many, the rest can be decoded token by token.
+Greedy decoding has one result, in which every token is the model's choice given all tokens before it. So all sentences
+are drafted at once, each seeing what has been written so far of those before it. A single pass over the document then
+tells for every token whether the model would choose it. The sentences in which it would not are decoded again, all at
+once, from the first such token on, given the latest translations of the others, until the next token of each is the
+one that was there before. What precedes the first such token of a document is final: it is what greedy decoding would
+have written token by token, and every round makes it longer. The number of rounds depends on how much the words of one
+sentence decide those of the next. If there are too many, the rest can be decoded token by token.
 
-Positions count the tokens of the document. Where earlier sentences are not translated yet, their source stands in.
+Positions count the tokens of the document. Where earlier sentences are not yet translated, their source lengths are
+used instead.
 
 Shape legend: B documents, P tokens of a prompt, T target tokens.
 """
@@ -33,7 +34,7 @@ from .group_tags import sentence_lengths
 from .sentence_batch import OpenSentence, SentenceBatch
 
 
-# Arguments of generate() that parallel decoding takes, and settings that it knows in their neutral position only.
+# Arguments of generate() that parallel decoding takes, and settings that it supports only at their neutral values.
 ARGUMENTS = {
     "input_ids",
     "inputs_embeds",
@@ -57,7 +58,7 @@ NEUTRAL = {
 }
 
 # Repairs end after this many steps per token of the longest document, or when more than this share of a document's
-# sentences is still to be repaired.
+# sentences remains to be repaired.
 PATIENCE = 0.25
 MOST_TO_REPAIR = 0.5
 
@@ -72,8 +73,8 @@ class ParallelDocumentsOutput(ModelOutput):
 
     Args:
         sequences: documents `(B, T)`.
-        rounds: how often sentences of each document were decoded greedily, `(B,)`; 1 if all drafts stood.
-        steps: decoding steps of all rounds together, and of what was decoded token by token after them.
+        rounds: how often sentences of each document were decoded greedily, `(B,)`; 1 if all drafts were kept.
+        steps: number of decoding steps of all rounds together, and of what was decoded token by token after them.
     """
 
     sequences: torch.LongTensor | None = None
@@ -82,8 +83,8 @@ class ParallelDocumentsOutput(ModelOutput):
 
 
 def other_than_neutral(config: GenerationConfig, arguments: dict[str, Any]) -> list[str]:
-    """The names of settings and arguments that make the choice of a token depend on more than the document before it,
-    or ask for more than documents."""
+    """The names of settings and arguments that make the choice of a token depend on more than the model and what comes
+    before it in the document, or that ask for more than documents."""
     refused = [name for name, neutral in NEUTRAL.items() if getattr(config, name, None) not in (None, neutral)]
     if config.early_stopping == "never" and config.num_beams not in (None, 1):
         refused.append("early_stopping")
@@ -94,22 +95,22 @@ def other_than_neutral(config: GenerationConfig, arguments: dict[str, Any]) -> l
 
 class ParallelDecoder:
     """
-    Decodes the documents of a batch, sentence beside sentence.
+    Decodes the documents of a batch, with their sentences side by side.
 
     Args:
-        gives_up: whether documents that do not settle go on token by token. That needs room for all their sentences,
-            and sources of which every sentence is in one piece.
+        gives_up: whether documents that do not settle are continued token by token. This needs room for all their
+            sentences, and sources in which every sentence is in one piece.
     """
 
     def __init__(self, decoder: FramedDecoder, gives_up: bool = False):
         self.decoder, self.frame, self.gives_up = decoder, decoder.frame, gives_up
         self.source_lengths = [[n for n in row if n] for row in sentence_lengths(decoder.source_tags).tolist()]
-        # Keys and values of all documents as they stand, if the last check was of all of them.
+        # Keys and values of all documents in their current state, if the last check covered all of them.
         self.checked: EncoderDecoderCache | None = None
 
     def decode(self, prompts: Tensor) -> tuple[list[list[int]], list[int]]:
-        """The greedy documents that begin with prompts `(B, P)`, without the token that ends them, and the number of
-        rounds that each took."""
+        """Returns the greedy documents that begin with prompts `(B, P)`, without the token that ends them, and the
+        number of rounds that each took."""
         documents = prompts.tolist()
         rounds = [int(bool(drafts)) for drafts in self.draft(documents)]
         active = [row for row, drafted in enumerate(rounds) if drafted]
@@ -131,7 +132,7 @@ class ParallelDecoder:
         return documents, rounds
 
     def draft(self, documents: list[list[int]]) -> list[list[OpenSentence]]:
-        """Completes documents by drafts of all their sentences, and returns these."""
+        """Completes documents with drafts of all their sentences, and returns the drafts."""
         rows = [*range(len(documents))]
         cache, choices = self.check(documents, rows, [len(document) for document in documents])
         drafts = [self.drafts(row, documents[row], choices[row][len(documents[row]) - 1]) for row in rows]
@@ -141,14 +142,15 @@ class ParallelDecoder:
         return drafts
 
     def is_unsettled(self, documents: list[list[int]], moved: dict[int, list[OpenSentence]], repairs: int) -> bool:
-        """Tells whether so much is left to repair, or took so long, that token by token is likely to be faster."""
+        """Tells whether so much is left to repair, or repairs have taken so long, that decoding token by token is
+        likely to be faster."""
         most = [MOST_TO_REPAIR * len(self.source_lengths[row]) for row in moved]
         too_many = any(len(opened) > most for opened, most in zip(moved.values(), most, strict=True))
         too_long = repairs > PATIENCE * max(len(documents[row]) for row in moved)
         return too_many or (too_long and any(moved.values()))
 
     def go_on(self, documents: list[list[int]], final: dict[int, int]) -> None:
-        """Decodes documents token by token; `final` has by row how many of their tokens stand."""
+        """Decodes documents token by token; `final` has the number of their final tokens, by row."""
         rows, shortest = [*final], min(final.values())
         decoder = self.decoder.over(self.decoder.sources(rows), self.decoder.word_limits[rows])
         prompts = torch.tensor([documents[row][:shortest] for row in rows], device=self.decoder.device)
@@ -173,7 +175,7 @@ class ParallelDecoder:
         return drafts
 
     def moved(self, document: list[int], choices: list[int], final: int) -> list[OpenSentence]:
-        """The sentences in which the model would have chosen another token, up to that one."""
+        """The sentences in which the model would have chosen another token, up to and including that token."""
         sentences: list[OpenSentence] = []
         starts = self.frame.starts(document)
         for position in range(final - 1, len(document) - 1):
@@ -189,11 +191,11 @@ class ParallelDecoder:
         return sentences
 
     def replaced(self, document: list[int], sentences: list[OpenSentence]) -> list[int]:
-        """The document with sentences in the place of those with their numbers, or behind them all."""
+        """The document with these sentences in place of those with the same numbers, or appended to it."""
         head = self.frame.head
         starts = self.frame.starts(document)
         parts = [document[a + head : b + head] for a, b in pairwise([*starts, len(document)])]
-        # Behind the last `</s>` nothing begins.
+        # Nothing begins after the last `</s>`.
         parts = [part for part in parts if part]
         for sentence in sentences:
             parts[sentence.number - 1 : sentence.number] = [sentence.tokens[head:]]
@@ -202,8 +204,8 @@ class ParallelDecoder:
     def check(
         self, documents: list[list[int]], rows: list[int], final: list[int]
     ) -> tuple[EncoderDecoderCache, list[list[int]]]:
-        """One pass over documents: their keys and values, and for every token that is not final, inside of a sentence,
-        the token that the model would choose after it (elsewhere -1)."""
+        """Passes over documents once. Returns their keys and values and, for every token inside a sentence that is not
+        final, the token that the model would choose after it (-1 elsewhere)."""
         device = self.decoder.device
         lengths = torch.tensor([len(document) for document in documents], device=device)[:, None]
         ids = pad_sequence([torch.tensor(document) for document in documents], batch_first=True).to(device)
@@ -231,7 +233,7 @@ class ParallelDecoder:
         return cache, torch.full_like(ids, -1).index_put_(places, chosen).tolist()
 
     def places(self, ids: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
-        """What [`sentence_progress`] tells of the prefix that ends with each token of documents `(B, T)`."""
+        """What [`sentence_progress`] returns for the prefix that ends with each token of documents `(B, T)`."""
         if self.frame.closer_opens:
             starts = (position == 0) | (ids == self.frame.closer)
         else:
@@ -242,8 +244,8 @@ class ParallelDecoder:
     def extend(
         self, cache: EncoderDecoderCache, rows: list[int], sentences: list[list[OpenSentence]], drafting: bool
     ) -> None:
-        """Decode sentences, all at once, each in the context of the documents in the cache, until each is at its
-        end or its next token is the one that stood there: then it keeps its old rest, which the next round checks."""
+        """Decodes sentences all at once, in the context of the documents in the cache, until each is at its end or its
+        next token is the one that was there before: then it keeps its old rest, which the next round checks."""
         opened = [
             (document, sentence)
             for document, of_document in enumerate(sentences)
@@ -261,7 +263,7 @@ class ParallelDecoder:
                 sentence.tokens += sentence.old_rest[len(rest) :]
 
     def greedy(self, batch: SentenceBatch, old_rests: Tensor) -> list[list[int]]:
-        """The new tokens of sentences, until each is at its end or goes on as in its old rest `(S, L)`."""
+        """The new tokens of sentences, until each is at its end or continues like its old rest `(S, L)`."""
         tokens, index = batch.tokens, torch.arange(len(batch.tokens), device=batch.tokens.device)
         read = alive = torch.ones_like(index, dtype=torch.bool)
         empty = torch.full_like(index, self.frame.pad)
@@ -295,8 +297,8 @@ class ParallelDecoder:
         early_stopping: bool = False,
     ) -> list[list[int]]:
         """
-        A beam search for every sentence of documents that the prompts `(B, P)` have not finished, each in the context
-        of the others as they stand. A document of one sentence comes out as from the beam search of Transformers.
+        Runs a beam search for every sentence that the prompts `(B, P)` have not finished, in the context of the other
+        sentences as they are. A document of one sentence comes out as from the beam search of Transformers.
         """
         cache = self.checked
         if cache is None:
@@ -313,7 +315,7 @@ class ParallelDecoder:
         return [self.replaced(*pair) for pair in zip(documents, sentences, strict=True)]
 
     def unfinished(self, document: list[int], given: int) -> list[OpenSentence]:
-        """The sentences of a document that its first tokens, which are given, have not finished."""
+        """The sentences of a document that its first `given` tokens have not finished."""
         starts = self.frame.starts(document)
         sentences = []
         for number, (start, end) in enumerate(pairwise([*starts, len(document)]), 1):

@@ -1,4 +1,4 @@
-"""`pipeline("document-translation")`: a document in, the same sentences out, translated with each other as context."""
+"""`pipeline("document-translation")`: a document in, the same sentences out, translated in each other's context."""
 
 import os
 import reprlib
@@ -27,10 +27,10 @@ logger = logging.get_logger(__name__)
 
 def _formats() -> ModuleType:
     """
-    The package that reads and writes files, which does not travel with a checkpoint.
+    Returns the package that reads and writes files, which does not travel with a checkpoint.
 
     Raises:
-        ImportError: only the code of a checkpoint is there.
+        ImportError: only the code of a checkpoint is available.
     """
     try:
         from modeling_gtransformer import files
@@ -42,12 +42,12 @@ def _formats() -> ModuleType:
     return files
 
 
-# Documents that are prepared at a time, to be translated in batches of many; a single one may be longer.
+# How much is prepared at a time, to be translated in large batches; a single document may be longer.
 MOST_DOCUMENTS, MOST_CHARACTERS = 256, 200_000
 
 
 class NamedDocument(NamedTuple):
-    """A document, how warnings name it and, if they are known, the places of its sentences."""
+    """A document with its name in warnings and, if they are known, the places of its sentences."""
 
     name: str
     document: str | bytes | list[str]
@@ -60,7 +60,7 @@ class NamedDocument(NamedTuple):
 
 def refuse_other_than_document(document: Any) -> None:
     """
-    Refuses what is no document.
+    Refuses what is not a document.
 
     Raises:
         ValueError: it is neither text nor a list of sentences.
@@ -71,7 +71,7 @@ def refuse_other_than_document(document: Any) -> None:
 
 
 def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
-    """Documents in lists of as many as are prepared at a time."""
+    """Yields lists of documents that are prepared together."""
     chunk: list[NamedDocument] = []
     characters = 0
     for document in documents:
@@ -85,19 +85,19 @@ def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
 
 
 def asked_sentences(document: Mapping[str, Any], keep_placeholders: bool = True) -> list[bool]:
-    """Which sentences of a prepared document are translated; of a list, those that have words."""
+    """Tells which sentences of a prepared document are translated; in a list of sentences, those with words."""
     has_words = is_translatable if keep_placeholders and document["file"] is None else str.strip
     return [bool(has_words(sentence)) for sentence in document["sentences"]]
 
 
 def knows_one_pair(model: PreTrainedModel, processor: Any) -> bool:
-    """Whether a model was trained on documents of the languages of its processor, and knows no others."""
+    """Tells whether a model was trained on documents in the languages of its processor, and knows no others."""
     return bool(processor.tgt_lang) and getattr(model.config, "has_global_attention", False)
 
 
 def for_languages(model: PreTrainedModel, processor: Any, src_lang: str | None, tgt_lang: str | None) -> Any:
-    """The processor for these languages; a model that was trained on documents of its own ones has not learnt others,
-    of which a warning tells."""
+    """The processor for these languages. Warns if the model was trained on documents in its own languages and has not
+    learnt these."""
     other = processor.for_languages(src_lang, tgt_lang)
     pair, own = (other.src_lang, other.tgt_lang), (processor.src_lang, processor.tgt_lang)
     if pair != own and None not in own and knows_one_pair(model, processor):
@@ -118,39 +118,40 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     sentences). A list of strings is always one document. A sentence that is blank, or has no words but numbers and
     addresses, stays as it is. Each document gives a dictionary:
 
-    - `translation_text`: the translation. Of a text or file, everything but its sentences is as it was. Of a list, one
-      sentence per line.
-    - `sentences`: for each sentence of the document, in order, `source_text` and `translation_text`; and, asked for by
+    - `translation_text`: the translation. In a text or file, everything but the sentences is as it was; for a list,
+      there is one sentence per line.
+    - `sentences`: for each sentence of the document, in order, `source_text` and `translation_text` and, with
       `confidence=True`, `confidence`, the mean log-probability of its tokens in nats.
-    - `segments`: how many sentences each segment has, which the model translated as one input; those that stay as
-      they are do not count.
+    - `segments`: the number of sentences in each segment that the model translated as one input; sentences that stay
+      as they are do not count.
 
     The model is a G-Transformer, or a plain sentence translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART),
-    which then translates a document without context, every sentence as if it stood alone, until it is fine-tuned.
+    which translates every sentence of a document without context, as if it stood alone, until it is fine-tuned.
 
-    Placeholders such as `{name}` and `%s` and addresses stay as they are: a segment that lost one is translated once
-    more under constraint, and what is missing even then is named in a warning.
+    Placeholders such as `{name}` and `%s` and addresses stay as they are: a segment that has lost one is translated
+    again under constraint, and a warning names what is still missing.
 
     Keyword arguments, here or when the pipeline is made:
 
-    - `src_lang`, `tgt_lang`: languages, where the model knows several; by default those of the processor.
+    - `src_lang`, `tgt_lang`: languages, if the model knows several; by default those of the processor.
     - `format`: "text" (default), "wrapped" (text whose lines make up paragraphs), "markdown", "html", "subtitles"
       (SubRip or WebVTT), "ass" (also SSA), "po", "xliff"; "docx", "pptx" and "epub" take bytes.
-    - `splitter`: finds the sentences of a paragraph: "sentencex", that package, for the processor's source language;
-      "line": every line or paragraph is one, the default for text; or a function that gives the sentences of a string.
-    - `mark_fuzzy`: marks new translations of a "po" or "xliff" file to be reviewed.
-    - `bilingual`: leaves the source where it is, and puts the translation behind every paragraph, marked as such; for
-      "text", "html", "docx" and "epub".
+    - `splitter`: finds the sentences of a paragraph: "sentencex" uses that package, for the processor's source
+      language; "line", the default for text, takes every line or paragraph as one; or a function that returns the
+      sentences of a string.
+    - `mark_fuzzy`: whether to mark new translations of a "po" or "xliff" file for review.
+    - `bilingual`: whether to leave the source in place and put the translation after every paragraph, marked as such;
+      for "text", "html", "docx" and "epub".
     - `glossary`: a dictionary of terms and the translations that they must have. That of the pipeline is for its own
-      languages: a call in others has its own, or none.
+      languages: a call for other languages has its own glossary, or none.
     - `keep_placeholders` (True): whether translations must contain the placeholders of their sources, and sentences
       without words stay as they are.
     - `segment_tokens` (512, as in the paper, or the model's positions), `max_tokens` (the source tokens in a batch of
-      segments: 16384 divided by the number of beams, but not below 4096), `segment_sentences` (1 for a model that was
+      segments: 16384 divided by the number of beams, but at least 4096), `segment_sentences` (1 for a model that was
       trained on single sentences), `carried_sentences` (0: how many of a segment's last sentences the next one repeats
-      at its start, with their translations), `confidence`, and those of `generate`, among them `num_beams` and
+      at its start, with their translations), `confidence`, and the arguments of `generate`, among them `num_beams` and
       `parallel_sentences`.
-    - `name`: what warnings call the document, such as the name of its file.
+    - `name`: the name of the document in warnings, such as that of its file.
 
     ```python
     >>> translate = pipeline("document-translation", model="path/to/checkpoint")  # doctest: +SKIP
@@ -158,7 +159,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     'Die Katze schläft.\\nSie ist alt.'
     ```"""
 
-    # Optional: Transformers finds only a tokenizer beside a plain checkpoint.
+    # Optional, as Transformers finds only a tokenizer beside a plain checkpoint.
     _load_processor = None
     _load_tokenizer = False
     _load_feature_extractor = False
@@ -184,7 +185,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             self._forward_params["processor"] = self.processor
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
-        """Save model and processor with their code, as they are uploaded by `push_to_hub`."""
+        """Saves model and processor with their code, as `push_to_hub` uploads them."""
         if "processor" in self._forward_params and self.processor.tgt_lang:
             self.processor.configure(self.model)
         with with_code(*self._parts()):
@@ -197,7 +198,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         return language_code(self.processor.src_lang), language_code(self.processor.tgt_lang)
 
     def translates_between(self, src_lang: str | None, tgt_lang: str | None) -> bool:
-        """Whether these are the pipeline's own languages; `None` stands for its own."""
+        """Tells whether these are the pipeline's own languages; `None` stands for its own."""
         other = self.processor.for_languages(src_lang, tgt_lang)
         return (other.src_lang, other.tgt_lang) == (self.processor.src_lang, self.processor.tgt_lang)
 
@@ -227,24 +228,24 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
                 translate_kwargs["terminology"] = Terminology()
         if format is not None:
             if format != "text" and format not in (known := _formats().FILE_FORMATS):
-                raise ValueError(f"format is one of text, {', '.join(known)}, not {format!r}.")
+                raise ValueError(f"format must be one of text, {', '.join(known)}, not {format!r}.")
             preprocess_kwargs["format"] = format
         if splitter is not None:
             if isinstance(splitter, str) and splitter not in ("line", "sentencex"):
-                raise ValueError(f"splitter is 'line', 'sentencex' or a function, not {splitter!r}.")
+                raise ValueError(f"splitter must be 'line', 'sentencex' or a function, not {splitter!r}.")
             preprocess_kwargs["splitter"] = splitter
         if glossary is not None:
             translate_kwargs["terminology"] = Terminology(glossary)
         return preprocess_kwargs, translate_kwargs, {}
 
     def __call__(self, documents: Any, batch_size: int | None = None, **kwargs: Any):
-        """Translate one document (a string or a list of sentences) or several (a list of lists, or an iterator)."""
+        """Translates one document (a string or a list of sentences) or several (a list of lists, or an iterator)."""
         if (batch_size or self._batch_size or 1) > 1:
             raise ValueError("Batches are made of segments, by number of tokens: use max_tokens, not batch_size.")
         if isinstance(documents, list) and all(isinstance(sentence, str) for sentence in documents):
             return super().__call__([documents], **kwargs)[0]
         if isinstance(documents, list):
-            kwargs.pop("num_workers", None)  # which read a dataset
+            kwargs.pop("num_workers", None)  # workers read only datasets
             for document in documents:
                 refuse_other_than_document(document)
             named = (NamedDocument(f"Document {number}", document) for number, document in enumerate(documents, 1))
@@ -254,12 +255,12 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         if not isinstance(documents, (str, bytes, Dataset)):
             raise ValueError(
                 "A document is a string or a list of strings; several are a list of lists, an iterator or a Dataset "
-                f"of PyTorch, not a {type(documents).__name__}: a list of what it holds may do."
+                f"of PyTorch, not a {type(documents).__name__}: try a list of its items."
             )
         return super().__call__(documents, **kwargs)
 
     def translate_all(self, documents: Iterable[NamedDocument], **kwargs: Any) -> Iterator[dict[str, Any]]:
-        """What a call gives for each of the documents, in order. They are read as they are needed, and translated in
+        """Yields what a call returns for each of the documents, in order. They are read as needed, and translated in
         batches that many of them share."""
         preprocess_kwargs, forward_kwargs, _ = self._sanitize_parameters(**kwargs)
         for chunk in chunks(documents):
@@ -267,13 +268,13 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             yield from self._translate_prepared(prepared, forward_kwargs)
 
     def prepare(self, document: NamedDocument, **kwargs: Any) -> dict[str, Any]:
-        """A document for `translate_prepared`, taken apart into its `sentences`."""
+        """Prepares a document for `translate_prepared`: takes it apart into its `sentences`."""
         preprocess_kwargs, _, _ = self._sanitize_parameters(**kwargs)
         return self._prepare(document, preprocess_kwargs)
 
     def translate_prepared(self, documents: Sequence[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
-        """What a call gives for each of the documents, in batches that they share. `on_sentence`, a keyword argument
-        of [`translate_documents`], is told of sentences that are not blank."""
+        """Returns what a call returns for each of the documents, translated in batches that they share. `on_sentence`,
+        a keyword argument of [`translate_documents`], is not called for sentences that stay as they are."""
         _, forward_kwargs, _ = self._sanitize_parameters(**kwargs)
         return self._translate_prepared(documents, forward_kwargs)
 
@@ -289,10 +290,11 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def stream(self, document: str | bytes | list[str], **kwargs: Any) -> Generator[dict[str, str], None, dict]:
         """
-        The sentences of a document, in order, each as soon as it is certain: `source_text` and `translation_text`.
-        Greedy search and sampling give a sentence when it ends, beams when all of them agree on it; sentences that are
-        decoded side by side, as with `parallel_sentences`, come a segment at a time. The generator returns what a call
-        gives. Closed early, it leaves the model at work until its next sentence.
+        Yields the sentences of a document in order, each as soon as it is certain: `source_text` and
+        `translation_text`. With greedy search and sampling, a sentence is certain when it ends; with beams, when all
+        of them agree on it; sentences that are decoded side by side, as with `parallel_sentences`, come a segment at a
+        time. The generator returns what a call returns. If it is closed early, the model works on until its next
+        sentence.
 
         ```python
         >>> for sentence in translate.stream("The cat sleeps.\\nIt is old."):  # doctest: +SKIP
@@ -338,7 +340,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             abandoned.set()
 
     def export_pairs(self, sentences: Sequence[dict[str, Any]], format: str) -> str:
-        """`sentences` as a call gives them, as a file in the format "jsonl", "tsv" or "tmx"."""
+        """Returns the `sentences` of a call as the content of a file in the format "jsonl", "tsv" or "tmx"."""
         return _formats().ALIGNED_FORMATS[format](sentences, self.processor.src_lang, self.processor.tgt_lang)
 
     def preprocess(
@@ -354,9 +356,9 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         refuse_other_than_document(document)
         if isinstance(document, list):
             if format != "text":
-                raise ValueError(f"A list of sentences is in no format such as {format!r}: give a string.")
+                raise ValueError(f"A list of sentences has no format such as {format!r}: pass a string.")
             if bilingual:
-                raise ValueError("A list of sentences has no place for source and translation: give a string.")
+                raise ValueError("A list of sentences has no place for source and translation: pass a string.")
             return {"sentences": list(document), "file": None, "document_sizes": None}
         if splitter is None:
             splitter = "line" if format == "text" else "sentencex"
@@ -380,7 +382,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         name: str | None = None,
         **translate_kwargs: Any,
     ) -> dict[str, Any]:
-        """Translates what `preprocess` gives of one document, or of several `documents`."""
+        """Translates what `preprocess` returns for one document, or for several `documents`."""
         if processor is not None:
             translate_kwargs = {**processor.generation_settings(self.model), **translate_kwargs}
         documents = model_inputs.get("documents", [model_inputs])
@@ -440,7 +442,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
 
 def _cut(files: list[list[Any]], sizes: list[list[int]]) -> list[list[Any]]:
-    """Cuts what belongs to the sentences of each file into what belongs to each of its documents."""
+    """Cuts lists with an item for every sentence of a file into lists for each of its documents."""
     result = []
     for items, own in zip(files, sizes, strict=True):
         rest = iter(items)
@@ -451,8 +453,8 @@ def _cut(files: list[list[Any]], sizes: list[list[int]]) -> list[list[Any]]:
 def _alignments(
     model: PreTrainedModel, processor: Any, documents: list[dict[str, Any]], translated: list[TranslatedDocument]
 ) -> list[list[Any]]:
-    """For each document alignments of its sentences that have inline markup between their words, and `None` for the
-    others; an empty list for a document without such sentences."""
+    """For each document, the alignments of its sentences that have inline markup between their words, and `None` for
+    the others; an empty list for a document without such sentences."""
     found: list[list[Any]] = []
     asked = []
     for document, translations in zip(documents, translated, strict=True):
@@ -470,13 +472,13 @@ def _alignments(
 def _required(
     document: dict[str, Any], texts: list[str], terminology: Terminology, keep_placeholders: bool
 ) -> list[list[str]]:
-    """For each of the sentences what its translation must contain."""
+    """For each sentence, what its translation must contain."""
     if document["file"] is None:
         return [terminology.required(text, keep_placeholders) for text in texts]
     required = [
         terminology.required(text, keep_placeholders, own)
         for text, own in zip(texts, document["file"].kept, strict=True)
     ]
-    # Code may be a placeholder, too: then it is required once.
+    # Code may also be a placeholder; it is then required only once.
     both = [Counter(words) | Counter(own) for words, own in zip(required, document["file"].kept, strict=True)]
     return [list(Counter(words).elements()) for words in both]

@@ -17,21 +17,22 @@ ONLY_GROUP = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_glo
 
 def from_plain_model(model: PreTrainedModel) -> GTransformerForConditionalGeneration:
     """
-    A sentence translator as a G-Transformer with group attention only, which shares its weights: every sentence of a
-    document is translated as it is alone.
+    Makes a sentence translator into a G-Transformer with only group attention, which shares its weights: every
+    sentence of a document is translated as if it stood alone.
 
     Raises:
-        ValueError: it is of another family, no translator, or has a weight that a G-Transformer has no place for.
+        ValueError: the model is of another family, is not a translator, or has a weight that a G-Transformer has no
+            place for.
     """
     model_type, name = model.config.model_type, model.name_or_path
     if model_type not in PLAIN_MODELS:
         raise ValueError(
-            f"{name} is of the type {model_type!r}, which cannot translate documents here: possible are "
+            f"{name} is of the type {model_type!r}, which cannot translate documents here; supported are "
             f"'gtransformer' and translators of the types {', '.join(map(repr, PLAIN_MODELS))}."
         )
     converted = _with_weights_of(model)
     if not converted.config.frame.translates:
-        raise ValueError(f"{name} is pretrained, but no translator: fine-tune it first, as train/README.md shows.")
+        raise ValueError(f"{name} is pretrained, but not a translator: fine-tune it first, as train/README.md shows.")
     logger.warning(
         f"{name} translates sentences: no sentence of a document sees the others until the model is fine-tuned."
     )
@@ -58,7 +59,7 @@ def _with_weights_of(model: PreTrainedModel) -> GTransformerForConditionalGenera
 
 def load_processor(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> GTransformerProcessor:
     """
-    The processor of a tokenizer or, without one, of the checkpoint that a model was loaded from.
+    Returns a processor around a tokenizer or, without one, that of the checkpoint that a model was loaded from.
 
     Raises:
         ValueError: there is neither.

@@ -1,4 +1,4 @@
-"""Text as it comes: its sentences, which are translated, and all that stands between, which stays as it is."""
+"""Plain text: its sentences, which are translated, and everything between them, which stays as it is."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -9,31 +9,31 @@ from itertools import accumulate, chain, pairwise
 Splitter = Callable[[str], Iterable[str]]
 
 LINE = re.compile(r"(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
-# A bullet or a number in front of an item of a list.
+# A bullet or a number before an item of a list.
 ITEM = re.compile(r"\s*(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
-# A character is a word in the scripts that put no spaces between words.
+# Scripts without spaces between words, in which every character counts as a word.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 # Punctuation of East Asian scripts.
 WIDE_MARKS = "\u3000-\u303f\uff00-\uff65"
 NOT_IN_MAIL = rf"\s@<>(){{}}\[\],;:\"“”‘’«»{UNSPACED}{WIDE_MARKS}"
-# A web address begins behind what is no letter, and a mail address fills its word: so each character is visited a few
+# A web address does not follow a letter, and a mail address fills its word, so each character is visited only a few
 # times however long the text is.
 WEB_ADDRESS = re.compile(rf"(?<![a-z])(?:[a-z][a-z0-9+.-]{{0,30}}://|www\.)[^\s<>{WIDE_MARKS}]+", re.IGNORECASE)
 ADDRESS = re.compile(
     rf"{WEB_ADDRESS.pattern}|(?<![^{NOT_IN_MAIL}])[^{NOT_IN_MAIL}]+@[^{NOT_IN_MAIL}]+\.[^{NOT_IN_MAIL}]+",
     re.IGNORECASE,
 )
-# Characters that are split into sentences at once.
+# Number of characters that are split into sentences at once.
 STRETCH = 5000
-# Syntax of template languages, which is no text: {{ name }}, {% tag %}, {# comment #}, <%= value %>.
+# Syntax of template languages, which is not text: {{ name }}, {% tag %}, {# comment #}, <%= value %>.
 TEMPLATE_SYNTAX = r"\{\{[^{}]*\}\}|\{%[^{}]*%\}|\{#[^{}]*#\}|<%[^<>]*%>"
-# White space, each character of which takes several bytes.
+# White space whose characters take several bytes each.
 OTHER_SPACE = re.compile(r"(?=[^\x00-\x7f])\s")
 LETTER = rf"[^\W{UNSPACED}]"
 
 
 def whole_words(words: str) -> str:
-    """The pattern of these words where they are no parts of others."""
+    """Returns a pattern that finds these words where they are not parts of others."""
     before = f"(?<!{LETTER})" if re.match(LETTER, words) else ""
     behind = f"(?!{LETTER})" if re.search(rf"{LETTER}\Z", words) else ""
     return f"{before}{re.escape(words)}{behind}"
@@ -41,10 +41,10 @@ def whole_words(words: str) -> str:
 
 @dataclass(frozen=True)
 class SplitText:
-    """A text, taken apart.
+    """A text that was taken apart.
 
-    `gaps` has what stands before, between and behind the sentences, one more than there are sentences: white space,
-    line ends, bullets, and lines without words. Gaps and sentences in turn are the text again, character by character.
+    `gaps` has what is before, between and after the sentences, one more than there are sentences: white space, line
+    ends, bullets, and lines without words. Gaps and sentences in turn give the text again, character by character.
     """
 
     sentences: list[str]
@@ -52,24 +52,24 @@ class SplitText:
 
     @property
     def kept(self) -> list[list[str]]:
-        """For every sentence the words that its translation must keep: none, as plain text has no markup."""
+        """For every sentence, the words that its translation must keep: none, as plain text has no markup."""
         return [[] for _ in self.sentences]
 
     def rejoin(self, sentences: Sequence[str]) -> str:
         """
-        The text with these sentences in the place of its own.
+        Returns the text with these sentences in place of its own.
 
         Raises:
-            ValueError: they are not as many.
+            ValueError: their number differs.
         """
         if len(sentences) != len(self.sentences):
-            raise ValueError(f"{len(sentences)} sentences in the place of {len(self.sentences)}.")
+            raise ValueError(f"{len(sentences)} sentences in place of {len(self.sentences)}.")
         return "".join(chain.from_iterable(zip(self.gaps, [*sentences, ""], strict=True)))
 
 
 class BilingualText(SplitText):
     """
-    A text in which the source stays: behind every line with sentences comes one with an arrow and their translation.
+    A text in which the source stays: every line with sentences is followed by one with an arrow and their translation.
 
     >>> text = split_text("- One. Two")
     >>> print(BilingualText(text.sentences, text.gaps).rejoin(["Eins. Zwei"]))
@@ -78,7 +78,7 @@ class BilingualText(SplitText):
     """
 
     def rejoin(self, sentences: Sequence[str]) -> str:
-        """The text with these sentences beside its own."""
+        """Returns the text with these sentences beside its own."""
         source = LINE.split(super().rejoin(self.sentences))
         translated = LINE.split(super().rejoin([LINE.sub(" ", sentence) for sentence in sentences]))
         numbers = set(accumulate(len(LINE.findall(gap)) for gap in self.gaps[:-1]))
@@ -95,24 +95,24 @@ class BilingualText(SplitText):
 
 def split_text(text: str, splitter: Splitter | None = None) -> SplitText:
     """
-    Take a text apart. A line end always ends a sentence.
+    Takes a text apart. A line end always ends a sentence.
 
     Args:
-        splitter: gives the sentences of a line, in order, with or without the white space around them. By default a
+        splitter: returns the sentences of a line, in order, with or without the white space around them. By default a
             line is a sentence.
 
     Raises:
-        ValueError: the splitter gave a sentence that the line does not have, or left words out.
+        ValueError: the splitter returned a sentence that is not in the line, or left out words.
     """
     sentences, gaps, done = [], [""], 0
     for start, line in _lines(text):
         item = ITEM.match(line)
-        place = item.end() if item else 0  # behind the last piece
+        place = item.end() if item else 0  # after the last piece
         for sentence in [line[place:]] if splitter is None else splitter(line[place:]):
             words = sentence.strip().strip("\ufeff").strip()
             found = line.find(words, place)
             if found < 0 and is_translatable(words):
-                raise ValueError(f"The splitter made {words!r} of a line that does not have it so: {line!r}.")
+                raise ValueError(f"The splitter returned {words!r}, which is not in the line {line!r}.")
             if found >= 0:
                 _check_gap(line[place:found])
                 place = found + len(words)
@@ -133,13 +133,13 @@ def _check_gap(gap: str) -> None:
 
 
 def is_translatable(words: str) -> bool:
-    """Tells whether there is anything to translate: a letter outside of an address. Numbers alone stay as they are."""
+    """Tells whether there is anything to translate: a letter outside addresses. Numbers alone stay as they are."""
     return any(character.isalpha() for character in ADDRESS.sub("", words))
 
 
 def sentencex_splitter(language: str | None) -> Splitter:
     """
-    Sentences by `sentencex`, which knows about 300 languages.
+    Returns a splitter that uses `sentencex`, which knows about 300 languages.
 
     Args:
         language: a code such as "de", "de_DE" or "[de]".
@@ -154,10 +154,10 @@ def sentencex_splitter(language: str | None) -> Splitter:
         raise ImportError("Splitting text into sentences needs sentencex: pip install sentencex") from error
     code = language_code(language)
     if code is None:
-        raise ValueError(f"The language {language!r} has no code by which sentencex knows it: give a splitter.")
+        raise ValueError(f"The language {language!r} has no code that sentencex could use: pass a splitter.")
 
     def split(stretch: str) -> Iterable[str]:
-        # It breaks off at other white space behind a capital letter ("plan B ."), so that is shown to it as a space.
+        # It fails at other white space after a capital letter ("plan B ."), so it is shown a space instead.
         pieces = accumulate(map(len, _segmented(segment, code, OTHER_SPACE.sub(" ", stretch))), initial=0)
         return [stretch[start:stop] for start, stop in pairwise(pieces)]
 
@@ -166,10 +166,10 @@ def sentencex_splitter(language: str | None) -> Splitter:
 
 def _segmented(segment: Callable[[str, str], Iterable[str]], code: str, text: str) -> list[str]:
     """
-    The sentences of a text by `sentencex`.
+    Returns the sentences that `sentencex` finds in a text.
 
     Raises:
-        ValueError: it breaks off, which is no `Exception` of Python's.
+        ValueError: it failed, with an error that is not an `Exception` of Python.
     """
     try:
         return list(segment(code, text))
@@ -180,8 +180,8 @@ def _segmented(segment: Callable[[str, str], Iterable[str]], code: str, text: st
 
 
 def _in_stretches(line: str, splitter: Splitter) -> Iterable[str]:
-    """The sentences of a line, which the splitter sees in stretches, as its time may grow with the square of their
-    length. The last sentence of a stretch begins the next one; a sentence that fills a stretch is cut at a space."""
+    """Yields the sentences of a line, which the splitter sees in stretches, as its time may grow with the square of
+    their length. The last sentence of a stretch begins the next one; a sentence that fills one is cut at a space."""
     start = 0
     while start < len(line):
         stretch = line[start : start + STRETCH]
@@ -193,13 +193,13 @@ def _in_stretches(line: str, splitter: Splitter) -> Iterable[str]:
 
 
 def language_code(language: str | None) -> str | None:
-    """`de` of `de_DE` or `[de]`; `None` of what holds no code of two or three letters, such as `[target]`."""
+    """`de` for `de_DE` or `[de]`; `None` for what has no code of two or three letters, such as `[target]`."""
     code = re.search("(?<![a-z])[a-z]{2,3}(?![a-z])", language or "")
     return code[0] if code else None
 
 
 def _lines(text: str) -> Iterable[tuple[int, str]]:
-    """The lines, without their ends, and where they start."""
+    """Yields where every line starts, and the line without its end."""
     start = 0
     for number, part in enumerate(LINE.split(text)):
         if number % 2 == 0:

@@ -41,9 +41,9 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             NFKC, and Transformers 5 no longer does it for `MBartTokenizer`.
         sentence_frame (`str`, defaults to `"paper"`): the tokens around every sentence, a key of `SENTENCE_FRAMES`.
             `from_pretrained` takes that of the checkpoint.
-        target_ratio (`float`, defaults to 1.0): tokens of the target for which a segment leaves room, per token of its
-            source, so that translations are hardly longer than what the model was trained on. Training learns it for
-            its pair of languages; other languages have 1.0.
+        target_ratio (`float`, defaults to 1.0): number of target tokens that a segment leaves room for, per token of
+            its source, so that translations are hardly longer than what the model was trained on. Training learns it
+            for its pair of languages; other languages have 1.0.
 
     Example:
 
@@ -80,14 +80,14 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             if getattr(tokenizer, name) is None:
                 raise ValueError(f"The tokenizer has no {name}, which the sentences of a document need.")
         if not tgt_lang and not self._is_known(self.tgt_lang):
-            # Tokenizers of several target languages name their group, such as "roa", which is no target.
+            # Tokenizers with several target languages name their group, such as "roa", which is not a target.
             self.tgt_lang = None
         self._check_languages()
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path, **kwargs):
-        """Loads as Transformers does. Without a processor, the tokenizer of a plain checkpoint gets the frame of the
-        sentences that its model reads."""
+        """Loads as Transformers does. If a plain checkpoint has no processor, its tokenizer gets the sentence frame
+        that its model reads."""
         hub = {name: kwargs[name] for name in ("cache_dir", "local_files_only", "revision", "token") if name in kwargs}
         if "sentence_frame" not in kwargs:
             saved, _ = cls.get_processor_dict(pretrained_model_name_or_path, **hub)
@@ -116,7 +116,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return other
 
     def _code(self, asked: str | None, own: str | None) -> str | None:
-        """The language that is asked for, as the processor spells it if it is its own."""
+        """The language that is asked for; if it is the processor's own, as the processor spells it."""
         with contextlib.suppress(ValueError):
             if asked and own and self._language_token_id(asked) == self._language_token_id(own):
                 return own
@@ -168,13 +168,13 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     @property
     def sentence_tokens(self) -> int:
-        """Most tokens that the frame adds to the words of a sentence, source or target."""
+        """Maximum number of tokens that the frame adds to the words of a sentence, source or target."""
         frame = self.frame
         source = len(frame.source_prefix) + len(frame.source_suffix) + bool(self._source_code)
         return 1 + max(source, len(frame.target_prefix))
 
     def _check_languages(self) -> None:
-        """Refuse languages that the tokenizer does not know, where they are tokens."""
+        """Refuses languages that the tokenizer does not know, where they are tokens."""
         roles = {role for part in self.frame[:3] for role in part} | {self.frame.end, self.frame.label_end}
         languages = [self.src_lang, self.tgt_lang] if {"src_lang", "tgt_lang"} & roles else []
         languages += [self.tgt_lang] if getattr(self.tokenizer, "supported_language_codes", None) else []
@@ -186,13 +186,13 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             raise ValueError(f"The model translates into {only!r} only, not into {self.tgt_lang!r}.")
 
     def _is_known(self, language: str | None) -> bool:
-        """Whether a language can be a target, which a tokenizer of two languages does not say."""
+        """Tells whether a language can be a target; tokenizers of two languages do not say this."""
         has_codes = getattr(self.tokenizer, "supported_language_codes", None)
         return not has_codes or any(form.format(language) in self._structural_tokens for form in LANGUAGE_TOKENS)
 
     @property
     def _source_code(self) -> list[int]:
-        """The token in front of every source sentence that tells a model of several target languages which one."""
+        """The token before every source sentence that tells a model with several target languages which one to use."""
         if self.frame.source_code is None or not getattr(self.tokenizer, "supported_language_codes", None):
             return []
         return [self._id_of(self.frame.source_code)]
@@ -205,7 +205,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         near = difflib.get_close_matches(language, self.language_codes, n=5, cutoff=0.4)
         raise ValueError(
             f"The tokenizer does not know the language {language!r}; "
-            + (f"near it are {', '.join(near)}." if near else f"it knows {', '.join(self.language_codes)}.")
+            + (f"similar are {', '.join(near)}." if near else f"it knows {', '.join(self.language_codes)}.")
         )
 
     @property
@@ -217,9 +217,9 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     @property
     def _structural_tokens(self) -> dict[str, int]:
-        """Every token that is no word, with its id; `<unk>` stands for words."""
+        """Every token that is not a word, with its id; `<unk>` stands for words."""
         size = len(self.tokenizer)
-        if size not in self._structural_tokens_by_size:  # at first, and when the tokenizer has grown
+        if size not in self._structural_tokens_by_size:  # on first use, and when the tokenizer has grown
             self._structural_tokens_by_size[size] = self._list_structural_tokens()
         return self._structural_tokens_by_size[size]
 
@@ -236,29 +236,29 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         if not hasattr(tokenizer, "lang_token_to_id"):
             codes += getattr(tokenizer, "lang_code_to_id", {})
         for language in (self.src_lang, self.tgt_lang):
-            # A tokenizer of one's own may have codes that it does not mark as special.
+            # A custom tokenizer may have codes that it does not mark as special.
             codes += [form.format(language) for form in LANGUAGE_TOKENS if language]
         for code in codes:
             index = tokenizer.convert_tokens_to_ids(code)
             if index is not None:
                 tokens[code] = index
-        # A token that a tokenizer names but does not have gets the id of unknown words.
+        # A token that a tokenizer names but does not have has the id of unknown words.
         return {token: index for token, index in tokens.items() if index != tokenizer.unk_token_id}
 
     @property
     def structural_token_ids(self) -> list[int]:
-        """Ids of `<s>`, `</s>`, padding, `<mask>` and the language codes: everything that is no word."""
+        """Ids of `<s>`, `</s>`, padding, `<mask>` and the language codes: everything that is not a word."""
         return sorted(set(self._structural_tokens.values()))
 
     def encode_sentences(self, sentences: Iterable[str], is_target: bool = False) -> list[list[int]]:
         """
-        The word ids of each sentence, without any structural id.
+        Returns the word ids of each sentence, without any structural id.
 
         Args:
             is_target: whether these are target sentences, which some tokenizers cut into other pieces.
 
         Raises:
-            ValueError: a sentence has no words, or half of a character.
+            ValueError: a sentence has no words, or contains half of a character.
         """
         texts = [self._normalize(sentence) for sentence in sentences]
         for number, text in enumerate(texts, 1):
@@ -278,25 +278,25 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return encoded
 
     def _encode(self, texts: list[str], is_target: bool) -> list[list[int]]:
-        # Only Marian has pieces of its own for the target; others would change their state for nothing.
+        # Only Marian has other pieces for the target; other tokenizers would change their state for nothing.
         side = {"text_target": texts} if is_target and hasattr(self.tokenizer, "spm_target") else {"text": texts}
         return self.tokenizer(**side, add_special_tokens=False, verbose=False)["input_ids"]
 
     def _begins_with_code(self, text: str) -> bool:
-        """Tells whether Marian would take the beginning of a text for a language code, even for one that it has
-        not."""
+        """Tells whether Marian would take the beginning of a text for a language code, even for one that it does not
+        have."""
         return text.startswith(">>") and hasattr(self.tokenizer, "remove_language_code")
 
     def _normalize(self, text: str) -> str:
-        text = BREAKS.sub(" ", text)  # of which a tokenizer of one's own would make unknown words
+        text = BREAKS.sub(" ", text)  # which a custom tokenizer would turn into unknown words
         return (unicodedata.normalize(self.normalization, text) if self.normalization else text).strip()
 
     def _encode_as_text(self, text: str, is_target: bool) -> list[int]:
-        """Encode a text that holds the name of a structural token, by cutting inside that name."""
+        """Encodes a text that contains the name of a structural token, by cutting inside that name."""
         names = sorted(map(re.escape, [*self._structural_tokens, ">>"]), key=len, reverse=True)
         cuts = [match.start() + 1 for match in re.finditer("|".join(names), text)]
         structural = set(self.structural_token_ids)
-        # Should a tokenizer's own normalisation still produce such a name, single characters cannot.
+        # Even where a tokenizer's own normalisation still produces such a name, single characters cannot.
         for borders in (cuts, range(1, len(text))):
             parts = [text[start:end] for start, end in zip([0, *borders], [*borders, len(text)], strict=True)]
             encoded = self._encode(parts, is_target)
@@ -306,18 +306,18 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         raise ValueError(f"The tokenizer turns a single character of {text!r} into a structural token.")
 
     def build_source(self, sentences: list[list[int]]) -> list[int]:
-        """The source document of the word ids of each sentence, such as `<s> w w </s> <s> w </s>`."""
+        """Builds a source document, such as `<s> w w </s> <s> w </s>`, from the word ids of each sentence."""
         prefix = [*self._source_code, *map(self._id_of, self.frame.source_prefix)]
         suffix = [self.eos_token_id, *map(self._id_of, self.frame.source_suffix)]
         return [token for words in sentences for token in (*prefix, *words, *suffix)]
 
     def build_target(self, sentences: list[list[int]]) -> list[int]:
-        """What the decoder reads of finished sentences, given as word ids."""
+        """Builds what the decoder reads for finished sentences, given as word ids."""
         return self.target_frame.read(sentences)
 
     def build_labels(self, sentences: list[list[int]]) -> list[int]:
-        """The labels of a target document of the word ids of each sentence, such as `w w </s> <s> w </s> [end]`: what
-        the decoder reads but for its first token, which is given, and what ends the document."""
+        """Builds the labels of a target document, such as `w w </s> <s> w </s> [end]`, from the word ids of each
+        sentence: what the decoder reads, except its first token, which is given, and what ends the document."""
         end = [self._id_of(self.frame.label_end)] if self.frame.label_end else []
         return [*self.build_target(sentences)[1:], *end]
 
@@ -329,13 +329,13 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return_tensors: str | None = None,
     ) -> BatchFeature:
         """
-        Model inputs of documents.
+        Makes documents into model inputs.
 
         Args:
             documents: a document as a list of sentences, or a list of such documents.
             targets: their translations, sentence by sentence.
-            max_length: most tokens of a document or, where positions count from the start of a sentence, of each of
-                its sentences; by default the tokenizer's `model_max_length`. Nothing is truncated.
+            max_length: maximum number of tokens of a document or, where positions count from the start of a sentence,
+                of each of its sentences; by default the tokenizer's `model_max_length`. Nothing is truncated.
             return_tensors: "pt" for padded tensors, `None` for lists.
 
         Returns:
@@ -368,7 +368,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         documents = list(documents)
         batch = [documents] if documents and all(isinstance(sentence, str) for sentence in documents) else documents
         if any(isinstance(document, str) for document in batch):
-            raise ValueError("A batch holds documents, each a list of sentences: it holds a string.")
+            raise ValueError("A batch must hold documents, each a list of sentences, but this one holds a string.")
         if not batch or not all(batch):
             raise ValueError("A document has no sentences.")
         return batch
@@ -379,13 +379,14 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         if counted > max_length:
             advice = "split that sentence" if longest > max_length else "split the document at sentence borders"
             raise ValueError(
-                f"A document has {len(ids)} tokens, its longest sentence {longest}; at most {max_length}: {advice}."
+                f"A document has {len(ids)} tokens, its longest sentence {longest}; allowed are at most {max_length}: "
+                f"{advice}."
             )
         return ids
 
     def pad(self, data: dict[str, list[list[int]]]) -> dict[str, Tensor]:
-        """Pad lists of ids to tensors `(B, longest)`: target sides on the right (labels with -100), source sides where
-        the tokenizer pads."""
+        """Pads lists of ids to tensors `(B, longest)`: target sides on the right (labels with -100), source sides
+        where the tokenizer pads."""
         values = {"labels": -100, "attention_mask": 0}
         return {
             name: pad_sequence(
@@ -400,26 +401,26 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def batch_decode_sentences(self, sequences: Tensor | list[list[int]]) -> list[list[str]]:
         """
-        The sentences of generated documents `(B, T)`: for each row as many strings as it opened sentences, that is, as
-        the source document has.
+        Returns the sentences of generated documents `(B, T)`: for each row, one string per sentence that it opened,
+        that is, as many as the source document has sentences.
         """
         documents = self.split_sentences(sequences)
         texts = iter(self.decode_sentences([ids for document in documents for ids in document]))
         return [[next(texts) for _ in document] for document in documents]
 
     def split_sentences(self, sequences: Tensor | list[list[int]]) -> list[list[list[int]]]:
-        """The word ids of each sentence of generated documents `(B, T)`."""
+        """Returns the word ids of each sentence of generated documents `(B, T)`."""
         return [self._split(row) for row in (sequences.tolist() if isinstance(sequences, Tensor) else sequences)]
 
     def decode_sentences(self, sentences: list[list[int]]) -> list[str]:
-        """The text of sentences given as word ids."""
+        """Returns the texts of sentences given as word ids."""
         if not sentences:
             return []
         return [text.strip().removesuffix(self._joiner) for text in self.tokenizer.batch_decode(sentences)]
 
     @cached_property
     def _joiner(self) -> str:
-        """What subword-nmt writes where a word goes on, if decoding joins by it: a sentence may be cut off there."""
+        """The sign of subword-nmt that a word continues, if decoding joins at it: a sentence may be cut off there."""
         return "@@" if self.tokenizer.convert_tokens_to_string(["a@@", "b"]) == "ab" else ""
 
     def _split(self, ids: list[int]) -> list[list[int]]:
@@ -428,7 +429,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def configure(self, model) -> None:
         """
-        Set the model's generation config: the target language, and no structural tokens or `<unk>` among the words.
+        Sets the model's generation config: the target language, and no structural tokens or `<unk>` among the words.
 
         Raises:
             ValueError: the tokenizer does not belong to the model, or there is no target language.
@@ -438,7 +439,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def generation_settings(self, model) -> dict[str, Any]:
         """
-        Arguments of `model.generate` for the languages of this processor.
+        Returns arguments of `model.generate` for the languages of this processor.
 
         Raises:
             ValueError: the tokenizer does not belong to the model, or there is no target language.
@@ -466,7 +467,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             )
         frame = self.target_frame
         framed = {self.bos_token_id, self.eos_token_id, self.pad_token_id, *frame.prefix, frame.end, None}
-        # Rows of the output layer without a token are no words either.
+        # Rows of the output layer without a token are not words either.
         unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *range(vocabulary, rows)} - framed
         setting = self.frame.language_setting
         language = {setting: self._id_of("tgt_lang")} if setting else {}

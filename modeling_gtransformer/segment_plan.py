@@ -1,4 +1,4 @@
-"""Segments of documents that the model translates next, planned so that nothing is cut short."""
+"""Plans the segments of documents that the model translates next, so that nothing is cut short."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,17 +17,17 @@ logger = logging.get_logger(__name__)
 @dataclass
 class PendingDocument:
     """
-    A document on its way: its sentences, or parts of long ones, and what has been translated so far.
+    A document in progress: its sentences, or parts of long ones, and what has been translated so far.
 
     Attributes:
-        number: its place in the corpus, from 0.
-        places: for every sentence where it stands, as warnings name it.
+        number: its place among the documents, from 0.
+        places: for every sentence, the name of its place in warnings.
         parts: word ids of each part.
-        glue: what stands before a part in its sentence; `None` for the first part of a sentence.
+        glue: what is before a part in its sentence; `None` for the first part of a sentence.
         required: strings that the translation of each part must contain.
-        segments: how many parts were new in each segment.
-        translations: word ids of the parts that are translated.
-        scores: of each of these the sum of log-probabilities, and the number of tokens.
+        segments: the number of new parts in each segment.
+        translations: word ids of the translations of the parts that are done.
+        scores: for each of these, the sum of log-probabilities and the number of tokens.
     """
 
     number: int
@@ -47,8 +47,8 @@ class PendingDocument:
 @dataclass(frozen=True, eq=False)
 class Segment:
     """
-    Parts `start` to `stop` of a document that go through the model at once. Those before `new` are carried over: their
-    translations are there already.
+    Parts `start` to `stop` of a document, which go through the model at once. Those before `new` are carried over:
+    they have already been translated.
     """
 
     document: PendingDocument
@@ -84,8 +84,8 @@ class SegmentLimits:
         settings = {**vars(model.generation_config), **generate_arguments}
         self.factor, self.constant = (settings.get(name) or 0 for name in ("max_length_a", "max_length_b"))
         self.frame, self.target_ratio = processor.sentence_tokens, processor.target_ratio
-        # Most tokens of a sentence, and of a document where positions count from its start.
-        # Other models, such as the mBART of the demo, learn positions that count from the start of what they read.
+        # Maximum numbers of tokens of a sentence, and of a document where positions count from its start.
+        # Other models, such as the mBART of the demo, have learned positions from the start of what they read.
         learned = model.config.max_position_embeddings
         self.positions = getattr(model.config, "max_sentence_tokens", learned)
         self.document_positions = getattr(model.config, "max_document_tokens", learned)
@@ -96,18 +96,18 @@ class SegmentLimits:
         return max(words + self.frame, self.word_limit(words) + self.frame + 1)
 
     def word_limit(self, words: int) -> int:
-        """Most words of the translation of a sentence of so many words."""
+        """Maximum number of words in the translation of a sentence of this many words."""
         return int(self.factor * words + self.constant)
 
     def cost(self, words: int) -> int:
-        """Tokens that a sentence counts for: the longer side's, or more where positions are scarcer than tokens."""
+        """Number of tokens that a sentence counts as: that of its longer side, or more where positions are scarcer."""
         share = self.tokens / self.document_positions
         usual = max(words, math.ceil(words * self.target_ratio)) + self.frame
         return max(usual, math.ceil(self.longest(words) * share))
 
 
 def name_sentences(sentences: Sequence[str], document: str) -> list[str]:
-    """Where the sentences of a document stand, as warnings name them."""
+    """Names the places of the sentences of a document for warnings."""
     return [f"{document}, sentence {number}" for number in range(1, len(sentences) + 1)]
 
 
@@ -119,11 +119,11 @@ def take_documents_apart(
     required: Sequence[Sequence[list[str]]] | None = None,
 ) -> list[PendingDocument]:
     """
-    Documents as they are before anything is translated.
+    Takes documents apart before anything is translated.
 
     Args:
-        places: for every sentence where it stands; by default "Document 1, sentence 1".
-        required: for every sentence what its translation must contain.
+        places: for every sentence, the name of its place; by default "Document 1, sentence 1".
+        required: for every sentence, what its translation must contain.
     """
     places = places or [name_sentences(document, f"Document {n}") for n, document in enumerate(documents, 1)]
     required = required or [[[]] * len(document) for document in documents]
@@ -141,8 +141,8 @@ def take_apart(
     required: Sequence[list[str]],
     places: Sequence[str],
 ) -> PendingDocument:
-    """The word ids of a document's sentences; too long ones in parts. What is required of such a sentence is required
-    of the part that has it or, a term of a glossary, of its last part."""
+    """Takes a document apart into the word ids of its sentences, or of parts of those that are too long. What such a
+    sentence requires is required of the part that contains it or, as with terms of a glossary, of the last part."""
 
     def fits(text: str) -> bool:
         return limits.longest(len(processor.encode_sentences([text])[0])) <= limits.positions
@@ -156,8 +156,8 @@ def take_apart(
             continue
         gaps, parts = zip(*split_long_sentence(sentences[position].strip(), fits), strict=True)
         logger.warning(
-            f"{places[position]} has {len(words)} tokens, and its translation may have more than "
-            f"fit the {limits.positions} positions of the model: it is translated in {len(parts)} parts."
+            f"{places[position]} has {len(words)} tokens, and it or its translation may not fit the "
+            f"{limits.positions} positions of the model: it is translated in {len(parts)} parts."
         )
         document.parts += processor.encode_sentences(parts)
         document.glue += [None, *gaps[1:]]
@@ -171,8 +171,8 @@ def take_apart(
 def next_segments(
     documents: list[PendingDocument], processor: GTransformerProcessor, limits: SegmentLimits, carried_sentences: int
 ) -> Iterator[Segment]:
-    """Segments that can be translated now: all of all documents or, where they continue each other, the next one of
-    each."""
+    """Yields the segments that can be translated now: all segments of all documents or, where they continue each
+    other, the next one of each."""
     for document in documents:
         done = len(document.translations)
         if done == len(document.parts):

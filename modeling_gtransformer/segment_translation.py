@@ -1,4 +1,4 @@
-"""Batches of segments through the model: generated, checked for what they must contain, and scored."""
+"""Translates batches of segments: generates, checks for what translations must contain, and scores."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ from .token_scores import label_log_probabilities
 
 logger = logging.get_logger(__name__)
 
-# Sum of the log-probabilities of a sentence, and its number of tokens.
+# The sum of the log-probabilities of a sentence, and its number of tokens.
 Score = tuple[float, int]
 
 
@@ -30,9 +30,9 @@ class SegmentTranslator:
     Translates batches of segments.
 
     Args:
-        limits: how long sentences become.
+        limits: limits of the lengths of sentences and their translations.
         confidence: whether translations are scored, with one more forward pass.
-        generate_arguments: for `model.generate`.
+        generate_arguments: arguments of `model.generate`.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class SegmentTranslator:
         return packed_weights(self.model, asked is not False)
 
     def translate(self, segments: list[Segment]) -> list[tuple[list[list[int]], list[Score]]]:
-        """For every segment the word ids of its new sentences and, asked for, their scores. A segment that lacks what
-        it must contain is translated once more under that constraint."""
+        """Returns, for every segment, the word ids of its new sentences and, if asked for, their scores. A segment
+        that lacks what it must contain is translated again under that constraint."""
         rows = self.generate(segments)
         lacking = [index for index, lacks in enumerate(self.missing(segments, rows)) if any(lacks)]
         again = [segments[index] for index in lacking]
@@ -69,8 +69,8 @@ class SegmentTranslator:
     def stream(
         self, segment: Segment, on_part: Callable[[int, list[int]], None]
     ) -> tuple[list[list[int]], list[Score]]:
-        """Translates a single segment, at once under the constraint. `on_part` is called with the number and the word
-        ids of each part of the document as soon as it is certain; at the end again with all of them."""
+        """Translates a single segment, under the constraint from the start. `on_part` is called with the number and
+        the word ids of each part of the document as soon as it is certain, and again with all of them at the end."""
         observers = [self.required_words([segment])]
         if not self.generate_arguments.get("parallel_sentences"):
             observers.append(
@@ -89,7 +89,7 @@ class SegmentTranslator:
         return translations, scores
 
     def required_words(self, segments: list[Segment]) -> LogitsProcessor | None:
-        """Logits processor that brings the required words into the translations; `None` if nothing is required."""
+        """Logits processor that forces the required words into the translations; `None` if nothing is required."""
         required = [segment.document.required[segment.start : segment.stop] for segment in segments]
         if not any(words for sentences in required for words in sentences):
             return None
@@ -102,10 +102,10 @@ class SegmentTranslator:
     def generate(
         self, segments: list[Segment], observers: list[LogitsProcessor | None] | None = None
     ) -> list[list[int]]:
-        """Generated ids of every segment; the observers are logits processors for this call."""
+        """Returns the generated ids of every segment; the observers are logits processors for this call."""
         arguments, prompt = dict(self.generate_arguments), self.prompt(segments)
         present = [observer for observer in observers or [] if observer is not None]
-        # Sentences side by side take no constraint, and no prefixes of unequal lengths.
+        # Decoding sentences side by side supports no constraint, and no prefixes of unequal lengths.
         is_constrained = any(isinstance(observer, RequiredWordsLogitsProcessor) for observer in present)
         if is_constrained or "decoder_attention_mask" in prompt:
             arguments["parallel_sentences"] = False
@@ -120,10 +120,10 @@ class SegmentTranslator:
         return BatchFeature(padded).to(self.model.device)
 
     def prompt(self, segments: list[Segment]) -> dict[str, Tensor]:
-        """Arguments of `generate` for what is carried over; prefixes of unequal lengths are padded on the left."""
+        """Arguments of `generate` for the parts carried over; prefixes of unequal lengths are padded on the left."""
         if not any(segment.carried for segment in segments):
             return {}
-        # One that is empty starts as generation does.
+        # An empty prefix starts as generation does.
         start = [self.processor.target_frame.start]
         prefixes = [self.processor.build_target(segment.prefix) or start for segment in segments]
         longest = max(map(len, prefixes))
@@ -135,12 +135,12 @@ class SegmentTranslator:
         return prompt
 
     def new_sentences(self, segments: list[Segment], rows: list[list[int]]) -> list[list[list[int]]]:
-        """The word ids of the sentences of generated rows that are not carried over."""
+        """The word ids of those sentences of generated rows that are not carried over."""
         sentences = self.processor.split_sentences(rows)
         return [words[segment.carried :] for words, segment in zip(sentences, segments, strict=True)]
 
     def missing(self, segments: list[Segment], rows: list[list[int]]) -> list[list[list[str]]]:
-        """For every new sentence of every segment what its translation must contain and does not."""
+        """For every new sentence of every segment, what its translation must contain but does not."""
         result = []
         for segment, sentences in zip(segments, self.new_sentences(segments, rows), strict=True):
             required = segment.document.required[segment.new : segment.stop]
@@ -170,10 +170,10 @@ class SegmentTranslator:
         ]
 
     def scores(self, segments: list[Segment], rows: list[list[int]]) -> list[list[Score]]:
-        """For every sentence of every row the log-probability of its words and `</s>` together, and their number."""
+        """For every sentence of every row, the summed log-probability of its words and `</s>`, and their number."""
         output = self.processor.pad({"decoder_input_ids": rows})["decoder_input_ids"].to(self.model.device)
         read, labels = output[:, :-1], output[:, 1:]
-        # Every token belongs to the sentence of the token that it is predicted from; those of the frame are given.
+        # A token belongs to the sentence of the token that it is predicted from; those of the frame are given.
         tags = read_group_tags(read, self.model.config, is_target=True)
         frame = self.processor.target_frame
         framing = [token for token in (*frame.prefix, frame.pad, frame.end) if token is not None]

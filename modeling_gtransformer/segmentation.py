@@ -1,23 +1,23 @@
-"""Cutting documents into segments that fit the model, at sentence borders (paper, section 2), and packing batches."""
+"""Cuts documents at sentence borders into segments that fit the model (paper, section 2), and packs batches."""
 
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 
-# A full batch has a multiple of so many documents, as in the authors' code; tensor cores like it.
+# A full batch has a multiple of this many documents, as in the authors' code; this suits tensor cores.
 DOCUMENTS_MULTIPLE = 8
 
 
 def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None = None) -> list[slice]:
     """
-    Greedy segments of less than `segment_tokens` tokens, as in the paper's experiments (512).
+    Cuts sentences greedily into segments of fewer than `segment_tokens` tokens, as in the paper's experiments (512).
 
     Args:
-        costs: tokens of every sentence, those of its frame included; of a sentence pair, those of its longer side.
-        segment_tokens: the sentences of a segment cost less than this in sum. A sentence that alone costs as much or
+        costs: number of tokens of every sentence, including its frame; for a sentence pair, that of the longer side.
+        segment_tokens: the sentences of a segment cost less than this in total. A sentence that alone costs as much or
             more becomes a segment of its own.
-        segment_sentences: most sentences of a segment; 1 gives the sentence-level baseline.
+        segment_sentences: maximum number of sentences in a segment; 1 gives the sentence-level baseline.
 
     Returns:
         The segments as slices of the sentences: in order, none empty, none missing.
@@ -32,15 +32,14 @@ def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None
     return [slice(start, end) for start, end in zip(borders, [*borders[1:], len(costs)], strict=True) if start < end]
 
 
-# Places to cut a sentence that is too long, best first; the last place is between any two characters.
+# Places to cut a sentence that is too long, best first; the last is between any two characters.
 CUTS = (r"(?<=[.;:!?。；：！？])\s*", r"(?<=[,、，—–)])\s*", r"\s+", r"")
 
 
 def split_long_sentence(text: str, fits: Callable[[str], bool]) -> list[tuple[str, str]]:
     """
     Cuts a sentence in two, and its parts again, until they fit: at the end of a clause, at a comma, between words or,
-    if there is no other way, between characters; as near to its middle as possible, and outside of its outer
-    quarters.
+    if there is no other way, between characters; as close to the middle as possible, and not in the outer quarters.
 
     Returns:
         Pairs of the white space before a part, and the part.
@@ -64,8 +63,8 @@ def split_long_sentence(text: str, fits: Callable[[str], bool]) -> list[tuple[st
 
 
 def longest_first_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-    """[`token_batches`] of items by length, the longest first. One that is longer than `max_tokens` raises that to its
-    own length."""
+    """Packs items into [`token_batches`] by length, longest first. An item longer than `max_tokens` raises that limit
+    to its own length."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     return token_batches(lengths, order, max([max_tokens, *lengths]))
 
@@ -75,12 +74,13 @@ def token_batches(lengths: Sequence[int], order: Any, max_tokens: int) -> list[A
     Packs items into batches of at most `max_tokens` tokens, padding included: documents times the longest of them.
 
     Args:
-        lengths: tokens of each item.
+        lengths: number of tokens of each item.
         order: indices of the items in the order of packing, as a list or an array; sorted by length they make batches
             with little padding.
 
     Returns:
-        Batches of indices, each a slice of `order`. From eight documents on, their number is a multiple of eight.
+        Batches of indices, each a slice of `order`. Those of eight documents or more have a multiple of eight, except
+        the last one.
 
     Raises:
         ValueError: an item alone is longer than `max_tokens`.
@@ -95,7 +95,7 @@ def token_batches(lengths: Sequence[int], order: Any, max_tokens: int) -> list[A
         )
     borders, width = [0], 0
     for position, length in enumerate(ordered):
-        # Cutting to the multiple leaves some documents behind, with which the next may still not fit.
+        # Cutting to the multiple leaves some documents over, with which the next may still not fit.
         while (size := position - borders[-1]) and (size + 1) * max(width, length) > max_tokens:
             borders.append(borders[-1] + (size // DOCUMENTS_MULTIPLE * DOCUMENTS_MULTIPLE or size))
             width = max(ordered[borders[-1] : position], default=0)

@@ -1,9 +1,9 @@
-"""Group attention sentence by sentence: linear in the length of the document, without a mask of its length squared.
+"""Group attention sentence by sentence: linear in the length of the document, without a mask of that length squared.
 
-The groups are contiguous spans. The tokens of similar sentences are gathered into `(sentences, longest)`, given to the
-ordinary attention kernel together, and put back. Without attention dropout there are better ways on two devices: in
-training on a CPU the kernel runs on one sentence after the other where it stands, which takes less memory; in half
-precision on CUDA torch's kernel for sequences of unlike length takes all sentences at once. Dense attention under
+The groups are contiguous spans. The tokens of sentences of similar length are gathered into `(sentences, longest)`,
+passed to the ordinary attention kernel together, and put back. Without attention dropout there are better ways on two
+devices: in training on a CPU, the kernel runs on one sentence after another in place, which takes less memory; in half
+precision on CUDA, torch's kernel for sequences of different lengths takes all sentences at once. Dense attention under
 [`group_mask`] is the reference.
 
 Shape legend: B documents, T queries, S keys, H heads, K head size, N sentences, L tokens of the longest of them.
@@ -24,14 +24,15 @@ from .group_tags import in_one_piece
 
 # Sentences share a batch of the kernel if the shortest is at least this share of the longest.
 SIMILAR_LENGTH = 0.6
-# Sentences of fewer elements on average cost more in calls, one by one, than it costs to gather them.
+# With fewer elements per sentence on average, calls for single sentences cost more than gathering them.
 STANDS_ALONE = 6500
-# In torch 2.10 the kernel has an `is_causal` in its place.
+# In torch 2.10 the kernel has `is_causal` instead.
 HAS_WINDOW = "window_size" in inspect.signature(varlen_attn).parameters
 
 
 class Bucket(NamedTuple):
-    """Sentences of similar length: `(N, L)` queries, `(N, S)` keys, which keys are real (`None`: all that matter)."""
+    """Sentences of similar length: the shapes `(N, L)` of their queries and `(N, S)` of their keys, and which keys are
+    real (`None` if no others are visible)."""
 
     queries: tuple[int, int]
     keys: tuple[int, int]
@@ -40,12 +41,12 @@ class Bucket(NamedTuple):
 
 class Packing(NamedTuple):
     """
-    Queries or keys of sentences behind each other, without filling, in the order of the batch.
+    Queries or keys of sentences, one after another in the order of the batch, without padding.
 
     Attributes:
         index: positions of the tokens in the flattened batch.
-        cu_seqlens: `(N + 1,)`, int32, where each sentence starts, and the end of the last one.
-        max_seqlen: tokens of the longest sentence.
+        cu_seqlens: where each sentence starts, and where the last one ends, `(N + 1,)`, int32.
+        max_seqlen: number of tokens of the longest sentence.
     """
 
     index: Tensor
@@ -58,9 +59,9 @@ class Gathering(NamedTuple):
     Indices that bring the tokens of sentences together in buckets, and back.
 
     Attributes:
-        query_index, key_index: positions in the flattened batch, sentence after sentence, each filled up to the
-            longest of its bucket.
-        output_index: `(B * T,)`, the place of every query among the outputs; one past the end for a query that sees
+        query_index, key_index: positions in the flattened batch, sentence after sentence, each padded to the longest
+            of its bucket.
+        output_index: the place of every query among the outputs, `(B * T,)`; one past the end for a query that sees
             nothing.
         buckets: the shapes into which the gathered tokens are cut.
     """
@@ -74,15 +75,15 @@ class Gathering(NamedTuple):
 @dataclass
 class SentencePlan:
     """
-    Positions of the tokens of every sentence of a batch, for one of the three attentions; takes the place of a mask.
+    Positions of the tokens of every sentence of a batch, for one of the three attentions; it replaces a mask.
 
     Attributes:
         query_starts, query_lengths, key_starts, key_lengths: `(N,)`, in ascending order of length; the starts are
             positions in the flattened batch.
-        queries: B * T.
+        queries: number of queries, B * T.
         is_causal: whether a query sees only the keys up to its own position.
 
-    The plan is on the CPU. What is derived from it is made once for every device on which layers are.
+    The plan is on the CPU. What is derived from it is made once for every device that has layers.
     """
 
     query_starts: Tensor
@@ -95,7 +96,7 @@ class SentencePlan:
 
     @cached_property
     def spans(self) -> list[tuple[slice, slice]]:
-        """The queries and the keys of every sentence."""
+        """Slices of the queries and the keys of every sentence."""
         edges = (self.query_starts, self.query_starts + self.query_lengths, self.key_starts)
         edges = torch.stack([*edges, self.key_starts + self.key_lengths], dim=1).tolist()
         return [(slice(*edge[:2]), slice(*edge[2:])) for edge in edges]
@@ -130,7 +131,7 @@ class SentencePlan:
             places = torch.arange(filled, filled + query_index.numel(), device=query_index.device)
             output_index[query_index[query_mask]] = places.view_as(query_index)[query_mask]
             filled += query_index.numel()
-            # Causality hides the filling at the end of a sentence as well.
+            # Causality also hides the padding at the end of a sentence.
             needless = self.is_causal or bool(key_mask.all())
             mask = None if needless else _sent(key_mask[:, None, None], device)
             buckets.append(Bucket(tuple(query_index.shape), tuple(key_index.shape), mask))
@@ -143,11 +144,11 @@ class SentencePlan:
 
 def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False) -> SentencePlan | None:
     """
-    Plan group attention from queries with tags `(B, T)` to keys with tags `(B, S)`, as [`tags_on_cpu`] gives them.
+    Plans group attention from queries with tags `(B, T)` to keys with tags `(B, S)`, as [`tags_on_cpu`] returns them.
 
     Returns:
-        The plan, under which padding gets zeros; or `None` if a query stands outside of all sentences (tag 0: it sees
-        everything) or a sentence in several pieces.
+        The plan, under which padding gets zeros; or `None` if a query is outside all sentences (with tag 0 it sees
+        everything), if a sentence is in several pieces, or if no sentence has both queries and keys.
     """
     if bool((query_tags == 0).any()):
         return None
@@ -175,7 +176,7 @@ def _spans(tags: Tensor, groups: int) -> tuple[Tensor, Tensor]:
 
 
 def _similar(lengths: Tensor) -> list[slice]:
-    """Cut ascending lengths into runs of similar ones."""
+    """Cuts ascending lengths into runs of similar ones."""
     parts, start, values = [], 0, lengths.tolist()
     for end in range(1, len(values) + 1):
         if end == len(values) or values[start] < SIMILAR_LENGTH * values[end]:
@@ -185,7 +186,7 @@ def _similar(lengths: Tensor) -> list[slice]:
 
 
 def _fill(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Flat positions `(N, longest)` of the tokens of sentences, and which are real; the filling repeats a token."""
+    """Flat positions `(N, longest)` of the tokens of sentences, and which are real; the padding repeats a token."""
     offset = torch.arange(int(lengths.max()), device=starts.device)
     real = offset < lengths[:, None]
     return starts[:, None] + torch.where(real, offset, 0), real
@@ -207,7 +208,7 @@ def sentence_attention(
     query: Tensor, key: Tensor, value: Tensor, plan: SentencePlan, dropout: float, scaling: float
 ) -> Tensor:
     """
-    Attention of every query to the keys of its own sentence.
+    Attends from every query to the keys of its own sentence.
 
     Args:
         query: `(B, H, T, K)`.
@@ -228,18 +229,18 @@ def sentence_attention(
 
 
 def _tokens(states: Tensor) -> Tensor:
-    """`(B, H, T, K)` to `(B * T, H, K)`: heads are the inner dimension of a projection, so nothing moves."""
+    """`(B, H, T, K)` to `(B * T, H, K)`: heads are the inner dimension of a projection, so nothing is copied."""
     return states.transpose(1, 2).flatten(0, 1)
 
 
 class _SentenceAttention(torch.autograd.Function):
-    """The CPU kernel of `scaled_dot_product_attention`, sentence by sentence, `(B * T, H, K)`. Nothing is kept for the
-    gradient but what was given and the output; autograd would make a gradient of the batch for every sentence."""
+    """The CPU kernel of `scaled_dot_product_attention`, sentence by sentence, `(B * T, H, K)`. Only inputs and outputs
+    are kept for the gradient; autograd would make a gradient of the whole batch for every sentence."""
 
     @staticmethod
     def forward(query, key, value, plan, scaling):
         output = _blank(query, plan.query_lengths)
-        # All sentences share one tensor: many small tensors that live long would break up the memory that others free.
+        # All sentences share one tensor, as many small tensors that live long would fragment the memory.
         precision = torch.promote_types(query.dtype, torch.float32)  # of the kernel's sums
         logsumexp = query.new_empty(1, query.shape[1], query.shape[0], dtype=precision)
         queries, keys, values, outputs = _heads_first(query, key, value, output)
@@ -275,7 +276,7 @@ class _SentenceAttention(torch.autograd.Function):
 
 
 def _blank(states: Tensor, lengths: Tensor) -> Tensor:
-    """Memory for what the sentences will fill; zeros where they leave gaps, as between documents."""
+    """Memory for the sentences to fill; zeroed if they leave gaps, as between documents."""
     return torch.empty_like(states) if int(lengths.sum()) == len(states) else torch.zeros_like(states)
 
 
@@ -286,7 +287,7 @@ def _heads_first(*tokens: Tensor) -> list[Tensor]:
 
 def has_variable_length_kernel(states: Tensor) -> bool:
     """Tells whether torch's FlashAttention-2 takes such states: in half precision, on NVIDIA cards from Ampere on,
-    unless it is switched off (`torch.backends.cuda.enable_flash_sdp`). On some cards heads above 192 have no
+    unless it is switched off (`torch.backends.cuda.enable_flash_sdp`). On some cards, heads larger than 192 have no
     gradient."""
     return (
         states.is_cuda
@@ -302,7 +303,7 @@ def has_variable_length_kernel(states: Tensor) -> bool:
 
 
 def packed_attention(query: Tensor, key: Tensor, value: Tensor, plan: SentencePlan, scaling: float) -> Tensor:
-    """[`sentence_attention`] of all sentences at once, without filling."""
+    """Computes [`sentence_attention`] for all sentences at once, without padding."""
     packings = queries, keys = plan.packings(query.device)
     states = (
         _tokens(states).index_select(0, packing.index)
@@ -323,7 +324,7 @@ def packed_attention(query: Tensor, key: Tensor, value: Tensor, plan: SentencePl
 def gathered_attention(
     query: Tensor, key: Tensor, value: Tensor, plan: SentencePlan, dropout: float, scaling: float
 ) -> Tensor:
-    """[`sentence_attention`] on any device, similar sentences together."""
+    """Computes [`sentence_attention`] on any device, with sentences of similar length together."""
     query_index, key_index, output_index, buckets = plan.gathering(query.device)
     queries, keys, values = (
         _tokens(states).index_select(0, index)

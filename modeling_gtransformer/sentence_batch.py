@@ -1,4 +1,4 @@
-"""Sentences that are decoded side by side, each in the context of its document as it stands.
+"""Sentences that are decoded side by side, each in the context of its document in its current state.
 
 Every beam of every sentence is a row. What rows share, a document and its source, is kept once.
 
@@ -22,7 +22,7 @@ from .framed_decoder import FramedDecoder, progress_after
 
 States = tuple[Tensor, Tensor]
 
-# Places by which the tables of keys and values grow.
+# Number of places by which the tables of keys and values grow.
 GROWS_BY = 16
 
 
@@ -31,18 +31,18 @@ class SentenceCache(StepCache):
     Keys and values of sentences that grow token by token, in rows of their own.
 
     Args:
-        cache: keys and values of all documents, as a pass over them has filled it.
-        documents: of each sentence, `(S,)`.
-        starts: where the sentences start in them, `(S,)`.
-        begun: most tokens that are given of a sentence.
-        source_places: tokens of the source sentences, `(S, J)`.
+        cache: keys and values of all documents, filled by a pass over them.
+        documents: the document of each sentence, `(S,)`.
+        starts: where each sentence starts in its document, `(S,)`.
+        begun: the largest number of tokens that any sentence already has.
+        source_places: positions of the tokens of the source sentences, `(S, J)`.
         beams: N.
         drafting: whether global attention sees what other sentences of the document write.
 
     Attributes:
         place: where the next token of each row goes, `(R,)`.
-        length: places that are in use.
-        rows: of each document, `(B, W)`, as in a [`ContextMask`].
+        length: number of places in use.
+        rows: the rows of each document, `(B, W)`, as in a [`ContextMask`].
     """
 
     has_source = True
@@ -89,7 +89,7 @@ class SentenceCache(StepCache):
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
         """Stores keys and values `(R, H, 1, K)` of the new token, and returns those of the row, `(R, H, L, K)`; for
-        global attention also those of the documents. Behind these stands what drafts have written."""
+        global attention also those of the documents, followed by what drafts have written."""
         if self.drafting and kind == "global":
             self._write(layer_idx, keys, values)
             return tuple(Context(states, keys[:, :, :0]) for states in self.documents[layer_idx, kind])
@@ -102,7 +102,7 @@ class SentenceCache(StepCache):
         return tuple(Context(*pair) for pair in zip(self.documents[layer_idx, kind], seen, strict=True))
 
     def _write(self, layer_idx: int, *new: Tensor) -> None:
-        """Puts keys and values `(R, H, 1, K)` of a token of every draft behind its document."""
+        """Appends keys and values `(R, H, 1, K)` of a token of every draft to its document."""
         rows = self.rows.to(new[0].device)
         pairs = zip(self.documents[layer_idx, "global"], new, strict=True)
         self.documents[layer_idx, "global"] = tuple(
@@ -110,7 +110,7 @@ class SentenceCache(StepCache):
         )
 
     def source(self, layer_idx: int, kind: str, *_) -> tuple:
-        """Returns keys and values of the source sentences, `(S, H, J, K)`; for global attention of the documents."""
+        """Returns keys and values of the source sentences, `(S, H, J, K)`; for global attention, of the documents."""
         states = self.sources[layer_idx, kind]
         if kind == "group":
             return states
@@ -119,7 +119,7 @@ class SentenceCache(StepCache):
         )
 
     def follow(self, rows: Tensor) -> None:
-        """Lets each row go on from another one, `(R,)`."""
+        """Continues each row from its parent row, `(R,)`."""
         changed = (rows != torch.arange(len(rows), device=rows.device)).nonzero()[:, 0]
         for each in self.own.values():
             for buffer in each:
@@ -127,7 +127,7 @@ class SentenceCache(StepCache):
                 used[changed.to(used.device)] = used[rows[changed].to(used.device)]
 
     def keep(self, sentences: Tensor) -> None:
-        """Leaves all sentences out but those with these indices."""
+        """Keeps only the sentences with these indices."""
         rows = (sentences[:, None] * self.beams + torch.arange(self.beams, device=sentences.device)).flatten()
         self.own = {key: tuple(buffer[rows.to(buffer.device)] for buffer in each) for key, each in self.own.items()}
         for key, each in self.sources.items():
@@ -136,8 +136,8 @@ class SentenceCache(StepCache):
 
 
 def _by_kind(attention_types: list[str], cache: Cache) -> Iterator[tuple[tuple[int, str], States]]:
-    """Yields by layer and attention kind the keys and values `(B, H, P, K)`, which stand side by side as heads in a
-    cache of Transformers."""
+    """Yields the keys and values `(B, H, P, K)` by layer and attention kind; in a cache of Transformers, those of a
+    layer are side by side, like heads."""
     for number, (attention_type, layer) in enumerate(zip(attention_types, cache.layers, strict=True)):
         kinds = ("group", "global") if attention_type == "combined" else (attention_type,)
         pairs = zip(layer.keys.chunk(len(kinds), dim=1), layer.values.chunk(len(kinds), dim=1), strict=True)
@@ -146,7 +146,7 @@ def _by_kind(attention_types: list[str], cache: Cache) -> Iterator[tuple[tuple[i
 
 
 def _pick(states: Tensor, documents: Tensor, places: Tensor) -> Tensor:
-    """States `(B, H, P, K)` at places `(S, L)` of documents `(S,)`: `(S, H, L, K)`."""
+    """Picks states `(B, H, P, K)` at places `(S, L)` of documents `(S,)`: `(S, H, L, K)`."""
     index = documents[:, None].to(states.device), places.to(states.device)
     return states.transpose(1, 2)[index].transpose(1, 2).contiguous()
 
@@ -159,9 +159,9 @@ class OpenSentence:
     Attributes:
         number: its group tag.
         start: the position of its first token in the document.
-        tokens: from that one on. The last one is new, those before it stand in the document.
+        tokens: its tokens from there on; the last one is new, those before it are in the document.
         context: how many tokens of the document it sees, its own included.
-        old_rest: what stood behind the token that the new one replaces.
+        old_rest: what followed the token that the new one replaces.
     """
 
     number: int
@@ -178,14 +178,14 @@ class SentenceBatch:
     Args:
         cache: keys and values of documents.
         rows: which documents of the decoder's batch these are.
-        sentences: what is decoded, each with the index of its document in `rows`, in the order of these.
+        sentences: the sentences to decode, each with the index of its document in `rows`, in ascending order.
         beams: N.
-        drafting: whether sentences see what those before them write, rather than what stands there. They have one
-            beam each.
+        drafting: whether sentences see what those before them write, rather than what the document has there. Drafts
+            have one beam each.
 
     Attributes:
         tokens: the last token of each beam, `(S, N)`.
-        context: the tokens that each sentence sees of its document, `(S, P)`.
+        context: which tokens of its document each sentence sees, `(S, P)`.
     """
 
     def __init__(
@@ -222,13 +222,13 @@ class SentenceBatch:
             beams,
             drafting,
         )
-        # Drafts read all of the document at one place, others what they have begun of a sentence at their own.
+        # Drafts find all that they see in the document, others have the beginning of their own sentence in their rows.
         before = column([sentence.context for _, sentence in sentences]) if drafting else self.begin
         self.context = torch.arange(cache.get_seq_length(), device=decoder.device) < before[:, None]
         self._arrange()
 
     def _arrange(self) -> None:
-        """What the rows of sentences share at every step, until one of them leaves."""
+        """Prepares what the rows of sentences share at every step, until a sentence leaves."""
         decoder, columns = self.decoder, (self.row, self.number, self.begin)
         self.of_row = [each.repeat_interleave(self.tokens.shape[1]) for each in columns]
         documents = self.documents.repeat_interleave(self.tokens.shape[1])
@@ -237,12 +237,12 @@ class SentenceBatch:
         self.cache.rows = self.mask.rows
         source = self.mask._replace(document=decoder.source_mask[self.of_row[0]].bool())
         self.source_masks = {**decoder.masks({"group": self.source_mask[:, None]}), "global": source}
-        # These are not read again: the cache has what they were projected to.
+        # These are not read again, as the cache has their projections.
         self.sources = decoder.sources(self.row[:1])
 
     def step(self, tokens: Tensor, normalize: bool = False, alive: Tensor | None = None) -> Tensor:
-        """Reads the next tokens `(S, N)`: the framed scores `(S, N, V)` of those that follow. Drafts do not look at
-        sentences that are no longer `alive`, `(S,)`."""
+        """Reads the next tokens `(S, N)` and returns the framed scores `(S, N, V)` of those that follow them. Drafts
+        do not see new tokens of sentences that are no longer `alive`, `(S,)`."""
         decoder = self.decoder
         row, number, begin = self.of_row
         read = self.read.repeat_interleave(tokens.shape[1])
@@ -269,25 +269,26 @@ class SentenceBatch:
         return decoder.scores(hidden_states, *before, normalize=normalize).view(*tokens.shape, -1)
 
     def _written(self, alive: Tensor) -> Tensor:
-        """Which of the tokens that are read now each draft sees, `(S, W)`: its own, and those of others before it."""
+        """Tells which of the tokens read in this step each draft sees, `(S, W)`: its own, and those of drafts before
+        it."""
         rows = self.mask.rows
         column, place = torch.arange(rows.shape[1], device=rows.device), self.mask.place[:, None] % rows.shape[1]
         return (column == place) | ((column < place) & alive[rows][self.documents])
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
-        """Tells which tokens `(S, M)` end a sentence that beams `(S, M)` have begun."""
+        """Tells which of the chosen tokens `(S, M)` end the sentence of their parent beams `(S, M)`."""
         frame = self.decoder.frame
-        # Frames with a token that ends a document read it as the one after </s>, as if this were the only sentence.
+        # Where a token of its own ends a document, it comes after </s>, as if this were the only sentence.
         last = chosen if frame.end is None else self.tokens.gather(1, parents)
         return last == frame.closer
 
     def follow(self, parents: Tensor) -> None:
-        """Lets beams go on from others, `(S, N)`."""
+        """Continues every beam from its parent beam, `(S, N)`."""
         first = torch.arange(len(parents), device=parents.device)[:, None] * parents.shape[1]
         self.cache.follow((first + parents).flatten())
 
     def keep(self, sentences: Tensor) -> None:
-        """Leaves all sentences out but those with these indices."""
+        """Keeps only the sentences with these indices."""
         self.cache.keep(sentences)
         for name in ("documents", "row", "number", "begin", "read", "tokens", "source_mask", "context"):
             setattr(self, name, getattr(self, name)[sentences])

@@ -1,4 +1,4 @@
-"""Sentences as soon as they are certain, while their document is still being generated."""
+"""Reports sentences as soon as they are certain, while their document is still being generated."""
 
 from collections.abc import Callable
 
@@ -11,16 +11,16 @@ from .group_tags import closed_sentences
 
 class SentenceStreamer(LogitsProcessor):
     """
-    Among the `logits_processor` of `generate`, tells of every sentence of one document that has ended and that nothing
-    can change any more: with greedy search and sampling at once, with beams when all of them agree. Scores stay as
-    they are. Sentences on which the beams never agree become certain with the end of `generate` only, and so do those
-    that are decoded side by side.
+    As a `logits_processor` of `generate`, reports every sentence of one document that has ended and that nothing can
+    change any more: immediately with greedy search and sampling, with beams when all of them agree. Scores stay as
+    they are. Sentences on which the beams never agree become certain only at the end of `generate`, as do those that
+    are decoded side by side.
 
     Args:
         on_sentence: called with the number of the sentence, from 0, and the ids of its words.
-        sentences: how many the document has.
+        sentences: number of sentences of the document.
         frame: the tokens around the words of target sentences, `processor.target_frame`.
-        start: so many sentences are given in the prompt, and not told of.
+        start: number of sentences that are given in the prompt and not reported.
     """
 
     def __init__(
@@ -51,5 +51,5 @@ class SentenceStreamer(LogitsProcessor):
                 if number == self.told:
                     self.told += 1
                     self.on_sentence(number, words)
-            # A hypothesis that may end with the next token is not among those that are followed then.
+            # A hypothesis that may end with the next token will no longer be among those followed.
             self._open = int(closed_sentences(input_ids, self.frame).max()) < self.sentences

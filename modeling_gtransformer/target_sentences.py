@@ -1,4 +1,4 @@
-"""What target sentences keep to while a document is generated: their order, the tokens around them, their lengths.
+"""Rules for target sentences while a document is generated: their order, the tokens around them, their lengths.
 
 Shape legend: B documents, P tokens of a prompt, R rows (documents times beams or samples), T tokens, S source tokens,
 G source sentences, V vocabulary.
@@ -24,7 +24,7 @@ from .configuration_gtransformer import TargetFrame
 from .group_tags import is_ended, sentence_lengths, sentence_progress
 
 
-# Processors of Transformers against what was there before.
+# Processors of Transformers against repetition.
 AGAINST_REPETITION = (
     EncoderNoRepeatNGramLogitsProcessor,
     EncoderRepetitionPenaltyLogitsProcessor,
@@ -35,17 +35,17 @@ AGAINST_REPETITION = (
 
 class GroupTagLogitsProcessor(LogitsProcessor):
     """
-    Keeps the target aligned to the source: every sentence is opened by the prefix of the frame, then come words, then
+    Keeps the target aligned with the source: the prefix of the frame opens every sentence, then come words, then
     `</s>`, then the next sentence or, after as many as the source has, the end of the document, then padding. Within a
-    sentence words and `</s>` keep their scores, not renormalised; a token that must come scores 0. A pure function of
-    the prefix, so it needs no state that would have to follow the beams.
+    sentence, words and `</s>` keep their scores, not renormalised; a token that must come scores 0. This is a pure
+    function of the prefix, so there is no state that would have to follow the beams.
 
     Args:
-        word_limits: most words of each target sentence, `(B, G)`. A row of the batch without source sentences (all
-            zero) is generated freely.
-        min_length: fewest words of a sentence.
-        max_length: most tokens of the document, the first one included. Sentences are closed early enough for all that
-            follow to get `min_length` words.
+        word_limits: maximum number of words of each target sentence, `(B, G)`. A row of the batch without source
+            sentences (all zero) is generated freely.
+        min_length: minimum number of words of a sentence.
+        max_length: maximum number of tokens of the document, the first one included. Sentences are closed early enough
+            for all that follow to get `min_length` words.
         frame: the tokens around the words of every sentence.
     """
 
@@ -60,16 +60,16 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         self.banned = sorted(token for token in banned if token is not None)
 
     def longest_sentence(self, prompts: Tensor) -> int:
-        """Most tokens of a target sentence or, where they are more, of prompts `(B, P)` and one that follows."""
+        """Maximum number of tokens of a target sentence or, if more, of prompts `(B, P)` and one more token."""
         return max(int(self.word_limits.max()) + self.frame.head + self.frame.tokens, prompts.shape[1] + 1)
 
     def with_limits(self, word_limits: Tensor) -> "GroupTagLogitsProcessor":
-        """The processor of other documents, whose sentences have so many words `(B, G)` at most."""
+        """The processor for other documents, with these limits `(B, G)` of words per sentence."""
         return GroupTagLogitsProcessor(word_limits, self.min_length, self.max_length, self.frame)
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Mask scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
-        # The rows of a document stand side by side.
+        """Masks scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
+        # The rows of a document are adjacent.
         documents = torch.arange(len(self.word_limits), device=input_ids.device)
         documents = documents.repeat_interleave(len(input_ids) // len(documents))
         return self.mask(
@@ -80,12 +80,12 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         self, scores: Tensor, documents: Tensor, number: Tensor, words: Tensor, length: Tensor | int, last: Tensor
     ) -> Tensor:
         """
-        Mask scores `(R, V)` of a token by what is before it, in place.
+        Masks scores `(R, V)` of a token according to what is before it, in place.
 
         Args:
             documents: the document of the batch that it belongs to, `(R,)`.
-            number, words: where it stands, as [`sentence_progress`] tells, `(R,)`.
-            length: tokens of the document so far, `(R,)`.
+            number, words: its place, as [`sentence_progress`] returns it, `(R,)`.
+            length: number of tokens of the document so far, `(R,)`.
             last: the token before it, `(R,)`.
         """
         frame, limits = self.frame, self.word_limits.to(scores.device)[documents]
@@ -95,12 +95,12 @@ class GroupTagLogitsProcessor(LogitsProcessor):
 
         finished = (number > sentences) & (words == -len(frame.prefix))
         inside = (words >= 0) & ~finished
-        # After one more word `</s>`, the later sentences and the end of the document must still fit.
+        # After one more word, `</s>`, the later sentences and the end of the document must still fit.
         needed = 1 + later * (self.min_length + frame.tokens) + (frame.end is not None)
         no_room = self.max_length - length - 1 < needed
         close = inside & (words >= self.min_length) & ((words >= limit) | no_room)
 
-        # The tokens of the prefix in their order or, behind the last sentence, the end.
+        # The tokens of the prefix in order or, after the last sentence, the end.
         forced = self.forced.to(scores.device)[
             torch.where(finished, 0, (1 + len(frame.prefix) + words).clamp(min=0, max=len(frame.prefix)))
         ]
@@ -117,7 +117,7 @@ class GroupTagLogitsProcessor(LogitsProcessor):
 
 
 class SentenceEndScores:
-    """Gives `</s>` back the score that it had before other processors, which take it for a word that comes again."""
+    """Gives `</s>` back the score that it had before other processors, which take it for a repeated word."""
 
     def __init__(self, eos_token_id: int):
         self.eos_token_id = eos_token_id
@@ -134,7 +134,7 @@ class SentenceEndScores:
 
 
 def with_sentence_ends(processors: LogitsProcessorList, eos_token_id: int) -> LogitsProcessorList:
-    """The processors, of which those that penalise repetitions spare `</s>`: every sentence ends with it."""
+    """Returns the processors, with those against repetition sparing `</s>`, which ends every sentence."""
     places = [place for place, each in enumerate(processors) if isinstance(each, AGAINST_REPETITION)]
     if not places:
         return processors
@@ -147,7 +147,7 @@ def with_sentence_ends(processors: LogitsProcessorList, eos_token_id: int) -> Lo
 
 class SentenceCountCriteria(StoppingCriteria):
     """
-    Ends documents that have as many sentences as their sources, where no token of its own ends them.
+    Ends documents that have as many sentences as their sources, in frames without a token that ends a document.
 
     Args:
         sentences: number of sentences of each document, `(B,)`; 0 for one that its first `</s>` ends.
@@ -155,7 +155,7 @@ class SentenceCountCriteria(StoppingCriteria):
 
     def __init__(self, sentences: Tensor, frame: TargetFrame):
         self.sentences, self.frame = sentences.clamp(min=1), frame
-        # By this attribute Transformers knows that finished rows are to be padded.
+        # This attribute tells Transformers to pad finished rows.
         self.eos_token_id = torch.tensor([frame.closer])
 
     def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: Any) -> Tensor:
@@ -169,7 +169,7 @@ class DocumentLengthCriteria(StoppingCriteria):
     Ends documents that are generated freely, each at its own length, whatever it is batched with.
 
     Args:
-        lengths: most tokens of each document, `(B,)`.
+        lengths: maximum number of tokens of each document, `(B,)`.
     """
 
     def __init__(self, lengths: Tensor):
@@ -187,14 +187,14 @@ class LengthPlan:
     Lengths of the target documents of a batch, in tokens from the first `<s>` on.
 
     Attributes:
-        word_limits: most words of each target sentence, `(B, G)`; 0 beyond the last one.
-        min_length: fewest words of a sentence.
-        sentences: of each document, `(B,)`.
-        opened: sentences that the prompt opens, `(B,)`; at least the first.
-        least: what the shortest translations take.
-        longest: what the longest translation of each document takes, `(B,)`.
-        positions: most tokens that the model can count; infinite if any number.
-        room: what there is: `most`, or less where the caller or the positions limit it.
+        word_limits: maximum number of words of each target sentence, `(B, G)`; 0 beyond the last one.
+        min_length: minimum number of words of a sentence.
+        sentences: number of sentences of each document, `(B,)`.
+        opened: number of sentences that the prompt opens, `(B,)`; at least one.
+        least: length that the batch needs for the shortest translations.
+        longest: length of the longest translation of each document, `(B,)`.
+        positions: maximum number of tokens that the model has positions for; infinite if it is unbounded.
+        room: available length: `most`, or what the caller or the positions limit it to.
     """
 
     word_limits: Tensor
@@ -208,13 +208,13 @@ class LengthPlan:
 
     @property
     def most(self) -> int:
-        """Tokens of the longest of all."""
+        """Length of the longest translation of all."""
         return int(self.longest.max())
 
 
 def _opened(prompt: Tensor, frame: TargetFrame) -> tuple[Tensor, Tensor]:
-    """Number of sentences that prompts `(B, P)` open, at least one, and tokens that the prefix of the last one still
-    lacks, both `(B,)`."""
+    """Number of sentences that prompts `(B, P)` open, at least one, and number of tokens that the prefix of the last
+    one still lacks, both `(B,)`."""
     number, words = sentence_progress(prompt, frame)
     at_border = (words == -len(frame.prefix)) & (number > 1)
     return (number - at_border.long()).clamp(min=1), (-words).clamp(min=0).masked_fill(at_border, 0)
@@ -229,16 +229,16 @@ def plan_lengths(
     limited: bool,
 ) -> LengthPlan:
     """
-    Plan target documents for sources with tags `(B, S)`.
+    Plans target documents for sources with tags `(B, S)`.
 
     Args:
-        config: with the limits per sentence, and `max_length` or `max_new_tokens`.
+        config: has the limits per sentence, and `max_length` or `max_new_tokens`.
         prompt: `decoder_input_ids` `(B, P)`.
         frame: the tokens around the words of target sentences.
-        limited: whether the caller gave `max_length` or `max_new_tokens`.
+        limited: whether the caller set `max_length` or `max_new_tokens`.
 
     Raises:
-        ValueError: the tags leave out a sentence.
+        ValueError: the tags skip a sentence.
     """
     lengths = sentence_lengths(source_tags)
     present = lengths > 0

@@ -29,7 +29,7 @@ PLACEHOLDER = re.compile(
     rf"|{ADDRESS.pattern}",
     re.IGNORECASE,
 )
-# Belongs to the sentence, not to the address before it.
+# Punctuation that belongs to the sentence, not to the address before it.
 TRAILING = ".,;:!?)\"'»”"
 # Nats by which a token that begins a required word is preferred.
 BONUS = 5.0
@@ -40,30 +40,30 @@ class Terminology:
     Finds the strings that the translation of a sentence must contain.
 
     Args:
-        glossary: terms of the source language and how they are translated. A term is found as whole words, in upper or
-            lower case; its translation must appear as it is given, in upper or lower case.
+        glossary: terms of the source language and their translations. A term is found as whole words, and its
+            translation must appear as given, both regardless of upper and lower case.
 
     Raises:
-        ValueError: the glossary is no mapping, has a blank, or several translations of a term.
+        ValueError: the glossary is not a mapping, has a blank entry, or has several translations of a term.
     """
 
     def __init__(self, glossary: Mapping[str, str] | None = None):
         _check_glossary(glossary or {})
         self.glossary = {term.lower(): translation for term, translation in (glossary or {}).items()}
-        # The longest first: where one term is a part of another, the other one counts.
+        # Longest first: where one term is part of another, the longer one counts.
         terms = sorted(glossary or (), key=len, reverse=True)
         self.pattern = re.compile("|".join(map(whole_words, terms)), re.IGNORECASE) if terms else None
 
     def required(self, sentence: str, keep_placeholders: bool = True, kept: Sequence[str] = ()) -> list[str]:
         """
-        The strings that the sentence's translation must contain, each as often as it is listed.
+        Lists the strings that the sentence's translation must contain, each as often as it must appear.
 
         Args:
             kept: parts of the sentence that are not translated, in which there are no terms.
         """
         matches = PLACEHOLDER.finditer(sentence) if keep_placeholders else ()
         candidates = [_without_trailing(match[0]) for match in matches]
-        # Of "s://," no address is left.
+        # Nothing of "s://," is left as an address.
         placeholders = [words for words in candidates if PLACEHOLDER.fullmatch(words)]
         for words in sorted({*placeholders, *kept} - {""}, key=len, reverse=True):
             sentence = sentence.replace(words, " | ")
@@ -74,13 +74,13 @@ class Terminology:
 
 def _check_glossary(glossary: Mapping[str, str]) -> None:
     """
-    Refuses what is no glossary.
+    Refuses what is not a glossary.
 
     Raises:
-        ValueError: it is no mapping, a term or a translation is blank, or a term has several translations.
+        ValueError: it is not a mapping, a term or a translation is blank, or a term has several translations.
     """
     if not isinstance(glossary, Mapping):
-        raise ValueError(f"A glossary maps terms to their translations; it is no {type(glossary).__name__}.")
+        raise ValueError(f"A glossary maps terms to their translations; it is not a {type(glossary).__name__}.")
     seen: dict[str, str] = {}
     for term, translation in glossary.items():
         if not (term.strip() and translation.strip()):
@@ -92,7 +92,7 @@ def _check_glossary(glossary: Mapping[str, str]) -> None:
 
 
 def _without_trailing(placeholder: str) -> str:
-    """A placeholder without what belongs to its sentence, but with the parentheses that it opens itself."""
+    """A placeholder without the punctuation of its sentence, but with parentheses that close what it opened itself."""
     bare = placeholder.rstrip(TRAILING)
     while placeholder[len(bare) :].startswith(")") and bare.count("(") > bare.count(")"):
         bare += ")"
@@ -100,7 +100,7 @@ def _without_trailing(placeholder: str) -> str:
 
 
 def missing(required: Sequence[str], translation: str) -> list[str]:
-    """Required strings that the translation lacks, or has too rarely; terms may be in upper or lower case."""
+    """Required strings that the translation lacks or has too rarely; terms may be in upper or lower case."""
     result = []
     for words, times in Counter(required).items():
         if PLACEHOLDER.fullmatch(words):
@@ -112,9 +112,9 @@ def missing(required: Sequence[str], translation: str) -> list[str]:
 
 
 def _as_it_is(placeholder: str) -> str:
-    """The pattern of a placeholder to which nothing is joined that would make another one of it."""
+    """Returns a pattern that finds a placeholder unless something next to it makes it another one."""
     if WEB_ADDRESS.fullmatch(placeholder):
-        before = r"(?<![A-Za-z])"  # in the source it may begin behind a digit
+        before = r"(?<![A-Za-z])"  # in the source it may begin after a digit
     else:
         before = r"(?<![A-Za-z0-9_])" if re.match(r"\w", placeholder) else ""
     behind = r"(?![A-Za-z0-9_])" if re.search(r"\w\Z", placeholder) else ""
@@ -124,13 +124,14 @@ def _as_it_is(placeholder: str) -> str:
 
 class RequiredWordsLogitsProcessor(LogitsProcessor):
     """
-    Brings required words into the sentences of a translation. While some are missing, the tokens that would begin or
-    continue them are preferred by `BONUS` and twice as many nats; where the sentence would end, or could not hold them
-    any longer, they must come. A pure function of the prefix, which the processor turns into text.
+    Forces required words into the sentences of a translation. While some are missing, tokens that would begin them are
+    preferred by `BONUS` nats, and tokens that would continue them by twice as many; where the sentence would end, or
+    would soon have no room for them, such a token must come. This is a pure function of the prefix, which the
+    processor turns into text.
 
     Args:
-        required: of every sentence of every document, the words that its translation must contain.
-        word_limits: of every sentence of every document, the most words of its translation.
+        required: for every sentence of every document, the words that its translation must contain.
+        word_limits: for every sentence of every document, the maximum number of words of its translation.
     """
 
     def __init__(
@@ -144,7 +145,7 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
         self.word_limits = word_limits
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Change scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
+        """Changes scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
         scores = scores.clone()
         for row, ids in enumerate(input_ids.tolist()):
             document = row * len(self.required) // len(input_ids)
@@ -162,7 +163,7 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
             index = torch.tensor(list(following), device=scores.device)
             bonuses = torch.tensor(list(following.values()), device=scores.device, dtype=scores.dtype)
             preferred = scores[row, index] + bonuses
-            # A begun term may still not be finished.
+            # Terms that have begun count in full, as they may not be continued.
             full = len(words) + sum(map(len, tokens)) >= self.word_limits[document][sentence]
             if preferred.isfinite().any():
                 at_end = scores[row].argmax() == self.processor.eos_token_id
@@ -173,13 +174,13 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
         return scores
 
     def _spelled(self, words: list[str]) -> list[list[int]]:
-        """The tokens of the words that the vocabulary can spell; the others would come out as something else."""
+        """The tokens of those words that the vocabulary can spell; the others would come out as something else."""
         tokens = self.processor.encode_sentences(words, is_target=True)
         texts = self.processor.decode_sentences(tokens)
         return [ids for ids, text, own in zip(tokens, texts, words, strict=True) if text == own]
 
 
 def _begun(words: list[int], term: list[int]) -> int:
-    """Number of tokens of a term with which the words end."""
+    """Number of tokens of a term that the words end with."""
     lengths = range(min(len(words), len(term) - 1), 0, -1)
     return next((length for length in lengths if words[-length:] == term[:length]), 0)

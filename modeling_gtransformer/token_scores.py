@@ -13,11 +13,11 @@ def label_log_probabilities(model, labels: Tensor, **inputs: Tensor) -> Tensor:
 
     Args:
         model: a `GTransformerForConditionalGeneration`.
-        labels: `(B, T)`, -100 where none is asked for.
+        labels: `(B, T)`, -100 where no score is asked for.
         inputs: what the model reads, `decoder_input_ids` `(B, T)` among them.
 
     Returns:
-        The log-probability of every label in nats, `(B, T)`, float32; 0 where none is asked for.
+        The log-probability of every label in nats, `(B, T)`, float32; 0 where no score is asked for.
     """
     mask = model.target_mask(inputs["decoder_input_ids"])
     states = model.model(**inputs, decoder_attention_mask=mask).last_hidden_state

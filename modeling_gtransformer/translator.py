@@ -1,4 +1,4 @@
-"""A translator by the name of its model: settings that travel, and a model that is loaded where it is first called."""
+"""A translator given by the name of its model: settings that can be pickled, and a model that is loaded on demand."""
 
 import json
 from collections.abc import Mapping
@@ -18,26 +18,27 @@ from .usage_error import UsageError, in_a_sentence
 
 # An English-German model of dialogues that comes with the package.
 SMALL_MODEL = Path(__file__).parent / "models" / "dialogues-en-de"
-# Types that weights can be loaded in; "int8" has linear layers in 8 bits.
+# Types that weights can be loaded in; "int8" quantises linear layers to 8 bits.
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "int8": torch.float32}
 
 
 class Translator:
     """
     Translates documents, or columns of them, with a model given by its name. Nothing is loaded before the first call,
-    and a pickled translator is its settings alone, so it can be sent to the processes of `datasets` and to the workers
-    of Ray, each of which loads the model on the device that it finds.
+    and a pickled translator holds only its settings, so it can be sent to the processes of `datasets` and to the
+    workers of Ray, each of which loads the model on the device that it finds.
 
     Args:
         model: folder or name on the Hub of a G-Transformer, or of a plain translator such as Opus-MT; by default the
             small model of English-German dialogues that comes with the package.
         src_lang, tgt_lang: languages; by default those of the processor.
-        device: by default a GPU, if there is one where the model is loaded.
+        device: device of the model; by default a GPU, if there is one where the model is loaded.
         precision: type of the weights, "float32", "bfloat16", "float16", or "int8" for linear layers in 8 bits on a
             CPU; by default that of the checkpoint, except that a CPU, where float16 is slow, gets float32 instead.
         source_column: column that holds the documents, each a text or a list of sentences.
-        target_column: column that their translations get, each of the kind of its source.
-        confidence: score the translations. Columns then get `confidence` as well, a list of a number per sentence.
+        target_column: column for their translations, each of the same kind as its source.
+        confidence: whether to score the translations. Columns then also get `confidence`, a list with a number per
+            sentence.
         options: keyword arguments of [`DocumentTranslationPipeline`], such as `num_beams`, `glossary` or `splitter`.
 
     ```python
@@ -60,7 +61,7 @@ class Translator:
         **options: Any,
     ):
         if precision is not None and precision not in PRECISIONS:
-            raise ValueError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}.")
+            raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}.")
         self.model, self.src_lang, self.tgt_lang = model, src_lang, tgt_lang
         self.device, self.precision = device, precision
         self.source_column, self.target_column = source_column, target_column
@@ -77,7 +78,7 @@ class Translator:
 
         Raises:
             UsageError: says in a sentence why the model cannot be used, or which languages it knows.
-            ValueError: a column is missing or in the way, or holds what is no document.
+            ValueError: a column is missing or already exists, or holds something that is not a document.
         """
         if options.get("glossary") is None:
             options["glossary"] = self.terms_between(options.get("src_lang"), options.get("tgt_lang"))
@@ -88,9 +89,9 @@ class Translator:
     def _translate_columns(self, columns: Mapping[str, Any], **options: Any) -> dict[str, Any]:
         added = [self.target_column, *["confidence"] * self.confidence]
         if self.source_column not in columns:
-            raise ValueError(f"There is no column {self.source_column!r} but {', '.join(columns)}: set source_column.")
+            raise ValueError(f"No column {self.source_column!r}, only {', '.join(columns)}: set source_column.")
         if present := [name for name in added if name in columns]:
-            raise ValueError(f"There is a column {present[0]!r} already: rename it, or set target_column.")
+            raise ValueError(f"There is already a column {present[0]!r}: rename it, or set target_column.")
         if isinstance(columns[self.source_column], str):
             raise ValueError(f"{self.source_column!r} is a single row, not a column: use map(..., batched=True).")
         sources = [
@@ -124,13 +125,13 @@ class Translator:
             model.float()
         try:
             processor = for_languages(model, processor, self.src_lang, self.tgt_lang)
-            processor.build_source([[]])  # raises where a language is missing that frames its sentences
+            processor.build_source([[]])  # raises if a language that frames its sentences is missing
             translate = pipeline(
                 "document-translation",
                 model=model,
                 processor=processor,
                 device=device,
-                # Not the code that may lie beside the model.
+                # Not the code that may be beside the model.
                 pipeline_class=DocumentTranslationPipeline,
                 confidence=self.confidence,
                 **self._options_for(processor),
@@ -139,7 +140,7 @@ class Translator:
         except UsageError:
             raise
         except ValueError as error:
-            raise UsageError(f"The model {self.model} cannot be used so: {error}") from error
+            raise UsageError(f"The model {self.model} cannot be used like this: {error}") from error
         if self.precision == "int8":
             translate.model = torch.ao.quantization.quantize_dynamic(translate.model, {torch.nn.Linear})
         return translate
@@ -153,8 +154,8 @@ class Translator:
 
     def terms_between(self, src_lang: str | None, tgt_lang: str | None) -> dict[str, str] | None:
         """
-        The terms of a glossary in other languages than the translator's own; `None` if these are its own, or if the
-        glossary does not say which languages its terms are in, so that it is for the translator's own alone.
+        The terms of the glossary in languages other than the translator's own; `None` if these are its own, or if the
+        glossary does not say which languages its terms are in and is therefore only for the translator's own.
 
         Raises:
             UsageError: a term has several translations.
@@ -184,13 +185,13 @@ def terms_of(glossary: Glossary, src_lang: str | None, tgt_lang: str | None) -> 
 
 def as_document(source: Any, place: str) -> str | list[str]:
     """
-    A document out of a column: a text, or a list or an array of sentences.
+    Reads a document from a column: a text, or a list or an array of sentences.
 
     Args:
-        place: what errors call it.
+        place: the name of its place in errors.
 
     Raises:
-        ValueError: it is neither, or holds half of a character.
+        ValueError: it is neither, or contains half of a character.
     """
     is_list = not isinstance(source, str) and hasattr(source, "__iter__") and not isinstance(source, Mapping | bytes)
     sentences = list(source) if is_list else [source]
@@ -206,7 +207,7 @@ def as_document(source: Any, place: str) -> str | list[str]:
 
 
 def as_its_source(source: str | list[str], translated: dict[str, Any]) -> str | list[str]:
-    """The translation as its source is, a text or a list of sentences, out of what the pipeline gives."""
+    """Returns the translation in the form of its source, a text or a list of sentences, from a pipeline's result."""
     if isinstance(source, str):
         return translated["translation_text"]
     return [pair["translation_text"] for pair in translated["sentences"]]
@@ -214,10 +215,10 @@ def as_its_source(source: str | list[str], translated: dict[str, Any]) -> str | 
 
 def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTrainedModel, GTransformerProcessor]:
     """
-    Model and processor of a folder or a name on the Hub.
+    Loads model and processor from a folder or by their name on the Hub.
 
     Args:
-        dtype: type of the weights; by default that in which they were saved.
+        dtype: type of the weights; by default the one in which they were saved.
 
     Raises:
         UsageError: says in a sentence why the checkpoint cannot be used.
@@ -227,32 +228,32 @@ def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTra
         processor = GTransformerProcessor.from_pretrained(name)
         check_words(processor)
         return AutoModelForSeq2SeqLM.from_pretrained(name, **({"dtype": dtype} if dtype else {})), processor
-    except Exception as error:  # a broken file can break its reader anywhere
+    except Exception as error:  # a broken file can make its reader fail anywhere
         place = "" if Path(name).is_dir() else " (there is no such folder, so from the Hub)"
         raise UsageError(f"The model {name}{place} cannot be loaded: {in_a_sentence(error)}") from error
 
 
 def check_folder(name: str) -> None:
     """
-    Refuses a path at which no model can be.
+    Refuses a path that cannot hold a model.
 
     Raises:
-        UsageError: the name is that of a file, or of a folder that holds no model which can translate.
+        UsageError: the name is that of a file, or of a folder without a model that can translate.
     """
     path, possible = Path(name), ("gtransformer", *PLAIN_MODELS)
     if path.is_file():
-        raise UsageError(f"The model {name} is a file: give the folder of a checkpoint.")
+        raise UsageError(f"The model {name} is a file: name the folder of a checkpoint.")
     if not path.is_dir():
         return
     if not (path / "config.json").is_file():
-        raise UsageError(f"The model {name} is no checkpoint: the folder has no config.json.")
+        raise UsageError(f"The model {name} is not a checkpoint: the folder has no config.json.")
     try:
         model_type = json.loads((path / "config.json").read_bytes())["model_type"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise UsageError(f"The model {name} cannot be loaded: its config.json describes no model.") from error
     if model_type not in possible:
         raise UsageError(
-            f"The model {name} is of the type {model_type!r}, which cannot translate documents here: possible are "
+            f"The model {name} is of the type {model_type!r}, which cannot translate documents here; supported are "
             f"{', '.join(possible)}."
         )
 
@@ -262,7 +263,7 @@ def check_words(processor: GTransformerProcessor) -> None:
     Refuses a tokenizer without a vocabulary.
 
     Raises:
-        ValueError: the tokenizer knows no words, as Transformers makes one where its files are missing.
+        ValueError: the tokenizer has no words, like one that Transformers makes when its files are missing.
     """
     words = set(processor.tokenizer.get_vocab().values()) - {*processor.structural_token_ids}
     if len(words) < 5:  # there is always <unk>, and perhaps a space

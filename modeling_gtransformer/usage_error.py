@@ -1,8 +1,8 @@
-"""What users do wrong, and errors of any kind in a sentence."""
+"""Errors that users can correct, and messages that state errors of any kind in a sentence."""
 
 
 class UsageError(ValueError):
-    """The work cannot begin: an argument is wrong, or the model, the glossary or the output that it names."""
+    """Work cannot begin, as an argument is wrong, or the model, the glossary or the output that it names."""
 
 
 def in_a_sentence(error: BaseException) -> str:

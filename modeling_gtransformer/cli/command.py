@@ -52,7 +52,7 @@ def translate_file(job: Job, args: argparse.Namespace, translate: DocumentTransl
                 target.write(translate_document(job, source.read(), args.output_format, translate, report))
     except BrokenPipeError:
         raise
-    except Exception as error:  # a broken file can break its parser anywhere
+    except Exception as error:  # a broken file can make its parser fail anywhere
         report.fail(job.name, error)
 
 
@@ -67,7 +67,7 @@ def read_input(file: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def write_output(path: Path | None) -> Iterator[BinaryIO]:
-    """A file that appears as a whole or not at all, or standard output."""
+    """Opens a file that appears as a whole or not at all, or standard output."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -79,7 +79,7 @@ def write_output(path: Path | None) -> Iterator[BinaryIO]:
 def translate_document(
     job: Job, content: bytes, output_format: str, translate: DocumentTranslationPipeline, report: Report
 ) -> bytes:
-    """The content of the result of a file. Line ends stay as they are."""
+    """Returns the translated content of a file. Line ends stay as they are."""
     binary = job.format != "text" and FILE_FORMATS[job.format].binary
     translated = translate(content if binary else decode(content), format=job.format, name=job.name)
     report.note({job.name: translated["sentences"]}, translate)
@@ -98,8 +98,8 @@ def translate_json_lines(
     report: Report,
 ) -> None:
     """
-    Translates the records of a file, many at a time, or of standard input one by one; those that fail are reported and
-    left out.
+    Translates the records of a file, many at a time, or those of standard input, one by one. Records that fail are
+    reported and left out.
 
     Raises:
         ValueError: none of them could be translated.

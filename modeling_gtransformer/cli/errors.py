@@ -1,4 +1,4 @@
-"""Errors of a command, each in a sentence and with an exit status."""
+"""Reports the errors of a command, each in a sentence and with an exit status."""
 
 import os
 import signal
@@ -17,27 +17,27 @@ DONE, FAILED, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 class Terminated(BaseException):
-    """Somebody ends the process by SIGTERM."""
+    """The process has been asked to end by SIGTERM."""
 
 
 def run(program: str, main: Callable[[], Any]) -> int:
     """
-    Runs a command, and returns its exit status: that of `main`, or 0 if it returns something else; 1 for an error,
-    which is said in a sentence; 2 for a [`UsageError`]; 130 if it is interrupted. SIGTERM ends the process as
-    it always does, but not before what an error would clean up is cleaned up.
+    Runs a command, and returns its exit status: what `main` returns, or 0 if that is not a number; 1 for an error,
+    which is reported in a sentence; 2 for a [`UsageError`]; 130 if it is interrupted. SIGTERM ends the process as
+    usual, but only after the same cleaning up as for an error.
     """
     try:
         with _sigterm_as_error():
             status = main()
         return status if isinstance(status, int) else DONE
     except Terminated:
-        signal.raise_signal(signal.SIGTERM)  # whoever sent it looks for that end
+        signal.raise_signal(signal.SIGTERM)  # whoever sent it expects this kind of end
         return TERMINATED
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever reads the output has seen enough; what is left in the buffer must not fail at exit.
+        # The reader of the output has closed it; what is left in the buffer must not fail at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (OSError, ValueError, ImportError, StrictDataclassError) as error:
@@ -48,7 +48,7 @@ def run(program: str, main: Callable[[], Any]) -> int:
 
 @contextmanager
 def _sigterm_as_error() -> Iterator[None]:
-    """Makes an error of SIGTERM, so that nothing half written stays; a handler that is there already is left."""
+    """Turns SIGTERM into an error, so that nothing half-written stays; an existing handler is kept."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield

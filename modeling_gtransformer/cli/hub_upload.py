@@ -1,4 +1,4 @@
-"""What the commands that write cards share: their options, and the upload of datasets and metrics."""
+"""Shared parts of the commands that write cards: their options, and the upload of datasets and metrics."""
 
 import argparse
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ def add_card_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overwrite_card",
         action="store_true",
-        help="Replace a README.md that was edited by hand, or says of the training what the folder no longer does.",
+        help="Replace a README.md that was edited by hand, or that knows more about the training than the folder.",
     )
 
 
 def parse_with_upload(parser: argparse.ArgumentParser, argv: list[str], kind: str) -> argparse.Namespace:
     """
-    Parses arguments, with the options of an upload.
+    Parses arguments, including the options of an upload.
 
     Args:
-        kind: what is uploaded, as the help texts name it.
+        kind: what is uploaded, as the help texts call it.
     """
     parser.add_argument("--repository", help=f"Name of the {kind} on the Hub, e.g. user/name.")
     parser.add_argument("--push", action="store_true", help=f"Upload the {kind} to the Hub.")
@@ -43,10 +43,10 @@ def upload(args: argparse.Namespace, names: Sequence[str], repo_type: str, space
     Uploads files of a folder in one commit, and prints its address. The repository is created if there is none.
 
     Args:
-        args: `folder`, `repository` and `private`.
+        args: arguments with `folder`, `repository` and `private`.
         names: names of the files.
         repo_type: type of the repository, as `HfApi` names it.
-        space_sdk: kind of app, where a new repository is a Space.
+        space_sdk: kind of app, if a new repository is a Space.
     """
     api = HfApi()
     api.create_repo(

@@ -14,7 +14,7 @@ from ..translator import as_document, as_its_source
 from .report import Report
 
 
-# Fields that tell of a translation, and of no other.
+# Fields that belong to one translation, and would be wrong for another.
 OF_A_TRANSLATION = ("translation", "confidence", "segments", "translated_segments")
 
 
@@ -23,13 +23,13 @@ class JsonLines:
     The records of a file on their way through a pipeline; those that fail are reported.
 
     Args:
-        file: what messages call it.
+        file: name of the file in messages.
         column: field that holds the source.
-        confidence: whether the pipeline gives `confidence`.
-        overwrite: whether records may have the fields of a translation already.
+        confidence: whether the pipeline returns `confidence`.
+        overwrite: whether records may already have the fields of a translation.
 
     Attributes:
-        number: records that were read so far.
+        number: number of records read so far.
     """
 
     def __init__(self, file: str, column: str, confidence: bool, overwrite: bool, report: Report):
@@ -39,7 +39,7 @@ class JsonLines:
         self.number = 0
 
     def read(self, source: Iterable[bytes]) -> Iterator[NamedDocument]:
-        """The sources of the records, by their lines; what is no record is reported."""
+        """Yields the sources of the records, named by their lines; what is not a record is reported."""
         fields = ["translation", "confidence"] if self.confidence else ["translation"]
         for number, line in enumerate(source, 1):
             line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
@@ -56,7 +56,8 @@ class JsonLines:
             yield NamedDocument(name, record[self.column])
 
     def translated(self, chunk: list[NamedDocument], translate: DocumentTranslationPipeline) -> Iterator[bytes]:
-        """The lines of a chunk with their translations. If it fails as a whole, each is tried alone."""
+        """Yields the lines of a chunk with their translations. If the chunk fails as a whole, each record is tried
+        alone."""
         try:
             translations = list(translate.translate_all(chunk))
         except Exception as error:
@@ -79,15 +80,15 @@ class JsonLines:
 
 def read_record(line: bytes, column: str, fields: list[str], overwrite: bool) -> dict[str, Any]:
     """
-    A record, checked.
+    Reads and checks a record.
 
     Args:
         column: field that holds the source, a text or a list of sentences.
         fields: fields that the translation adds.
-        overwrite: whether the record may have them already.
+        overwrite: whether the record may already have them.
 
     Raises:
-        ValueError: the line is no such record.
+        ValueError: the line is not such a record.
     """
     try:
         record = json.loads(line.decode("utf-8"), object_pairs_hook=_object, parse_float=_number)
@@ -103,14 +104,14 @@ def read_record(line: bytes, column: str, fields: list[str], overwrite: bool) ->
         raise ValueError(f"no document in the column {column!r}")
     as_document(record[column], f"the column {column!r}")
     if not overwrite and (present := [name for name in fields if name in record]):
-        raise ValueError(f"the record has a field {present[0]!r} already: --overwrite replaces it")
+        raise ValueError(f"the record already has a field {present[0]!r}: --overwrite replaces it")
     return record
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields := dict(pairs)) < len(pairs):
         twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
-        raise ValueError(f"the field {twice!r} stands twice in an object")
+        raise ValueError(f"the field {twice!r} appears twice in an object")
     return fields
 
 
@@ -128,14 +129,14 @@ def count_records(path: Path) -> int:
 
 def write_record(record: dict[str, Any], translated: dict[str, Any], column: str, confidence: bool) -> bytes:
     """
-    A record as a line, with its `translation`, which is a text or a list of sentences as its source is, and
-    `confidence`. Fields of an earlier translation are left out.
+    Returns a record as a line with its `translation`, a text or a list of sentences like its source, and `confidence`
+    if asked for. Fields of an earlier translation are left out.
 
     Args:
-        translated: what the pipeline gives for its source.
+        translated: what the pipeline returned for its source.
 
     Raises:
-        ValueError: it is nested too deeply to be written.
+        ValueError: the record is nested too deeply to be written.
     """
     earlier = OF_A_TRANSLATION if "translation" in record else ()
     record = {name: value for name, value in record.items() if name == column or name not in earlier}

@@ -24,12 +24,12 @@ examples:
   gtransformer-translate talk.html --model outputs/mbart25 --output_format tmx --output german/ --confidence
   man ls | col -bx | gtransformer-translate --model outputs/mbart25 --format wrapped --tgt_lang de_DE
 
-The format follows from the ending of a file (.txt .md .html .srt .vtt .ass .po .xliff .docx .pptx .epub .jsonl) or is
-given; standard input is text. The text is translated, everything else stays as it was. Of JSON lines (.jsonl) the
-column `--source_column`, a text or a list of sentences, gets a `translation` of the same kind.
+The format follows from the ending of a file (.txt .md .html .srt .vtt .ass .po .xliff .docx .pptx .epub .jsonl) or
+from --format; standard input is text by default. The text is translated, everything else stays as it was. In JSON
+lines (.jsonl), the column `--source_column`, a text or a list of sentences, gets a `translation` of the same kind.
 
 Inputs and outputs are checked before the model is loaded. A file or a JSON line that cannot be read or translated is
-named on standard error, and the others are still done. No output is half written, and none is replaced without
+named on standard error, and the others are still translated. No output is half written, and none is replaced without
 --overwrite. The last line on standard error is a summary.
 
 exit status:
@@ -44,7 +44,7 @@ STDIN = "-"
 
 @dataclass(frozen=True)
 class Job:
-    """A file to translate: its name (or `-`), its format, and where the result goes; `None`: standard output."""
+    """A file to translate: its name (or `-`), its format, and where the result goes (`None` for standard output)."""
 
     file: str
     format: str
@@ -52,12 +52,12 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the file in messages."""
         return "standard input" if self.file == STDIN else self.file
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    """The parser of the command's arguments."""
+    """Makes the parser of the command's arguments."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM, description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -76,7 +76,7 @@ def argument_parser() -> argparse.ArgumentParser:
     existing.add_argument(
         "--skip_existing",
         action="store_true",
-        help="Leave out files whose results exist and are complete: a batch goes on.",
+        help="Leave out files whose results exist and are complete, to continue a batch.",
     )
     parser.add_argument(
         "--output_format",
@@ -92,25 +92,25 @@ def argument_parser() -> argparse.ArgumentParser:
         "--mark_fuzzy",
         action="store_true",
         default=None,
-        help="Mark new translations of PO and XLIFF files to be reviewed.",
+        help="Mark new translations in PO and XLIFF files for review.",
     )
     parser.add_argument(
         "--bilingual",
         action="store_true",
         default=None,
-        help="Put the translation of every paragraph behind it, marked as such: for text, HTML, DOCX and EPUB.",
+        help="Put the translation of every paragraph after it, marked as such; for text, HTML, DOCX and EPUB.",
     )
     parser.add_argument(
         "--consistency_report",
         type=Path,
         metavar="TSV",
-        help="File for the sentences and words that are translated in several ways.",
+        help="File that lists the sentences and words that were translated in several ways.",
     )
     parser.add_argument(
         "--confidence", action="store_true", help="Add the mean log-probability of every sentence, in nats."
     )
     parser.add_argument(
-        "--fail_on_warning", action="store_true", help="Exit with status 1 where a translation has a warning."
+        "--fail_on_warning", action="store_true", help="Exit with status 1 if a translation causes a warning."
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
@@ -118,9 +118,9 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     """
-    The arguments, checked for what the parser cannot know.
+    Parses the arguments, and checks what the parser cannot know.
 
-    Exits with status 2 if a number is out of its range, or results would have no place or share one.
+    Exits with status 2 if a number is outside its range, or if results would have no place or share one.
     """
     parser = argument_parser()
     args = parser.parse_args(argv)
@@ -146,27 +146,27 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     named = [file for file in args.files if file != STDIN]
     targets = [target_of(file, args) for file in args.files if args.output]
     if (report := args.consistency_report) is not None and is_among(report, [*named, *targets]):
-        parser.error(f"--consistency_report {report} is an input or a result as well: choose another file")
+        parser.error(f"--consistency_report {report} is also an input or a result: choose another file")
     if twice := sorted({str(path) for path in targets if targets.count(path) > 1}):
         parser.error(f"several files would become {', '.join(twice)}: translate them one by one, into other folders")
     return args
 
 
 def target_of(file: str, args: argparse.Namespace) -> Path:
-    """Path of the result of a file in the folder `--output`."""
+    """Path of the result of a file, in the folder `--output`."""
     path = args.output / (f"stdin{_ending_of(args.format)}" if file == STDIN else Path(file).name)
     return path if args.output_format == "same" else path.with_suffix(f".{args.output_format}")
 
 
 def _ending_of(format: str | None) -> str:
-    """The usual ending of a format's files; of text by default."""
+    """The usual ending of a format's files; by default that of text."""
     if format == "jsonl":
         return ".jsonl"
     return next(iter(FILE_FORMATS[format].endings), ".txt") if format in FILE_FORMATS else ".txt"
 
 
 def plan(args: argparse.Namespace, report: Report) -> list[Job]:
-    """The files that can be translated; the others are reported."""
+    """Returns the files that can be translated, and reports the others."""
     jobs = []
     for file in args.files:
         try:
@@ -194,23 +194,23 @@ def _check_complete(job: Job) -> None:
     records, results = (count_records(path) for path in (Path(job.file), job.target))
     if results < records:
         raise ValueError(
-            f"{job.target} has {results} of {records} records: mend those that failed, and use --overwrite in "
-            "place of --skip_existing"
+            f"{job.target} has {results} of {records} records: fix those that failed, and use --overwrite "
+            "instead of --skip_existing"
         )
 
 
 def _format_of_input(file: str, args: argparse.Namespace) -> str:
     """
-    The format of a file, as the options or its name say.
+    The format of a file, according to the options or its name.
 
     Raises:
-        ValueError: the file is of no format that can be translated, or cannot be read.
+        ValueError: the file has no format that can be translated, or cannot be read.
     """
     if file == STDIN:
         format = args.format or "text"
     else:
         path = Path(file)
-        path.stat()  # says why, if it cannot
+        path.stat()  # its error says why
         if path.is_dir():
             raise ValueError("it is a folder: name the files in it")
         if not os.access(path, os.R_OK):

@@ -1,4 +1,4 @@
-"""What a run says on standard error: failures and warnings, each with its place, and at the end a summary."""
+"""Messages of a run on standard error: failures and warnings, each with its place, and a summary at the end."""
 
 import logging
 import sys
@@ -24,7 +24,7 @@ class Report(logging.Handler):
     Counts and prints the failures of files and records, and the warnings of the package.
 
     Attributes:
-        consistency: collects translations for a report on their consistency, if there is to be one.
+        consistency: collects translations for a report on their consistency, if one was asked for.
     """
 
     def __init__(self, program: str):
@@ -43,20 +43,20 @@ class Report(logging.Handler):
         self.skipped += 1
 
     def fail(self, file: str, error: Exception, line: int | None = None) -> None:
-        """Notes that a file or a line of it has failed."""
+        """Notes that a file, or a line of it, has failed."""
         place = file if line is None else f"{file}, line {line}"
         self.say(f"{place}: {in_a_sentence(error).removeprefix(f'{file}: ')}")
         self.failed.add(file)
 
     def note(self, documents: dict[str, Pairs], translate: DocumentTranslationPipeline) -> None:
-        """Notes the sentence pairs of documents, by their names, which a pipeline has translated."""
+        """Notes the sentence pairs of documents, by the documents' names, that a pipeline has translated."""
         if self.consistency is None:
             return
         texts = [(pair["source_text"], pair["translation_text"]) for pairs in documents.values() for pair in pairs]
         alignments: list[Alignment | None] = [None] * len(texts)
         try:
             alignments = align_words(translate.model, translate.processor, texts)
-        except Exception as error:  # the translations are done
+        except Exception as error:  # the translations themselves are done
             logger.warning(f"{', '.join(documents)}: words are not compared, {in_a_sentence(error)}")
         rest = iter(alignments)
         for name, pairs in documents.items():
@@ -68,7 +68,7 @@ class Report(logging.Handler):
 
     @contextmanager
     def counting_warnings(self) -> Iterator[None]:
-        """While it lasts, the warnings of the package are reported here."""
+        """Reports and counts the warnings of the package in this context."""
         logger = logging.getLogger(PACKAGE)
         logger.addHandler(self)
         try:
@@ -77,7 +77,7 @@ class Report(logging.Handler):
             logger.removeHandler(self)
 
     def summarize(self, files: int, fail_on_warning: bool) -> int:
-        """Prints the summary of a run over so many files, and returns its exit status."""
+        """Prints the summary of a run over this many files, and returns its exit status."""
         counts = {"file": files, "failed": len(self.failed), "skipped": self.skipped, "warning": self.warnings}
         parts = [
             f"{number} {name}{'s' if name in ('file', 'warning') and number != 1 else ''}"

@@ -1,4 +1,4 @@
-"""Options that several scripts have: columns of documents, and whole numbers in bounds."""
+"""Options that several scripts share: columns of documents, and whole numbers with a lower bound."""
 
 import argparse
 from collections.abc import Callable
@@ -14,14 +14,14 @@ COLUMNS = {
 
 
 def add_column_options(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Adds `--source_column` and its like, for some of the names of `COLUMNS`."""
+    """Adds options such as `--source_column`, for some of the names of `COLUMNS`."""
     for name in names:
         default, text = COLUMNS[name]
         parser.add_argument(f"--{name}_column", default=default, help=text)
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """Makes the type of an option, a whole number that is not smaller."""
+    """Makes the type of an option: a whole number that is not smaller than this one."""
 
     def number(text: str) -> int:
         value = int(text)

@@ -1,4 +1,4 @@
-"""Options that say how a model translates: those of every command that translates, and the translator out of them."""
+"""Options of every command that translates, which say how the model does it, and the translator made from them."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from ..translator import PRECISIONS, SMALL_MODEL, Translator
 from ..usage_error import UsageError, in_a_sentence
 
 
-# Options that the pipeline takes under the same names.
+# Options that the pipeline takes by the same names.
 OPTIONS = ("splitter", "mark_fuzzy", "bilingual", "parallel_sentences", *RANGES)
 
 
@@ -18,7 +18,7 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options to a parser."""
     parser.add_argument(
         "--model",
-        help="Folder or Hub name of a G-Transformer, or of a plain sentence translator; default: a small one of "
+        help="Folder or Hub name of a G-Transformer, or of a plain sentence translator; default: a small model of "
         "English-German dialogues.",
     )
     add_language_options(parser)
@@ -30,12 +30,12 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--glossary",
         metavar="FILE",
-        help="Terms and their translations: tab-separated, or by its ending CSV (.csv) or TBX (.tbx).",
+        help="File of terms and their translations: tab-separated or, by its ending, CSV (.csv) or TBX (.tbx).",
     )
     parser.add_argument(
         "--segment_tokens",
         type=int,
-        help="Segments, the inputs of the model, have fewer source tokens than this; default: 512.",
+        help="Exclusive upper bound on the source tokens of a segment, an input of the model; default: 512.",
     )
     parser.add_argument(
         "--segment_sentences", type=int, help="Upper bound on the sentences of a segment; default: any number."
@@ -49,7 +49,7 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--carried_sentences",
         type=int,
-        help="Number of sentences of a segment that open the next one as well; default: 0.",
+        help="Number of last sentences of a segment that also open the next one; default: 0.",
     )
     parser.add_argument(
         "--num_beams", type=int, help="Number of beams; default: that of the model's generation config."
@@ -62,12 +62,12 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision",
         choices=[*PRECISIONS],
-        help="Type of the weights; int8: linear layers in 8 bits, on a CPU; default: that of the checkpoint.",
+        help="Type of the weights; int8 has linear layers in 8 bits, on a CPU; default: that of the checkpoint.",
     )
 
 
 def add_language_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the languages, of those that the model knows."""
+    """Adds the options of the languages, among those that the model knows."""
     parser.add_argument(
         "--src_lang", metavar="CODE", help="Code of the source language; default: that of the processor."
     )
@@ -77,9 +77,9 @@ def add_language_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_translator_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Ends the process with status 2 if the model has no name, or a number is out of its range."""
+    """Ends the process with status 2 if the name of the model is empty, or a number is outside its range."""
     if args.model == "":
-        parser.error("--model is empty: name a folder or a model of the Hub, or leave it out for the small model")
+        parser.error("--model is empty: name a folder or a model on the Hub, or leave it out for the small model")
     try:
         check_ranges({name: getattr(args, name) for name in RANGES})
     except ValueError as error:
@@ -88,7 +88,7 @@ def check_translator_options(parser: argparse.ArgumentParser, args: argparse.Nam
 
 def translator_of(args: argparse.Namespace, **options: Any) -> Translator:
     """
-    The translator of a command line, which has not loaded its model yet.
+    Returns the translator of a command line, which has not yet loaded its model.
 
     Args:
         options: further arguments of [`Translator`].
@@ -96,7 +96,7 @@ def translator_of(args: argparse.Namespace, **options: Any) -> Translator:
     Raises:
         UsageError: the glossary cannot be read.
     """
-    # What was not given is left to the model's own settings.
+    # Options that were not given are left to the model's own settings.
     values = {name: getattr(args, name, None) for name in OPTIONS}
     given = {name: value for name, value in values.items() if value is not None}
     if args.glossary:

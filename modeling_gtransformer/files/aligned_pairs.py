@@ -20,14 +20,14 @@ Pairs = Sequence[dict[str, Any]]
 
 
 def to_jsonl(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
-    """A line per sentence: `source_text`, `translation_text` and, if it was asked for, `confidence`."""
+    """Returns a line per sentence: `source_text`, `translation_text` and, if it was asked for, `confidence`."""
     return "".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in pairs)
 
 
 def to_tsv(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
     """
-    Returns a header and a line per sentence; what holds a tab or a quotation mark is quoted. A text that a spreadsheet
-    would run as a formula begins with an apostrophe, which spreadsheets take as the mark of a text.
+    Returns a header and a line per sentence; texts with a tab or a quotation mark are quoted. A text that a
+    spreadsheet would run as a formula gets an apostrophe before it, which marks a text in spreadsheets.
     """
     columns = ["source_text", "translation_text", *(["confidence"] if pairs and "confidence" in pairs[0] else [])]
     return tab_separated(columns, pairs)
@@ -39,7 +39,7 @@ def tab_separated(columns: list[str], rows: Iterable[dict[str, Any]]) -> str:
     writer = csv.DictWriter(SimpleNamespace(write=lines.append), columns, dialect="excel-tab")
     writer.writeheader()
     writer.writerows({name: _no_formula(value) for name, value in row.items()} for row in rows)
-    # The writer quotes what is in its line end, which is `\r\n`.
+    # The writer quotes cells with characters of its line end, so this is `\r\n`.
     return "".join(line.removesuffix("\r\n") + "\n" for line in lines)
 
 
@@ -64,8 +64,8 @@ def from_cell(text: str) -> str:
 
 
 def to_tmx(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
-    """A translation memory (TMX 1.4b), a unit per sentence, with the confidence as a property; a language that is not
-    known is "und"."""
+    """Returns a translation memory (TMX 1.4b) with a unit per sentence and the confidence as a property; an unknown
+    language is "und"."""
     src_lang, tgt_lang = ((language or "und").strip("[]").replace("_", "-") for language in (src_lang, tgt_lang))
     tmx = ElementTree.Element("tmx", version="1.4")
     ElementTree.SubElement(

@@ -1,8 +1,8 @@
 """
 Borders between the runs of a sentence, in its translation.
 
-A translation has its words in another order and number than its sentence, so where a border belongs is a guess. Every
-function here shows by an example what it guesses.
+The words of a translation differ from those of its sentence in order and number, so where a border belongs is a guess.
+Every function here shows by an example what it guesses.
 """
 
 import math
@@ -17,14 +17,14 @@ from ..plain_text import LETTER, UNSPACED
 from .occurrences import Occurrences
 
 
-# A word; a character in scripts that put no spaces between words.
+# A word, or a character in scripts without spaces between words.
 WORD = re.compile(rf"[{UNSPACED}]|{LETTER}+(?:['’-]{LETTER}+)*")
 SPACES = re.compile(r"\s*")
-# Penalty of a border for each word between it and its proportional place. A word in its place gains up to 1, so the
-# penalty decides only where nothing else does, as between two lines.
+# Penalty of a border for each word between it and its proportional place. A word in the right piece gains up to 1, so
+# the penalty decides only where nothing else does, as between two lines.
 DRIFT = 0.01
 
-# What tells the format of a piece from that of others, such as the numbers of the tags around it.
+# What distinguishes the format of a piece from that of others, such as the numbers of the tags around it.
 Style = tuple[Hashable, ...]
 
 
@@ -34,8 +34,8 @@ class Belonging:
     Which pieces of a sentence the words of its translation belong to.
 
     Attributes:
-        styles: of the pieces, in order; pieces of one style may take each other's words.
-        weights: by word and style how much it belongs there.
+        styles: styles of the pieces, in order; pieces of one style may take each other's words.
+        weights: for every word, how much it belongs to each style.
 
     >>> Belonging([(), (1,)], [{(): 0.9, (1,): 0.1}, {(1,): 1.0}]).styles
     [(), (1,)]
@@ -55,8 +55,8 @@ class Belonging:
 
     def cuts(self, has_words: Sequence[bool], proportional: Sequence[int]) -> list[int] | None:
         """
-        Numbers of words in front of each border with which most of the words stand where they belong. A piece that has
-        words gets one, unless another has its style; `None` if there are too few.
+        Finds the numbers of words before each border for which most words are where they belong. A piece that has
+        words gets at least one, unless another piece has the same style; returns `None` if there are too few.
 
         >>> bold = Belonging([(), (1,), ()], [{(1,): 1.0}, {(): 1.0}, {(): 1.0}])
         >>> bold.cuts([True, True, True], [1, 2])
@@ -64,7 +64,7 @@ class Belonging:
 
         Args:
             has_words: which pieces have words in the sentence.
-            proportional: numbers of words in front of each border in proportion to the sentence.
+            proportional: numbers of words before each border in proportion to the sentence.
         """
         counts = Counter(self.styles)
         needs = [need and counts[style] == 1 for need, style in zip(has_words, self.styles, strict=True)]
@@ -90,10 +90,10 @@ class Belonging:
 
 def kept_places(pieces: list[str], kept: list[int], translation: str) -> dict[int, int | None]:
     """
-    Finds where the words of kept pieces stand in a translation; `None` for words that it lacks.
+    Finds where the words of kept pieces are in a translation; `None` for words that it lacks.
 
-    Words that sentence and translation have equally often, in kept pieces or not, are taken in their order; others are
-    taken nearest to their place in the sentence, each once.
+    Words that sentence and translation have equally often, in kept pieces or not, are taken in order; of others, the
+    occurrences nearest to their places in the sentence are taken, each once.
 
     >>> kept_places(["A list: ", "map", " on ", "list"], [1, 3], "Eine list: map auf list")
     {1: 11, 3: 19}
@@ -113,7 +113,7 @@ def kept_places(pieces: list[str], kept: list[int], translation: str) -> dict[in
             ordinal = bisect_left(in_sentence, start)
             result[number] = found[ordinal] if ordinal < len(found) else None
             continue
-        # Leave as many to the pieces that come as they need.
+        # Leave the later pieces as many as they need.
         highest = max(len(found) - to_come[words], lowest[words] + 1)
         place = nearest(found, start / len(sentence) * len(translation), lowest[words], highest)
         result[number] = place
@@ -130,8 +130,8 @@ def cut_around_kept(
 
     Args:
         pieces: the sentence between its borders, kept pieces in the order in which the translation has them.
-        kept: numbers of the kept pieces, and where their words stand in the translation, if they do.
-        belonging: of the words to the pieces, if it is known; then as many as possible come to where they belong.
+        kept: numbers of the kept pieces, and where their words are in the translation, if they are.
+        belonging: which pieces the words belong to, if this is known; as many words as possible are then put there.
 
     >>> cut_around_kept("Nutze foo() jetzt", ["Use ", "foo()", " now"], {1: 6})
     ['Nutze ', '', ' jetzt']
@@ -144,7 +144,7 @@ def cut_around_kept(
     word_starts = [*(word.start() for word in WORD.finditer(text)), len(text)]
     lengths = [0, *accumulate(map(len, pieces))]
     result = [""] * len(pieces)
-    done, first, carried = 0, 0, ""  # place in the translation, first piece without text, text in front of the place
+    done, first, carried = 0, 0, ""  # place in the translation, first piece without text, text before the place
 
     def belonging_between(start: int, stop: int, last: int) -> Belonging | None:
         if belonging is None or carried.strip():
@@ -157,7 +157,7 @@ def cut_around_kept(
             end = start
             left, stop, space = carried + text[done:start], start + len(pieces[index].strip()), ""
         else:
-            # Between two words, where it is in the sentence.
+            # It goes between two words, in proportion to its place in the sentence.
             share = (lengths[index] - lengths[first]) / (lengths[-1] - lengths[first])
             proportional = done + share * (len(text) - done)
             stop = nearest(word_starts, proportional, bisect_left(word_starts, done)) or 0
@@ -169,7 +169,7 @@ def cut_around_kept(
         if first < index:
             result[first:index] = _cut(left, pieces[first:index], own)
         elif left.strip():
-            # Words between two kept runs go to the text behind them.
+            # Words between two kept runs go to the text after them.
             carried = f"{left.strip()} "
             done = SPACES.match(text, done).end()  # type: ignore[union-attr]  # it matches nothing, too
         first = index + 1
@@ -184,7 +184,7 @@ def cut_around_kept(
 
 def nearest(places: Sequence[int], place: float, lowest: int = 0, highest: int | None = None) -> int | None:
     """
-    Returns the nearest of sorted places from number `lowest` to before number `highest`, if there is one.
+    Returns the nearest of sorted places, from number `lowest` up to but not including number `highest`, if any.
 
     >>> nearest([0, 4, 9, 14], 5.1), nearest([0, 4, 9, 14], 5.1, lowest=2), nearest([0, 4], 5.1, lowest=2)
     (4, 9, None)
@@ -197,8 +197,8 @@ def nearest(places: Sequence[int], place: float, lowest: int = 0, highest: int |
 
 def _cut(translation: str, texts: list[str], belonging: Belonging | None = None) -> list[str]:
     """
-    Cuts a translation between words: where they belong to the pieces of its sentence or, if that is not known, in
-    proportion to these.
+    Cuts a translation between words: according to the pieces of the sentence that they belong to or, if this is not
+    known, in proportion to the pieces.
 
     >>> _cut("Die alte Katze", ["The ", "old", " cat"])
     ['Die ', 'alte', ' Katze']
@@ -212,7 +212,7 @@ def _cut(translation: str, texts: list[str], belonging: Belonging | None = None)
     ends = [word.end() for word in WORD.finditer(translation)]
     borders = [0, *accumulate(map(len, texts))]
     source_ends = [word.end() for word in WORD.finditer(source)]
-    # How many words end in each piece: one that holds the beginning of a word only needs none.
+    # Whether any word ends in a piece: one with only the beginning of a word needs no word.
     needs = [bisect_right(source_ends, last) > bisect_right(source_ends, first) for first, last in pairwise(borders)]
     places, later = _BorderPlaces(source, translation), sum(needs)
     wanted = None
@@ -220,7 +220,7 @@ def _cut(translation: str, texts: list[str], belonging: Belonging | None = None)
         wanted = belonging.cuts(needs, [bisect_left(ends, proportional(border)) for border in borders[1:-1]])
     if wanted is not None:
         places_of_borders = (places.between(*pair) for pair in zip(borders[1:-1], wanted, strict=True))
-        # Between the same two words, a border may come to stand in front of the one before it.
+        # Between the same two words, a border could otherwise end up before the previous one.
         cuts = [0, *accumulate(places_of_borders, max), len(translation)]
         return [translation[first:last] for first, last in pairwise(cuts)]
     cuts, done = [0], 0
@@ -228,7 +228,7 @@ def _cut(translation: str, texts: list[str], belonging: Belonging | None = None)
         later -= need
         least = min(done + need, len(ends))
         most = max(least, len(ends) - later)
-        # Behind the last word that must be before it, before the end of the first word that must be behind it.
+        # After the last word that must be before it, before the end of the first word that must be after it.
         lowest = max(ends[least - 1] if least else 0, cuts[-1])
         highest = ends[most] - 1 if most < len(ends) else len(translation)
         cuts.append(places.nearest(border, proportional(border), lowest, highest))
@@ -238,7 +238,7 @@ def _cut(translation: str, texts: list[str], belonging: Belonging | None = None)
 
 class _BorderPlaces:
     """
-    Finds where a border of a sentence may stand in its translation: before or behind a word, as in the sentence.
+    Finds where a border of a sentence may be in its translation: before or after a word, as in the sentence.
 
     >>> _BorderPlaces("The old cat", "Die alte Katze").behind_spaces
     [0, 4, 9, 14]
@@ -275,7 +275,7 @@ class _BorderPlaces:
 
     def between(self, border: int, words: int) -> int:
         """
-        Returns the place for a border behind so many words: directly at one of them, if it is so in the sentence.
+        Returns the place for a border after this many words: directly at a word, if it is so in the sentence.
 
         >>> places = _BorderPlaces("I can help you", "Ich kann helfen, ja")
         >>> places.between(border=6, words=2), places.between(border=10, words=3)
@@ -290,11 +290,11 @@ class _BorderPlaces:
 
     def _candidates(self, border: int) -> tuple[list[int], int]:
         """
-        Lists the places for a border, and what is to be added to them: at spaces if a space stands beside it, at the
-        same letter if it parts a word, or else at words.
+        Lists the places for a border, and an offset to add to them: at spaces if there is a space beside it, at the
+        same letter if it splits a word, otherwise at words.
 
         >>> places = _BorderPlaces("Take H2O now", "Nimm jetzt H2O")
-        >>> places._candidates(5), places._candidates(6)  # before H2O, and behind its H
+        >>> places._candidates(5), places._candidates(6)  # before H2O, and after its H
         (([0, 5, 11, 14], 0), ([11], 1))
         """
         before, behind = self.source[:border][-1:], self.source[border : border + 1]
@@ -306,7 +306,7 @@ class _BorderPlaces:
         number = bisect_right(self.source_words, (border, len(self.source))) - 1
         start, stop = self.source_words[number] if number >= 0 else (0, 0)
         if start < border < stop:
-            # Inside a word: at the same letter, if the translation has it.
+            # Inside a word: at the same letter, if the translation has the word.
             starts = self.occurrences.of(self.source[start:stop])
             return (starts, border - start) if starts else (self.behind_words, 0)
         return (self.before_words, 0) if start == border and stop else (self.behind_words, 0)
@@ -314,7 +314,7 @@ class _BorderPlaces:
 
 def _proportional_places(source: str, translation: str) -> Callable[[int], float]:
     """
-    Makes a function from places of a sentence to places of its translation: in proportion between the words that both
+    Makes a function from places in a sentence to places in its translation: in proportion between the words that both
     have exactly once, such as names and numbers.
 
     >>> to_translation = _proportional_places("Pay Anna now", "Jetzt sofort Anna bezahlen")

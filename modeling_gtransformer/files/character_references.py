@@ -1,4 +1,4 @@
-"""Character references such as `&amp;` and `&#228;`: read as browsers read them, and written where they are needed."""
+"""Character references such as `&amp;` and `&#228;`: read as browsers do, and written where they are needed."""
 
 import html
 import re
@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 # Characters that markup cannot hold.
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-# No character has such a number; Python refuses to read one of thousands of digits.
+# No character has such a number, and Python refuses to read one with thousands of digits.
 TOO_LARGE = re.compile(r"&#[0-9]{20,};?")
 
 
 def unescape(text: str) -> str:
     """
-    Text without character references.
+    Returns a text without character references.
 
     >>> unescape("a &lt; b &#99999999999999999999;")
     'a < b �'
@@ -23,7 +23,7 @@ def unescape(text: str) -> str:
 
 def without_control(text: str) -> str:
     r"""
-    Text without the characters that markup cannot hold; in the place of white space among them is a space.
+    Returns a text without the characters that markup cannot hold; a space replaces white space among them.
 
     >>> without_control("a\x0cb\x00c")
     'a bc'
@@ -36,8 +36,8 @@ def escape_for(charset: str | None) -> Callable[[str], str]:
     Makes a function that makes words safe in markup.
 
     Args:
-        charset: the character set that the file declares; in another one than UTF-8, references stand for characters
-            that not every set has.
+        charset: the character set that the file declares; in any other than UTF-8, references stand for characters
+            outside ASCII.
 
     >>> escape_for(None)("1 < 2 ä"), escape_for("iso-8859-1")("ä")
     ('1 &lt; 2 ä', '&#228;')

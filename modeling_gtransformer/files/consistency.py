@@ -1,4 +1,4 @@
-"""Sentences, and words inside of them, that are there several times and are translated in several ways."""
+"""Finds sentences, and words in them, that occur several times and are translated in several ways."""
 
 import re
 import unicodedata
@@ -15,13 +15,13 @@ from .word_forms import stemmer, stop_words
 
 
 COLUMNS = ["source_text", "translation_text", "kind", "times", "places"]
-# A word of a translation stands for a word of the sentence that has more than this share of its weight.
+# A word of a translation stands for the word of the sentence that has more than this share of its weight.
 LEAST_SHARE = 0.5
-# A character of a script without spaces, in which words cannot be told.
+# A character of a script without spaces, in which words cannot be told apart.
 CHARACTER = re.compile(f"[{UNSPACED}]")
-# Letters of a stop word that is none of the terms, such as "system", that long lists of them have.
+# Maximum length of a stop word that is surely not a term; long lists of stop words have terms such as "system".
 SHORT = 3
-# Places that are named for each translation: a spreadsheet bounds its cells.
+# Number of places that are named for each translation, as spreadsheets limit the length of a cell.
 MOST_PLACES = 10
 
 
@@ -31,8 +31,8 @@ class Translation:
     One of the translations of a sentence or word.
 
     Attributes:
-        sources, texts: how both are written, and how often.
-        places: the first places where it stands.
+        sources, texts: the spellings of both sides, and how often each occurs.
+        places: the first places where it occurs.
     """
 
     sources: Counter[str] = field(default_factory=Counter)
@@ -65,14 +65,14 @@ class Translation:
 
 class Consistency:
     """
-    Collects the translations of sentences and words, and where they stand.
+    Collects the translations of sentences and words, and where they occur.
 
-    Sentences are the same if their texts are: headings, labels and names above all. Words, and their translations, are
-    the same if their stems are, in upper or lower case. A stop word that is translated as a stop word is left out, and
-    a short one in any case.
+    Sentences are the same if their texts are: these are mostly headings, labels and names. Words, and their
+    translations, are the same if their stems are, in upper or lower case. A stop word that is translated as a stop
+    word is left out, and a short one in any case.
 
     Args:
-        src_lang, tgt_lang: codes of the languages. An unknown language has neither stop words nor stems.
+        src_lang, tgt_lang: codes of the languages. For an unknown language there are neither stop words nor stems.
 
     Raises:
         ImportError: a library for words is missing.
@@ -90,8 +90,8 @@ class Consistency:
         Adds the sentence pairs of a document; places are named by its name and the number of the sentence.
 
         Args:
-            alignments: for each pair the weights between the words of translation and sentence, `(V, W)`, as
-                [`align_words`] gives them; `None` for a pair whose words are not compared.
+            alignments: for each pair, the weights between the words of translation and sentence, `(V, W)`, as
+                [`align_words`] returns them; `None` for a pair whose words are not compared.
         """
         for number, (pair, alignment) in enumerate(zip(pairs, alignments or [None] * len(pairs), strict=True), 1):
             source, translation, place = pair["source_text"], pair["translation_text"], f"{name}, sentence {number}"
@@ -104,16 +104,16 @@ class Consistency:
                     _at(self._words, *stems).add(*words, place)
 
     def _is_frequent(self, words: Sequence[str]) -> bool:
-        """Whether a word and its translation are stop words, as far as those are known, or one of them is a short
-        one."""
+        """Tells whether a word and its translation are stop words, as far as these are known, or one of them is a
+        short one."""
         known = [(word, frequent) for word, frequent in zip(words, self._stop_words, strict=True) if frequent]
         found = [word for word, frequent in known if word in frequent]
         return bool(found) and (len(found) == len(known) or min(map(len, found)) <= SHORT)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """
-        Yields the translations of every sentence and every word that has several, the most frequent first, with their
-        numbers and places.
+        Yields the translations of every sentence and every word that has several, the most frequent first, with how
+        often and where they occur.
         """
         for kind, found in (("sentence", self._sentences), ("word", self._words)):
             for translations in found.values():
@@ -132,8 +132,8 @@ def _at(found: dict[str, dict[str, Translation]], source: str, translation: str)
 
 def _linked_words(sentence: str, translation: str, alignment: Alignment) -> Iterator[tuple[str, str]]:
     """
-    Yields words of a sentence with those that stand for them, where each has the most weight for the other. A sentence
-    of a single word has none, as it is compared as a whole.
+    Yields words of a sentence with those that stand for them, if each has the most weight for the other. A sentence of
+    a single word has none, as it is compared as a whole.
 
     >>> list(_linked_words("the cat", "die Katze schläft", [[0.6, 0.4], [0.1, 0.9], [0.3, 0.7]]))
     [('the', 'die'), ('cat', 'Katze')]
@@ -150,8 +150,8 @@ def _linked_words(sentence: str, translation: str, alignment: Alignment) -> Iter
 
 def _words(text: str) -> list[str]:
     """
-    The words of a text; an empty one for what is none: a character of a script without spaces, or a part of a word
-    that combining marks cut into pieces.
+    Returns the words of a text, with an empty string for what is not a word: a character of a script without spaces,
+    or a part of a word that combining marks cut into pieces.
 
     >>> _words("two 本"), _words("cafe\\u0301 noir")
     (['two', ''], ['', 'noir'])

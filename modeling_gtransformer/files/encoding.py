@@ -1,4 +1,4 @@
-"""Bytes of a text file as text: in UTF-8, or refused."""
+"""Decodes the bytes of a text file from UTF-8, and refuses everything else."""
 
 import codecs
 
@@ -20,5 +20,5 @@ def decode(content: bytes) -> str:
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8, {error.reason} at byte {error.start + 1}: save it as UTF-8") from error
     if "\0" in text:
-        raise ValueError("it has NUL characters, as UTF-16 and binary files have them: save it as UTF-8")
+        raise ValueError("it has NUL characters, like UTF-16 and binary files: save it as UTF-8")
     return text

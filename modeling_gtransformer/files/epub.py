@@ -13,21 +13,21 @@ CONTAINER, ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 DUBLIN_CORE = "http://purl.org/dc/elements/1.1/"
 PAGE_TYPES = frozenset({"application/xhtml+xml", "text/html"})
 CONTENTS_TYPE = "application/x-dtbncx+xml"
-# Ways in which fonts alone are scrambled.
+# Algorithms that only scramble fonts.
 FONT_ALGORITHMS = frozenset({"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"})
 
 
 def read_epub(content: bytes, tgt_lang: str | None = None, bilingual: bool = False) -> TextPackage:
     """
-    An EPUB file. Pages are read as HTML in the order of the spine; then come the pages of navigation that are not in
-    it, and the table of contents of EPUB 2 (NCX). The title of the book is translated, other metadata stay.
+    Reads an EPUB file. Pages are read as HTML in the order of the spine; then come the pages of navigation that are
+    not in it, and the table of contents of EPUB 2 (NCX). The title of the book is translated; other metadata stay.
 
     Args:
-        tgt_lang: language of the translation, which the book and its pages name then.
-        bilingual: whether the text stays, and its translation comes behind it.
+        tgt_lang: language of the translation, which the translated book and its pages name.
+        bilingual: whether the text stays, followed by its translation.
 
     Raises:
-        ValueError: the file is broken, encrypted, or larger unpacked than any book.
+        ValueError: the file is broken, encrypted, or larger when unpacked than any book.
     """
     try:
         package = ZipPackage(content)
@@ -36,7 +36,7 @@ def read_epub(content: bytes, tgt_lang: str | None = None, bilingual: bool = Fal
         _check_encryption(package)
         return _read_book(package, tgt_lang, bilingual)
     except ValueError as error:
-        raise ValueError(f"no e-book (.epub) that can be read: {error}") from error
+        raise ValueError(f"not a readable e-book (.epub): {error}") from error
 
 
 def _check_encryption(package: ZipPackage) -> None:
@@ -52,7 +52,7 @@ def _check_encryption(package: ZipPackage) -> None:
     methods = [token.get("Algorithm") for token in tokens if token.name[1] == "EncryptionMethod"]
     encrypted = [token for token in tokens if token.name[1] == "EncryptedData"]
     if len(methods) < len(encrypted) or not FONT_ALGORITHMS.issuperset(methods):
-        raise ValueError("its pages are encrypted, as copy protection (DRM) does it: a book without it is needed")
+        raise ValueError("its pages are encrypted, as with copy protection (DRM): use a book without it")
 
 
 def _starts(tokens: list[XmlToken]) -> list[XmlToken]:
@@ -74,12 +74,12 @@ def _read_book(package: ZipPackage, tgt_lang: str | None, bilingual: bool) -> Te
     navigation = [item for item in items.values() if "nav" in item.get("properties").split()]
     pages = [item for item in (*spine, *navigation) if item and item.get("media-type") in PAGE_TYPES]
     contents = [item for item in items.values() if item.get("media-type") == CONTENTS_TYPE]
-    # Each once, in this order.
+    # Each page once, in this order.
     page_names, contents_names = (
         [*dict.fromkeys(member_name(item.get("href"), book) for item in kind)] for kind in (pages, contents)
     )
     texts = read_texts(package, [book, *page_names, *contents_names])
-    # The book stays in its language, too.
+    # A bilingual book is also in its own language.
     language = None if bilingual else language_tag(tgt_lang)
     read_page = read_bilingual_html if bilingual else read_html
     files = {book: in_member(book, _read_package_document, texts[book], language, bilingual)}
@@ -89,7 +89,7 @@ def _read_book(package: ZipPackage, tgt_lang: str | None, bilingual: bool) -> Te
 
 
 def _read_package_document(text: str, language: str | None, bilingual: bool) -> TextFile:
-    """The document that says what the book consists of: its titles are text, and it names its language."""
+    """Reads the document that lists the parts of the book: its titles are text, and it names the language."""
     tokens = xml_tokens(text)
     file = TextFile(xml_escape(text))
     labels = _Labels(file, bilingual)
@@ -117,7 +117,7 @@ def _read_package_document(text: str, language: str | None, bilingual: bool) -> 
 
 
 class _Labels:
-    """Adds titles and labels to a file; those in two languages stand in front of their translation."""
+    """Adds titles and labels to a file; in a bilingual book, each comes before its translation."""
 
     def __init__(self, file: TextFile, bilingual: bool):
         self.file, self.bilingual = file, bilingual
@@ -150,7 +150,7 @@ def _language_of_book(tokens: list[XmlToken]) -> str:
 
 
 def _with_language(token: XmlToken, before: str, language: str) -> str:
-    """A start tag, which names the target language if it named that of the book."""
+    """Returns a start tag, which names the target language if it named that of the book."""
     named = token.get("lang", XML)
     if not named or (before and not is_same_language(named, before)):
         return token.raw
@@ -158,7 +158,7 @@ def _with_language(token: XmlToken, before: str, language: str) -> str:
 
 
 def _read_contents(text: str, language: str | None, bilingual: bool) -> TextFile:
-    """The table of contents of EPUB 2: its title and its labels are text, but not the numbers of pages."""
+    """Reads the table of contents of EPUB 2: its title and its labels are text, but page numbers are not."""
     tokens = xml_tokens(text)
     file = TextFile(xml_escape(text))
     labels = _Labels(file, bilingual)

@@ -32,20 +32,21 @@ from .xliff import read_xliff
 
 
 class TranslatableFile(Protocol):
-    """A file that a format has taken apart: its paragraphs, and the numbers of those with which a document begins."""
+    """A file that a format has taken apart: its paragraphs, and the numbers of those that begin a document."""
 
     blocks: list[Block]
     document_starts: list[int]
 
     def fill(self, blocks: Sequence[Sequence[str]], /) -> str | bytes:
-        """The file with a text for every run of its blocks."""
+        """Returns the file with these texts for the runs of its blocks."""
 
 
 @dataclass(frozen=True)
 class FileFormat:
     """
-    `read` takes the text of a file, or the bytes if it is `binary`, and those `options` of [`SplitFile`]; so does
-    `read_bilingual`, which leaves the source where it is, and finds the text in a marked copy of each paragraph.
+    A format of files. `read` takes the text of a file, or its bytes if it is `binary`, and those of the arguments of
+    [`SplitFile`] that `options` names; so does `read_bilingual`, which leaves the source where it is, and finds the
+    text in a marked copy of each paragraph.
     """
 
     endings: tuple[str, ...]
@@ -69,7 +70,7 @@ FILE_FORMATS = {
 }
 
 
-# Formats in which source and translation can stand side by side.
+# Formats that can hold source and translation side by side.
 BILINGUAL_FORMATS = ("text", *(name for name, format in FILE_FORMATS.items() if format.read_bilingual))
 
 # Plain text needs no reader.
@@ -78,15 +79,15 @@ ENDINGS = {".txt": "text", **{ending: name for name, kind in FILE_FORMATS.items(
 
 class SplitFile:
     """
-    A file, taken apart into its `sentences`, in order; `document_sizes` are the numbers of sentences of each of its
-    documents, which are translated without one another.
+    A file that was taken apart into its `sentences`, in order; `document_sizes` are the numbers of sentences of each
+    of its documents, which are translated independently of each other.
 
     Args:
         content: text, or the bytes of a binary format.
-        splitter: gives the sentences of a paragraph; by default it is one.
-        tgt_lang: language of the translation, where a file says what language it is in.
-        mark_fuzzy: marks new translations of a message catalogue or an XLIFF file to be reviewed.
-        bilingual: whether every paragraph stays, and its translation comes behind it.
+        splitter: returns the sentences of a paragraph; by default a paragraph is one sentence.
+        tgt_lang: language of the translation, for files that say what language they are in.
+        mark_fuzzy: whether to mark new translations of a message catalogue or an XLIFF file for review.
+        bilingual: whether every paragraph stays, followed by its translation.
 
     Raises:
         ValueError: the file is broken, or not of this format.
@@ -121,13 +122,13 @@ class SplitFile:
         sizes = [len(split.sentences) for split in self._splits]
         starts = [*self._file.document_starts, len(sizes)]
         self.document_sizes = [sum(sizes[start:stop]) for start, stop in pairwise(starts)]
-        # Words that the translation of each sentence keeps, such as code.
+        # Words that the translation of each sentence must keep, such as code.
         self.kept = [
             words
             for block, split in zip(self._file.blocks, self._splits, strict=True)
             for words in kept_words(block, split)
         ]
-        # Whether each sentence has inline markup between its words, which has to move with them.
+        # Whether each sentence has inline markup between its words, which must move with them.
         self.styled = [
             styled
             for block, split in zip(self._file.blocks, self._splits, strict=True)
@@ -136,17 +137,17 @@ class SplitFile:
 
     def rejoin(self, translations: Sequence[str], alignments: Sequence[Alignment | None] | None = None) -> str | bytes:
         """
-        The file with these sentences in the place of its own.
+        Returns the file with these sentences in place of its own.
 
         Args:
-            alignments: of the words of the sentences that are `styled`, as many as there are sentences; without one,
-                inline markup moves in proportion to the text.
+            alignments: for every sentence, an alignment of its words if it is `styled`; without one, inline markup
+                moves in proportion to the text.
 
         Raises:
-            ValueError: they are not as many.
+            ValueError: the number of sentences differs.
         """
         if len(translations) != len(self.sentences):
-            raise ValueError(f"{len(translations)} sentences in the place of {len(self.sentences)}.")
+            raise ValueError(f"{len(translations)} sentences in place of {len(self.sentences)}.")
         rest, aligned = iter(translations), iter(alignments or [None] * len(translations))
         blocks = [
             translated_runs(
@@ -161,20 +162,20 @@ class SplitFile:
 def not_bilingual(format: str) -> str:
     """Says that a format has no place for source and translation."""
     return (
-        f"the format {format!r} has no place for source and translation side by side: possible are "
+        f"the format {format!r} has no place for source and translation side by side; supported are "
         f"{', '.join(BILINGUAL_FORMATS)}"
     )
 
 
 def format_of(name: str) -> str:
     """
-    The format of a file by its ending.
+    Returns the format of a file by its ending.
 
     Raises:
-        ValueError: it is unknown.
+        ValueError: the ending is unknown.
     """
     ending = PurePath(name).suffix.lower()
     if ending not in ENDINGS:
         known = " ".join(ENDINGS)
-        raise ValueError(f"the ending {ending!r} says nothing about its format; give --format, or one of {known}")
+        raise ValueError(f"the ending {ending!r} says nothing about its format; use --format, or one of {known}")
     return ENDINGS[ending]

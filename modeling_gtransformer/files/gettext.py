@@ -1,4 +1,4 @@
-"""Message catalogues of gettext: messages without a translation get one."""
+"""Message catalogues of gettext, in which messages without a translation get one."""
 
 import re
 from collections import Counter
@@ -17,14 +17,14 @@ UTF_8 = "text/plain; charset=UTF-8"
 
 class Catalogue:
     """
-    A PO file. `blocks` are the messages that have no translation yet, or a fuzzy one; of a plural both forms. The
-    translation of the singular is the form for the number one, that of the plural all others; forms that are there
-    stay. A template gets the plural forms of its language. `polib` writes the file, with the same messages and
-    comments, wrapped and ordered in its way.
+    A PO file. `blocks` are the messages that have no translation yet, or only a fuzzy one; for a plural, both forms.
+    The translation of the singular becomes the form for the number one, that of the plural all others; forms that
+    exist stay. A template gets the plural forms of its language. `polib` writes the file, with the same messages and
+    comments, wrapped and ordered in its own way.
 
     Args:
         tgt_lang: language of the translation.
-        mark_fuzzy: marks new translations as fuzzy, to be reviewed.
+        mark_fuzzy: whether to mark new translations as fuzzy, for review.
 
     Raises:
         ImportError: polib is not installed.
@@ -42,7 +42,7 @@ class Catalogue:
             if re.match(r"\s*(msg|\")", line) and not STRING.match(line):
                 raise ValueError(f"line {number} has no string in quotation marks: {line[:200]!r}")
         try:
-            # Unwrapped files stay so.
+            # Unwrapped files stay unwrapped.
             self._file = polib.pofile(text, wrapwidth=max([78, *map(len, text.splitlines())]))
         except OSError as error:
             raise ValueError(str(error)) from error
@@ -70,7 +70,7 @@ class Catalogue:
         ]
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
-        """The catalogue with these translations."""
+        """Returns the catalogue with these translations."""
         translations = iter(text for [text] in blocks)
         for entry in self._entries:
             singular = next(translations)
@@ -87,7 +87,7 @@ class Catalogue:
             entry.previous_msgctxt = entry.previous_msgid = entry.previous_msgid_plural = None
             entry.flags = [flag for flag in entry.flags if flag != "fuzzy"] + ["fuzzy"] * self._mark_fuzzy
         if self._entries:
-            # ASCII is in any character set.
+            # Any character set contains ASCII, so an ASCII file keeps its own.
             is_ascii = str(self._file).isascii()
             new = {name: text for name, text in self._new_header.items() if name != "Content-Type" or not is_ascii}
             self._file.metadata.update(new)
@@ -99,7 +99,7 @@ class Catalogue:
 
 def _is_singular(entry: Any, numbers: Sequence[int]) -> bool:
     """
-    Tells whether the form for some numbers comes from the singular: if it is for 1 alone, or if it is for 1 among
+    Tells whether the form for some numbers comes from the singular: if it is only for 1, or if it is for 1 among
     others, as in Serbian for 21 and 31, and the singular names the number as the plural does.
     """
     if 1 not in numbers or len(numbers) == EXAMPLES:

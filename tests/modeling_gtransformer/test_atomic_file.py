@@ -92,3 +92,17 @@ def test_no_link_is_followed(tmp_path, monkeypatch):
     with pytest.raises(FileExistsError):
         write_atomic(path, "newer")
     assert (tmp_path / "victim").read_text() == "mine" and path.read_text() == "new"
+
+
+def test_a_file_takes_its_place_when_all_of_it_is_written(tmp_path, monkeypatch):
+    """What does not fit the disk may fail only when the file is closed."""
+    path, replace, found = tmp_path / "a.txt", os.replace, []
+
+    def look(source, target):
+        found.append(source.read_bytes())
+        replace(source, target)
+
+    monkeypatch.setattr(module.os, "replace", look)
+    with atomic_file(path) as file:
+        file.write(b"all of it")  # less than a buffer
+    assert found == [b"all of it"] == [path.read_bytes()]

@@ -37,6 +37,26 @@ def test_average_is_over_the_labels_that_count():
     assert document_loss(logits, nothing) == linear_document_loss(hidden, weight, bias, nothing) == 0
 
 
+def test_logits_of_half_precision_have_a_loss_in_single():
+    logits, labels = torch.randn(1, 3, 4000).bfloat16(), torch.tensor([[1, 2, 3]])
+    loss = document_loss(logits, labels)
+    assert loss.dtype == torch.float32
+    torch.testing.assert_close(loss, document_loss(logits.float(), labels), rtol=0, atol=0)
+
+
+def test_small_gradients_of_half_precision_do_not_vanish():
+    """A loss is scaled against that, which averages over many labels must not undo."""
+    labels, gradients = torch.tensor([[1, 2, 3]]), []
+    hidden, weight = torch.randn(1, 3, 8), torch.randn(5, 8)
+    for dtype in (torch.float32, torch.float16):
+        own, matrix = (states.to(dtype, copy=True).requires_grad_() for states in (hidden, weight))
+        bias = torch.zeros(1, 5, dtype=dtype)
+        loss = linear_document_loss(own, matrix, bias, labels, num_items_in_batch=10**8)
+        (loss * 10**8).backward()
+        gradients.append((own.grad.float(), matrix.grad.float()))
+    torch.testing.assert_close(*gradients, rtol=0.02, atol=0.01)
+
+
 def test_model_in_training_has_no_logits(tiny_model, documents):
     model = tiny_model(dropout=0.0).train()
     labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.document_translation import batch_tokens, translate_documents
 from modeling_gtransformer.segment_translation import SegmentTranslator
 
 
@@ -158,3 +158,21 @@ def test_a_giant_among_others_makes_no_greater_batch(translator, monkeypatch):
     translated = translator(documents, max_tokens=150, max_length_a=0, max_length_b=1)
     assert [len(document.sentences) for document in translated] == [1, 300, 2]
     assert len(sizes) > 5 and max(sizes) <= 150
+
+
+def test_tokens_of_a_batch():
+    """As few rows at a time are slow, many beams take more memory."""
+    assert [batch_tokens(num_beams) for num_beams in (1, 2, 4, 5, 100)] == [16_384, 8_192, 4_096, 4_096, 4_096]
+
+
+def test_batches_leave_room_for_the_beams_of_the_model(translator, monkeypatch):
+    """Also where nobody has asked for any."""
+    asked = []
+    monkeypatch.setattr(
+        "modeling_gtransformer.document_translation.longest_first_batches",
+        lambda lengths, max_tokens: asked.append(max_tokens) or [[*range(len(lengths))]],
+    )
+    for own, arguments in ((1, {}), (3, {}), (3, {"num_beams": 2}), (3, {"max_tokens": 99})):
+        translator.model.generation_config.num_beams = own
+        translator([["the cat"]], **arguments)
+    assert asked == [batch_tokens(1), batch_tokens(3), batch_tokens(2), 99]

@@ -126,6 +126,31 @@ def test_documents_that_ran_out_of_room_are_named(tiny_model, documents, warning
         tiny_model(max_position_embeddings=8).generate(documents["input_ids"][:1, :8][:, [0, 1, 3, 4, 5, 6, 0, 1]])
 
 
+def test_a_document_as_long_as_its_sentences_may_be_is_not_cut_off(tiny_model, documents, warnings):
+    model = tiny_model()
+    model.final_logits_bias[0, EOS] = -100.0
+    assert [words_per_sentence(row) for row in model.generate(**documents)] == [[12, 11, 13], [12]]
+    assert warnings.text == ""
+
+
+@pytest.mark.parametrize("config", [{}, {"decoder_start_token_id": PAD, "sentence_frame": "marian"}], ids=str)
+def test_documents_without_room_are_named_by_their_numbers(tiny_model, documents, warnings, config):
+    """However many rows there are of each, and whatever a document starts with."""
+    model = tiny_model(**config)
+    model.final_logits_bias[0, EOS] = -100.0
+    model.generate(**documents, max_new_tokens=12, num_return_sequences=2, do_sample=True)
+    assert "Documents [0, 1] of the batch" in warnings.text
+
+
+def test_another_target_language_takes_the_place_of_that_of_the_model(tiny_model, documents):
+    """Its code ends the documents, and that of the model, which is no word, never comes."""
+    model, other = tiny_model(), 48
+    model.generation_config.suppress_tokens = [other]
+    model.final_logits_bias[0, END_OF_DOCUMENT] = 50.0
+    outputs = model.generate(**documents, eos_token_id=other)
+    assert (outputs == other).sum(dim=1).tolist() == [1, 1] and not (outputs == END_OF_DOCUMENT).any()
+
+
 def test_forced_prefix_is_continued(tiny_model, documents):
     """A prefix of finished and open sentences, as a long document's next window has it."""
     model = tiny_model()
@@ -174,7 +199,7 @@ def test_what_cannot_work_is_refused(tiny_model, documents, arguments, message):
         tiny_model().generate(**documents, **arguments)
 
 
-@pytest.mark.parametrize("end", [None, EOS, [EOS]])
+@pytest.mark.parametrize("end", [None, EOS, [EOS], -1])
 def test_documents_without_a_known_end_end_with_padding(tiny_model, documents, end):
     """As of a checkpoint that was never configured, or that Transformers' own trainer has "aligned"."""
     model = tiny_model()
@@ -228,6 +253,17 @@ def test_a_prefix_without_the_start_token_gets_it(tiny_model, documents, search)
     )
     whole, started = (each if isinstance(each, torch.Tensor) else each.sequences for each in (whole, started))
     assert whole.equal(started) and whole[:, :3].tolist() == [[BOS, 5, 7], [BOS, 6, 8]]
+
+
+def test_the_start_token_is_no_padding(tiny_model, documents):
+    """In front of prefixes of unequal lengths."""
+    model, ids, mask = tiny_model(), torch.tensor([[5, 7], [PAD, 8]]), torch.tensor([[1, 1], [0, 1]])
+    started = torch.cat([torch.full((2, 1), BOS), ids], dim=1), torch.cat([torch.ones_like(mask[:, :1]), mask], dim=1)
+    whole, expected = (
+        model.generate(**documents, decoder_input_ids=prefix, decoder_attention_mask=real)
+        for prefix, real in ((ids, mask), started)
+    )
+    assert whole.equal(expected)
 
 
 def test_every_document_has_a_prefix_of_its_own(tiny_model, documents):

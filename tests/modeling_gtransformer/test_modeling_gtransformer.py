@@ -319,3 +319,11 @@ def test_as_many_tokens_as_positions_are_taken(tiny_model, scope):
     for source, target in ((longer, short), (short, longer)):
         with pytest.raises(ValueError, match="9 tokens, but the model has learned 8 positions"):
             model(input_ids=source, decoder_input_ids=target)
+
+
+def test_a_loss_fills_no_cache(tiny_model, documents):
+    """Keys and values of a training step would take memory that nobody reads."""
+    model = tiny_model()
+    assert model.config.use_cache
+    for asked in ({}, {"use_cache": True}):
+        assert model(**documents, labels=documents["input_ids"], **asked).past_key_values is None

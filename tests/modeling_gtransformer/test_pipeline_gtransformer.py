@@ -2,7 +2,11 @@ import pytest
 from datasets import Dataset
 from transformers import pipeline
 
-from modeling_gtransformer import DocumentTranslationPipeline, pipeline_gtransformer
+from modeling_gtransformer import (
+    DocumentTranslationPipeline,
+    GTransformerForConditionalGeneration,
+    pipeline_gtransformer,
+)
 from modeling_gtransformer.pipeline_gtransformer import NamedDocument
 
 
@@ -219,3 +223,21 @@ def test_source_and_translation_side_by_side(translate):
     assert html.startswith("<p>the cat<br/>") and html.endswith(f">{words}</span></p>")
     with pytest.raises(ValueError, match="A list of sentences has no place for source and translation"):
         translate(["the cat"], bilingual=True)
+
+
+def test_a_batch_size_is_refused_wherever_it_is_given(checkpoint):
+    for translate, arguments in (
+        (pipeline("document-translation", model=checkpoint, batch_size=2), {}),
+        (pipeline("document-translation", model=checkpoint), {"batch_size": 2}),
+    ):
+        with pytest.raises(ValueError, match="max_tokens"):
+            translate(["the cat"], **arguments)
+
+
+def test_a_plain_translator_is_saved_for_the_languages_of_its_pipeline(plain_checkpoint, tmp_path):
+    languages = {"src_lang": "eng_Latn", "tgt_lang": "fra_Latn"}
+    translate = pipeline("document-translation", model=plain_checkpoint("m2m_100-nllb"), **languages)
+    translate.save_pretrained(tmp_path)
+    saved = GTransformerForConditionalGeneration.from_pretrained(tmp_path)
+    expected = translate.processor.generation_settings(saved)
+    assert {name: getattr(saved.generation_config, name) for name in expected} == expected

@@ -47,3 +47,15 @@ def test_without_a_processor_it_says_what_to_pass(marian):
     converted.name_or_path = ""
     with pytest.raises(ValueError, match="pass processor="):
         load_processor(converted, None)
+
+
+def test_the_processor_is_that_of_the_same_commit(marian, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "modeling_gtransformer.plain_models.GTransformerProcessor.from_pretrained",
+        lambda name, **arguments: asked.append((name, arguments)),
+    )
+    for commit in (None, "0123abcd"):
+        marian.config._commit_hash = commit
+        load_processor(marian, None)
+    assert asked == [(marian.name_or_path, {"revision": revision}) for revision in ("main", "0123abcd")]

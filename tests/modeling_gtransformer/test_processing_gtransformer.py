@@ -199,3 +199,13 @@ def test_language_codes_are_those_that_a_caller_gives(processor, plain_checkpoin
         codes = GTransformerProcessor.from_pretrained(plain_checkpoint(family)).language_codes
         assert some <= set(codes) and not any(set(code) & set("<>_[]") for code in codes)
         assert family != "marian" or not codes
+
+
+def test_other_languages_are_known_by_tokens_that_are_not_marked_as_special(bpe_tokenizer):
+    """As of a tokenizer of one's own."""
+    bpe_tokenizer.add_tokens(["[fr]", "[es]"])
+    processor = GTransformerProcessor(bpe_tokenizer, "en", "fr")
+    spanish = processor.for_languages(tgt_lang="es")
+    for each, code in ((processor, "[fr]"), (spanish, "[es]")):
+        assert each.target_frame.end == bpe_tokenizer.convert_tokens_to_ids(code)
+        assert each.target_frame.end in each.structural_token_ids

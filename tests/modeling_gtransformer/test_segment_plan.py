@@ -145,3 +145,11 @@ def test_segments_wait_for_each_other_only_if_sentences_are_carried_over():
     apart, carried = (list(next_segments(documents, WordProcessor(), limits, number)) for number in (0, 1))
     assert [(segment.new, segment.stop) for segment in apart] == [(0, 3), (3, 6), (6, 7), (0, 1)]
     assert [(segment.new, segment.stop) for segment in carried] == [(0, 3), (0, 1)]
+
+
+def test_what_is_carried_over_may_take_just_half_of_a_segment():
+    limits = limits_of(tokens=56, positions=56)  # a sentence of five words costs 14
+    document = document_of([5] * 6)
+    document.translations += [[8]] * 3
+    [segment] = next_segments([document], WordProcessor(), limits, carried_sentences=3)
+    assert (segment.start, segment.new, segment.stop) == (1, 3, 4)

@@ -140,3 +140,10 @@ def test_a_stream_tells_of_every_part_and_ends_with_all(translator, segment, arg
     assert told[-3:] == list(enumerate(expected, 1))
     assert told[:-3] == list(enumerate(expected, 1))[: len(told) - 3]
     assert early in (None, len(told) - 3)
+
+
+def test_the_generation_config_of_a_model_refuses_packed_weights(translator, model):
+    for setting, arguments, packs in ((None, {}, True), (False, {}, False), (False, {"pack_weights": True}, True)):
+        model.generation_config.pack_weights = setting
+        with translator(**arguments).packed_weights():
+            assert ("forward" in vars(model.lm_head)) is packs

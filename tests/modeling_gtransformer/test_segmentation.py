@@ -56,3 +56,20 @@ def test_an_item_that_fits_into_no_batch_is_refused():
     with pytest.raises(ValueError, match=r"1 segments do not fit .* max_tokens=8, the longest has 9"):
         token_batches([3, 9], [0, 1], max_tokens=8)
     assert token_batches([], [], max_tokens=8) == []
+
+
+@given(st.lists(st.integers(1, 60), max_size=60), st.sampled_from([False, True, None]))
+def test_no_batch_is_larger_than_the_limit(lengths, descending):
+    """In any order, and with what a cut to a multiple of eight leaves behind."""
+    order = list(range(len(lengths)))
+    if descending is not None:
+        order.sort(key=lengths.__getitem__, reverse=descending)
+    batches = token_batches(lengths, order, max_tokens=100)
+    assert [index for batch in batches for index in batch] == order
+    assert all(len(batch) * max(lengths[index] for index in batch) <= 100 for batch in batches)
+
+
+def test_what_a_cut_leaves_behind_counts_in_the_next_batch():
+    """Two long items go with eight short ones, not with ninety."""
+    batches = token_batches([10] * 10 + [1] * 90, range(100), max_tokens=100)
+    assert [len(batch) for batch in batches[:2]] == [8, 8]

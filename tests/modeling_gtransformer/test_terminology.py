@@ -204,3 +204,8 @@ def test_what_cannot_be_spelled_is_not_required(processor):
 def test_what_is_no_glossary_is_refused(glossary, words):
     with pytest.raises(ValueError, match=words):
         Terminology(glossary)
+
+
+def test_of_two_terms_that_begin_alike_the_longer_one_counts():
+    terminology = Terminology({"old": "alt", "old cat": "Katze", "old cat food": "Futter"})
+    assert terminology.required("an old cat, old cat food and an old dog") == ["Katze", "Futter", "alt"]

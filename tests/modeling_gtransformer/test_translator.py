@@ -232,3 +232,10 @@ def test_what_is_no_folder_of_a_checkpoint(plain_checkpoint, tmp_path):
 def test_a_pretrained_model_is_no_translator(plain_checkpoint):
     with pytest.raises(UsageError, match="is pretrained, but no translator"):
         assert Translator(plain_checkpoint("bart")).pipeline
+
+
+def test_a_column_of_confidences_is_not_replaced(checkpoint):
+    columns = {"source": ["the cat"], "confidence": [1]}
+    assert Translator(checkpoint)(columns)["confidence"] == [1]
+    with pytest.raises(ValueError, match="'confidence'"):
+        Translator(checkpoint, confidence=True)(columns)

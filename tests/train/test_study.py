@@ -349,3 +349,20 @@ def test_a_recipe_with_a_mistake_is_named_before_anything_runs(make_study, exper
     with pytest.raises(ValueError, match="unknown keys lr"):
         study.main(make_study(systems=systems, baseline=None))
     assert not make_study.calls
+
+
+def test_the_jobs_share_the_cores(make_study, experiment, monkeypatch):
+    made, systems = [], {"only": {"recipe": experiment("shared", max_steps=2, eval_steps=1)}}
+
+    class Processes(study.Processes):
+        def __init__(self, launch, threads):
+            super().__init__(launch, threads)
+            made.append(self.environment)
+
+    monkeypatch.setattr(study, "Processes", Processes)
+    monkeypatch.setattr(study.os, "cpu_count", lambda: 8)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("RAYON_NUM_THREADS", "5")  # whoever sets it knows why
+    for jobs in ("3", "16"):
+        study.main([*make_study(systems=systems, baseline=None, seeds=[1]), "--jobs", jobs])
+    assert [(each["OMP_NUM_THREADS"], each["RAYON_NUM_THREADS"]) for each in made] == [("2", "5"), ("1", "5")]

@@ -262,3 +262,13 @@ print(json.dumps([len(translation.pairs), len(shown.shares["cross"]), list(app.d
     )
     pairs, shares, files = json.loads(out.splitlines()[-1])
     assert pairs == shares == 2 and files == ["Download TXT"]  # other formats need the package
+
+
+def test_a_long_document_comes_in_several_batches(app, checkpoint, monkeypatch):
+    """Between which others have their turn."""
+    translate, batches = app.load(checkpoint), []
+    monkeypatch.setattr(app, "BATCH_TOKENS", 20)
+    translate.model.model.encoder.register_forward_pre_hook(lambda *_: batches.append(1))
+    text = "\n".join(["the old cat sleeps"] * 60)  # more than one segment
+    segments = app.translate_document(translate, text, None, "line", 1).segments
+    assert len(batches) == 2 * len(segments) > 2  # translated and scored

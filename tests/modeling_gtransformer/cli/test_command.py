@@ -279,6 +279,7 @@ def test_a_record_that_fails_in_translation_takes_no_other_with_it(checkpoint, t
 def test_records_of_a_pipe_come_out_as_they_are_done(checkpoint, monkeypatch):
     """Whoever writes them may wait for each."""
     written = io.BytesIO()
+    output = io.BufferedWriter(written)
 
     def lines():
         for number in range(3):
@@ -286,7 +287,7 @@ def test_records_of_a_pipe_come_out_as_they_are_done(checkpoint, monkeypatch):
             assert written.getvalue().count(b"\n") == number + 1
 
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=lines()))
-    monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=written))
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=output))
     assert run("--model", checkpoint, "--format", "jsonl") == 0
 
 

@@ -98,3 +98,19 @@ def test_a_reader_who_has_seen_enough():
     process.stdout.close()
     assert process.stderr.read() == "" and process.wait(60) == 1
     process.stderr.close()
+
+
+def test_whoever_listens_for_the_end_of_the_process_goes_on_with_it(monkeypatch):
+    """Such as a program that calls the command."""
+    heard = []
+
+    def listen(number, frame):
+        heard.append(number)
+
+    monkeypatch.setattr(signal, "raise_signal", lambda _: None)
+    before = signal.signal(signal.SIGTERM, listen)
+    try:
+        assert run("program", lambda: os.kill(os.getpid(), signal.SIGTERM)) == 0
+        assert heard == [signal.SIGTERM] and signal.getsignal(signal.SIGTERM) is listen
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -158,3 +158,11 @@ def test_a_cut_off_archive_is_no_shorter_corpus(tmp_path, opener, suffix):
 def test_blank_sentences_are_accepted_from_a_system(tmp_path):
     path = write(tmp_path / "system.jsonl", '{"translation": ["a", ""]}\n')
     assert read_documents([path], ["translation"], blank_ok=True)[0]["translation"] == ["a", ""]
+
+
+@pytest.mark.parametrize("suffix", ["gz", "xz"])
+def test_what_is_no_archive_is_named_with_its_first_line(tmp_path, suffix):
+    path = tmp_path / f"train.jsonl.{suffix}"
+    path.write_text(json.dumps(RECORDS[0]))
+    with pytest.raises(ValueError, match=rf"train\.jsonl\.{suffix}:1: "):
+        read_documents([str(path)], ["en", "de"])

@@ -1,6 +1,7 @@
 """The folder of a translation: each chunk there once, and nothing of another job."""
 
 import json
+import os
 import pickle
 
 import pytest
@@ -95,3 +96,24 @@ def test_a_file_appears_as_a_whole(chunks, tmp_path, monkeypatch):
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == [".manifest.json", ".unfinished", "00000-000001.jsonl"]
     assert json.loads((tmp_path / "out" / ".manifest.json").read_text())["model"] == "x"
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(chunks, tmp_path, monkeypatch):
+    """After a power failure it would be there, and empty."""
+    sizes, name = [], "00000-000001.jsonl"
+
+    def bring_to_disk(file):
+        assert name not in os.listdir(tmp_path / "out")
+        sizes.append(os.fstat(file).st_size)
+
+    monkeypatch.setattr("os.fsync", bring_to_disk)
+    chunks.write(Chunk(0, 1), [{"id": 1}])
+    assert sizes == [(tmp_path / "out" / name).stat().st_size]
+
+
+def test_a_file_that_cannot_have_its_name_leaves_nothing(chunks, tmp_path):
+    (tmp_path / "out" / "00000-000001.jsonl" / "in the way").mkdir(parents=True)
+    with pytest.raises(OSError):
+        chunks.write(Chunk(0, 1), [{"id": 1}])
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [".manifest.json", ".unfinished", "00000-000001.jsonl"]

@@ -167,3 +167,12 @@ def test_tokens_know_their_words(trained_model):
     # One with the name of a structural token is tokenized in pieces.
     [ids] = processor.encode_sentences([f"{text} </s>"], is_target=True)
     assert set(token_words(processor, f"{text} </s>", ids)) == {""}
+
+
+def test_contexts_are_compared_by_the_same_draws(caplog):
+    """The same gains have the same interval, whichever context comes first."""
+    documents = [[SentencePair(d, 0, [5], [6, 7])] for d in range(12)]
+    scores = {(d, 0): [-float(d), -1.0, -2.0] for d in range(12)}
+    worse = {place: [each - place[0] % 5 for each in values] for place, values in scores.items()}
+    gains = context_gains(documents, {"document": scores, "none": worse, "other": worse}, {})
+    assert gains["none"] == gains["other"] and gains["none"]["all"]["interval"][0] > 0

@@ -89,3 +89,10 @@ def test_words_of_a_language_without_stop_words_and_stems():
     consistency.add("a", pairs(("the shop", "der Laden"), ("the shop", "die Laden")), alignments)
     rows = [(row["source_text"], row["translation_text"]) for row in consistency.rows() if row["kind"] == "word"]
     assert rows == [("the", "der"), ("the", "die")]
+
+
+def test_a_word_that_has_no_more_than_half_of_the_weight_stands_for_none():
+    consistency = Consistency()
+    for name, translation in (("a", "Tor auf"), ("b", "Tür auf")):
+        consistency.add(name, pairs(("gate open", translation)), [[[0.5, 0.5], [0.1, 0.9]]])
+    assert [row["kind"] for row in consistency.rows()] == ["sentence"] * 2

@@ -201,3 +201,9 @@ def test_a_book_in_two_languages():
         '<br/><span class="translation" lang="de" dir="ltr" style="opacity: 0.7">IT IS <i>THREE</i>. NO.</span></p>'
     )
     assert marked in result["OEBPS/text/a.xhtml"] and "It is <i>three</i>. No.<img" in result["OEBPS/text/a.xhtml"]
+
+
+def test_pages_of_a_book_from_right_to_left_turn_with_its_language():
+    members = MEMBERS | {"OEBPS/book.opf": BOOK.replace("<spine", '<spine page-progression-direction="rtl"')}
+    file = SplitFile(packed(members), "epub", None, tgt_lang="de_DE")
+    assert 'page-progression-direction="ltr"' in unpacked(file.rejoin(file.sentences))["OEBPS/book.opf"]

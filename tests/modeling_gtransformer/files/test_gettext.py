@@ -117,3 +117,9 @@ def test_a_catalogue_without_a_header_gets_one():
     file = SplitFile(po, "po", tgt_lang="ru")
     translated = file.rejoin(["\u0444\u0430\u0439\u043b"] * 2)
     assert "charset=UTF-8" in translated and "Language: ru" in translated and "nplurals=3" in translated
+
+
+def test_a_catalogue_without_anything_to_translate_keeps_its_header():
+    content = 'msgid ""\nmsgstr ""\n"Project-Id-Version: x\\n"\n"X-Note: y\\n"\n\nmsgid "Gate"\nmsgstr "Tür"\n'
+    file = SplitFile(content, "po", None, tgt_lang="de_DE")
+    assert file.sentences == [] and file.rejoin([]) == content

@@ -84,3 +84,11 @@ def test_tricky_translations_of_subtitles(content, translations, expected):
 def test_broken_subtitles(content, message):
     with pytest.raises(ValueError, match=message):
         SplitFile(content, "subtitles")
+
+
+def test_a_sentence_ends_before_the_tags_that_close_its_format():
+    cue = "{}\n00:00:0{},000 --> 00:00:0{},900\n<i>{}</i>\n\n"
+    content = "".join(cue.format(n, n, n, text) for n, text in enumerate(["My cat sleeps.", "Dog", "and bird."], 1))
+    sentences, _ = translated(content, "subtitles")
+    assert sentences == ["My cat sleeps.", "Dog and bird."]
+    assert SplitFile(content, "subtitles").sentences == ["My cat sleeps.", "Dog and bird."]

@@ -197,3 +197,14 @@ def test_any_unit_gets_a_target(source, words):
     result = file.rejoin([words[number % len(words)] for number in range(len(file.sentences))])
     assert f"<source>{source}</source>" in result
     SplitFile(result, "xliff")
+
+
+@pytest.mark.parametrize("place", ["file", "trans-unit", "source"])
+def test_white_space_is_kept_where_an_element_around_says_so(place):
+    content = (
+        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" source-language="en">'
+        '<body><trans-unit id="1"><source>one\ntwo</source></trans-unit></body></file></xliff>'
+    )
+    assert SplitFile(content, "xliff").sentences == ["one two"]
+    kept = content.replace(f"<{place}", f'<{place} xml:space="preserve"')
+    assert SplitFile(kept, "xliff").sentences == ["one", "two"]

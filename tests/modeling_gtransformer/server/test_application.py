@@ -217,3 +217,14 @@ def test_files_go_in_time_though_nobody_asks(serve, checkpoint, monkeypatch):
     files.add("a.txt", b"the cat")
     files.clock = lambda: time.monotonic() + 3600
     assert gone.wait(60)
+
+
+def test_nothing_goes_on_after_a_shutdown(checkpoint):
+    async def run():
+        app = make_application(Translator(checkpoint), ServerSettings())
+        async with app.router.lifespan_context(app):
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return app.state.service.queue.is_alive, len(asyncio.all_tasks())
+
+    assert asyncio.run(run()) == (False, 1)

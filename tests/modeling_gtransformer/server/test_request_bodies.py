@@ -147,3 +147,23 @@ def test_what_is_no_request_is_passed_on():
 
     request(Client(), app, {"type": "lifespan"})
     assert seen == ["lifespan"]
+
+
+def test_a_request_that_is_being_answered_keeps_no_other_of_its_address_out():
+    """Many clients may share an address; how much each has under way is counted elsewhere."""
+    app, last = Application(works=True), Client(part(b"it is"))
+    bounded, working = BoundedRequests(app, Limits(max_per_client=1)), [Client(part(b"the cat")) for _ in range(2)]
+
+    async def run():
+        scope = {**SCOPE, "client": ("1.2.3.4", 5)}
+        tasks = []
+        for client in (*working, last):
+            tasks.append(asyncio.ensure_future(bounded(scope, client.receive, client.send)))
+            while len(app.got) + len(client.answers) < len(tasks):
+                await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(run())
+    assert app.got == [b"the cat", b"the cat", b"it is"] and last.answers == []

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from types import SimpleNamespace
 
 import pytest
 
@@ -281,3 +282,41 @@ def test_sentences_of_a_stream_of_several_documents(make_queue):
     xliff = f'<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">{files}</xliff>'
     [[result]] = asyncio.run(results_of(make_queue(), [Job([xliff], PLAIN, "xliff", told.append)]))
     assert told == result["sentences"] and [each["source_text"] for each in told] == texts
+
+
+def test_nothing_waits_when_all_is_done(make_queue):
+    queue = make_queue()
+    asyncio.run(results_of(queue, [Job(["the cat"], PLAIN), Job(["it is"], PLAIN)]))
+    assert b"gtransformer_waiting_requests 0.0" in queue.monitor.text()
+
+
+def test_who_is_refused_may_come_again_after_a_batch(make_queue, monkeypatch):
+    """Which takes as long as the last one did, in whole seconds."""
+    queue, seconds = make_queue(Limits(max_waiting=1)), iter([100.0, 107.2])
+    clock = SimpleNamespace(monotonic=lambda: next(seconds))
+    monkeypatch.setattr("modeling_gtransformer.server.translation_queue.time", clock)
+    queue._incoming.put(Job(["the cat"], PLAIN))
+    queue.start()
+    queue.close()
+    queue.under_way = 1
+    with pytest.raises(ApiError) as busy:
+        asyncio.run(queue.result_of(Job(["it is"], PLAIN)))
+    assert busy.value.headers == {"Retry-After": "8"}
+
+
+def test_a_batch_that_fails_does_not_lose_its_turn(make_queue, monkeypatch):
+    """Its jobs are tried alone before those that came after them."""
+    queue = make_queue()
+    translate_prepared, order = queue.translate.translate_prepared, []
+
+    def fail(documents, **arguments):
+        if len(documents) > 1:
+            raise RuntimeError("no luck")
+        order.append(documents[0]["sentences"][0])
+        return translate_prepared(documents, **arguments)
+
+    monkeypatch.setattr(queue.translate, "translate_prepared", fail)
+    settings = [PLAIN, PLAIN, JobSettings(confidence=True)]
+    texts = ["the cat", "it is", "the old cat"]
+    asyncio.run(results_of(queue, [Job([text], own) for text, own in zip(texts, settings, strict=True)]))
+    assert order == texts

@@ -11,9 +11,11 @@ import yaml
 from experiment_fixtures import RECIPE_CONFIG
 from json_lines import write_json_lines
 from training_runs import history, output, weights
+from transformers import EvalPrediction
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.training.experiment import (
+    generation_scores,
     load_corpora,
     load_model,
     load_processor,
@@ -211,3 +213,22 @@ def test_a_search_by_beams_stops_early_as_the_papers(tiny_model, num_beams, earl
     assert (model.generation_config.num_beams, model.generation_config.early_stopping) == (num_beams, early_stopping)
     set_beams(model, None)
     assert model.generation_config.num_beams == num_beams
+
+
+def test_short_documents_are_left_out_of_training_alone(experiment):
+    """Validation is of the same documents, whatever a training leaves out."""
+    whole, long = (
+        make_trainer(*parse_recipe([experiment(f"least{tokens}", min_document_tokens=tokens)])) for tokens in (0, 80)
+    )
+    assert 0 < len(long.train_dataset) < len(whole.train_dataset)
+    assert len(long.eval_dataset) == len(whole.eval_dataset)
+
+
+def test_what_fills_up_the_last_batch_has_no_score(trained_model):
+    """Processes take equal shares of the validation segments."""
+    processor = GTransformerProcessor.from_pretrained(trained_model)
+    references = [["da gu .", "zo ."], ["vi ."]]
+    rows = [processor.build_target(processor.encode_sentences(each, is_target=True)) for each in references]
+    ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in (*rows, rows[0])], True, -100)
+    scores = generation_scores(processor, references)(EvalPrediction(ids.numpy(), None))
+    assert set(scores) == {"s_bleu", "d_bleu"}

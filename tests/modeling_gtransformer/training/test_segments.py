@@ -198,3 +198,9 @@ def test_the_longer_side_of_a_pair_counts():
         assert places(fit_positions(segments, corpus, too_few, drop=True)) == [(0, 0, 2)]
         with pytest.raises(ValueError, match=r"1 of 2 segments .* longer than the 21 positions"):
             fit_positions(segments, corpus, too_few, drop=False)
+
+
+def test_a_document_of_just_enough_tokens_is_trained_on():
+    """Words and frame of the longer side: eleven and ten tokens."""
+    corpus = corpus_of(record_of(3, 4), record_of(3, 3))
+    assert places(make_segments(corpus, WordProcessor(), min_document_tokens=11)) == [(0, 0, 2)]

@@ -1,10 +1,13 @@
 """The scores of a study: seeds in pairs, documents as the unit, and one table of all."""
 
+import json
+
 import pytest
 
 from modeling_gtransformer.evaluation.metrics import compare_systems, score_documents
 from modeling_gtransformer.evaluation.translations import SentenceCounts, Translations
-from modeling_gtransformer.training.study_results import score_test, table
+from modeling_gtransformer.training.study_plan import TrainingRun
+from modeling_gtransformer.training.study_results import describe_training, score_test, table, updates_until
 
 
 REFERENCES = [["the cat sat on the mat .", "it was warm there today ."], ["a dog came in from the cold ."]]
@@ -108,3 +111,18 @@ def test_the_table_says_what_was_not_tested():
     assert "d-BLEU/segment is not tested against documents, which has segments of its own" in lines
     assert "cross-attention" not in lines[0]  # no entropies were measured
     assert lines[2].startswith("| new | 1 | – | – |") and not any("trained at" in line for line in lines)
+
+
+def test_a_training_takes_the_time_since_it_was_last_continued(tmp_path):
+    run = TrainingRun("ours", 1, None, tmp_path, str)
+    records = [{"train_runtime": 600.0, "step": 5}, {"loss": 1.0, "step": 6}, {"train_runtime": 90.0, "step": 9}]
+    (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": records}))
+    starts = [{"commit": "a"}, {"commit": "b"}, {"commit": "a"}]
+    (tmp_path / "starts.json").write_text(json.dumps(starts))
+    assert describe_training(run) == {"minutes": 1.5, "commits": ["a", "b"]}
+
+
+def test_updates_until_a_loss_is_reached():
+    curves = {"eval_loss": [(1, 0.5), (2, 0.25), (3, 0.125)]}
+    for loss, step in ((0.6, 1), (0.25, 2), (0.2, 3), (0.1, None)):
+        assert updates_until(curves, {"eval_loss": loss}) == step

@@ -282,3 +282,11 @@ def test_the_trainer_publishes(experiment, hub, run):
     assert "AutoModelForSeq2SeqLM" in json.loads(files["config.json"])["auto_map"]
     card = files["README.md"].decode()
     assert "2 updates" in card and "loss per token" in card and "someone/trained" in card
+
+
+def test_training_leaves_the_generation_config_alone(make_trainer):
+    """`Trainer` would make an end of sequence of the `</s>` that closes a sentence."""
+    trainer = make_trainer(max_steps=1)
+    before = trainer.model.generation_config.to_dict()
+    trainer.train()
+    assert trainer.model.generation_config.to_dict() == before
