@@ -349,7 +349,7 @@ def test_tables_have_every_argument(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
     tables = importlib.import_module("argument_tables")
     options = dict(tables.of_parser(argument_parser()))
-    assert options["--model"].endswith("; default: a small one of English-German dialogues.")
+    assert options["--model"].endswith("; default: a small model of English-German dialogues.")
     assert "``markdown``" in options["--format"] and "; default: ``same``. One of" in options["--output_format"]
     data = dict(tables.of_dataclass(DataArguments))
     assert data["segment_tokens"].endswith("; default: ``512``.")

@@ -130,7 +130,7 @@ def test_pipeline_of_a_plain_checkpoint(family, caplog):
     """One call on what Transformers saved: languages at call time, and said once that no context is used."""
     family, folder, *_ = family
     if family.name == "bart":
-        with pytest.raises(ValueError, match="is pretrained, but no translator"):
+        with pytest.raises(ValueError, match="is pretrained, but not a translator"):
             pipeline("document-translation", model=folder)
         return
     with caplog.at_level("WARNING"):

@@ -24,12 +24,12 @@ NOT_USED = frozenset({"deprecatedTerm-admn-sts", "supersededTerm-admn-sts", "for
 @dataclass(frozen=True)
 class Concept:
     """
-    What is called by the terms of a glossary.
+    What the terms of a glossary stand for.
 
     Attributes:
-        place: where it stands in the file, as messages name it.
-        terms: by tags of languages the terms, and the status of each or an empty string; those of a file that names
-            no languages by "source" and "target".
+        place: name of its place in the file, for messages.
+        terms: the terms by tags of languages, each with its status or an empty string; in a file that names no
+            languages, the tags are "source" and "target".
     """
 
     place: str
@@ -38,7 +38,7 @@ class Concept:
 
 @dataclass(frozen=True)
 class Glossary:
-    """The concepts of a glossary of some name, and whether it says in which language a term is."""
+    """A glossary: its name, its concepts, and whether it says which languages its terms are in."""
 
     name: str
     concepts: list[Concept]
@@ -47,14 +47,14 @@ class Glossary:
     def between(self, src_lang: str | None, tgt_lang: str | None) -> dict[str, str]:
         """
         Returns the terms of one language and their translations into another: the preferred term of a concept, or else
-        its first one, but none that is deprecated.
+        its first one, but never one that must not be used.
 
         Raises:
             ValueError: a term has several translations, or the glossary has no terms in these languages.
         """
         source, target = self._tags(src_lang, tgt_lang)
         if not source or not target:
-            raise ValueError("it has terms in several languages: say which ones, with src_lang and tgt_lang")
+            raise ValueError("it has terms in several languages: choose two with src_lang and tgt_lang")
         glossary: dict[str, str] = {}
         known: dict[str, str] = {}  # in lower case, as terms are found
         for concept in self.concepts:
@@ -62,7 +62,7 @@ class Glossary:
             usable.sort(key=lambda term: term[1] != PREFERRED)
             for term, _ in _terms_in(concept, source) if usable else ():
                 if known.setdefault(term.lower(), usable[0][0]) != usable[0][0]:
-                    raise ValueError(f"{concept.place}: {term!r} has another translation already")
+                    raise ValueError(f"{concept.place}: {term!r} already has another translation")
                 glossary[term] = usable[0][0]
         if self.concepts and not glossary:
             tags = ", ".join(sorted({tag for concept in self.concepts for tag in concept.terms}))
@@ -70,19 +70,19 @@ class Glossary:
         return glossary
 
     def has_terms_between(self, src_lang: str | None, tgt_lang: str | None) -> bool:
-        """Whether a concept has a term in one language, and one that may be used in the other."""
+        """Tells whether any concept has a term in one language, and one that may be used in the other."""
         source, target = self._tags(src_lang, tgt_lang)
         return any(_terms_in(concept, source) and _usable_terms(concept, target) for concept in self.concepts)
 
     def _tags(self, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
-        """The keys of the terms in two languages; an empty one for a language that is not known."""
+        """The keys of the terms in two languages; an empty string for an unknown language."""
         if not self.names_languages:
             return "source", "target"
         return language_tag(src_lang) or "", language_tag(tgt_lang) or ""
 
 
 def _terms_in(concept: Concept, tag: str) -> list[tuple[str, str]]:
-    """The terms in a language; those of the same country, if there are any."""
+    """The terms in a language; those for the same country, if there are any."""
     found = [terms for own, terms in concept.terms.items() if is_same_language(own, tag)]
     return concept.terms.get(tag) or (found[0] if found else [])
 
@@ -94,12 +94,12 @@ def _usable_terms(concept: Concept, tag: str) -> list[tuple[str, str]]:
 
 def read_glossary(path: str | Path) -> Glossary:
     """
-    Reads a glossary by its ending: a term and its translation on every line, as CSV (`.csv`) or else separated by a
-    tab, where quotation marks belong to the terms, or TBX of version 2 or 3 (`.tbx`). Blank lines are skipped. A
-    report of [`Consistency`] of which the lines that are not wanted have been deleted is a glossary as well.
+    Reads a glossary according to its ending: a term and its translation on every line, as CSV (`.csv`) or otherwise
+    separated by a tab, in which case quotation marks belong to the terms; or TBX of version 2 or 3 (`.tbx`). Blank
+    lines are skipped. A report of [`Consistency`] is also a glossary, once its unwanted lines have been deleted.
 
     Raises:
-        ValueError: the file is no glossary, or a term has several translations; the line or the concept is named.
+        ValueError: the file is not a glossary, or a term has several translations; the line or the concept is named.
     """
     text = decode(Path(path).read_bytes()).removeprefix("\ufeff")
     ending = Path(path).suffix.lower()
@@ -115,7 +115,7 @@ def _lines(text: str, is_csv: bool) -> Iterator[Concept]:
     separator = _separator(text) if is_csv else "\t"
     name = {",": "comma", ";": "semicolon", "\t": "tab"}[separator]
     is_report = next(csv.reader([text.partition("\n")[0]], delimiter=separator), []) == COLUMNS
-    # Between tabs, a quotation mark is one.
+    # Between tabs, a quotation mark has no special meaning.
     quoting: dict[str, Any] = {"strict": True} if is_csv or is_report else {"quoting": csv.QUOTE_NONE}
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, **quoting)
     try:
@@ -126,9 +126,7 @@ def _lines(text: str, is_csv: bool) -> Iterator[Concept]:
             if is_report:
                 fields = [from_cell(value) for value in fields[:2]]
             if len(fields) != 2 or not all(fields):
-                raise ValueError(
-                    f"line {reader.line_num}: a term, a {name} and its translation are expected, not {row}"
-                )
+                raise ValueError(f"line {reader.line_num}: expected a term, a {name} and its translation, not {row}")
             yield Concept(f"line {reader.line_num}", {"source": [(fields[0], "")], "target": [(fields[1], "")]})
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num}: {error}") from error
@@ -136,7 +134,7 @@ def _lines(text: str, is_csv: bool) -> Iterator[Concept]:
 
 def _separator(text: str) -> str:
     """
-    The comma, or the semicolon that some spreadsheets write in its place: the one that divides all lines.
+    The comma, or the semicolon that some spreadsheets write instead: whichever divides all lines.
 
     Raises:
         ValueError: both do.
@@ -144,17 +142,17 @@ def _separator(text: str) -> str:
     dividing = [separator for separator in ",;" if _divides(text, separator)]
     if len(dividing) == 2:
         raise ValueError(
-            "commas divide all lines in two, and semicolons as well: put what has either in quotation marks"
+            "both commas and semicolons divide all lines in two: put terms that contain either in quotation marks"
         )
     if dividing:
         return dividing[0]
-    # Some line is wrong. Which one is said by the separator of the first.
+    # Some line is wrong; with the separator of the first line, its error is found.
     first = next((line for line in text.splitlines() if line.strip()), "")
     return ";" if ";" in first and "," not in first else ","
 
 
 def _divides(text: str, separator: str) -> bool:
-    """Whether all lines have the columns of a glossary, or of the report, between these separators."""
+    """Tells whether this separator divides all lines into the columns of a glossary or of the report."""
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         sizes = {len(row) for row in rows if any(map(str.strip, row))}
@@ -179,7 +177,7 @@ def _concepts(text: str) -> Iterator[Concept]:
             position = ends[position]
         position += 1
     if not number:
-        raise ValueError("no TBX: it has neither termEntry nor conceptEntry")
+        raise ValueError("not TBX: it has neither termEntry nor conceptEntry")
 
 
 def _add_terms(concept: Concept, tokens: list[XmlToken], ends: dict[int, int], start: int) -> None:
@@ -187,7 +185,7 @@ def _add_terms(concept: Concept, tokens: list[XmlToken], ends: dict[int, int], s
     Adds the terms of an element to their concept, each in its language.
 
     Raises:
-        ValueError: a term is in no language, or empty.
+        ValueError: a term has no language, or is empty.
     """
     language, position = "", start
     while position < ends[start]:
@@ -201,7 +199,7 @@ def _add_terms(concept: Concept, tokens: list[XmlToken], ends: dict[int, int], s
             if name == "administrativeStatus":
                 terms[-1:] = [(term, words) for term, _ in terms[-1:]]
             elif not language or not words:
-                raise ValueError(f"{concept.place}: a term {'is empty' if language else 'is in no language'}")
+                raise ValueError(f"{concept.place}: a term {'is empty' if language else 'has no language'}")
             else:
                 terms.append((words, ""))
             position = ends[position]

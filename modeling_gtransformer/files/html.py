@@ -21,9 +21,9 @@ INLINE = frozenset({
 # fmt: on
 # Parts of a sentence that are not translated.
 KEPT = frozenset({"code", "kbd", "math", "samp", "svg", "tt", "var"})
-# Elements that hold no text, or none that is meant for translation.
+# Elements without text, or whose text is not meant to be translated.
 SKIPPED = frozenset({"pre", "script", "style", "template", "textarea"})
-# Attributes that readers see or hear; of `<meta>` the content under these names, of buttons the value.
+# Attributes that readers see or hear; in `<meta>` the content of these names, in buttons the value.
 TRANSLATED_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
 DESCRIPTIONS = frozenset({"description", "og:description", "og:title", "twitter:description", "twitter:title"})
 BUTTONS = frozenset({"button", "reset", "submit"})
@@ -38,12 +38,13 @@ CHARSET = re.compile(
 
 def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
     """
-    Text, titles, descriptions of images and pages, and labels are translated. A block ends at every tag that is not
-    inline, `<br>` too. `<code>` and the like, what is marked with `translate="no"`, and the syntax of templates such
-    as `{{ name }}` and `{% tag %}` stay as they are. Readings of ruby annotations are left out of a translation.
+    Reads a page. Text, titles, descriptions of images and pages, and labels are translated. A block ends at every tag
+    that is not inline, and at `<br>`. `<code>` and the like, what is marked with `translate="no"`, and the syntax of
+    templates such as `{{ name }}` and `{% tag %}` stay as they are. Translations leave out readings of ruby
+    annotations.
 
     Args:
-        tgt_lang: language of the translation, which `lang` and `dir` of the page name then.
+        tgt_lang: language of the translation, which `lang` and `dir` of the translated page name.
     """
     file = TextFile(escape_in(text))
     tokens = list(html_tokens(text))
@@ -84,13 +85,13 @@ def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
 
 
 def escape_in(page: str) -> Callable[[str], str]:
-    """Makes text safe in a page; where another character set than UTF-8 is declared, in that, too."""
+    """Makes a function that makes text safe in a page, also in a declared character set other than UTF-8."""
     declared = CHARSET.search(page[:4096])
     return escape_for(declared and declared[1])
 
 
 class Page:
-    """What is translated in the tags of a page: attributes for readers, and those that name its language."""
+    """Translates in the tags of a page the attributes for readers, and those that name its language."""
 
     def __init__(self, text: str, tokens: list[Token], tgt_lang: str | None):
         self.text, self.language, self.root = text, language_tag(tgt_lang), None
@@ -105,13 +106,13 @@ class Page:
 
     def is_translated(self, token: Token) -> bool:
         if token.tag in SKIPPED | KEPT:
-            # `<script/>` and the like end at once in XHTML.
+            # In XHTML, `<script/>` and the like are complete elements.
             return token.is_empty
         values = self.values(token)
         return values.get("translate", "").lower() != "no" and "notranslate" not in values.get("class", "").split()
 
     def add_markup(self, file: TextFile, token: Token) -> None:
-        """Adds a tag or anything else that is no text; what readers see of it is a block of its own."""
+        """Adds a tag or anything else that is not text; what readers see of it is a block of its own."""
         done = token.start
         values = self.values(token) if token.kind == "start" else {}
         for attribute in token.attributes if token.kind == "start" else ():
@@ -124,13 +125,13 @@ class Page:
             done = attribute.stop
         rest = self.text[done : token.start + len(token.raw)]
         if token is self.root:
-            # Behind the name of the tag or its last attribute.
+            # After the name of the tag or its last attribute.
             place = len("<html") if done == token.start else len(token.attributes[-1].quote)
             rest = rest[:place] + self._missing_attributes(values) + rest[place:]
         file.add(rest)
 
     def _target_value(self, token: Token, attribute: Attribute, raw: str) -> str:
-        """The value of an attribute, which names the target language where it named that of the page."""
+        """The value of an attribute, which names the target language if it named that of the page."""
         if self.language is None or TEMPLATE.search(raw):
             return raw
         is_page = token.tag in PAGE
@@ -139,16 +140,16 @@ class Page:
         return text_direction(self.language) if is_page and attribute.name == "dir" else raw
 
     def _missing_attributes(self, values: dict[str, str]) -> str:
-        """Attributes that the page lacks: its language and, from right to left, its direction."""
+        """Attributes that the page lacks: its language and, if it is written from right to left, its direction."""
         language = self.language or ""
-        # XHTML 1.1 knows this name alone.
+        # XHTML 1.1 knows only this name.
         name = "xml:lang" if "xmlns" in values else "lang"
         missing = "" if values.keys() & LANGUAGE_ATTRIBUTES else f' {name}="{language}"'
         return missing + (' dir="rtl"' if text_direction(language) == "rtl" and "dir" not in values else "")
 
 
 def _is_for_readers(tag: str, name: str, values: dict[str, str]) -> bool:
-    """Tells whether the value of an attribute is text."""
+    """Tells whether the value of an attribute is text for readers."""
     if tag == "meta":
         return name == "content" and (values.get("name") or values.get("property") or "").lower() in DESCRIPTIONS
     is_button = tag == "input" and values.get("type", "").lower() in BUTTONS
@@ -156,7 +157,7 @@ def _is_for_readers(tag: str, name: str, values: dict[str, str]) -> bool:
 
 
 def _escape_attribute(attribute: Attribute, escape: Callable[[str], str]) -> Callable[[str], str]:
-    """Makes text safe as the value of an attribute; a bare one gets quotation marks."""
+    """Makes a function that makes text safe as the value of an attribute; a bare value gets quotation marks."""
     mark = attribute.quote or '"'
     reference = {'"': "&quot;", "'": "&#x27;"}[mark]
     around = "" if attribute.quote else mark

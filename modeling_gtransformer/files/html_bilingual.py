@@ -1,4 +1,4 @@
-"""HTML in two languages: behind the text of every paragraph its translation, marked as such."""
+"""HTML in two languages, in which the text of every paragraph is followed by its translation, marked as such."""
 
 import re
 
@@ -11,19 +11,19 @@ from .languages import language_tag, text_direction
 from .template import TextFile
 
 
-# Inline elements that a translation has, too; pictures and fields of forms are there already.
+# Inline elements that are repeated in a translation; pictures and fields of forms appear only once.
 COPIED = INLINE - {"button", "img", "input", "label", "wbr"}
-# Elements that hold text alone, and lists of links.
+# Elements that may contain only text, and lists of links.
 WITHOUT_MARKUP = frozenset({"nav", "option", "title"})
-# What a page must not have twice.
+# Attributes that a page must not have twice.
 IDENTIFIER = re.compile(r"""\s(?:id|name)\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 STYLE = "opacity: 0.7"
 
 
 def read_bilingual_html(text: str, tgt_lang: str | None = None) -> TextFile:
     """
-    Everything of a page stays. Behind the text of a paragraph, heading, item or cell comes a line with its
-    translation, a `<span class="translation">` with its language; in titles and navigation it follows a slash.
+    Reads a page of which everything stays. The text of a paragraph, heading, item or cell is followed by a line with
+    its translation, a `<span class="translation">` with its language; in titles and navigation it follows a slash.
     """
     return _Reader(text, language_tag(tgt_lang)).file
 
@@ -76,7 +76,7 @@ class _Reader:
             self.file.add("</span>")
 
     def _last_words(self, start: int, stop: int) -> int | None:
-        """The number of the last text of a block with words to translate, if there is one."""
+        """The number of the last text in a block that has words to translate, if there is one."""
         last, position = None, start
         while position < stop:
             token = self.tokens[position]
@@ -88,7 +88,7 @@ class _Reader:
         return last
 
     def _add_translation(self, start: int, stop: int, copied: frozenset[str]) -> None:
-        """Adds the text of a block once more, to be translated, with those tags that are opened and closed in it."""
+        """Adds the text of a block again, to be translated, with those tags that are opened and closed in it."""
         self.file.style = ()
         position, opened = start, dict[int, int]()
         while position < stop:

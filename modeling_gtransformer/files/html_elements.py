@@ -1,4 +1,4 @@
-"""Where the elements of a page end: at their end tags or, where these are left out, where browsers end them."""
+"""Finds where the elements of a page end: at their end tags or, if these are left out, where browsers end them."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from .html_tokens import Token
 VOID = frozenset({
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 })
-# Elements that end a paragraph where they begin, and at whose end tag all inside them ends.
+# Elements whose start ends a paragraph, and whose end tag ends everything inside them.
 BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "center", "details", "dialog", "dir", "div", "dl", "fieldset",
     "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr", "listing",
@@ -27,19 +27,19 @@ ENDED_BY = {
     "thead": ROWS - {"tr"}, "tbody": ROWS - {"tr"}, "tfoot": ROWS - {"tr"},
 }
 # fmt: on
-# The same by the element that starts: those that it ends.
+# The reverse: for every element, those that its start ends.
 ENDS = {tag: {ended for ended, by in ENDED_BY.items() if tag in by} for tag in frozenset().union(*ENDED_BY.values())}
-# A tag inside one of these ends no element outside of it; parts of tables and lists end within their own one.
+# A tag inside one of these ends no element outside it; parts of tables and lists end within their own table or list.
 BORDERS = frozenset({"button", "caption", "object", "table", "td", "template", "th"})
 OWN_BORDERS = dict.fromkeys(CELLS | {"caption", "colgroup"}, frozenset({"table", "template"}))
 OWN_BORDERS |= {"li": BORDERS | {"menu", "ol", "ul"}, "dt": BORDERS | {"dl"}, "dd": BORDERS | {"dl"}}
 OWN_BORDERS |= {"table": frozenset({"template"}), "template": frozenset()}
-# Elements whose end tag also ends what is open inside them; other end tags, such as `</b>`, end one element alone.
+# Elements whose end tag also ends what is open inside them; other end tags, such as `</b>`, end only one element.
 STRUCTURE = BLOCKS | BORDERS | ENDED_BY.keys() | {"body", "datalist", "html", "ruby", "select"}
 
 
 def ends_of_tags(tokens: Sequence[Token]) -> dict[int, int]:
-    """For the numbers of start tags that have an end tag, the number of the token behind it."""
+    """Returns, by the numbers of the start tags that have an end tag, the number of the token after the end tag."""
     ends = {}
     open_tags: dict[str, list[int]] = {}
     for position, token in enumerate(tokens):
@@ -51,7 +51,7 @@ def ends_of_tags(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def ends_of_elements(tokens: Sequence[Token]) -> dict[int, int]:
-    """For the numbers of all start tags, the number of the token behind the element."""
+    """Returns, by the numbers of all start tags, the number of the token after the element."""
     elements = _OpenElements(tokens)
     for position, token in enumerate(tokens):
         if token.kind == "start":
@@ -63,7 +63,7 @@ def ends_of_elements(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 class _OpenElements:
-    """The elements that are open at a token, from the outermost on, and the ends of those that no longer are."""
+    """The elements that are open at a token, outermost first, and the ends of those that no longer are."""
 
     def __init__(self, tokens: Sequence[Token]):
         self.tokens = tokens
@@ -94,7 +94,7 @@ class _OpenElements:
             self.close_from(place, position)
 
     def close_from(self, place: int, position: int) -> None:
-        """Ends all elements from a place on, in front of a token."""
+        """Ends all elements from a place on, before a token."""
         while len(self.open) > place:
             start = self.open.pop()
             if start not in self.ends:  # an end tag may have ended it before those inside
@@ -102,7 +102,7 @@ class _OpenElements:
                 self.by_tag[self.tokens[start].tag].pop()
 
     def _nearest(self, tag: str) -> int | None:
-        """The place of the innermost open element of that tag, unless a border is between."""
+        """The place of the innermost open element with this tag, unless there is a border in between."""
         places = self.by_tag.get(tag)
         if not places:
             return None

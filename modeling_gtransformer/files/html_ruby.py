@@ -1,4 +1,4 @@
-"""Ruby: readings above the words of a page, such as furigana, which a translation of the words does not have."""
+"""Ruby: readings above the words of a page, such as furigana, which a translation leaves out."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,16 +16,16 @@ def ruby_annotations(
     is_translated: Callable[[Token], bool],
 ) -> frozenset[int]:
     """
-    Numbers of the tokens that belong to readings, and of the tags around the words that have them. In a `<ruby>` that
-    has no end tag, or is not translated, nothing is taken for a reading.
+    Returns the numbers of the tokens that belong to readings, and of the tags around the words that have them. In a
+    `<ruby>` that has no end tag, or is not translated, nothing is taken for a reading.
 
     Args:
-        ends: for the numbers of start tags that have an end tag, the number of the token behind it.
-        elements: for the numbers of all start tags, the number of the token behind the element.
+        ends: by the numbers of the start tags that have an end tag, the number of the token after the end tag.
+        elements: by the numbers of all start tags, the number of the token after the element.
         is_translated: tells whether the element of a start tag is translated.
     """
     found: set[int] = set()
-    behind = 0  # number of the token behind the element in which the words have readings
+    behind = 0  # number of the token after the element whose words have readings
     for position, token in enumerate(tokens):
         if token.kind == "start" and token.tag == "ruby" and is_translated(token):
             behind = max(behind, ends.get(position, 0))

@@ -1,4 +1,4 @@
-"""HTML as tokens, found as browsers find them, in one pass over the text that visits no character again and again."""
+"""Splits HTML into tokens as browsers do, in one pass over the text that does not visit characters repeatedly."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,25 +11,25 @@ from .character_references import unescape
 # White space of HTML.
 SPACE = r"\t\n\f\r "
 MARKUP = re.compile(rf"(?P<template>{TEMPLATE_SYNTAX})|<(?P<end>/?)(?P<tag>[a-zA-Z][^{SPACE}/>]*)|<[!?/]")
-# One attribute with the white space before it; nothing but that before the end of a tag.
+# One attribute with the white space before it; before the end of a tag, only white space.
 ATTRIBUTE = re.compile(
     rf"[{SPACE}/]*(?:{TEMPLATE_SYNTAX}|(?P<name>[^{SPACE}/>][^{SPACE}/>=]*)"
     rf"(?:[{SPACE}]*=[{SPACE}]*(?:\"(?P<double>[^\"]*)(?:\"|\Z)|'(?P<single>[^']*)(?:'|\Z)"
     rf"|(?P<bare>{TEMPLATE_SYNTAX}|[^{SPACE}>\"'][^{SPACE}>]*))?)?)?"
 )
 COMMENT_END = re.compile("--!?>")
-# Elements in which there are no tags; in those that are false no character references either.
+# Elements whose content has no tags; where the value is false, it has no character references either.
 RAW_TEXT = {"title": True, "textarea": True} | dict.fromkeys(
     ("iframe", "noembed", "noframes", "script", "style", "xmp"), False
 )
 RAW_TEXT_ENDS = {tag: re.compile(rf"</{tag}(?=[{SPACE}/>])", re.IGNORECASE) for tag in RAW_TEXT}
-# These openings end at another mark than the next `>`, if there is one.
+# What opens like this ends not at the next `>` but at another mark, if there is one.
 LONG_MARKUP = {"<![CDATA[": "]]>", "<?php": "?>", "<?=": "?>"}
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute in lower case, and where its value is in the file; `quote` is empty around a bare value."""
+    """The name of an attribute in lower case, and where its value is in the file; a bare value has no `quote`."""
 
     name: str
     start: int
@@ -49,21 +49,21 @@ class Token:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the tag ends with a slash of its own, which is that of an empty element in XML."""
+        """Whether the tag ends with a slash that is not part of an attribute, like an empty element in XML."""
         slash = self.start + len(self.raw) - 2
         return self.raw.endswith("/>") and not any(attribute.stop > slash for attribute in self.attributes[-1:])
 
 
 def words_of(tokens: Iterable[Token]) -> str:
-    """What a reader sees of tokens, on one line."""
+    """Returns what a reader sees of tokens, on one line."""
     return " ".join("".join(unescape(token.raw) for token in tokens if token.kind == "text").split())
 
 
 def html_tokens(text: str) -> Iterator[Token]:
     """
-    Yields the tokens of a file, whose `raw` are the file again. What is not closed goes on to the end of the file.
+    Yields the tokens of a file, whose `raw` add up to the file. What is not closed extends to the end of the file.
     """
-    # Behind these places there is no such end: looked for once, not at every beginning.
+    # There are no such ends after these places, which are searched for once and not at every opening.
     last_ends = {opening: text.rfind(closing) for opening, closing in LONG_MARKUP.items()}
     position = 0
     while position < len(text):
@@ -91,7 +91,7 @@ def html_tokens(text: str) -> Iterator[Token]:
 
 
 def _tag(text: str, mark: re.Match[str]) -> Token:
-    """The start or end tag that begins with a mark."""
+    """Returns the start or end tag that begins with this mark."""
     attributes, position = [], mark.end()
     while (attribute := ATTRIBUTE.match(text, position)) and attribute.end() > position:
         position = attribute.end()
@@ -104,7 +104,7 @@ def _tag(text: str, mark: re.Match[str]) -> Token:
 
 
 def _raw_text(raw: str, start: int, has_references: bool) -> Iterator[Token]:
-    """The text of an element without tags in it."""
+    """Yields the tokens of an element whose content has no tags."""
     position = 0
     for template in re.finditer(TEMPLATE_SYNTAX, raw) if has_references else ():
         if template.start() > position:
@@ -116,7 +116,7 @@ def _raw_text(raw: str, start: int, has_references: bool) -> Iterator[Token]:
 
 
 def _markup_end(text: str, start: int, last_ends: dict[str, int]) -> int:
-    """Where a comment, a declaration or an instruction ends."""
+    """Returns where a comment, a declaration or an instruction ends."""
     if text.startswith("<!--", start):
         end = COMMENT_END.search(text, start + 2)
         return end.end() if end else len(text)

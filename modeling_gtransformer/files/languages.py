@@ -1,4 +1,4 @@
-"""What files say of their language: its tag, the direction of its script, and its plural forms."""
+"""What files say about their language: its tag, the direction of its script, and its plural forms."""
 
 import re
 from gettext import c2py
@@ -7,17 +7,17 @@ from typing import Any
 from ..plain_text import language_code
 
 
-# No language has more than six forms of a plural.
+# Upper bound on the plural forms of a catalogue; no language has more than six.
 MOST_FORMS = 10
-# Numbers, from 0, for which the form of a plural is looked up.
+# The plural form is looked up for the numbers from 0 to below this one.
 EXAMPLES = 200
-# Scripts from right to left, as they stand in codes such as `arb_Arab`.
+# Scripts from right to left, as in codes such as `arb_Arab`.
 RIGHT_TO_LEFT = frozenset({"Adlm", "Arab", "Hebr", "Nkoo", "Syrc", "Thaa"})
 
 
 def language_tag(language: str | None) -> str | None:
     """
-    The tag of a language by BCP 47, or `None` of what is no code.
+    Returns the BCP 47 tag of a language, or `None` for what is not a code.
 
     >>> language_tag("de_DE"), language_tag("[en]"), language_tag("en_XX"), language_tag("[target]")
     ('de-DE', 'en', 'en', None)
@@ -29,7 +29,7 @@ def language_tag(language: str | None) -> str | None:
 
 def text_direction(tag: str) -> str:
     """
-    "rtl" for a language that is written from right to left, or else "ltr".
+    Returns "rtl" for a language that is written from right to left, otherwise "ltr".
 
     >>> text_direction("ar-AR"), text_direction("arb-Arab"), text_direction("de")
     ('rtl', 'rtl', 'ltr')
@@ -42,7 +42,7 @@ def text_direction(tag: str) -> str:
 
 def is_same_language(tag: str, other: str) -> bool:
     """
-    Tells whether two tags are of one language, wherever it is spoken.
+    Tells whether two tags are of the same language, wherever it is spoken.
 
     >>> is_same_language("de-AT", "deu-Latn"), is_same_language("de", "fr-FR"), is_same_language("x-a", "X-A")
     (True, False, True)
@@ -54,7 +54,7 @@ def is_same_language(tag: str, other: str) -> bool:
 
 def english_name(language: str | None) -> str:
     """
-    The name of a language in English, in lower case; an empty one if it is not known.
+    Returns the English name of a language in lower case; an empty string if it is unknown.
 
     >>> english_name("de_DE"), english_name("deu_Latn"), english_name("[target]")
     ('german', 'german', '')
@@ -65,7 +65,7 @@ def english_name(language: str | None) -> str:
 
 def plural_forms_of(language: str | None) -> str:
     """
-    The header `Plural-Forms` of a language; that of English for `None`.
+    Returns the header `Plural-Forms` for a language; that for English if it is `None`.
 
     >>> plural_forms_of("ja_XX"), plural_forms_of("fr")
     ('nplurals=1; plural=0;', 'nplurals=2; plural=(n > 1);')
@@ -76,10 +76,10 @@ def plural_forms_of(language: str | None) -> str:
 
 def numbers_of_forms(plural_forms: str) -> list[list[int]]:
     """
-    For every form of a plural the numbers below 200 that it is for.
+    Returns, for every plural form, the numbers below 200 that it is for.
 
     Args:
-        plural_forms: header of a catalogue.
+        plural_forms: header `Plural-Forms` of a catalogue.
 
     Raises:
         ValueError: the header cannot be read.
@@ -103,7 +103,7 @@ def numbers_of_forms(plural_forms: str) -> list[list[int]]:
 
 
 def _babel() -> Any:
-    """The library that knows languages."""
+    """Imports the library that knows languages."""
     try:
         import babel.messages.plurals
     except ImportError as error:
@@ -112,7 +112,7 @@ def _babel() -> Any:
 
 
 def _locale(tag: str) -> Any:
-    """What Babel knows of a language, or `None`."""
+    """Returns what Babel knows about a language, or `None`."""
     babel = _babel()
     for code in (tag, tag.split("-")[0]):
         try:

@@ -9,7 +9,7 @@ from .character_references import unescape
 from .markdown_template import MarkdownTemplate
 
 
-# Nodes of tree-sitter-markdown: blocks of text; parts of a sentence that are not translated; what only marks it.
+# Nodes of tree-sitter-markdown: blocks of text, parts of a sentence that are not translated, and what only marks it.
 BLOCKS = frozenset({"inline", "pipe_table_cell"})
 KEPT = frozenset({"code_span", "email_autolink", "image", "latex_block", "uri_autolink"})
 REFERENCES = frozenset({"collapsed_reference_link", "shortcut_link"})
@@ -17,7 +17,8 @@ LINKS = frozenset({"full_reference_link", "inline_link"})
 EMPHASIS = frozenset({"emphasis", "strong_emphasis", "strikethrough"})
 MARKS = {"html_tag": "mark", "hard_line_break": "break"}
 
-# Start and end in bytes, kind ("kept", "mark", "open", "close", "break", "continuation"), what the model reads of it.
+# Start and end in bytes, kind ("kept", "mark", "open", "close", "break", "continuation", "link", "link end"), and what
+# the model reads of it.
 Part = tuple[int, int, str, str]
 
 FOOTNOTE = re.compile(r"\[\^[^\]\s]+\](?::[ \t]*)?")
@@ -36,9 +37,10 @@ DIRECTIVE = re.compile(
     rb"|:{3,}[ \t]*[\w-]*(?:[ \t]*\{[^{}\n]*\})?|\[![\w-]+\][+-]?)(?![^\s])[ \t]*(?P<title>[^\r\n]*)"
 )
 LINE_END = re.compile(rb'"?[ \t]*\r?\n?')
-# Emphasis that the parser overlooks, as it does behind a digit.
+# Emphasis that the parser overlooks, such as that after a digit.
 UNDERSCORES = re.compile(rb"(?<![\w\\])(?P<open>_{1,3})(?=[^\s_])|(?<=[^\s_\\])_{1,3}(?!\w)")
-# A paragraph is parsed in stretches: with marks that open something and do not close it, time grows with the square.
+# A paragraph is parsed in stretches, as the time grows with the square of the marks that open something but do not
+# close it.
 STRETCH, MOST_MARKS = 20_000, 300
 PIECE = re.compile(rb".{1,1000}(?:\s|\Z)|.{1,1000}", re.DOTALL)
 MARK = re.compile(rb"[*_~\[]")
@@ -46,7 +48,7 @@ MARK = re.compile(rb"[*_~\[]")
 
 def read_markdown(text: str) -> MarkdownTemplate:
     """
-    Code, images, formulas, addresses, HTML and the head of a file (`---`) stay as they are.
+    Reads a Markdown file. Code, images, formulas, addresses, HTML and the head of a file (`---`) stay as they are.
 
     Raises:
         ImportError: tree-sitter-markdown is not installed.
@@ -59,14 +61,14 @@ def read_markdown(text: str) -> MarkdownTemplate:
     block_language, inline_language = (
         Language(language()) for language in (tree_sitter_markdown.language, tree_sitter_markdown.inline_language)
     )
-    # The parser wants a line end at the end.
+    # The parser needs a line end at the end.
     content = text.encode() + b"\n"
     root = Parser(block_language).parse(content).root_node
     labels = {_label(node.text.decode()) for node in _find(root, frozenset({"link_label"}))}
     file = MarkdownTemplate(_escape, drop_blank_lines=True)
     done = 0
     for block in _find(root, BLOCKS):
-        # Inline parts are read without the quotation marks or indentation in front of further lines.
+        # Inline parts are read without the quotation marks or indentation before further lines.
         outside = [
             (node.start_byte, node.end_byte, "continuation", "")
             for node in block.children
@@ -121,7 +123,7 @@ def _directives(content: bytes, start: int, end: int) -> Iterator[Part]:
 
 
 def _add_block(file: MarkdownTemplate, content: bytes, done: int, end: int, parts: list[Part]) -> None:
-    """Adds the text of a block, and the parts of it that are no text as what they are."""
+    """Adds the text of a block, and its other parts according to their kinds."""
     links: list[int] = []
     footnote = FOOTNOTE.match(content[done:end].decode())
     if footnote:
@@ -221,7 +223,7 @@ def _unescape(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Returns text that means itself in Markdown, too; addresses are left alone."""
+    """Returns text that stands for itself in Markdown; addresses are left alone."""
     result, done = [], 0
     for address in ADDRESS.finditer(text):
         result += [SPECIAL.sub(r"\\\1", text[done : address.start()]), address[0]]

@@ -1,4 +1,4 @@
-"""A Markdown file as a template, whose marks of emphasis still mark something around other text."""
+"""A Markdown file as a template, whose marks of emphasis remain marks when other text is filled in."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -8,30 +8,30 @@ from .template import TextFile
 
 
 class MarkdownTemplate(TextFile):
-    """A file whose emphasis goes where its text goes: `****` would be text, and so would `** x**` and `a_b_`."""
+    """A file whose marks of emphasis are adapted to the text in them, as `****`, `** x**` and `a_b_` would be text."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         # Numbers of open formats, and of the parts that open them.
         self._open_marks: list[tuple[int, int]] = []
-        # Numbers of the parts that open and close an emphasis, the inner ones first.
+        # Numbers of the parts that open and close an emphasis, inner ones first.
         self._emphases: list[tuple[int, int]] = []
 
     def end_block(self) -> None:
-        """Ends the paragraph, beyond which no emphasis goes."""
+        """Ends the paragraph, and with it every open emphasis."""
         super().end_block()
         self._open_marks.clear()
         self.style = ()
 
     def open_emphasis(self, mark: str) -> None:
-        """Adds a mark in front of emphasised text."""
+        """Adds a mark before emphasised text."""
         number = len(self._parts)
         self.open_style(number)
         self._open_marks.append((number, len(self._parts)))
         self.add(mark)
 
     def close_emphasis(self, mark: str) -> None:
-        """Adds a mark behind emphasised text."""
+        """Adds a mark after emphasised text."""
         if not self._open_marks:
             self.add(mark)
             return
@@ -42,20 +42,20 @@ class MarkdownTemplate(TextFile):
         self.close_style(number)
 
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
-        """Returns the parts of the file with these texts for its runs, and marks that mark something."""
+        """Returns the parts of the file with these texts for its runs, and marks that still mark emphasis."""
         parts = super().filled_parts(blocks)
         changes = [0, *accumulate(part != self.source_of(number) for number, part in enumerate(parts))]
         for first, last in self._emphases:
-            # Beside it is room for words, and then what stood beside it.
+            # The part beside it is room for words, and the next one is what was beside it.
             if changes[max(first - 2, 0)] == changes[min(last + 3, len(parts))]:
-                continue  # nothing has changed inside of it or beside it
+                continue  # nothing has changed inside it or beside it
             inside = range(first + 1, last)
             begin = next((number for number in inside if parts[number].strip()), None)
             if begin is None:
                 parts[first] = parts[last] = ""
                 continue
             end = next(number for number in reversed(inside) if parts[number].strip())
-            # White space inside of the marks goes outside.
+            # White space inside the marks is moved outside.
             words = parts[begin].lstrip(" \t")
             parts[first] = parts[begin][: len(parts[begin]) - len(words)] + parts[first]
             parts[begin] = words
@@ -65,16 +65,16 @@ class MarkdownTemplate(TextFile):
             before = _last(parts, first) if parts[first][:1].strip() else ""
             behind = _first(parts, last) if parts[last][-1:].strip() else ""
             if before.isalnum() or behind.isalnum():
-                # Underscores mark nothing inside of a word.
+                # Underscores mark nothing inside a word.
                 parts[first], parts[last] = (parts[number].replace("_", "*") for number in (first, last))
         return parts
 
 
 def _last(parts: list[str], stop: int) -> str:
-    """Returns the character in front of a part, if there is one."""
+    """Returns the character before a part, if there is one."""
     return next((parts[number][-1] for number in range(stop - 1, -1, -1) if parts[number]), "")
 
 
 def _first(parts: list[str], start: int) -> str:
-    """Returns the character behind a part, if there is one."""
+    """Returns the character after a part, if there is one."""
     return next((parts[number][0] for number in range(start + 1, len(parts)) if parts[number]), "")

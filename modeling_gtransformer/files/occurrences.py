@@ -1,4 +1,4 @@
-"""Where words stand in a text: looked up in an index of its tokens, which is made once."""
+"""Finds where words are in a text, in an index of its tokens that is made once."""
 
 import re
 from functools import lru_cache
@@ -6,16 +6,16 @@ from functools import lru_cache
 from ..plain_text import LETTER, UNSPACED
 
 
-# A word, a character in scripts that put no spaces between words, or a mark.
+# A word, a character in scripts without spaces between words, or a mark.
 TOKEN = re.compile(rf"[{UNSPACED}]|{LETTER}+|\S")
-# Comparisons per character of the text, over all words, after which the work is bounded; and the number of places that
-# are searched for a word from then on. No sentence that a person wrote reaches this.
+# Number of comparisons per character of the text, over all words, after which the work is bounded; and number of
+# places that are searched for a word from then on. No sentence written by a person reaches this.
 COMPARISONS, FEW_PLACES = 10, 10
 
 
 class Occurrences:
     """
-    Finds words in a text, but not as parts of longer ones; upper and lower case differ only if that finds something.
+    Finds words in a text, but not as parts of longer ones; case is ignored unless the words are found as written.
 
     >>> Occurrences("in Berlin, in").of("in"), Occurrences("the api").of("API")
     ([0, 11], [4])
@@ -44,7 +44,7 @@ class Occurrences:
 
     def _places(self, words: str) -> list[int]:
         """
-        Lists where the words begin, in upper or lower case: they stand around the rarest of their tokens.
+        Lists where the words begin, in upper or lower case, by looking around the rarest of their tokens.
 
         >>> Occurrences("Do a.b, not a.c")._places("A.C")
         [12]
@@ -60,7 +60,7 @@ class Occurrences:
 
     def _is_here(self, words: str, start: int) -> bool:
         """
-        Tells whether the words stand at a place, in upper or lower case, and are no part of longer ones.
+        Tells whether the words are at a place, in upper or lower case, and are not part of longer ones.
 
         >>> text = Occurrences("The API, APIs")
         >>> text._is_here("api", 4), text._is_here("api", 9)
@@ -86,7 +86,7 @@ def _tokens(words: str) -> list[tuple[str, int]]:
 
 def _is_letter(character: str) -> bool:
     """
-    Tells whether a character may be a part of a longer word.
+    Tells whether a character may be part of a longer word.
 
     >>> _is_letter("a"), _is_letter("("), _is_letter("猫")
     (True, False, False)

@@ -16,18 +16,18 @@ RELATIONSHIPS = (
     "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
     "http://purl.oclc.org/ooxml/officeDocument/relationships",
 )
-# Properties of a run that say nothing about how it looks.
+# Properties of a run that do not affect how it looks.
 NO_FORMAT = frozenset({"altLang", "bmk", "dirty", "err", "lang", "noProof", "smtClean", "smtId"})
 
 
 def read_presentation(content: bytes) -> TextPackage:
     """
-    A PPTX file. Slides are read in their order, each with its notes behind it, and all are one document, as a slide
-    has few sentences, and the others are their context. A line break ends a sentence. Numbers of slides, dates and
-    formulas stay; so do charts, SmartArt, comments and masters.
+    Reads a PPTX file. Slides are read in order, each followed by its notes, and all are one document, as a slide has
+    few sentences, for which the other slides are context. A line break ends a sentence. Slide numbers, dates and
+    formulas stay, as do charts, SmartArt, comments and masters.
 
     Raises:
-        ValueError: the file is broken, encrypted, or larger unpacked than any presentation.
+        ValueError: the file is broken, encrypted, or larger when unpacked than any presentation.
     """
     try:
         package = ZipPackage(content)
@@ -35,12 +35,12 @@ def read_presentation(content: bytes) -> TextPackage:
         texts = read_texts(package, names)
         files = {name: in_member(name, _read_slide, texts[name]) for name in names}
     except ValueError as error:
-        raise ValueError(f"no presentation (.pptx) that can be read: {error}") from error
+        raise ValueError(f"not a readable presentation (.pptx): {error}") from error
     return TextPackage(package, texts, files, is_one_document=True)
 
 
 def _slides(package: ZipPackage) -> list[str]:
-    """The names of the slides, in their order, each with its notes behind it."""
+    """The names of the slides in order, each followed by its notes."""
     main = member_tokens(package, MAIN_PART)
     [targets] = _relations(package, [MAIN_PART])
     references = [
@@ -49,7 +49,7 @@ def _slides(package: ZipPackage) -> list[str]:
         if token.kind == "start" and token.name[1] == "sldId"
     ]
     if lacking := [reference for reference in references if reference not in targets]:
-        raise ValueError(f"{MAIN_PART} names a slide that is not there: {lacking[0]!r}")
+        raise ValueError(f"{MAIN_PART} names a slide that does not exist: {lacking[0]!r}")
     slides = [*dict.fromkeys(targets[reference][1] for reference in references)]
     names = []
     for slide, relations in zip(slides, _relations(package, slides), strict=True):
@@ -58,7 +58,7 @@ def _slides(package: ZipPackage) -> list[str]:
 
 
 def _relations(package: ZipPackage, parts: list[str]) -> list[dict[str, tuple[str, str]]]:
-    """For every part, by their identifiers, the types and names of the parts that it refers to."""
+    """Returns, for every part, the types and names of the parts that it refers to, by their identifiers."""
     names = ["/_rels/".join(part.rpartition("/")[::2]) + ".rels" for part in parts]
     texts = read_texts(package, [name for name in names if name in package])
     result = []
@@ -112,7 +112,7 @@ def _read_slide(text: str) -> TextFile:
 
 
 def _style(properties: list[XmlToken]) -> Style:
-    """Returns the format and the link of a run, which tell it from others."""
+    """Returns the format and the link of a run, which distinguish it from others."""
     first, *inner = properties
     attributes = sorted(item for item in first.attributes.items() if item[0][1] not in NO_FORMAT)
     return (*attributes, *(token.raw for token in inner))

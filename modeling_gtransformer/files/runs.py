@@ -1,4 +1,4 @@
-"""Paragraphs as runs of unlike format: their text and sentences, and translations distributed over their runs."""
+"""Paragraphs as runs of different formats: their text and sentences, and translations distributed over their runs."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ class Run:
     Args:
         text: what the model reads.
         markup: what stands for a kept run in the file; `None` for a run that is translated.
-        style: what tells its format from that of other runs, such as the numbers of the tags around it.
+        style: what distinguishes its format from that of other runs, such as the numbers of the tags around it.
     """
 
     text: str
@@ -33,13 +33,14 @@ class Run:
 Block = list[Run]
 # How much of each word of a translation (rows) comes from each word of its sentence (columns).
 Alignment = Sequence[Sequence[float]]
-# Words times runs of a sentence whose borders are compared; no sentence that somebody wrote comes there.
+# Upper bound on the words times runs of a sentence whose borders are compared; no sentence that a person wrote reaches
+# it.
 MOST_PLACES = 100_000
 
 
 def has_words(block: Block) -> bool:
     """
-    Tells whether a block has a word to translate, which numbers are not.
+    Tells whether a block has a word to translate; numbers do not count.
 
     >>> has_words([Run("the "), Run("cat")]), has_words([Run("foo()", "`foo()`"), Run(" -- ")])
     (True, False)
@@ -59,7 +60,7 @@ def text_of(block: Block) -> str:
 
 def join_across_kept_runs(block: Block, split: SplitText) -> SplitText:
     """
-    Joins sentences wherever the gap between them lies inside a kept run, which would otherwise be torn.
+    Joins sentences where the gap between them is inside a kept run, which would otherwise be torn apart.
 
     >>> block = [Run("Read "), Run("A. B", "`A. B`"), Run(" now. Go.")]
     >>> join_across_kept_runs(block, SplitText(["Read A.", "B now.", "Go."], ["", " ", " ", ""]))
@@ -110,7 +111,7 @@ def _kept_spans(block: Block) -> list[tuple[int, int]]:
 
 def styled_sentences(block: Block, split: SplitText) -> Iterator[bool]:
     """
-    Tells for every sentence of a block whether it has runs of several styles, between which its words may move.
+    Tells, for every sentence of a block, whether it has runs of several styles, between which its words may move.
 
     >>> block = [Run("A "), Run("b", style=(1,)), Run(". C "), Run("d.")]
     >>> list(styled_sentences(block, SplitText(["A b.", "C d."], ["", " ", ""])))
@@ -133,11 +134,11 @@ def translated_runs(
     """
     Distributes the translations of a block's sentences over its runs.
 
-    A border between two sentences stays between them. A border inside a sentence comes to a place between two words of
-    the translation: so that most words are where those stand that they are aligned with; or, without an alignment, in
-    proportion to its length, measured from the nearest words that both have (numbers, names, kept runs) on either
-    side. Every run in which a word ends gets at least one, as long as there are enough. Kept runs give their markup,
-    in the order in which the translation has their words, and these words are taken out of the text around.
+    A border between two sentences stays between them. A border inside a sentence goes between two words of the
+    translation: so that as many words as possible are where the words are that they are aligned with; or, without an
+    alignment, in proportion to its length, measured from the nearest words that both have (numbers, names, kept runs)
+    on either side. Every run in which a word ends gets at least one, as long as there are enough. Kept runs become
+    their markup, in the order in which the translation has their words, which are removed from the text around them.
 
     >>> block = [Run("The "), Run("old"), Run(" cat uses "), Run("foo()", "`foo()`"), Run(".")]
     >>> translated_runs(block, SplitText([text_of(block)], ["", ""]), ["Die alte Katze nutzt foo()."])
@@ -145,11 +146,11 @@ def translated_runs(
 
     Args:
         split: the text of the block, taken apart.
-        translations: translations of its sentences, as many.
-        alignments: of their words, as many; `None` for those that are not aligned.
+        translations: one translation per sentence.
+        alignments: one alignment of words per sentence; `None` for those that are not aligned.
 
     Returns:
-        As many strings as the block has runs.
+        One string per run of the block.
     """
     borders = [0, *accumulate(len(run.text) for run in block)]
     runs = [[run.markup or ""] for run in block]
@@ -165,7 +166,7 @@ def translated_runs(
         pieces = dict(_pieces(sentence, start, borders))
         if alignment is not None:
             pieces = _with_neighbours(pieces, block, start, start + len(sentence), borders)
-        if translation != sentence:  # what needed no translation stays as it is cut
+        if translation != sentence:  # what needed no translation keeps its pieces
             own = [block[index] for index in pieces]
             order, cut = _translated_pieces(own, [*pieces.values()], translation, alignment)
             for index, other in zip(pieces, order, strict=True):
@@ -182,8 +183,8 @@ def _translated_pieces(
     runs: list[Run], pieces: list[str], translation: str, alignment: Alignment | None = None
 ) -> tuple[list[int], list[str]]:
     """
-    Cuts the translation of a sentence into as many pieces as the sentence has. Its kept runs change their order where
-    the translation has their words in another one; those without any markup cannot move.
+    Cuts the translation of a sentence into as many pieces as the sentence has. Its kept runs take the order of their
+    words in the translation; if any has empty markup, they cannot move.
 
     >>> runs = [Run("Use "), Run("a", "`a`"), Run(" or "), Run("b", "`b`")]
     >>> _translated_pieces(runs, ["Use ", "a", " or ", "b"], "Nutze b oder a")
@@ -204,7 +205,7 @@ def _translated_pieces(
 
 def _belonging(runs: list[Run], pieces: list[str], alignment: Alignment) -> Belonging:
     """
-    Returns where the words of a translation belong: to the styles of those words that they are aligned with.
+    Returns where the words of a translation belong: to the styles of the words that they are aligned with.
 
     >>> runs = [Run("The "), Run("old", style=(1,)), Run(" cat")]
     >>> _belonging(runs, ["The ", "old", " cat"], [[1.0, 0.0, 0.0], [0.0, 0.75, 0.25]]).weights
@@ -238,8 +239,8 @@ def _with_neighbours(
     pieces: dict[int, str], block: Block, start: int, stop: int, borders: list[int]
 ) -> dict[int, str]:
     """
-    Adds the runs that touch a sentence without having any of it, as empty pieces: words may move there, in front of
-    markup that the sentence begins with or behind markup that it ends with.
+    Adds the runs that touch a sentence without having any of it, as empty pieces. Words may move there: before markup
+    that the sentence begins with, or after markup that it ends with.
 
     >>> _with_neighbours({1: "B"}, [Run("A. "), Run("B", style=(1,)), Run("")], 3, 4, [0, 3, 4, 4])
     {0: '', 1: 'B', 2: ''}
@@ -251,8 +252,8 @@ def _with_neighbours(
 
 def _pieces(text: str, start: int, borders: list[int]) -> Iterator[tuple[int, str]]:
     """
-    Yields the pieces of a text that lie between two borders, and the number of the border before; the text begins at
-    `start`, the borders count from 0.
+    Yields the pieces of a text between two borders, each with the number of the border before it; the text begins at
+    `start`, and the borders count from 0.
 
     >>> list(_pieces("old cat", start=4, borders=[0, 4, 8, 11]))
     [(1, 'old '), (2, 'cat')]

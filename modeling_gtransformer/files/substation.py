@@ -9,25 +9,25 @@ from .template import TextFile
 
 SECTION = re.compile(r"\s*\[([^\]]*)\]\s*\Z")
 TIMING = re.compile(TIME)
-# Fields of an event where no line says what they are. The text is the last one, and may hold commas.
+# Fields of an event, unless a line says what they are. The text is the last one and may contain commas.
 FIELDS = ["layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text"]
 # Override tags, and line breaks.
 MARKUP = re.compile(r"(?<!\\)\{(?P<tags>[^{}]*)\}|\\[Nn]")
-# Whether what follows is a drawing.
+# A tag that says whether what follows is a drawing.
 DRAWING = re.compile(r"\\p(\d)")
 ESCAPED = re.compile(r"\\([h{}])")
-# A backslash that would make a line break, a space or a tag of what follows.
+# A backslash that would turn what follows into a line break, a space or a tag.
 SPECIAL = re.compile(r"\\(?=[Nnh{}]|\Z)")
 
 
 def read_substation(text: str) -> TextFile:
     """
-    An SSA or ASS file. The text of its dialogue is translated, with tags such as `{\\i1}` as borders between runs and
-    `\\N` as a line break; sentences go through several events of one style and speaker as they do through cues of
-    SubRip. Comments, drawings, styles and all other sections stay.
+    Reads an SSA or ASS file. The text of its dialogue is translated, with tags such as `{\\i1}` as borders between
+    runs and `\\N` as a line break; a sentence may span several events of one style and speaker, like cues in SubRip.
+    Comments, drawings, styles and all other sections stay.
 
     Raises:
-        ValueError: there is no dialogue, or a line of it has no time that can be read.
+        ValueError: there is no dialogue, or a line of it has no readable time.
     """
     file = TextFile(_escape)
     fields, section = FIELDS, ""
@@ -46,7 +46,7 @@ def read_substation(text: str) -> TextFile:
             fields = [name.strip().lower() for name in values.split(",")]
             if fields[-1] != "text" or not {"start", "end"} <= {*fields}:
                 raise ValueError(
-                    f"line {number} names no fields of subtitles, with the text at the end: {line[:200]!r}"
+                    f"line {number} does not name the fields of subtitles with the text last: {line[:200]!r}"
                 )
         elif section == "events" and kind == "dialogue":
             event, words = _event(line, values, fields, number)
@@ -66,10 +66,10 @@ def read_substation(text: str) -> TextFile:
 
 
 def _event(line: str, values: str, fields: list[str], number: int) -> tuple[dict[str, str], str]:
-    """The fields of a line but its text, and its text."""
+    """Returns the fields of a line and, separately, its text."""
     parts = values.split(",", len(fields) - 1)
     if len(parts) < len(fields):
-        raise ValueError(f"line {number} has {len(parts)} fields, and not {len(fields)}: {line[:200]!r}")
+        raise ValueError(f"line {number} has {len(parts)} fields, not {len(fields)}: {line[:200]!r}")
     return {name: part.strip() for name, part in zip(fields, parts, strict=True)}, parts[-1]
 
 
@@ -81,7 +81,7 @@ def _time(value: str, number: int, line: str) -> float:
 
 
 def _add_words(file: TextFile, words: str, line_end: str) -> None:
-    """Adds the text of an event, and the line end behind it."""
+    """Adds the text of an event, and the line end after it."""
     bare = words.rstrip()
     plain = MARKUP.sub(" ", bare)
     if ITEM.match(plain):
@@ -100,7 +100,7 @@ def _add_words(file: TextFile, words: str, line_end: str) -> None:
 
 
 def _add_stretch(file: TextFile, raw: str, tail: str, is_drawing: bool) -> None:
-    """Adds text without tags in it, and the line break behind it."""
+    """Adds text without tags, and the line break after it."""
     if is_drawing:
         file.add(raw + tail)
     elif raw or tail:
@@ -112,6 +112,6 @@ def _unescape(raw: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Makes text safe: a word joiner parts a backslash from what it would change."""
+    """Makes text safe: a word joiner separates a backslash from what it would change."""
     safe = SPECIAL.sub("\\\\\u2060", text).replace("{", "\\{").replace("}", "\\}")
     return safe.replace("\u00a0", "\\h")

@@ -1,4 +1,4 @@
-"""Subtitles, SubRip and WebVTT: only the text of the cues changes; a sentence may go through several of them."""
+"""Subtitles, SubRip and WebVTT: only the text of the cues changes; a sentence may span several of them."""
 
 import html
 import re
@@ -12,7 +12,7 @@ from .template import TextFile
 TIME = r"(?:(\d{1,9}):)?(\d\d):(\d\d)[.,](\d{1,3})"
 TIMING = re.compile(rf"[ \t]*{TIME}[ \t]*-->[ \t]*{TIME}(?:[ \t][^\r\n]*)?[ \t]*(?:\r\n|\r|\n|\Z)")
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
-# Blocks of WebVTT that are no cues.
+# Blocks of WebVTT that are not cues.
 NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?!\S)(?:[^\r\n]+|(?:\r\n|\r|\n)(?=[^\r\n]))*")
 # `<i>`, `</font>`, `<00:01:02.000>` of WebVTT, `{\an8}` of SubRip.
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
@@ -26,11 +26,11 @@ def read_subtitles(text: str) -> TextFile:
     Reads subtitles.
 
     Args:
-        text: a SubRip or WebVTT file. Sentences end within a cue, with it at a full stop or the like, before a dash
-            that marks another speaker, or at a pause of three seconds.
+        text: a SubRip or WebVTT file. Sentences end within a cue, at the end of a cue with a full stop or the like,
+            before a dash that marks another speaker, or at a pause of three seconds.
 
     Raises:
-        ValueError: there are no cues, or one has no timing that can be read.
+        ValueError: there are no cues, or one has no readable timing.
     """
     is_vtt = text.startswith("WEBVTT")
     file = TextFile(partial(html.escape, quote=False)) if is_vtt else TextFile()
@@ -47,12 +47,12 @@ def read_subtitles(text: str) -> TextFile:
             file.add(block[0])
             position = block.end()
         elif cues and not is_vtt and not _ends_cue(text, position):
-            # Behind a blank line, but still of the cue before it.
+            # After a blank line, but still part of the cue before it.
             position = _read_cue(file, text, position, is_vtt)
         else:
             words, line_end = _line(text, position)
             if "-->" in words:
-                raise ValueError(f"line {_line_number(text, position)} is no timing of a subtitle: {words!r}")
+                raise ValueError(f"line {_line_number(text, position)} is not the timing of a subtitle: {words!r}")
             file.add(words + line_end)
             position += len(words) + len(line_end)
     if not cues:
@@ -61,21 +61,21 @@ def read_subtitles(text: str) -> TextFile:
 
 
 def _line(text: str, position: int) -> tuple[str, str]:
-    """The words of the line that starts there, and its end with the white space in front."""
+    """Returns the words of the line that starts here, and the line end with the white space before it."""
     line, line_end = LINE.match(text, position).groups()  # type: ignore[union-attr]  # any text has a line
     words = line.rstrip(" \t")
     return words, line[len(words) :] + line_end
 
 
 def _ends_cue(text: str, position: int) -> bool:
-    """Tells whether a blank line starts here, a timing, what looks like one, or the number in front of it."""
+    """Tells whether a blank line starts here, or a timing, what looks like one, or the number before it."""
     words, line_end = _line(text, position)
     after = position + len(words) + len(line_end)
     return not words or "-->" in words or (words.isdigit() and "-->" in _line(text, after)[0])
 
 
 def _read_cue(file: TextFile, text: str, position: int, is_vtt: bool) -> int:
-    """Adds the lines until the cue ends; returns where."""
+    """Adds the lines until the cue ends, and returns where it does."""
     plain = unescape if is_vtt else str
     while position < len(text) and not _ends_cue(text, position):
         words, line_end = _line(text, position)
@@ -87,7 +87,7 @@ def _read_cue(file: TextFile, text: str, position: int, is_vtt: bool) -> int:
                 file.add_line(words[place : tag.start()], "", plain)
             file.add(tag[0])
             place = tag.end()
-        # The next line, or the next cue, goes on after a space.
+        # The next line, or the next cue, continues after a space.
         file.add_line(words[place:], line_end, plain)
         if SENTENCE_END.search(TAG.sub("", words)):
             file.end_block()
@@ -101,7 +101,7 @@ def _line_number(text: str, position: int) -> int:
 
 def seconds(time: tuple[str | None, ...]) -> float:
     """
-    Returns the seconds from the beginning of the film of a time in hours, minutes, seconds and decimals.
+    Returns a time in hours, minutes, seconds and decimals in seconds from the beginning of the film.
 
     >>> seconds(("1", "00", "02", "50"))
     3602.5

@@ -1,4 +1,4 @@
-"""A file as a template: what is translated, in blocks of runs, and everything else, which stays byte for byte."""
+"""A file as a template: what is translated, as blocks of runs, and everything else, which stays byte for byte."""
 
 import re
 from collections.abc import Callable, Hashable, Sequence
@@ -8,22 +8,22 @@ from .borders import Style
 from .runs import Block, Run
 
 
-# Hyphens that part a word at the end of a line.
+# Hyphens that divide a word at the end of a line.
 HYPHENS = ("\u2010", "\u00ad")
-# Formats inside of each other that are told apart.
+# Number of nested formats that are distinguished.
 DEEPEST = 8
 
 
 class TextFile:
     """
-    Collects a file from its beginning to its end, then gives it back with other text in its runs.
+    Collects a file from beginning to end, then returns it with other text in its runs.
 
     Args:
-        escape: makes text safe to stand in the file.
-        drop_blank_lines: drops a line that its translation leaves blank, as it would end the paragraph.
+        escape: makes text safe in the file.
+        drop_blank_lines: whether to drop a line that its translation leaves blank, as it would end the paragraph.
 
-    `blocks` are the paragraphs, in order: a sentence never goes beyond one. `document_starts` are the numbers of those
-    with which a document begins.
+    `blocks` are the paragraphs, in order; a sentence never extends beyond one. `document_starts` are the numbers of
+    those that begin a document.
     """
 
     def __init__(self, escape: Callable[[str], str] = str, drop_blank_lines: bool = False):
@@ -35,9 +35,9 @@ class TextFile:
         # Parts where words may move, and the formats there.
         self._rooms: list[tuple[int, Style]] = []
         self._parts: list[str | _Continuation | _FilePart | _Reading] = []
-        # Places of the readings in the paragraph that is not ended.
+        # Places of the readings in the paragraph that has not ended.
         self._readings: list[int] = []
-        # The number of the block that is not ended, if there is one.
+        # The number of the block that has not ended, if there is one.
         self._open: int | None = None
 
     def add(self, markup: str) -> None:
@@ -45,16 +45,16 @@ class TextFile:
         self._parts.append(markup)
 
     def add_continuation(self, markup: str) -> None:
-        """Adds markup in front of a further line of a paragraph, which goes where that line goes."""
+        """Adds markup before a further line of a paragraph, which is dropped together with that line."""
         self._parts.append(_Continuation(markup))
 
     def add_reading(self, markup: str) -> None:
-        """Adds what stands above words, and goes when their paragraph is translated."""
+        """Adds what is above words, and is removed when their paragraph is translated."""
         self._readings.append(len(self._parts))
         self._parts.append(markup)
 
     def add_text(self, raw: str, unescape: Callable[[str], str] = str) -> None:
-        """Adds text to translate. A line end in it is a space to the reader; it returns at about the same place."""
+        """Adds text to translate. A line end in it reads as a space, and is put back at about the same place."""
         done = 0
         for end in re.finditer(r"[\r\n][ \t\r\n]*", raw):
             line = raw[done : end.start()].rstrip(" \t")
@@ -72,24 +72,24 @@ class TextFile:
         self._add_run(Run(text, style=self.style), raw, tail)
 
     def open_style(self, name: Hashable) -> None:
-        """Begins a format, whose markup comes next. Words may move in front of that."""
+        """Begins a format, whose markup comes next. Words may move before it."""
         if len(self.style) < DEEPEST:
             self._add_room()
             self.style = (*self.style, name)
 
     def close_style(self, name: Hashable) -> None:
-        """Ends a format, whose markup is here. Words may move behind that."""
+        """Ends a format, whose markup has just been added. Words may move after it."""
         if name in self.style:
             self.style = tuple(other for other in self.style if other != name)
             self._add_room()
 
     def _add_room(self) -> None:
-        """Marks a place for an empty run, in case that no run of its style stands beside it."""
+        """Marks a place for an empty run, in case there is no run of its style beside it."""
         self._rooms.append((len(self._parts), self.style))
         self._parts.append("")
 
     def _make_room(self, number: int, following: Style | None = None) -> None:
-        """Adds the empty runs that are needed in front of a run of a style, or at the end of a block."""
+        """Adds the empty runs that are needed before a run of a style, or at the end of a block."""
         block = self.blocks[number]
         for place, style in self._rooms:
             is_beside = bool(block) and block[-1].markup is None and block[-1].style == style
@@ -99,12 +99,11 @@ class TextFile:
         self._rooms.clear()
 
     def keep(self, raw: str, text: str) -> None:
-        """Adds a part of a sentence that stays as it is, such as code or an image; the model reads `text` in its
-        place."""
+        """Adds a part of a sentence that stays as it is, such as code or an image; the model reads `text` instead."""
         self._add_run(Run(text, raw), raw, "")
 
     def add_aside(self, raw: str, text: str, escape: Callable[[str], str]) -> None:
-        """Adds a block in the midst of another, such as the description of an image."""
+        """Adds a block inside another, such as the description of an image."""
         self.blocks.append([Run(text)])
         self._parts.append(_FilePart(len(self.blocks) - 1, 0, raw, "", escape))
 
@@ -128,7 +127,7 @@ class TextFile:
         self._open = None
 
     def begin_document(self) -> None:
-        """Ends the paragraph and the document: what follows is translated without what stands before it."""
+        """Ends the paragraph and the document: what follows is translated without what came before."""
         self.end_block()
         if self.document_starts[-1] < len(self.blocks):
             self.document_starts.append(len(self.blocks))
@@ -176,7 +175,7 @@ class TextFile:
         return result
 
     def _filled(self, part: "_FilePart", run: Run, text: str, following: str) -> str:
-        """Returns what stands for a run in the file, without the line end behind it."""
+        """Returns what stands for a run in the file, without the line end after it."""
         if run.markup is not None:
             return text
         if text == run.text:
@@ -192,18 +191,18 @@ def _last_words(texts: Sequence[str]) -> int:
 
 
 class _Continuation(str):
-    """Markup in front of a further line of a paragraph."""
+    """Markup before a further line of a paragraph."""
 
 
 class _Reading(NamedTuple):
-    """Markup that stays while its block does."""
+    """Markup that stays only if its block is unchanged."""
 
     markup: str
     block: int
 
 
 class _FilePart(NamedTuple):
-    """A run in the file: its numbers, characters, line end and indentation behind it, and what makes its text safe."""
+    """A run in the file: its numbers, its characters, what follows up to the next line, and what makes text safe."""
 
     block: int
     number: int

@@ -1,4 +1,4 @@
-"""A ZIP package whose members are texts: each is a template, and together they are a file."""
+"""A ZIP package with text members, each of which is a template, as one file."""
 
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
@@ -18,12 +18,13 @@ Read = TypeVar("Read")
 
 class TextPackage:
     """
-    Members of a package as one file. A member whose text does not change is copied as it is packed, as are all others.
+    Members of a package as one file. Members whose text does not change, and all others, are copied as they are
+    packed.
 
     Args:
         texts: contents of members by their names.
-        files: the same members, taken apart, in reading order.
-        is_one_document: whether the members are one document; otherwise each is one, or several.
+        files: the same members in reading order, taken apart.
+        is_one_document: whether the members are one document together; otherwise each is one or several.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ def read_texts(package: ZipPackage, names: Sequence[str]) -> dict[str, str]:
     Returns the texts of members, in the order of their names.
 
     Raises:
-        ValueError: the package lacks a member, or it is no text.
+        ValueError: the package lacks a member, or a member is not text.
     """
     if lacking := [name for name in names if name not in package]:
         raise ValueError(f"it has no {lacking[0]!r}")
@@ -63,16 +64,16 @@ def read_texts(package: ZipPackage, names: Sequence[str]) -> dict[str, str]:
 
 
 def member_tokens(package: ZipPackage, name: str) -> list[XmlToken]:
-    """The tokens of a member that is XML."""
+    """Returns the tokens of a member that is XML."""
     return in_member(name, xml_tokens, read_texts(package, [name])[name])
 
 
 def in_member(name: str, read: Callable[..., Read], *arguments: object) -> Read:
     """
-    What a function makes of a member.
+    Applies a function to a member, and returns the result.
 
     Raises:
-        ValueError: the member is broken, and is named.
+        ValueError: the member is broken; the message names it.
     """
     try:
         return read(*arguments)

@@ -17,25 +17,25 @@ SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 # The parts of a document that have paragraphs.
 MAIN_PART = re.compile(r"word/document\d*\.xml")
 PARTS = re.compile(rf"{MAIN_PART.pattern}|word/(?:header|footer|footnotes|endnotes|comments)\d*\.xml")
-# Fields whose result is text of the document. That of others, such as PAGE and DATE, is computed, and stays.
+# Fields whose result is text of the document. The result of others, such as PAGE and DATE, is computed and stays.
 TEXT_FIELDS = frozenset({"HYPERLINK", "INDEX", "REF", "TOC"})
-# Properties of a run that say nothing about how it looks.
+# Properties of a run that do not affect how it looks.
 NO_FORMAT = frozenset({"w:lang", "w:noProof"})
 
 
 class WordDocument:
     """
     A DOCX file. `blocks` are the paragraphs of text, tables, headers, footers, notes, comments and text boxes, in runs
-    of one format each. A line break or tabulator ends a block. The result of a field such as the number of a page
-    stays, and a text box that is written twice, for new and for old programs, is translated once.
+    of one format each. A line break or tab ends a block. The result of a field such as a page number stays, and a text
+    box that is stored twice, for new and for old programs, is translated once.
 
     Args:
         tgt_lang: language of the translation, which copies of paragraphs name.
-        bilingual: whether the paragraphs stay, and marked copies behind them are translated.
+        bilingual: whether the paragraphs stay, each followed by a marked copy that is translated.
 
     Raises:
         ImportError: lxml is not installed.
-        ValueError: the file is broken, or larger unpacked than any document.
+        ValueError: the file is broken, or larger when unpacked than any document.
     """
 
     def __init__(self, content: bytes, tgt_lang: str | None = None, bilingual: bool = False):
@@ -52,17 +52,17 @@ class WordDocument:
                 for name, part in parts.items()
             }
         except (ValueError, etree.XMLSyntaxError) as error:
-            raise ValueError(f"no Word document (.docx): {error}") from error
+            raise ValueError(f"not a Word document (.docx): {error}") from error
         if not any(MAIN_PART.fullmatch(name) for name in self._roots):
-            raise ValueError("no Word document (.docx): it has no word/document.xml")
+            raise ValueError("not a Word document (.docx): it has no word/document.xml")
         if any(root.getroottree().docinfo.doctype for root in self._roots.values()):
-            raise ValueError("no Word document (.docx): it has a document type declaration (DOCTYPE)")
+            raise ValueError("not a Word document (.docx): it has a document type declaration (DOCTYPE)")
         self._texts: list[list[Any]] = []
         self.blocks: list[Block] = []
         self.document_starts = [0]
-        # Elements whose text is also that of others.
+        # Pairs of elements that must have the same text.
         self._copies: list[tuple[Any, Any]] = []
-        # Names of the parts that hold the texts, and of those that are not as they were whatever the texts become.
+        # Names of the parts that hold the texts, and of those that have changed whatever the texts become.
         self._names: list[str] = []
         self._has_copies: set[str] = set()
         for name, root in self._roots.items():
@@ -71,7 +71,7 @@ class WordDocument:
             self._add_part(name, root, copies)
 
     def _add_part(self, name: str, root: Any, paragraphs: list[Any] | None) -> None:
-        """Adds the text of a part or, if they are given, of some paragraphs of it."""
+        """Adds the text of a part or, if paragraphs are given, only of these."""
         kept = _field_results(root)
         copied = set()
         for alternatives in root.iter(*tags("mc:AlternateContent")):
@@ -113,14 +113,14 @@ class WordDocument:
 
 
 def _run(element: Any, is_kept: bool) -> Run:
-    """Returns the run of an element; of what has no text of its own, what the model reads."""
+    """Returns the run of an element; if the element has no text of its own, with what the model reads."""
     if name_of(element) == "w:t":
         return Run(element.text or "", markup="" if is_kept else None, style=_style(element))
     return Run("-" if name_of(element) == "w:noBreakHyphen" else "".join(element.itertext()), markup="")
 
 
 def _style(element: Any) -> Style:
-    """Returns the properties of a text and the link that it is in, which tell its format from that of others."""
+    """Returns the properties of a text and its link, which distinguish its format from that of others."""
     run = element.getparent()
     children = [child for each in run.iter(*tags("w:rPr")) for child in each if name_of(child) not in NO_FORMAT]
     properties = [(child.tag, *sorted(child.attrib.items())) for child in children]
@@ -133,7 +133,7 @@ def _field_results(root: Any) -> set[Any]:
     for field in root.iter(*tags("w:fldSimple")):
         if _is_computed(attribute_of(field, "instr")):
             kept.update(field.iter(*tags("w:t")))
-    # Every open field has its instruction, and a mark that its result has begun.
+    # For every open field: its instruction, and whether its result has begun.
     fields: list[tuple[list[str], bool]] = []
     computed = 0
     for element in root.iter(*tags("w:fldChar"), *tags("w:instrText"), *tags("w:t")):
@@ -155,12 +155,12 @@ def _field_results(root: Any) -> set[Any]:
 
 
 def _is_computed(instruction: str) -> bool:
-    """Tells whether the result of a field is no text of the document."""
+    """Tells whether the result of a field is computed, and so not text of the document."""
     return instruction.split(maxsplit=1)[:1] == [] or instruction.split(maxsplit=1)[0].upper() not in TEXT_FIELDS
 
 
 def _copies(alternatives: Any) -> list[tuple[Any, Any]]:
-    """Lists the texts that are the same in the first of several alternatives and in the others, in pairs."""
+    """Lists, in pairs, the texts that are the same in the first of several alternatives and in another."""
     first, *others = [list(alternative.iter(*tags("w:t"))) for alternative in alternatives] or [[]]
     words = [element.text for element in first]
     return [

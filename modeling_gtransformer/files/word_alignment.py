@@ -1,4 +1,4 @@
-"""Which words of a translation belong to which words of its sentence, by the model's own cross-attention.
+"""Aligns the words of a translation with the words of its sentence by the model's own cross-attention.
 
 Shape legend: B pairs of sentences, H heads, T target tokens, S source tokens, V words of a translation, W words of a
 sentence.
@@ -19,11 +19,11 @@ from .borders import WORD
 from .runs import Alignment
 
 
-# Source and target tokens of a pair: the attention of a longer one takes more memory than its markup is worth.
+# Maximum number of tokens on each side: the attention of a longer pair takes more memory than its markup is worth.
 LONGEST = 256
-# Tokens of a batch, padding included.
+# Maximum number of tokens in a batch, padding included.
 MOST_TOKENS = 1024
-# Keeps sums of nothing from being divided by.
+# Keeps sums from being divided by zero.
 LEAST = 1e-9
 
 
@@ -33,8 +33,8 @@ def align_words(model: Any, processor: Any, pairs: Sequence[tuple[str, str]]) ->
     Aligns the words of sentences and translations by one forward pass over both.
 
     The weights are those of cross-attention, averaged over layers and heads, where the decoder predicts a word. A word
-    that both have exactly once, such as a name, is aligned with itself. Then the words of the translation share every
-    word of the sentence (one iteration of Sinkhorn and Knopp, 1967).
+    that both have exactly once, such as a name, is aligned with itself. Then every word of the sentence is divided
+    among the words of the translation (one iteration of Sinkhorn and Knopp, 1967).
 
     Args:
         model: a `GTransformerForConditionalGeneration`.
@@ -42,7 +42,7 @@ def align_words(model: Any, processor: Any, pairs: Sequence[tuple[str, str]]) ->
         pairs: sentences and their translations.
 
     Returns:
-        For each pair a matrix `(V, W)`; `None` if one of them has no words or is too long.
+        For each pair, a matrix `(V, W)`; `None` if one side has no words or is too long.
     """
     encoded = [_encode(processor, *pair) for pair in pairs]
     lengths = [max(map(len, each)) for each in encoded]
@@ -58,7 +58,7 @@ def align_words(model: Any, processor: Any, pairs: Sequence[tuple[str, str]]) ->
 
 
 def _encode(processor: Any, sentence: str, translation: str) -> tuple[list[int], list[int]]:
-    """The word ids of both; none if one of them has no words."""
+    """Returns the word ids of both; none if one of them has no words."""
     try:
         [source], [target] = processor.encode_sentences([sentence]), processor.encode_sentences([translation], True)
     except ValueError:  # a text without tokens
@@ -68,7 +68,7 @@ def _encode(processor: Any, sentence: str, translation: str) -> tuple[list[int],
 
 @contextmanager
 def _eager_attention(model: Any) -> Iterator[None]:
-    """The implementation of attention that has weights."""
+    """Uses the implementation of attention that returns weights."""
     implementation = model.config._attn_implementation
     model.set_attn_implementation("eager")
     try:
@@ -78,7 +78,7 @@ def _eager_attention(model: Any) -> Iterator[None]:
 
 
 def _attention(model: Any, processor: Any, rows: list[tuple[list[int], list[int]]]) -> Iterator[Tensor]:
-    """For every pair of word ids the weights between their tokens, `(T, S)`."""
+    """Yields, for every pair of word ids, the weights between their tokens, `(T, S)`."""
     sources = [processor.build_source([source]) for source, _ in rows]
     targets = [processor.build_target([target]) for _, target in rows]
     data = {"input_ids": sources, "attention_mask": [[1] * len(ids) for ids in sources], "decoder_input_ids": targets}
@@ -107,16 +107,16 @@ def _between_words(
     for number, word in enumerate(words):
         if own_counts[word] == counts[word] == 1:
             alignment[number] = torch.tensor([float(word == other) for other in own])
-    # Where two words look at the same one, it goes to the one that has no other: articles look at their noun.
+    # If two words attend to the same word, it goes to the one that has no other: articles attend to their nouns.
     shares = alignment / alignment.sum(dim=0).clamp(min=LEAST)
     return (shares / shares.sum(dim=1, keepdim=True).clamp(min=LEAST)).tolist()
 
 
 def _membership(processor: Any, text: str, ids: list[int]) -> Tensor:
     """
-    Which word of a text each token belongs to, as ones in a matrix of tokens and words.
+    Returns which word of a text each token belongs to, as ones in a matrix of tokens and words.
 
-    A token lies where its characters are, white space left out. Normalisation may have changed their number: then the
+    A token is placed by its characters, not counting white space. If normalisation has changed their number, the
     places are in proportion.
     """
     pieces = [len("".join(piece.split())) for piece in processor.decode_sentences([[token] for token in ids])]

@@ -6,7 +6,7 @@ from types import ModuleType
 from .languages import english_name
 
 
-# Babel tells two kinds of Norwegian apart, the libraries do not.
+# Babel distinguishes two kinds of Norwegian; the libraries do not.
 KNOWN_AS = {"norwegian bokmål": "norwegian", "norwegian nynorsk": "norwegian"}
 
 
@@ -29,7 +29,7 @@ def stop_words(language: str | None) -> frozenset[str]:
 
 def stemmer(language: str | None) -> Callable[[str], str]:
     """
-    Returns a function from a word in lower case to its stem; to itself in a language that Snowball does not know.
+    Returns a function from a word in lower case to its stem, or to itself in a language that Snowball does not know.
 
     Raises:
         ImportError: a library is missing.
@@ -43,15 +43,15 @@ def stemmer(language: str | None) -> Callable[[str], str]:
 
 
 def _name(language: str | None) -> str:
-    """The name that both libraries know a language by."""
+    """Returns the name by which both libraries know a language."""
     name = english_name(language)
     return KNOWN_AS.get(name, name)
 
 
 def _libraries() -> tuple[ModuleType, ModuleType]:
-    """The lists of words and the stemmers."""
+    """Imports the lists of words and the stemmers."""
     try:
-        import babel  # noqa: F401 (what knows the names of languages)
+        import babel  # noqa: F401 (it knows the names of languages)
         import snowballstemmer
         import stop_words as lists
     except ModuleNotFoundError as error:

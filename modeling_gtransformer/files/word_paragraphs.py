@@ -27,7 +27,7 @@ def tags(name: str) -> list[str]:
 
 
 def name_of(element: Any) -> str:
-    """Returns a name such as `w:p`; of what is no element of the format, an empty string."""
+    """Returns a name such as `w:p`; an empty string for what is not an element of the format."""
     if not isinstance(element.tag, str):  # a comment
         return ""
     uri, _, local = element.tag[1:].partition("}")
@@ -40,7 +40,7 @@ def attribute_of(element: Any, local: str) -> str:
 
 
 def blocks_of(paragraph: Any) -> Iterator[list[Any]]:
-    """Yields lists of the elements that hold the text of a paragraph, without the paragraphs inside of it."""
+    """Yields lists of the elements that hold the text of a paragraph, without the paragraphs inside it."""
     texts: list[Any] = []
     for element, name in _inside(paragraph):
         if name in READ:

@@ -7,14 +7,14 @@ from ..plain_text import ADDRESS, ITEM
 from .template import TextFile
 
 
-# Indentation and marks of quotation, words with the white space behind them, and the line end.
+# Indentation and quotation marks, words with the white space after them, and the line end.
 LINE = re.compile(r"([^\S\r\n>]*(?:>[^\S\r\n>]*)*)([^\r\n]*)(\r\n|\r|\n|\Z)")
 
 
 def read_wrapped(text: str) -> TextFile:
     """
-    Hard-wrapped paragraphs, as in e-mail and manual pages. A blank line, an item of a list or another indentation
-    begins a new one; but its second line may stand under the text of an item, or left of the first line.
+    Reads hard-wrapped paragraphs, as in e-mails and manual pages. A blank line, an item of a list or a different
+    indentation begins a new one; but a second line may be under the text of an item, or left of the first line.
     """
     file = TextFile(drop_blank_lines=True)
     lines = [_line(*match.groups()) for match in LINE.finditer(text)]
@@ -36,23 +36,23 @@ def read_wrapped(text: str) -> TextFile:
 
 
 def _line(indentation: str, words: str, line_end: str) -> tuple[str, str, str]:
-    """The line with the white space behind its words in front of the line end."""
+    """Returns a line with the white space after its words moved to the line end."""
     bare = words.rstrip()
     return indentation, bare, words[len(bare) :] + line_end
 
 
 def _has_words(words: str) -> bool:
-    """Tells whether a line has a letter or a digit outside of an address."""
+    """Tells whether a line has a letter or a digit outside addresses."""
     return any(character.isalnum() for character in ADDRESS.sub("", words))
 
 
 def _without_justification(line: str) -> str:
-    """Spaces that were doubled to fill the line, single again."""
+    """Makes spaces single again that were doubled to fill the line."""
     return re.sub(r"(?<=\S)  (?=\S)", " ", line)
 
 
 def _continuations(lines: list[tuple[str, str, str]]) -> list[bool]:
-    """Tells for every line from the second on whether it continues the line before it."""
+    """Tells, for every line from the second on, whether it continues the line before it."""
     result: list[bool] = []
     for (indentation, words, _), (next_indentation, next_words, _) in pairwise(lines):
         item = ITEM.match(words)

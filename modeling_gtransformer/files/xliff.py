@@ -8,12 +8,12 @@ from .template import TextFile
 from .xml_tokens import XML, XmlToken, ends_of, tag_name, with_attribute, words_of, xml_escape, xml_tokens
 
 
-# Names of version 1.2 and of version 2. What has a source and a target:
+# Names in version 1.2 and in version 2 of what has a source and a target.
 UNITS = {"1": "trans-unit", "2": "segment"}
 LANGUAGE_ATTRIBUTES = {"1": ("file", "target-language"), "2": ("xliff", "trgLang")}
-# States of a target that is none yet, such as a copy of the source.
+# States of a target that is not yet a translation, such as a copy of the source.
 NEW_STATES = {"1": frozenset({"new", "needs-translation"}), "2": frozenset({"initial"})}
-# Inline elements whose text is text of the sentence, and those that stand for something in it.
+# Inline elements whose text belongs to the sentence, and those that stand for something in it.
 AROUND_TEXT = frozenset({"g", "mrk", "pc"})
 PLACEHOLDERS = frozenset({"it", "ph", "x"})
 # Empty elements and native codes that begin or end a format.
@@ -22,7 +22,7 @@ OPENING, CLOSING = frozenset({"bpt", "bx", "sc"}), frozenset({"ept", "ex", "ec"}
 
 @dataclass(frozen=True)
 class _Scope:
-    """What holds inside of an element: is text translated, is white space kept, what do inline elements stand for."""
+    """What applies inside an element: whether to translate text and keep white space, and inline elements' data."""
 
     is_translated: bool = True
     keeps_space: bool = False
@@ -31,14 +31,14 @@ class _Scope:
 
 def read_xliff(text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False) -> TextFile:
     """
-    An XLIFF file of version 1.2 or 2. Units without a target, or with one that says that it is none yet (`new`,
-    `needs-translation`, `initial`), get a target in the state `translated`; everything else stays as it is, also what
-    is marked with `translate="no"`. Every `<file>` is a document. Inline elements stand in the target as in the
-    source; the model reads the words that a placeholder has.
+    Reads an XLIFF file of version 1.2 or 2. Units without a target, or with one whose state says that it is not yet a
+    translation (`new`, `needs-translation`, `initial`), get a target in the state `translated`; everything else stays
+    as it is, including what is marked with `translate="no"`. Every `<file>` is a document. The target has the inline
+    elements of the source; the model reads the words that a placeholder has.
 
     Args:
-        tgt_lang: language of the translation, which the file names then if it named none.
-        mark_fuzzy: marks new targets to be reviewed, by the state `needs-review-translation` or, in version 2, a
+        tgt_lang: language of the translation, which a file that names no target language then names.
+        mark_fuzzy: whether to mark new targets for review, by the state `needs-review-translation` or, in version 2, a
             `subState`.
 
     Raises:
@@ -56,14 +56,14 @@ class _Reader:
         root = next(token for token in self.tokens if token.kind == "start")
         self.namespace = root.name[0]
         if root.name[1] != "xliff":
-            raise ValueError(f"no XLIFF: it begins with <{root.name[1]}>")
+            raise ValueError(f"not XLIFF: it begins with <{root.name[1]}>")
         self.version = root.get("version")[:1]
         if self.version not in UNITS:
             raise ValueError(f"XLIFF of the version {root.get('version')!r} is unknown: 1.2, 2.0 and 2.1 are read")
         self._read()
 
     def local(self, token: XmlToken) -> str:
-        """The name of an element of XLIFF, or an empty string."""
+        """The local name of an XLIFF element, or an empty string."""
         return token.name[1] if token.kind in ("start", "end") and token.name[0] == self.namespace else ""
 
     def _read(self) -> None:
@@ -95,17 +95,17 @@ class _Reader:
         )
 
     def _with_language(self, token: XmlToken) -> str:
-        """The raw token; where a file names its target language, with that of the translation."""
+        """The raw token; where a file should name its target language, with that of the translation."""
         name, attribute = LANGUAGE_ATTRIBUTES[self.version]
         if token.kind != "start" or self.local(token) != name or self.language is None:
             return token.raw
         there = token.get(attribute)
         if there and not is_same_language(there, self.language):
-            raise ValueError(f"its target language is {there}, and that of the translation {self.language}")
+            raise ValueError(f"its target language is {there}, but that of the translation is {self.language}")
         return token.raw if there else with_attribute(token.raw, attribute, self.language)
 
     def _children(self, position: int) -> Iterator[tuple[str, int]]:
-        """The names of XLIFF and the numbers of the children of an element."""
+        """Yields the local names and the numbers of the children of an element."""
         place = position + 1
         while place < self.ends[position]:
             if self.tokens[place].kind == "start":
@@ -114,7 +114,7 @@ class _Reader:
             place += 1
 
     def _words(self, position: int) -> str:
-        """The text inside of an element."""
+        """The text inside an element."""
         return "".join(token.words for token in self.tokens[position : self.ends[position]])
 
     def _raw(self, start: int, stop: int) -> str:
@@ -132,7 +132,7 @@ class _Reader:
 
     def _add_unit(self, position: int, scope: _Scope) -> None:
         """Adds a unit, with a target if it needs one."""
-        # The first of each name.
+        # The first child of each name.
         children = dict(reversed([*self._children(position)]))
         model = children.get("seg-source", children.get("source"))
         target = children.get("target")
@@ -177,14 +177,14 @@ class _Reader:
         return bool(self._words(model).strip())
 
     def _in_state(self, tag: str) -> str:
-        """A start tag that says that there is a translation."""
+        """Returns a start tag with the state of having a translation."""
         if self.version == "1":
             return with_attribute(tag, "state", "needs-review-translation" if self.mark_fuzzy else "translated")
         tag = with_attribute(tag, "state", "translated")
         return with_attribute(tag, "subState", "gtransformer:needs-review") if self.mark_fuzzy else tag
 
     def _add_content(self, model: int, scope: _Scope) -> None:
-        """Adds the text and the inline elements of a source, to be those of a target."""
+        """Adds the text and the inline elements of a source as those of a target."""
         self.file.end_block()
         self.file.style = ()
         position, borders = model + 1, set()

@@ -1,4 +1,4 @@
-"""XML as tokens that are the text again: expat says where each begins, expands nothing and fetches nothing."""
+"""Splits XML into tokens that add up to the text: expat finds where each begins, and expands and fetches nothing."""
 
 import html
 import re
@@ -12,7 +12,7 @@ from .character_references import escape_for, unescape
 
 
 XML = "http://www.w3.org/XML/1998/namespace"
-# Stands between a namespace and a local name, and in no namespace.
+# Separates a namespace from a local name, and occurs in no namespace.
 SEPARATOR = "\n"
 ENCODING = re.compile(r"""<\?xml\s[^<>]{0,200}?encoding\s*=\s*["']([\w.:-]+)""")
 # An attribute of a tag that expat has read, with the white space before it.
@@ -25,8 +25,8 @@ NO_ATTRIBUTES: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 class XmlToken(NamedTuple):
     """
-    A tag, a stretch of text, or anything else, and its characters in the file. The end tag of an empty element such as
-    `<br/>` has none.
+    A tag, a stretch of text, or anything else, with its characters in the file; the end tag of an empty element such
+    as `<br/>` has none.
     """
 
     kind: str  # "start", "end", "text", "cdata", "other"
@@ -49,7 +49,7 @@ def xml_tokens(text: str) -> list[XmlToken]:
     Returns the tokens of a file.
 
     Raises:
-        ValueError: it is no well-formed XML, or declares entities.
+        ValueError: the file is not well-formed XML, or declares entities.
     """
     bare = text.removeprefix("\ufeff")
     content = bare.encode("utf-8", "surrogatepass")
@@ -75,7 +75,7 @@ def words_of(raw: str) -> str:
 
 
 def ends_of(tokens: list[XmlToken]) -> dict[int, int]:
-    """For the number of every start tag, that of its end tag."""
+    """Returns, by the number of every start tag, that of its end tag."""
     ends, open_tags = {}, []
     for number, token in enumerate(tokens):
         if token.kind == "start":
@@ -86,14 +86,14 @@ def ends_of(tokens: list[XmlToken]) -> dict[int, int]:
 
 
 def xml_escape(text: str) -> Callable[[str], str]:
-    """Makes a function that makes words safe in a file, also in one that declares another character set than UTF-8."""
+    """Makes a function that makes words safe in a file, also in one that declares a character set other than UTF-8."""
     declared = ENCODING.match(text[:4096])
     return escape_for(declared and declared[1])
 
 
 def with_attribute(tag: str, name: str, value: str) -> str:
     """
-    Returns a start tag with another value of an attribute, or with that attribute.
+    Returns a start tag in which an attribute has this value; it is added if it is missing.
 
     >>> with_attribute("<a b='1'/>", "b", "2"), with_attribute('<a b="1">', "c", "2")
     ('<a b="2"/>', '<a b="1" c="2">')
@@ -116,12 +116,12 @@ def tag_name(tag: str) -> str:
     return TAG_NAME.match(tag)[1]  # type: ignore[index]  # every tag has a name
 
 
-# Place in bytes, kind, name and attributes.
+# Position in bytes, kind, name and attributes.
 Mark = tuple[int, str, str, dict[str, str] | None]
 
 
 class _Marks:
-    """Notes where expat finds what: place in bytes, kind, name and attributes."""
+    """Notes what expat finds and where: position in bytes, kind, name and attributes."""
 
     def __init__(self) -> None:
         self.found: list[Mark] = []
@@ -134,7 +134,7 @@ class _Marks:
         parser.CommentHandler = lambda _: self.note("other")
         parser.ProcessingInstructionHandler = lambda *_: self.note("other")
         parser.StartDoctypeDeclHandler = self.doctype
-        # A reference to an entity that only an external declaration, which is not read, could explain.
+        # A reference to an entity that only an external declaration, which is not read, could define.
         parser.SkippedEntityHandler = lambda *_: self.note("text")
         parser.DefaultHandler = lambda _: self.note("default")
         self.is_inside = 0
@@ -167,7 +167,7 @@ def _tokens(content: bytes, marks: list[Mark]) -> Iterator[XmlToken]:
         elif kind in ("text", "other"):
             while marks[after][1] == kind:
                 after += 1
-        # Nothing is left out, not even a byte order mark in front of the first mark.
+        # Nothing is left out, not even a byte order mark before the first mark.
         raw = content[first : marks[after][0]].decode("utf-8", "surrogatepass")
         first = marks[after][0]
         named = {_split(key): value for key, value in attributes.items()} if attributes else NO_ATTRIBUTES

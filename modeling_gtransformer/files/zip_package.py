@@ -1,4 +1,4 @@
-"""A ZIP package: members are read in bounds where they are needed, and otherwise copied as they are packed."""
+"""A ZIP package whose members are read within bounds where needed, and otherwise copied as they are packed."""
 
 import io
 import struct
@@ -9,7 +9,8 @@ from contextvars import ContextVar
 from copy import copy
 
 
-# Bytes of all members that are read, unpacked. Documents of 1,000 pages have a few million. A server allows less.
+# Maximum size in bytes of all members that are read, unpacked. Documents of 1,000 pages have a few million; a server
+# allows less.
 MOST_BYTES = ContextVar("MOST_BYTES", default=64 * 2**20)
 ENCRYPTED, SIZES_BEHIND, UTF_8_NAME = 0x1, 0x8, 0x800
 LOCAL_HEADER = struct.Struct("<4s22xHH")
@@ -20,7 +21,7 @@ class ZipPackage:
     The members of a ZIP file.
 
     Raises:
-        ValueError: the file is no ZIP file, or one that does not hold what it says.
+        ValueError: the file is not a ZIP file, or is inconsistent.
     """
 
     def __init__(self, content: bytes):
@@ -28,7 +29,7 @@ class ZipPackage:
         try:
             self._archive = zipfile.ZipFile(io.BytesIO(content))
         except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
-            raise ValueError(f"it is no ZIP package: {error}") from error
+            raise ValueError(f"it is not a ZIP package: {error}") from error
         for member in self._archive.infolist():
             member.filename = _name(member)
         self._members = {member.filename: member for member in self._archive.infolist()}
@@ -49,7 +50,7 @@ class ZipPackage:
         Returns the unpacked content of members.
 
         Raises:
-            ValueError: they are too large, encrypted, packed in a way that is unknown, or broken.
+            ValueError: they are too large, encrypted, packed by an unknown method, or broken.
         """
         members = [self._members[name] for name in dict.fromkeys(names)]
         size = sum(member.file_size for member in members)
@@ -73,7 +74,7 @@ class ZipPackage:
         return buffer.getvalue()
 
     def _copy(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-        """Copies the packed bytes of a member, whose sizes are written in front of them."""
+        """Copies the packed bytes of a member, with its sizes in the header before them."""
         header = self._content[member.header_offset : member.header_offset + LOCAL_HEADER.size]
         if len(header) < LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
             raise ValueError(f"{member.filename!r} of the package is broken: it has no header")
@@ -90,7 +91,7 @@ class ZipPackage:
         new.header_offset = stream.tell()
         stream.write(new.FileHeader())
         stream.write(packed)
-        # `ZipFile.writestr` does this when it has written a member.
+        # `ZipFile.writestr` does this after writing a member.
         archive.start_dir = stream.tell()
         archive.filelist.append(new)
         archive.NameToInfo[new.filename] = new
@@ -98,7 +99,7 @@ class ZipPackage:
 
 
 def _name(member: zipfile.ZipInfo) -> str:
-    """The name of a member, which some programs write in UTF-8 without saying so."""
+    """Returns the name of a member, which some programs write in UTF-8 without saying so."""
     if member.flag_bits & UTF_8_NAME:
         return member.filename
     try:
@@ -108,7 +109,7 @@ def _name(member: zipfile.ZipInfo) -> str:
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The content of a member, which is never longer than the package says."""
+    """Returns the content of a member, which is never longer than the package says."""
     if member.flag_bits & ENCRYPTED:
         raise ValueError(f"{member.filename!r} of the package is encrypted: remove the password first")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

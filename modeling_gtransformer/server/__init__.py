@@ -1,1 +1,1 @@
-"""The command `gtransformer-serve`: translation over HTTP, in the protocol that clients of LibreTranslate speak."""
+"""The command `gtransformer-serve`: translation over HTTP, in the protocol of LibreTranslate's clients."""

@@ -26,7 +26,7 @@ class Translation(BaseModel):
     translatedText: str | list[str]
     detectedLanguage: Detection | list[Detection] | None = None
     alternatives: list[str] | None = None
-    warnings: list[str] | None = Field(default=None, description="For example placeholders that are missing.")
+    warnings: list[str] | None = Field(default=None, description="For example of missing placeholders.")
 
 
 class TranslatedFileUrl(BaseModel):
@@ -44,7 +44,7 @@ class Document(BaseModel):
     translation_text: str
     sentences: list[Sentence]
     segments: list[int] = Field(
-        description="How many sentences each segment has, which the model translated as one input."
+        description="Number of sentences of each segment that the model translated as one input."
     )
     source: str = Field(description="Code of the source language.")
     target: str = Field(description="Code of the target language.")
@@ -65,7 +65,7 @@ class FrontendSettings(BaseModel):
     apiKeys: bool
     keyRequired: bool
     charLimit: int
-    frontendTimeout: int = Field(description="Milliseconds that a page waits after a key stroke.")
+    frontendTimeout: int = Field(description="Milliseconds that a page waits after a keystroke.")
     suggestions: bool
     filesTranslation: bool
     supportedFilesFormat: list[str]

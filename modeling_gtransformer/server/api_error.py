@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from ..usage_error import in_a_sentence
 
 
-# Where the server writes.
+# The log of the server.
 logger = logging.getLogger("uvicorn.error")
 
 
@@ -21,8 +21,8 @@ class ApiError(Exception):
     A request that is refused or has failed.
 
     Args:
-        status: status code of HTTP.
-        message: says in a sentence what to do.
+        status: HTTP status code.
+        message: a sentence that says what is wrong, or what to do.
         retry_after: seconds after which the same request may succeed.
     """
 
@@ -37,7 +37,7 @@ class ApiError(Exception):
 
 def as_api_error(error: BaseException) -> ApiError:
     """
-    An error of a request as clients get it: one of a value is theirs, and what it says is for them.
+    Returns the error of a request as clients get it: a wrong value is theirs, and its message is for them.
     """
     if isinstance(error, ApiError):
         return error
@@ -50,8 +50,8 @@ def as_api_error(error: BaseException) -> ApiError:
 
 def unforeseen(error: BaseException) -> ApiError:
     """
-    The answer to an unexpected error. Clients get no details, as its message may name folders of this machine; the log
-    gets its type and place but not its message, which may hold text of the request.
+    Returns the answer to an unexpected error. Clients get no details, as its message may name folders on this machine;
+    the log gets its type and place but not its message, which may contain text of the request.
     """
     frames = "".join(traceback.format_tb(error.__traceback__))
     logger.error(f"{type(error).__name__} in a request:\n{frames}")
@@ -59,7 +59,7 @@ def unforeseen(error: BaseException) -> ApiError:
 
 
 class AnsweredErrors:
-    """ASGI middleware that answers with an error whatever goes wrong in the application."""
+    """ASGI middleware that answers with an error if anything goes wrong in the application."""
 
     def __init__(self, app: Any):
         self.app = app
@@ -75,14 +75,14 @@ class AnsweredErrors:
         try:
             await self.app(scope, receive, watch)
         except Exception as error:
-            # The status is sent already if an answer breaks off, so that only the log can tell.
+            # If an answer breaks off, its status has already been sent, so only the log can tell.
             answer = unforeseen(error) if started else as_api_error(error)
             if scope["type"] == "http" and not started:
                 await answer.response()(scope, receive, send)
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Gives all errors of an application their shape, those of its router included."""
+    """Gives all errors of an application the same shape, including those of its router."""
 
     def refused(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
@@ -93,7 +93,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
 
 async def send_error(send: Any, error: ApiError) -> None:
-    """Answers a request before the application has seen it. What is left of it is not read, so the connection ends."""
+    """Answers a request before the application has seen it. The rest of it is not read, so the connection ends."""
     body = json.dumps({"error": error.message}).encode()
     headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
     encoded = [(name.lower().encode(), value.encode()) for name, value in (headers | error.headers).items()]

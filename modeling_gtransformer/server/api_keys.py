@@ -1,4 +1,4 @@
-"""API keys: who may use a server."""
+"""API keys, which say who may use a server."""
 
 import hashlib
 import hmac
@@ -10,10 +10,11 @@ from .api_error import ApiError
 
 class ApiKeys:
     """
-    Checks the keys of requests, each in the same time whatever it has in common with a right one.
+    Checks the keys of requests, each in the same time however much of it matches a valid key.
 
     Args:
-        file: one key a line; blank lines and those that begin with # do not count. Without a file nobody needs a key.
+        file: file with one key per line; blank lines and those that begin with # do not count. Without a file, nobody
+            needs a key.
 
     Raises:
         UsageError: the file cannot be read, or has no keys.
@@ -28,14 +29,14 @@ class ApiKeys:
         Refuses requests without a valid key, if the server has keys.
 
         Raises:
-            ApiError: a key is needed, and this is none.
+            ApiError: a key is needed, and this is not a valid one.
         """
         if not self.required:
             return
         if not key:
             raise ApiError(403, "This server needs an API key: send it as api_key.")
         digest = _digest(key)
-        # All of them: any() alone would stop at the right one.
+        # All are compared, as any() alone would stop at the right one.
         matches = [hmac.compare_digest(digest, known) for known in self._digests]
         if not any(matches):
             raise ApiError(403, "The API key is not valid.")
@@ -52,5 +53,5 @@ def _read(file: str) -> list[str]:
         raise UsageError(f"The API keys {file} cannot be read: {in_a_sentence(error)}") from error
     keys = [line for line in lines if line and not line.startswith("#")]
     if not keys:
-        raise UsageError(f"The API keys {file} are none: write one on each line.")
+        raise UsageError(f"The file {file} has no API keys: write one on each line.")
     return keys

@@ -18,14 +18,14 @@ from .service import Service
 from .translated_files import TranslatedFiles
 
 
-# Seconds between two looks for files that have been kept long enough.
+# Seconds between two searches for files that have been kept long enough.
 TIDYING = 60.0
 
 
 def make_application(translator: Translator, settings: ServerSettings) -> FastAPI:
     """
-    The application that serves a translator, whose model is loaded here. It translates between its startup and its
-    shutdown, which waits until what has begun is done.
+    Makes the application that serves a translator, whose model is loaded here. It translates between its startup and
+    its shutdown, which waits for what has begun.
 
     Raises:
         UsageError: says in a sentence why the model or a setting cannot be used.
@@ -49,7 +49,7 @@ def make_application(translator: Translator, settings: ServerSettings) -> FastAP
     app.state.service = service
     app.include_router(make_router(service))
     add_error_handlers(app)
-    # The last one is the outermost: pages read refusals of all others.
+    # The last one is outermost, so that web pages can also read refusals by the others.
     app.add_middleware(BoundedRequests, limits=settings.limits)
     if settings.allow_origins:
         app.add_middleware(
@@ -64,7 +64,7 @@ def make_application(translator: Translator, settings: ServerSettings) -> FastAP
 
 
 async def tidy(files: TranslatedFiles) -> None:
-    """Removes files in time, even if nobody asks for any."""
+    """Removes old files regularly, even if nobody asks for any."""
     while True:
         files.forget_old()
         await asyncio.sleep(TIDYING)

@@ -1,4 +1,4 @@
-"""A bound on what one client has under way."""
+"""A limit on the requests that one client has under way."""
 
 from collections import Counter
 from collections.abc import Iterator

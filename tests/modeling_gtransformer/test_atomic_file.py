@@ -39,7 +39,7 @@ def test_outputs_that_cannot_be_written_are_named_before_the_work(tmp_path):
     check_outputs([tmp_path / "new" / "b.txt", None], [corpus, file])
     for output, message in {
         tmp_path / "corpus": "is a folder: name a file",
-        tmp_path / "a.txt" / "b.txt": r"a.txt is no folder\.",
+        tmp_path / "a.txt" / "b.txt": r"a.txt is not a folder\.",
     }.items():
         with pytest.raises(ValueError, match=message):
             check_outputs([output])
@@ -72,7 +72,7 @@ def test_a_folder_is_put_where_a_link_points(tmp_path):
 def test_a_folder_that_is_not_empty_is_refused_before_anything_is_done(tmp_path):
     (tmp_path / "a.txt").write_text("mine")
     for path in (tmp_path, tmp_path / "a.txt"):
-        with pytest.raises(FileExistsError, match="is no empty folder: give another one"), atomic_folder(path):
+        with pytest.raises(FileExistsError, match="is not an empty folder: choose another one"), atomic_folder(path):
             pytest.fail("It has begun.")
     with pytest.raises(KeyboardInterrupt), atomic_folder(tmp_path / "b") as folder:
         folder.mkdir()

@@ -112,7 +112,7 @@ def test_the_end_of_the_document_needs_a_position(tiny_model):
     source = torch.tensor([[0, 5, 2] * 3])
     [output] = tiny_model(max_position_embeddings=10).generate(source).tolist()
     assert len(output) == 10 and output[-1] == END_OF_DOCUMENT and output.count(EOS) == 3
-    with pytest.raises(ValueError, match="needs at least 10 tokens, the model has only 9 positions"):
+    with pytest.raises(ValueError, match="needs at least 10 tokens, but the model has only 9 positions"):
         tiny_model(max_position_embeddings=9).generate(source)
 
 

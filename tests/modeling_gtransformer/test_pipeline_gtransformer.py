@@ -104,7 +104,7 @@ def test_what_stands_between_the_sentences_stays(translate, splitter):
     # The sentences are a document: each is translated in the context of the others.
     as_list = translate([pair["source_text"] for pair in output["sentences"]])
     assert as_list["sentences"] == output["sentences"]
-    with pytest.raises(ValueError, match="splitter is 'line', 'sentencex' or a function"):
+    with pytest.raises(ValueError, match="splitter must be 'line', 'sentencex' or a function"):
         translate("it is", splitter="nltk")
 
 

@@ -134,9 +134,9 @@ def test_terms_in_a_stream(translate):
 def test_errors_are_raised_where_the_stream_is_read(translate):
     with pytest.raises(ValueError, match="parallel_sentences"):
         list(translate.stream(DOCUMENT, do_sample=True, parallel_sentences=True))
-    with pytest.raises(ValueError, match="format is one of"):
+    with pytest.raises(ValueError, match="format must be one of"):
         translate.stream("the cat", format="nonsense")
-    with pytest.raises(ValueError, match="is in no format"):
+    with pytest.raises(ValueError, match="has no format"):
         translate.stream(DOCUMENT, format="markdown")
 
 

@@ -198,7 +198,7 @@ def test_what_cannot_be_spelled_is_not_required(processor):
         ({"": "x"}, "is blank in the glossary: '', 'x'"),
         ({"gate": " "}, "is blank"),
         ({"US": "USA", "us": "uns"}, "'us' has several translations in the glossary, 'USA' and 'uns'"),
-        ([("gate", "Tor")], "it is no list"),
+        ([("gate", "Tor")], "it is not a list"),
     ],
 )
 def test_what_is_no_glossary_is_refused(glossary, words):

@@ -83,7 +83,7 @@ def test_the_small_model_translates_where_no_other_is_named():
 def test_nothing_is_loaded_before_it_is_needed(tmp_path):
     with pytest.raises(UsageError, match="there is no such folder"):
         assert Translator(str(tmp_path / "none")).pipeline
-    with pytest.raises(ValueError, match="precision is one of float32, bfloat16, float16, int8, not 'int4'"):
+    with pytest.raises(ValueError, match="precision must be one of float32, bfloat16, float16, int8, not 'int4'"):
         Translator("any", precision="int4")
 
 
@@ -129,8 +129,8 @@ def test_datasets(checkpoint):
 @pytest.mark.parametrize(
     "columns, words",
     [
-        ({"text": ["a"]}, "There is no column 'source' but text: set source_column"),
-        ({"source": ["a"], "translation": ["b"]}, "There is a column 'translation' already"),
+        ({"text": ["a"]}, "No column 'source', only text: set source_column"),
+        ({"source": ["a"], "translation": ["b"]}, "There is already a column 'translation'"),
         (
             {"source": ["a", None]},
             "row 1 of the column 'source' must hold a text or a list of sentences, not NoneType",
@@ -169,10 +169,10 @@ def test_plain_translators(plain_checkpoint, family):
 @pytest.mark.parametrize(
     "family, languages, words",
     [
-        ("m2m_100-nllb", {"tgt_lang": "deu"}, "does not know the language 'deu'; near it are deu_Latn"),
-        ("m2m_100-nllb", {"src_lang": "en", "tgt_lang": "deu_Latn"}, "does not know the language 'en'; near it are "),
-        ("mbart-50", {"tgt_lang": "de"}, "does not know the language 'de'; near it are de_DE"),
-        ("m2m_100", {"tgt_lang": "dee"}, "does not know the language 'dee'; near it are de"),
+        ("m2m_100-nllb", {"tgt_lang": "deu"}, "does not know the language 'deu'; similar are deu_Latn"),
+        ("m2m_100-nllb", {"src_lang": "en", "tgt_lang": "deu_Latn"}, "does not know the language 'en'; similar are "),
+        ("mbart-50", {"tgt_lang": "de"}, "does not know the language 'de'; similar are de_DE"),
+        ("m2m_100", {"tgt_lang": "dee"}, "does not know the language 'dee'; similar are de"),
         ("marian-many", {"tgt_lang": "xx"}, r"does not know the language 'xx'; it knows deu, fra, ron\."),
         ("marian", {"tgt_lang": "fr"}, "translates into 'de' only, not into 'fr'"),
         ("marian-many", {}, "has no tgt_lang"),
@@ -223,14 +223,14 @@ def test_a_damaged_checkpoint_is_refused_in_a_sentence(plain_checkpoint, tmp_pat
 
 def test_what_is_no_folder_of_a_checkpoint(plain_checkpoint, tmp_path):
     file = Path(plain_checkpoint("mbart-50")) / "model.safetensors"
-    with pytest.raises(UsageError, match=r"model\.safetensors is a file: give the folder of a checkpoint"):
+    with pytest.raises(UsageError, match=r"model\.safetensors is a file: name the folder of a checkpoint"):
         assert Translator(str(file)).pipeline
     with pytest.raises(UsageError, match="there is no such folder, so from the Hub"):
         assert Translator(str(tmp_path / "none")).pipeline
 
 
 def test_a_pretrained_model_is_no_translator(plain_checkpoint):
-    with pytest.raises(UsageError, match="is pretrained, but no translator"):
+    with pytest.raises(UsageError, match="is pretrained, but not a translator"):
         assert Translator(plain_checkpoint("bart")).pipeline
 
 

@@ -148,5 +148,5 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(run, tmp_path, capsys):
     output.mkdir()
     (output / "config.json").write_text(json.dumps({}))
     (tmp_path / "checkpoint_best.pt").write_text("not even read")
-    with pytest.raises(FileExistsError, match="no empty folder"):
+    with pytest.raises(FileExistsError, match="not an empty folder"):
         convert(arguments)

@@ -205,7 +205,7 @@ def test_nothing_wrong_is_saved(save, mbart_tokenizer, tmp_path, monkeypatch):
 
 def test_what_cannot_be_trimmed_is_refused(save, mbart_tokenizer):
     arguments = save(mbart_tokenizer)
-    with pytest.raises(FileExistsError, match="give another one"):
+    with pytest.raises(FileExistsError, match="choose another one"):
         trim([arguments[0], arguments[0], *arguments[2:]])
     words = Tokenizer(models.WordLevel({token: i for i, token in enumerate([*SPECIAL_TOKENS, "[de]"])}, "<unk>"))
     special_tokens = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}

@@ -75,7 +75,7 @@ BROKEN = {
     "talk.pdf": (b"%PDF", "talk.pdf is of no format that can be translated. Known are: .txt"),
     "<b>.txt": (b"\xff\xfe", "&lt;b&gt;.txt: it is UTF-16: save it as UTF-8."),
     "nul.txt": (b"the\0cat", "nul.txt: it has NUL characters"),
-    "talk.docx": (b"not a zip file", "talk.docx cannot be read: no Word document"),
+    "talk.docx": (b"not a zip file", "talk.docx cannot be read: not a Word document"),
     "talk.srt": (b"no cues here", "talk.srt cannot be read: no subtitles in it"),
     "empty.txt": (b"\n - \n", "nothing to translate"),
     "long.txt": (b"the cat " * 20, "The document is too large: 160 characters, at most 100."),

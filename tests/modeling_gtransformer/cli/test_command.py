@@ -145,7 +145,7 @@ def test_warnings_name_file_record_and_sentence(checkpoint, tmp_path, capfd):
     "content, words",
     [
         (None, "No such file or directory"),
-        (b"cat", "a term, a tab and its translation are expected"),
+        (b"cat", "expected a term, a tab and its translation"),
         (b"cat\t\xff\n", "not UTF-8, invalid start byte at byte 5"),
         ("folder", "Is a directory"),
     ],
@@ -180,7 +180,7 @@ def test_a_model_that_cannot_be_used(plain_checkpoint, tmp_path, capfd):
     assert "has no config.json" in capfd.readouterr().err
     languages = ["--src_lang", "eng_Latn", "--tgt_lang", "deu"]
     assert run(tmp_path / "a.txt", "--model", plain_checkpoint("m2m_100-nllb"), *languages) == 2
-    assert "near it are deu_Latn" in capfd.readouterr().err
+    assert "similar are deu_Latn" in capfd.readouterr().err
 
 
 def test_a_plain_translator_into_several_languages(plain_checkpoint, tmp_path):
@@ -228,7 +228,7 @@ def test_files(checkpoint, tmp_path, name):
 def test_the_format_is_known_or_given(checkpoint, tmp_path, capfd):
     (tmp_path / "a.rst").write_text("the\ncat\n")
     assert run(tmp_path / "a.rst", "--model", checkpoint, "--output", tmp_path / "out") == 1
-    assert "the ending '.rst' says nothing about its format; give --format" in capfd.readouterr().err
+    assert "the ending '.rst' says nothing about its format; use --format" in capfd.readouterr().err
     assert not (tmp_path / "out").exists()
     arguments = ["--format", "wrapped", "--output_format", "jsonl"]
     assert run(tmp_path / "a.rst", "--model", checkpoint, *arguments) == 0

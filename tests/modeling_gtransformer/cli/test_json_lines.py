@@ -44,7 +44,7 @@ def test_a_text_and_a_list():
         ('{"source": "a', "broken JSON, Unterminated string"),
         ('{"source": "\\ud800"}', r"half of a character \(a lone surrogate\) in the column 'source'"),
         ('{"source": ["a", "\\udc00"]}', "half of a character"),
-        ('{"source": "a", "id": {"x": 1, "x": 2}}', "the field 'x' stands twice in an object"),
+        ('{"source": "a", "id": {"x": 1, "x": 2}}', "the field 'x' appears twice in an object"),
         ('{"source": "a", "id": 1e400}', "the number 1e400 is too large"),
         (b'{"source": "\xff"}', "not UTF-8, invalid start byte at byte 13"),
         ("[" * 100_000, "nested too deeply"),
@@ -59,14 +59,14 @@ def test_what_is_no_record_is_refused(line, words):
 
 def test_fields_that_are_there_are_kept_unless_told_otherwise():
     line = '{"source": "a", "translation": "mine", "confidence": 1}'
-    with pytest.raises(ValueError, match="has a field 'translation' already: --overwrite replaces it"):
+    with pytest.raises(ValueError, match="already has a field 'translation': --overwrite replaces it"):
         translated(line)
     assert translated(line, overwrite=True) == {"source": "a", "translation": "A"}  # the confidence was of another one
     line = '{"segments": "b", "translation": "mine", "translated_segments": [1]}'
     assert translated(line, column="segments", overwrite=True) == {"segments": "b", "translation": "B"}
     line = '{"source": "a", "confidence": 1}'
     assert translated(line)["confidence"] == 1  # nothing is asked for that would replace it
-    with pytest.raises(ValueError, match="has a field 'confidence' already"):
+    with pytest.raises(ValueError, match="already has a field 'confidence'"):
         translated(line, confidence=True)
 
 

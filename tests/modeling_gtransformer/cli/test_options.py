@@ -27,7 +27,7 @@ from modeling_gtransformer.generation_gtransformer import SENTENCE_LIMITS
         (["a.txt", "--model", "m", "--carried_sentences", "-1"], "--carried_sentences must be at least 0, not -1"),
         (["a.txt", "--model", "m", "--skip_existing"], "--skip_existing needs --output"),
         (["a.txt", "--model", "m", "--skip_existing", "--overwrite"], "not allowed with argument"),
-        (["a.txt", "--model", "m", "--output", __file__], "is no folder"),
+        (["a.txt", "--model", "m", "--output", __file__], "is not a folder"),
     ],
 )
 def test_wrong_usage(arguments, message, capsys):
@@ -68,7 +68,7 @@ def test_a_report_takes_the_place_of_no_text(tmp_path, capsys, name):
     options = ["--model", "m", "--output", str(tmp_path / "out"), "--overwrite", "--consistency_report"]
     with pytest.raises(SystemExit) as exit:
         parse_arguments([str(tmp_path / "a.txt"), *options, str(tmp_path / name)])
-    assert exit.value.code == 2 and "is an input or a result as well" in capsys.readouterr().err
+    assert exit.value.code == 2 and "is also an input or a result" in capsys.readouterr().err
     assert parse_arguments([str(tmp_path / "a.txt"), *options, str(tmp_path / "report.tsv")])
 
 
@@ -82,7 +82,7 @@ def test_results_that_lack_records_are_not_done(tmp_path, capsys):
     options = ["--model", "m", "--output", str(tmp_path / "out"), "--skip_existing"]
     assert plan(parse_arguments([*files, *options]), report) == []
     assert report.skipped == 1 and report.failed == {files[1]}
-    assert "some.jsonl has 1 of 2 records: mend those that failed, and use --overwrite" in capsys.readouterr().err
+    assert "some.jsonl has 1 of 2 records: fix those that failed, and use --overwrite" in capsys.readouterr().err
 
 
 def test_formats_of_files(tmp_path):

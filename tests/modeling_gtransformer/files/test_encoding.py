@@ -13,8 +13,8 @@ def test_utf_8():
     "content, message",
     [
         ("Hello".encode("utf-16"), "it is UTF-16"),
-        ("Hello".encode("utf-16-le"), "NUL characters, as UTF-16"),  # without a mark it would be UTF-8
-        ("Hello".encode("utf-16-be"), "NUL characters, as UTF-16"),
+        ("Hello".encode("utf-16-le"), "NUL characters, like UTF-16"),  # without a mark it would be UTF-8
+        ("Hello".encode("utf-16-be"), "NUL characters, like UTF-16"),
         ("für".encode("latin-1"), "not UTF-8, invalid start byte at byte 2"),
     ],
 )

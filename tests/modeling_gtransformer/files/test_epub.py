@@ -123,7 +123,7 @@ METHOD = '<e:EncryptionMethod Algorithm="{}"/>'
 def test_encrypted_books_are_refused(method, is_refused):
     content = packed(MEMBERS | {"META-INF/encryption.xml": ENCRYPTION.format(method)})
     if is_refused:
-        with pytest.raises(ValueError, match=r"its pages are encrypted, as copy protection \(DRM\) does it"):
+        with pytest.raises(ValueError, match=r"its pages are encrypted, as with copy protection \(DRM\)"):
             SplitFile(content, "epub")
     else:
         assert SplitFile(content, "epub").sentences
@@ -148,7 +148,7 @@ def test_encrypted_books_are_refused(method, is_refused):
 )
 def test_broken_books(changes, message):
     members = {name: text for name, text in (MEMBERS | changes).items() if text is not None}
-    with pytest.raises(ValueError, match="no e-book .* that can be read: .*" + message):
+    with pytest.raises(ValueError, match="not a readable e-book .*" + message):
         SplitFile(packed(members), "epub")
 
 

@@ -78,7 +78,7 @@ def test_tricky_translations_of_subtitles(content, translations, expected):
     "content, message",
     [
         ("just text", "no subtitles in it"),
-        ("1\n00:00:01,000 -> 00:00:02,000\na\n\n2\n00:01 --> nonsense\nb\n", "line 6 is no timing"),
+        ("1\n00:00:01,000 -> 00:00:02,000\na\n\n2\n00:01 --> nonsense\nb\n", "line 6 is not the timing"),
     ],
 )
 def test_broken_subtitles(content, message):

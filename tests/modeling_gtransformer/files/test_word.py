@@ -66,7 +66,7 @@ def test_word_elements_without_text():
 
 
 def test_broken_documents():
-    with pytest.raises(ValueError, match="no Word document"):
+    with pytest.raises(ValueError, match="not a Word document"):
         SplitFile(b"just text", "docx")
     buffer = io.BytesIO()
     zipfile.ZipFile(buffer, "w").close()

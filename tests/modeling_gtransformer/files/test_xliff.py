@@ -126,7 +126,7 @@ def test_the_target_language():
         assert f'{name}="deu-Latn"' in result
         again = SplitFile(result, "xliff", None, tgt_lang="de_DE")
         assert again.rejoin(again.sentences) == result
-        with pytest.raises(ValueError, match="its target language is deu-Latn, and that of the translation fr"):
+        with pytest.raises(ValueError, match="its target language is deu-Latn, but that of the translation is fr"):
             SplitFile(result, "xliff", None, tgt_lang="fr_XX")
 
 
@@ -164,7 +164,7 @@ def test_a_format_ends_with_its_unit():
     "content, message",
     [
         ("just text", "broken XML, line 1"),
-        ("<html/>", "no XLIFF: it begins with <html>"),
+        ("<html/>", "not XLIFF: it begins with <html>"),
         ('<xliff version="3.0"/>', "XLIFF of the version '3.0' is unknown"),
         ('<!DOCTYPE xliff [<!ENTITY a "b">]><xliff version="1.2"/>', "DOCTYPE"),
         ('<xliff version="1.2"><file></xliff>', "line 1: mismatched tag"),

@@ -66,7 +66,7 @@ ONE = packed({"a": b"one"}, zipfile.ZIP_STORED)
 @pytest.mark.parametrize(
     "content, message",
     [
-        (b"no package", "it is no ZIP package"),
+        (b"no package", "it is not a ZIP package"),
         (broken_content(ONE), "'a' of the package is broken: Bad CRC-32"),
         (changed(ONE, 8, 1), "'a' of the package is encrypted: remove the password first"),
         (changed(ONE, 10, 99), "'a' of the package is packed by an unknown method"),

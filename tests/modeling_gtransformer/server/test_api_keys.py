@@ -39,7 +39,7 @@ def test_without_a_file_nobody_needs_a_key():
 
 def test_a_file_without_keys(tmp_path):
     (tmp_path / "keys.txt").write_text("# none\n")
-    with pytest.raises(UsageError, match="are none: write one on each line"):
+    with pytest.raises(UsageError, match="has no API keys: write one on each line"):
         ApiKeys(str(tmp_path / "keys.txt"))
     with pytest.raises(UsageError, match=r"cannot be read: .*No such file"):
         ApiKeys(str(tmp_path / "none.txt"))
