@@ -60,6 +60,7 @@ def test_a_bug_keeps_its_traceback():
     [
         "compare_lost_sentences absent.jsonl --plain ./absent --model ./absent",
         "compare_target_ratios absent.jsonl --train_files absent.jsonl --tokenizer ./absent",
+        "convert_bcontrast absent.json out.jsonl",
         "demo --model ./absent --train absent.jsonl --valid absent.jsonl",
         "moses tokenize out --files absent.jsonl",
         "score_address absent.jsonl --reference absent.jsonl",
