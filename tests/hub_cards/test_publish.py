@@ -18,11 +18,17 @@ def test_publish(trained_model, hub, run, tmp_path):
     code = f"from hub_cards.publish import main; main([{str(folder)!r}, 'someone/name', '--dataset', 'user/corpus'])"
     run(code, PYTHONPATH=str(ROOT))
     repository = hub.repositories["someone/name"]
-    assert len(repository.commits) == 1
+    assert len(repository.commits) == 1 and not repository.private
     assert {"README.md", "training.svg", ".eval_results/user-corpus.yaml", "model.safetensors"} <= set(
         repository.files
     )
     assert "hub.py" in repository.files and b'model="someone/name"' in repository.files["README.md"]
+
+
+def test_a_private_repository(trained_model, hub, run):
+    code = f"from hub_cards.publish import main; main([{str(trained_model)!r}, 'someone/name', '--private'])"
+    run(code, PYTHONPATH=str(ROOT))
+    assert hub.repositories["someone/name"].private
 
 
 def test_a_card_by_hand_is_published_as_it_is(trained_model, hub, run, tmp_path):

@@ -32,6 +32,13 @@ def test_gains_of_a_corpus(trained_model, tmp_path, capsys):
         assert one_by_one["gains"][context]["it"]["gain"] == pytest.approx(classes["it"]["gain"], abs=1e-4)
 
 
+def test_the_seed_draws_the_contexts(trained_model, tmp_path):
+    corpus = write_json_lines(tmp_path / "test.jsonl", [{"en": ["ba bu .", "ka ri .", "to .", "re .", "la lo ."]}])
+    options = ["--source_column", "en", "--target_column", "en", "--contexts", "shuffled", "--seed"]
+    first, again, second = (score_context([str(trained_model), corpus, *options, seed])["gains"] for seed in "112")
+    assert first == again and first["shuffled"]["all"]["gain"] != second["shuffled"]["all"]["gain"]
+
+
 def test_a_plain_translator_gains_nothing(plain_checkpoint, tmp_path):
     """It is scored as it translates, every sentence alone, and not with global attention that nobody has trained."""
     corpus = write_json_lines(tmp_path / "test.jsonl", RECORDS)

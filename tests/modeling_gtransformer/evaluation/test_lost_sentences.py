@@ -21,6 +21,8 @@ REFERENCES = ["the cat sat on the mat .", "it was warm there today .", "a dog ca
         (["the cat sat .", "on the mat .", *REFERENCES[1:]], []),
         (["a cat sat on a mat .", "it is warm .", "the dog came from the cold ."], []),
         ([*REFERENCES, "thanks for watching ."], []),
+        # A full stop alone is too little to stand for a sentence, although every sentence has one.
+        ([REFERENCES[0].removesuffix(" ."), "."], [1, 2]),
     ],
 )
 def test_what_is_missing(output, missing):
