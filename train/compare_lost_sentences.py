@@ -1,14 +1,14 @@
-"""Compare how many sentences get lost in paragraphs: with a plain translator that reads each as one input, and ours.
+"""Compare how many sentences of paragraphs get lost with a plain translator, which reads each as one input, and ours.
 
     python train/compare_lost_sentences.py test.jsonl --source_column en --target_column de \\
         --plain Helsinki-NLP/opus-mt-en-de --model outputs/finetuned [--paragraph_sentences 5] [--output lost.jsonl]
 
-Both translate the same text, documents whose lines are paragraphs. The plain translator of sentences reads a paragraph
-as if it were a sentence; the other one finds its sentences (sentencex) and translates the document with one sentence
-for each. What comes out is counted in one way: the text of a paragraph is cut into sentences (sentencex) and aligned
-with the reference sentences, and a sentence is missing if nothing is aligned with its reference. The line of the
-reference itself says how much of that is the counter's error. `--output` has every paragraph with what is missing, to
-be read.
+Both translate the same text: documents whose lines are paragraphs. The plain sentence translator reads a paragraph as
+if it were a sentence; the other model finds the sentences of a paragraph (sentencex) and translates each of them. The
+outputs of both are counted in the same way: the text of a paragraph is cut into sentences (sentencex) and aligned with
+the reference sentences, and a sentence is missing if nothing is aligned with its reference. The row of the reference
+itself shows the error of the counter. The file of `--output` has every paragraph with its missing sentences, for you
+to read.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def main(argv: list[str]) -> dict[str, dict[str, int]]:
 
 
 def paragraphs(sentences: list[str], size: int) -> list[list[str]]:
-    """A document in paragraphs of so many sentences; the last one may be shorter."""
+    """Cuts a document into paragraphs of so many sentences; the last one may be shorter."""
     lines = [" ".join(sentence.split()) for sentence in sentences]
     return [lines[start : start + size] for start in range(0, len(lines), size)]
 
@@ -89,7 +89,7 @@ def as_one_input(
     if too_long := sum(limits.longest(length) > limits.positions for length in lengths):
         raise ValueError(
             f"{too_long} of {len(texts)} paragraphs do not fit the {limits.positions} positions of "
-            f"{translate.model.name_or_path}: give it shorter ones by --paragraph_sentences."
+            f"{translate.model.name_or_path}: make them shorter with --paragraph_sentences."
         )
     translated = translate_documents(
         translate.model, translate.processor, [[text] for text in texts], progress=True, **settings
@@ -103,7 +103,7 @@ def as_documents(
 ) -> list[list[str]]:
     """Translations of documents whose lines are paragraphs."""
     named = (NamedDocument(f"Document {number}", "\n".join(lines)) for number, lines in enumerate(documents, 1))
-    # What is counted is the model's own translation.
+    # Only the model's own translation counts, without copied placeholders.
     outputs = translate.translate_all(
         named, splitter="sentencex", progress=True, keep_placeholders=False, num_beams=num_beams
     )
@@ -111,7 +111,7 @@ def as_documents(
 
 
 def count(paragraphs: Iterable[Paragraph]) -> dict[str, int]:
-    """Sentences in, out and missing."""
+    """Counts the sentences in, out and missing."""
     counts = {"in": 0, "out": 0, "missing": 0}
     for paragraph in paragraphs:
         counts["in"] += len(paragraph.references)
@@ -121,7 +121,7 @@ def count(paragraphs: Iterable[Paragraph]) -> dict[str, int]:
 
 
 def table(counts: dict[str, dict[str, int]]) -> str:
-    """The counts as a table of Markdown."""
+    """Formats the counts as a Markdown table."""
     rows = [["system", "sentences in", "out", "missing"]]
     for name, each in counts.items():
         missing = f"{each['missing']} ({100 * each['missing'] / each['in']:.1f} %)"
@@ -130,7 +130,7 @@ def table(counts: dict[str, dict[str, int]]) -> str:
 
 
 def write(file: Path, texts: list[list[str]], compared: dict[str, list[Paragraph]]) -> None:
-    """A line of JSON for every paragraph: its source, and what each system made of it."""
+    """Writes a line of JSON for every paragraph: its source, and what each system made of it."""
     sources = [paragraph for document in texts for paragraph in document]
     with atomic_file(file) as lines:
         for number, source in enumerate(sources):
@@ -146,10 +146,10 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--model", required=True, help="Folder or Hub name of the document translator.")
     add_language_options(parser)
     parser.add_argument(
-        "--paragraph_sentences", type=at_least(1), default=5, help="Number of sentences of a paragraph."
+        "--paragraph_sentences", type=at_least(1), default=5, help="Number of sentences in a paragraph."
     )
     parser.add_argument("--num_beams", type=at_least(1), default=5, help="Number of beams.")
-    parser.add_argument("--output", type=Path, help="JSON-lines file for the paragraphs and what is missing.")
+    parser.add_argument("--output", type=Path, help="JSON-lines file for the paragraphs and their missing sentences.")
     parser.add_argument("--json", type=Path, help="File for the counts.")
     return parser.parse_args(argv)
 

@@ -3,9 +3,10 @@
     python train/compare_target_ratios.py test.jsonl ... --train_files train.jsonl --tokenizer outputs/tokenizer \\
         --source_column en --target_column de --src_lang "[en]" --tgt_lang "[de]" [--json ratios.json]
 
-Documents are cut by their sources, taking a translation to be so many times as long: by the source alone, by the mean
-of the training text, and by the ratios that shares of that text do not exceed. A segment is too long if its reference
-has more tokens than any segment in training. The last row is the cut of training, which knows the references.
+Documents are cut by their sources, with a translation assumed to be longer by some ratio: by the source alone, by the
+mean ratio of the training text, and by ratios that given shares of that text do not exceed. A segment is too long if
+its reference has more tokens than any segment in training. The last row is the cut of training, which knows the
+references.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from modeling_gtransformer.segmentation import segment
 from modeling_gtransformer.training.segments import make_segments, segment_lengths, target_ratio
 
 
-# Words of the sentences of a document, in tokens, on both sides.
+# Lengths of the sentences of a document, in tokens without frames, on both sides.
 Lengths = list[tuple[int, int]]
 
 
@@ -62,7 +63,7 @@ def ratios_of(
     segment_tokens: int,
     quantiles: Sequence[float],
 ) -> dict[str, float]:
-    """Target words per source word, in tokens, that each way to cut expects."""
+    """Target tokens per source token that each way to cut expects."""
     segments = make_segments(StoredCorpus.from_files(files, columns), processor, segment_tokens)
     around = segments.with_format(None)["sentences"]
     source, target = segment_lengths(segments).sum(axis=0) - sum(around) * processor.sentence_tokens
@@ -71,7 +72,7 @@ def ratios_of(
 
 
 def lengths_of(document: Document, columns: tuple[str, str], processor: GTransformerProcessor) -> Lengths:
-    """Words of every sentence of a document and of its reference, in tokens."""
+    """Length of every sentence of a document and of its reference, in tokens without frames."""
     source, target = (document[column] for column in columns)
     ids = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
     return [(len(words), len(reference)) for words, reference in zip(*ids, strict=True)]
@@ -79,12 +80,12 @@ def lengths_of(document: Document, columns: tuple[str, str], processor: GTransfo
 
 def count(lengths: Lengths, ratio: float | None, frame: int, segment_tokens: int) -> tuple[int, int]:
     """
-    Segments of a document that are too long, and all of them.
+    Counts the segments of a document that are too long, and all of them.
 
     Args:
-        ratio: target words per source word by which it is cut; `None`: by the references.
-        frame: tokens around the words of a sentence.
-        segment_tokens: a segment in training has fewer.
+        ratio: target tokens per source token that the cut expects; `None` cuts by the references.
+        frame: number of tokens around the words of a sentence.
+        segment_tokens: bound that the tokens of a training segment stay below.
     """
     costs = [max(source, target if ratio is None else math.ceil(source * ratio)) + frame for source, target in lengths]
     parts = segment(costs, segment_tokens)
@@ -114,7 +115,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         type=share,
         nargs="+",
         default=[0.75, 0.9, 0.95],
-        help="Shares of the training text, from 0 to 1.",
+        help="Shares of the training text that the ratios cover, from 0 to 1.",
     )
     parser.add_argument("--json", type=Path, help="File for the counts.")
     return parser.parse_args(argv)

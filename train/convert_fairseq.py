@@ -1,13 +1,13 @@
-"""Make a checkpoint of one that the authors' fairseq code (github.com/baoguangsheng/g-transformer) trained.
+"""Convert a checkpoint that was trained with the authors' fairseq code (github.com/baoguangsheng/g-transformer).
 
     python train/convert_fairseq.py checkpoint_best.pt outputs/authors --dict dict.en.txt --bpe_codes code
     python train/convert_fairseq.py model.pt outputs/authors_mbart --dict dict.txt --sentencepiece sentence.bpe.model
 
-The checkpoint is loaded without running any code in it. It becomes a model, dictionary and codes a processor, so that
-the result translates. A model with BPE reads and writes text as it was trained on: tokenized and truecased by Moses
-(`train/moses.py` is the way there and back).
+The checkpoint is loaded without running any code in it. The checkpoint becomes a model, and dictionary and codes
+become a processor, so the result translates. A model with BPE reads and writes the kind of text that it was trained
+on, tokenized and truecased by Moses; `train/moses.py` converts text in both directions.
 
-Two dictionaries that differ become two processors. The pipeline, which has a single one, cannot use them:
+Two different dictionaries become two processors. The pipeline cannot use them, because it has only one:
 
     source = GTransformerProcessor.from_pretrained("outputs/authors/source")
     target = GTransformerProcessor.from_pretrained("outputs/authors/target")
@@ -38,7 +38,7 @@ def main(argv: list[str]) -> None:
 
 
 def convert(args: argparse.Namespace, folder: Path) -> str:
-    """Writes model and processor, or processors, and tells what they are."""
+    """Writes the model and its processor or processors, and returns a summary."""
     arguments, weights = read_checkpoint(args.checkpoint)
     model = model_from_fairseq(arguments, weights)
     languages = arguments["langs"].split(",")
@@ -51,7 +51,7 @@ def convert(args: argparse.Namespace, folder: Path) -> str:
     for side, dictionary in sides.items():
         processor = make_processor(dictionary, arguments, args, folder / side)
         processor.save_pretrained(folder / side)
-    # The last one is the target's, to whose dictionary belongs what is generated.
+    # The last one belongs to the target, whose dictionary has the generated tokens.
     processor.configure(model)
     model.save_pretrained(folder)
     tokens = f"{len(source):,} source and {len(target):,} target tokens"
@@ -63,7 +63,7 @@ def convert(args: argparse.Namespace, folder: Path) -> str:
 
 
 def check_sizes(weights: dict[str, Any], source: Dictionary, target: Dictionary) -> None:
-    """Raises a ValueError if a dictionary has more or fewer tokens than the checkpoint has embeddings for it."""
+    """Raises a `ValueError` if a dictionary has another number of tokens than the checkpoint has embeddings."""
     for side, dictionary, option in (("encoder", source, "--dict"), ("decoder", target, "--target_dict")):
         rows = len(weights[f"{side}.embed_tokens.weight"])
         if rows != len(dictionary):
@@ -91,7 +91,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("checkpoint", help="Checkpoint that the authors' code saved, such as checkpoint_best.pt.")
     parser.add_argument("output", help="New folder for model and processor.")
     parser.add_argument("--dict", required=True, help="File dict.txt of the source, or of both sides.")
-    parser.add_argument("--target_dict", help="File dict.txt of the target, where it is another one.")
+    parser.add_argument("--target_dict", help="File dict.txt of the target, if it differs from that of the source.")
     pieces = parser.add_mutually_exclusive_group(required=True)
     pieces.add_argument("--bpe_codes", help="Codes that subword-nmt learned from both languages.")
     pieces.add_argument("--sentencepiece", help="SentencePiece model, such as mBART's sentence.bpe.model.")

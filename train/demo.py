@@ -4,11 +4,11 @@
     python train/demo.py --model facebook/mbart-large-cc25 --train train.jsonl --valid dev.jsonl \\
         [--source_column en --target_column de --any_argument_of_the_recipe value ...]
 
-Without a model, a dialogue that was held out is translated by the small model that comes with the package. Then
-everything is made on the spot: documents in an invented language pair whose pronouns depend on an earlier sentence,
-and a tiny mBART that has learnt to translate their sentences. Then, and with a model of one's own as well: a
-G-Transformer is loaded from that checkpoint and fine-tuned on the documents, both translate the documents that were
-held out, are scored side by side, and the pipeline translates one of them.
+Without `--model`, the small model that comes with the package first translates a held-out dialogue. Then the demo
+makes everything else itself: documents in an invented language pair whose pronouns depend on an earlier sentence, and
+a tiny mBART that learns to translate their sentences. The rest is the same for your own model: a G-Transformer is
+loaded from the mBART checkpoint and fine-tuned on the documents, both models translate the held-out documents and are
+scored side by side, and the pipeline translates one document.
 """
 
 import argparse
@@ -41,14 +41,13 @@ DOCUMENTS = {"train": 2000, "valid": 100, "test": 200}
 
 
 def main(argv: list[str]) -> dict[str, dict[str, float]]:
-    """Prints what the module's docstring announces, returns the scores of both systems, and writes them with their
-    origin to `results.json`."""
+    """Runs the demo, returns the scores of both systems, and writes them with their origin to `results.json`."""
     args, overrides = parse_arguments(argv)
     language_pair = None if args.model else InventedLanguagePair(args.seed)
     if language_pair:
         check_own_folder(args.output, ["gtransformer", "mbart"], "corpus")
-        torch.set_num_threads(1)  # for a model so small, threads cost more than they give
-        step("Translating a dialogue by the small model that comes with the package, with its confidence")
+        torch.set_num_threads(1)  # with so small a model, more threads cost more than they gain
+        step("Translating a dialogue with the small model that comes with the package; the numbers are its confidence")
         print(translated_dialogue())
         step("Inventing a language pair")
         corpus = write_corpus(language_pair, args.output / "corpus", DOCUMENTS, args.seed)
@@ -68,7 +67,7 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
         step("Pretraining a tiny MBartForConditionalGeneration on single sentences")
         pretrain_tiny_mbart(args.model, StoredCorpus.from_files(args.train, columns), LANGUAGES, args.seed)
 
-        shutil.rmtree(gtransformer, ignore_errors=True)  # of an earlier demo, which is not to be continued
+        shutil.rmtree(gtransformer, ignore_errors=True)  # the training of an earlier demo is not to be continued
 
     step("Fine-tuning a G-Transformer from it on documents")
     train(*parse_recipe(arguments))
@@ -95,7 +94,7 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
 
 
 def translated_dialogue() -> str:
-    """Sentences of a dialogue that the small model has not seen, their translations and confidences, in nats."""
+    """Translates a dialogue that the small model has not seen, sentence by sentence with confidences in nats."""
     dialogue = json.loads((SMALL_MODEL / "dialogue.json").read_text(encoding="utf-8"))
     pairs = Translator(confidence=True)(dialogue["en"])["sentences"]
     rows = [(pair["source_text"], f"{pair['confidence']:6.2f}  {pair['translation_text']}") for pair in pairs]
@@ -105,7 +104,7 @@ def translated_dialogue() -> str:
 def translate_sentences(
     mbart: MBartForConditionalGeneration, processor: GTransformerProcessor, documents: Sequence[list[str]]
 ) -> list[list[str]]:
-    """Translations of documents by a model that sees one sentence at a time."""
+    """Translates documents with a model that sees one sentence at a time."""
     translated = translate_documents(
         mbart,
         processor,
@@ -123,7 +122,7 @@ def translate_sentences(
 def score(
     hypotheses: list[list[str]], references: list[list[str]], language_pair: InventedLanguagePair | None
 ) -> dict[str, float]:
-    """s-BLEU, d-BLEU of whole documents and, in an invented language, the accuracy of the pronouns, all up to 100."""
+    """Computes s-BLEU, d-BLEU of documents and, in an invented language, the accuracy of pronouns, all up to 100."""
     bleu = score_documents(hypotheses, references)
     scores = {"s-BLEU": bleu["s-BLEU"]["score"], "d-BLEU": bleu["d-BLEU/document"]["score"]}
     if language_pair:
@@ -132,7 +131,7 @@ def score(
 
 
 def score_table(scores: dict[str, dict[str, float]]) -> str:
-    """One line per system, one column per score."""
+    """Formats one line per system with one column per score."""
     columns = next(iter(scores.values()))
     lines = [" " * 20 + "".join(f"{column:>10}" for column in columns)]
     lines += [f"{name:20}" + "".join(f"{row[column]:10.2f}" for column in columns) for name, row in scores.items()]
@@ -140,7 +139,7 @@ def score_table(scores: dict[str, dict[str, float]]) -> str:
 
 
 def aligned_table(rows: Sequence[tuple[str, str]]) -> str:
-    """Source sentences and their translations side by side."""
+    """Sets source sentences and their translations side by side."""
     width = max(len(source) for source, _ in rows)
     return "\n".join(f"{source:{width}}  |  {translation}" for source, translation in rows)
 
@@ -150,10 +149,10 @@ def step(title: str) -> None:
 
 
 def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """The demo's own arguments, and the others, which are for the recipe."""
+    """Parses the demo's own arguments; the rest are for the recipe."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--model", help="Folder or Hub name of an mBART checkpoint; default: a tiny one that is pretrained first."
+        "--model", help="Folder or Hub name of an mBART checkpoint; default: a tiny one, which the demo pretrains."
     )
     parser.add_argument("--train", nargs="+", help="Documents to train on, in a format that train.py reads.")
     parser.add_argument("--valid", nargs="+", help="Documents to validate and score on.")

@@ -31,13 +31,13 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path, help="Folder for train.jsonl, valid.jsonl, test.jsonl and tokenizer/.")
     for part in ("train", "valid", "test"):
-        parser.add_argument(f"--{part}", type=int, default=100, help="Number of documents in this part.")
-    parser.add_argument("--sentences", type=at_least(1), help="Number of sentences of a document; default: 4 to 8.")
+        parser.add_argument(f"--{part}", type=int, default=100, help="Number of documents in this split.")
+    parser.add_argument("--sentences", type=at_least(1), help="Number of sentences in a document; default: 4 to 8.")
     parser.add_argument(
         "--antecedent",
         choices=ANTECEDENTS,
         default="topic",
-        help="What a pronoun speaks of: the topic of the document, or the noun of the previous sentence.",
+        help="What a pronoun refers to: the topic of the document, or the noun of the previous sentence.",
     )
     parser.add_argument("--seed", type=int, default=1, help="Seed of the language pair and the documents.")
     return parser.parse_args(argv)

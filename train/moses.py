@@ -3,9 +3,9 @@
     python train/moses.py tokenize outputs/moses --files train.jsonl dev.jsonl test.jsonl --columns en de
     python train/moses.py detokenize translations.jsonl translations.raw.jsonl --column translation --language de
 
-The truecasers learn from the first file. Of `--paper_corpus news` the files are `train.jsonl`, `dev.jsonl` and
-`test.jsonl`. The paper's BLEU compares text that is detokenized but still truecased, references included: for that,
-detokenize the tokenized references as well. Columns are languages of Moses (en, de, ...).
+The truecasers learn from the first file. `--paper_corpus news` writes `train.jsonl`, `dev.jsonl` and `test.jsonl`. The
+paper's BLEU compares text that is detokenized but still truecased, references included; for such scores, detokenize
+the tokenized references as well. The names of the columns are language codes of Moses (en, de, ...).
 """
 
 import argparse
@@ -55,7 +55,7 @@ def detokenize(args: argparse.Namespace) -> None:
 
 
 def write_changed(documents: Sequence[Document], change: dict[str, Callable[[str], str]], path: Path) -> None:
-    """JSON lines of the documents, with what `change` makes of each sentence of a column."""
+    """Writes the documents as JSON lines, with each sentence of a column changed by its function in `change`."""
     with atomic_file(path) as file:
         for document in tqdm(documents, desc=path.name, unit=" documents"):
             changed = {column: [f(sentence) for sentence in document[column]] for column, f in change.items()}
@@ -63,7 +63,7 @@ def write_changed(documents: Sequence[Document], change: dict[str, Callable[[str
 
 
 def stem(file: str) -> str:
-    """The name of a JSON-lines file without its ending."""
+    """Strips the ending from the name of a JSON-lines file."""
     ending = next(ending for ending in JSON_LINES if file.endswith(ending))
     return Path(file).name.removesuffix(ending)
 
@@ -80,7 +80,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     documents.add_argument("--paper_corpus", choices=CORPORA, help="One of the paper's corpora on the Hub.")
     forth.add_argument("--columns", nargs="+", default=["en", "de"], help="Columns that hold lists of sentences.")
 
-    back = commands.add_parser("detokenize", help="Make plain text of translations or references.")
+    back = commands.add_parser("detokenize", help="Turn translations or references into plain text.")
     back.set_defaults(command=detokenize)
     back.add_argument("documents", help="JSON-lines file to read.")
     back.add_argument("output", type=Path, help="JSON-lines file to write.")

@@ -4,11 +4,11 @@
         --reference_column de [--json address.json]
     python train/score_address.py finetuned/seed*/test.jsonl --baseline alone/seed*/test.jsonl --reference test.jsonl
 
-The English "you" says neither "Sie" nor "du"; an earlier sentence may. The first row is that of the references.
-Translations are what `translate.py` writes, one sentence for every source sentence. Intervals are 95 % of a bootstrap
-over documents. With a baseline, all translations together are compared with all of its own, as those of one system
-trained with several seeds: approximate randomization over documents for the p-value, paired bootstrap for the
-interval.
+The English "you" decides for neither "Sie" nor "du"; an earlier sentence may. The first row is for the references.
+Translations are files that `translate.py` writes, with one sentence for every source sentence. Intervals are 95 %
+bootstrap intervals over documents. With a baseline, all translations together, from one system trained with several
+seeds, are compared with all of the baseline: approximate randomization over documents gives the p-value, and a paired
+bootstrap gives the interval.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from modeling_gtransformer.evaluation.translations import read_translations
 
 
 def main(argv: list[str]) -> dict[str, Any]:
-    """Prints the table and returns what it holds: `scores` by file and, with a baseline, `differences`."""
+    """Prints the table and returns its content: `scores` by file and, with a baseline, `differences`."""
     args = parse_arguments(argv)
     check_outputs([args.json], [args.reference, *args.translations, *args.baseline])
     references = [d[args.reference_column] for d in read_documents([args.reference], [args.reference_column])]
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> dict[str, Any]:
 
 def read_aligned(file: str, column: str, references: list[list[str]]) -> list[list[str]]:
     """
-    The documents of a file of translations.
+    Reads the documents of a file of translations.
 
     Raises:
         ValueError: their sentences are not those of the references.
@@ -54,13 +54,13 @@ def read_aligned(file: str, column: str, references: list[list[str]]) -> list[li
     translations = read_translations(file, column)
     if not translations.aligned or list(map(len, translations.documents)) != list(map(len, references)):
         raise ValueError(
-            f"{file} does not have a sentence for every sentence of the references, document by document."
+            f"{file} does not have one sentence for every sentence of the references, document by document."
         )
     return translations.documents
 
 
 def table(scores: dict[str, dict[str, Any]]) -> str:
-    """The scores as lines of text, one per file."""
+    """Formats the scores as lines of text, one per file."""
     lines = [f"{'formal':>8} {'informal':>8}   documents that mix them     sentences as in the reference"]
     for name, score in scores.items():
         shares = "   ".join(f"{in_words(score[kind]):>26}" for kind in ("mixed", "as_reference"))
@@ -69,7 +69,7 @@ def table(scores: dict[str, dict[str, Any]]) -> str:
 
 
 def table_of_differences(differences: dict[str, dict[str, Any]]) -> str:
-    """The differences to the baseline as lines of text."""
+    """Formats the differences from the baseline as lines of text."""
     lines = []
     for name, label in (("mixed", "documents that mix them"), ("as_reference", "sentences as in the reference")):
         row = differences[name]
@@ -88,9 +88,11 @@ def in_words(share: dict[str, Any]) -> str:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("translations", nargs="+", help="Documents as translate.py writes them, a file per system.")
     parser.add_argument(
-        "--baseline", nargs="+", default=[], help="Translations by a system to compare with, a file per seed."
+        "translations", nargs="+", help="Translations as translate.py writes them, one file per system."
+    )
+    parser.add_argument(
+        "--baseline", nargs="+", default=[], help="Translations by a system to compare with, one file per seed."
     )
     parser.add_argument("--reference", required=True, help="Reference translations of the documents.")
     add_column_options(parser, "reference", "translation")

@@ -1,12 +1,12 @@
-"""Score what a model makes of context: the gain in log-probability of reference translations with the true document.
+"""Score how a model uses context: the gain in log-probability of reference translations with the true document.
 
     python train/score_context.py outputs/finetuned talks.jsonl --source_column en --target_column de \\
         [--contexts shuffled other none] [--words address pronouns it=er,sie,es] [--json scores.json]
 
 This is the conditional cross-mutual information of Fernandes et al. (2021), in bits per target token: the true
 document against the same sentences in another order ("shuffled"), against sentences of other documents ("other"), and
-against no context ("none"). Every sentence is scored by the same tokens in all of them. Intervals are 95 % of a
-bootstrap over documents.
+against no context ("none"). In each of these, every sentence is scored on the same tokens. Intervals are 95 %
+bootstrap intervals over documents.
 
 `--words` breaks the gain down by classes of words, by their exact form: "address" (German Sie, du, Ihnen ...),
 "pronouns" (er, sie, es ...), or a name with words of your own.
@@ -35,7 +35,7 @@ from modeling_gtransformer.translator import Translator
 
 
 def main(argv: list[str]) -> dict[str, Any]:
-    """Prints the gains and returns them, with the mean number of sentences that stand together in each context."""
+    """Prints the gains and returns them, with the mean number of sentences in one input of each context."""
     args = parse_arguments(argv)
     check_outputs([args.json], args.files)
     columns = [args.source_column, args.target_column]
@@ -67,7 +67,7 @@ def main(argv: list[str]) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> str:
-    """A line per context and class of words."""
+    """Formats a line per context and class of words."""
     lines = ["bits per target token by which the true document is better"]
     for context, of_classes in results["gains"].items():
         for name, gain in of_classes.items():
@@ -109,7 +109,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="Seed of the contexts that are drawn.")
     parser.add_argument("--json", type=Path, help="File for the gains.")
     args = parser.parse_args(argv)
-    names = ["all", *(name for name, _ in args.words)]  # all words are a class in any case
+    names = ["all", *(name for name, _ in args.words)]  # the class of all words is always there
     if twice := sorted({name for name in names if names.count(name) > 1}):
         parser.error(f"--words: {', '.join(twice)} is the name of several classes of words")
     return args

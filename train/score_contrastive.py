@@ -4,13 +4,13 @@
     python train/score_contrastive.py outputs/transformer_sentences baseline.jsonl --suites contrapro/ --context 0 \\
         --json accuracies.json
 
-Suites are those of `contrastive_suites.py`. A candidate's score is the log-probability of its tokens, in nats, given
-the source sentences and the translations of the sentences before it; an item counts as right if no wrong candidate
-scores as high as the right one, so a tie is an error (the script of Voita et al. takes the first of equals). All words
-count with the probability that the model gives them among all tokens, also `<unk>` for one that the tokenizer does not
-know, though translations never have it. An item that has more tokens than the model has positions is an error; none is
-cut or left out. The output has a line per item, and the same command continues where an earlier one
-was stopped. Accuracies are printed by phenomenon and by distance; `--json` writes them, too.
+`contrastive_suites.py` lists the suites. A candidate's score is the log-probability of its tokens, in nats, given the
+source sentences and the translations of the sentences before it. An item counts as right if no wrong candidate scores
+as high as the right one, so a tie is an error (the script of Voita et al. takes the first of equal candidates). Every
+word counts with the probability that the model gives it among all tokens, even `<unk>` for a word that the tokenizer
+does not know, although translations never contain `<unk>`. An item that has more tokens than the model has positions
+is an error; no item is cut or left out. The output has a line per item, and the same command continues where an
+earlier one was stopped. Accuracies are printed by phenomenon and by distance; `--json` also writes them to a file.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from modeling_gtransformer.translator import Translator
 
 
 def main(argv: list[str]) -> dict[str, dict[str, Any]]:
-    """Scores what is not scored yet, prints the accuracies and returns them."""
+    """Scores the items that have no score yet, prints the accuracies and returns them."""
     args = parse_arguments(argv)
     check_outputs([args.json, args.output], args.suites)
     items = [item.with_context(args.context) for path in args.suites for item in read_suite(path)]
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
     model, processor = translate.model.eval(), translate.processor
     left = [item for item in items if item.name not in done]
     rows = encode(left, processor, model.config)
-    if not args.output.exists():  # nothing may fail for its settings after this
+    if not args.output.exists():  # after this line, no setting may be refused
         write_atomic(args.output, json.dumps(settings) + "\n")
     with (
         args.output.open("a", encoding="utf-8") as file,
@@ -75,8 +75,8 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
 
 def read_scores(path: Path, settings: dict[str, Any]) -> dict[str, list[float]]:
     """
-    Scores by item of an earlier run with the same settings, which the first line of the file holds; a last line that
-    was cut off is taken off the file. Without a file there are none.
+    Reads the scores by item of an earlier run with the same settings, which are in the first line of the file, and
+    removes a last line that was cut off. Returns nothing if there is no file.
 
     Raises:
         ValueError: the file holds something else.
@@ -86,7 +86,7 @@ def read_scores(path: Path, settings: dict[str, Any]) -> dict[str, list[float]]:
     with path.open("rb+") as file:
         first, *lines = file.read().splitlines(keepends=True) or [b""]
         if first != (json.dumps(settings) + "\n").encode():
-            raise ValueError(f"{path} is not what this command, with this model, has begun: choose another output.")
+            raise ValueError(f"{path} was not begun by this command with this model: choose another output.")
         if lines and not lines[-1].endswith(b"\n"):
             file.truncate(file.tell() - len(lines.pop()))
     records = [json.loads(line) for line in lines]
@@ -94,7 +94,7 @@ def read_scores(path: Path, settings: dict[str, Any]) -> dict[str, list[float]]:
 
 
 def table(accuracies: dict[str, dict[str, Any]]) -> str:
-    """One line per group."""
+    """Formats one line per group."""
     width = max(map(len, accuracies))
     return "\n".join(
         f"{group:{width}}  {row['accuracy']:6.2f} %   {row['right']} of {row['items']}"
@@ -110,7 +110,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         "--suites", nargs="+", required=True, help="ContraPro folder, or JSON files of the other suites."
     )
     parser.add_argument(
-        "--context", type=at_least(0), default=3, help="Upper bound on the sentences before the one that is scored."
+        "--context", type=at_least(0), default=3, help="Upper bound on the number of sentences before the scored one."
     )
     parser.add_argument(
         "--max_tokens", type=at_least(1), default=4096, help="Upper bound on the tokens of a batch, padding included."

@@ -3,15 +3,15 @@
     python train/score_translations.py talks.translated.jsonl --reference talks.jsonl.xz --reference_column de \\
         [--baseline other.translated.jsonl] [--tokenizer outputs/mbart25] [--json outputs/mbart25/scores/talks.json]
 
-Translations are what `translate.py` writes, or text with `<d>` lines; so are the references. Documents that were
-decoded freely have only a d-BLEU. With a baseline, documents are the unit of the tests: approximate randomization for
-the p-value, paired bootstrap for the interval.
+Translations and references are files that `translate.py` writes, or text with `<d>` lines. Documents that were decoded
+freely have only a d-BLEU. With a baseline, documents are the unit of the tests: approximate randomization gives the
+p-value, and a paired bootstrap gives the interval.
 
-d-BLEU per segment is that of the segments in which the first system translated. With `--tokenizer` it is that of the
-segments of the paper, cut by the longer of source and reference, for any system whose sentences are aligned.
+d-BLEU per segment is computed on the segments in which the first system translated. With `--tokenizer`, it is computed
+on the segments of the paper, cut by the longer of source and reference, for any system whose sentences are aligned.
 
-With `--train_files` there is also the s-BLEU of the sentences whose source is not in these files, s-BLEU/unseen: stock
-phrases that training and test share can hide how well a system translates anything else.
+With `--train_files`, s-BLEU/unseen is the s-BLEU of the sentences whose source is not in these files: stock phrases
+that occur in both training and test data can hide how well a system translates anything else.
 """
 
 import argparse
@@ -34,12 +34,12 @@ from modeling_gtransformer.evaluation.translations import Translations, in_commo
 from modeling_gtransformer.training.segments import segment_sizes
 
 
-# Files whose names are written down with the scores.
+# Options whose file names are written with the scores.
 SOURCES = ("translations", "reference", "baseline")
 
 
 def main(argv: list[str]) -> dict[str, dict[str, Any]]:
-    """Prints the table and returns what it holds."""
+    """Prints the table and returns its content."""
     args = parse_arguments(argv)
     inputs = [args.translations, args.reference, args.baseline, args.source, *(args.train_files or ())]
     check_outputs([args.json], filter(None, inputs))
@@ -51,13 +51,13 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
     if args.tokenizer and theirs and not theirs.aligned:
         raise ValueError(f"{args.baseline} was decoded freely, in segments of its own: leave --tokenizer out.")
     pair = in_common_segments(ours, theirs) if theirs else None
-    if pair:  # what is shown is what is compared
+    if pair:  # the table shows exactly the scores that are compared
         ours, theirs = pair
     scores = score_documents(ours.documents, references, ours.segments, args.tokenize, ours.aligned)
     if theirs:
         one, other = pair or (ours.as_documents(), theirs.as_documents())
         compared = compare(one, other, references, args.tokenize)
-        if not pair:  # the segments of one are not those of the other
+        if not pair:  # the two systems have different segments
             compared.pop("d-BLEU/segment", None)
         scores = {name: {**score, **compared.get(name, {})} for name, score in scores.items()}
     if args.train_files:
@@ -79,13 +79,15 @@ def main(argv: list[str]) -> dict[str, dict[str, Any]]:
 
 def in_segments_of_paper(translations: Translations, args: argparse.Namespace) -> Translations:
     """
-    The translations in segments as training cuts them.
+    Cuts the translations into segments as training does.
 
     Raises:
-        ValueError: they were decoded freely, so nobody knows what belongs to such a segment.
+        ValueError: they were decoded freely, so it is unknown which sentences belong to such a segment.
     """
     if not translations.aligned:
-        raise ValueError(f"{args.translations} was decoded freely: its segments are those that it was translated in.")
+        raise ValueError(
+            f"{args.translations} was decoded freely: it has only the segments in which it was translated."
+        )
     columns = [args.source_column, args.reference_column]
     documents = read_documents([args.source or args.reference], columns[:1])
     sources = [document[args.source_column] for document in documents]
@@ -98,14 +100,14 @@ def score_unseen(
     ours: Translations, theirs: Translations | None, references: list[list[str]], args: argparse.Namespace
 ) -> dict[str, Any]:
     """
-    The s-BLEU of the sentences that training has not seen, and the significance of its difference.
+    Computes the s-BLEU of the sentences that training has not seen, and the significance of its difference.
 
     Raises:
         ValueError: a system decoded freely, or there is no such sentence.
     """
     systems = {args.translations: ours} | ({args.baseline: theirs} if theirs else {})
     if free := [name for name, each in systems.items() if not each.aligned]:
-        raise ValueError(f"{free[0]} was decoded freely, and has no sentences to compare: leave --train_files out.")
+        raise ValueError(f"{free[0]} was decoded freely and has no sentences to compare: leave --train_files out.")
     test, training = (
         [document[args.source_column] for document in read_documents(files, [args.source_column])]
         for files in ([args.source or args.reference], args.train_files)
@@ -124,7 +126,7 @@ def score_unseen(
 def compare(
     ours: Translations, theirs: Translations, references: list[list[str]], tokenize: str
 ) -> dict[str, dict[str, Any]]:
-    """What `compare_systems` says of two systems with the same segments."""
+    """Compares two systems that have the same segments."""
     return compare_systems(
         ours.documents,
         theirs.documents,
@@ -137,7 +139,7 @@ def compare(
 
 
 def table(scores: dict[str, dict[str, Any]]) -> str:
-    """The scores as lines of text, one per score."""
+    """Formats the scores as lines of text, one per score."""
     lines = []
     for name, score in scores.items():
         line = f"{name:16} {score['score']:6.2f}   {score['units']} {score['unit']}   {score['signature']}"
@@ -154,7 +156,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("translations", help="Documents as translate.py writes them.")
     parser.add_argument("--reference", required=True, help="Reference translations of the documents.")
     add_column_options(parser, "source", "reference", "translation")
-    parser.add_argument("--baseline", help="Translations of the same documents by a second system.")
+    parser.add_argument("--baseline", help="Translations of the same documents by a second system, the baseline.")
     parser.add_argument("--tokenizer", help="Folder or Hub name of the model whose tokenizer cuts the segments.")
     parser.add_argument(
         "--segment_tokens",

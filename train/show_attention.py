@@ -1,11 +1,12 @@
-"""Draw what a model attends to in one document: attention of every combined layer, and what the gates chose.
+"""Draw what a model attends to in one document: the attention and the gates of every combined layer.
 
     python train/show_attention.py outputs/finetuned talk.jsonl attention.svg --source_column en --stack cross
 
-The document is translated, unless `--target_column` names a translation to look at. One row per layer, with the
-weights of the group attention and of the global attention, averaged over the heads: the lighter, the more a target
-token (row) attends to a source token (column); lines are sentence borders. On the right, the share that the gate
-leaves to the group attention, by token and on average. For the stacks "encoder" and "decoder": the self-attention.
+The model translates the document, unless `--target_column` names a translation to look at. The picture has one row per
+layer, with the weights of group attention and of global attention, averaged over the heads: the lighter a place is,
+the more a target token (row) attends to a source token (column); lines are sentence borders. On the right is the share
+that the gate gives to group attention, by token and on average. The stacks "encoder" and "decoder" are those of
+self-attention.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from modeling_gtransformer.group_tags import read_group_tags
 from modeling_gtransformer.translator import Translator
 
 
-LABELLED_TOKENS = 60  # beyond which names of tokens could not be read
+LABELLED_TOKENS = 60  # with more tokens, their names would be too small to read
 
 
 def main(argv: list[str]) -> None:
@@ -46,7 +47,7 @@ def main(argv: list[str]) -> None:
             sentences = processor.encode_sentences(document[args.target_column], is_target=True)
             target = model.prepare_decoder_input_ids_from_labels(torch.tensor([processor.build_labels(sentences)]))
         else:
-            # Without the end of the document, after which the model looks for nothing.
+            # The end of the document is left out, because the model predicts nothing after it.
             target = model.generate(**inputs)[:, :-1]
         with recorded_attention(model) as sublayers:
             model(**inputs, decoder_input_ids=target, decoder_attention_mask=torch.ones_like(target))
@@ -69,7 +70,7 @@ def main(argv: list[str]) -> None:
 
 
 class Axis(NamedTuple):
-    """Tokens along a side of a picture, and the positions of the last tokens of sentences."""
+    """Gives the tokens along a side of a picture, and the positions of the last tokens of sentences."""
 
     tokens: list[str]
     borders: list[int]
@@ -89,7 +90,7 @@ def draw(sublayers: list[LayerAttention], queries: Axis, keys: Axis, file: str) 
         for panel, kind in zip(panels, ("group", "global"), strict=False):
             panel.set_title(f"{sublayer.stack}, layer {sublayer.layer + 1}, {kind} attention")
             if kind in sublayer.weights:
-                # The root, so that small weights show.
+                # The square root makes small weights visible.
                 panel.imshow(sublayer.weights[kind][0].sqrt().numpy(), aspect="auto", vmin=0, interpolation="nearest")
                 name_tokens(panel, queries, "y")
                 name_tokens(panel, keys, "x")
@@ -112,11 +113,11 @@ def draw_gate(panel: Axes, gate: np.ndarray) -> None:
 
 
 def name_tokens(panel: Axes, axis: Axis, side: str) -> None:
-    """Writes tokens along an axis, as far as one could read them, and draws lines between sentences."""
+    """Labels an axis with tokens, if they would be readable, and draws lines between sentences."""
     for border in axis.borders:
         (panel.axvline if side == "x" else panel.axhline)(border + 0.5, color="gray", linewidth=0.6)
     if len(axis.tokens) <= LABELLED_TOKENS:
-        # Tokens may hold what matplotlib would take for a formula.
+        # Matplotlib would read a dollar sign in a token as the start of a formula.
         names = [token.replace("$", r"\$") for token in axis.tokens]
         (panel.set_xticks if side == "x" else panel.set_yticks)(range(len(names)), names, fontsize=7)
         if side == "x":

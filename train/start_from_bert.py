@@ -1,11 +1,11 @@
-"""Make a G-Transformer whose encoder is a BERT, to be trained with `recipes/bert.yaml`.
+"""Make a G-Transformer whose encoder starts from BERT, to be trained with `recipes/bert.yaml`.
 
     python train/start_from_bert.py google-bert/bert-base-multilingual-cased outputs/bert_start
 
-BERT's layers become the encoder's group attention and feed-forward; its word embeddings serve encoder, decoder and
-output layer, so choose one that knows both languages. Decoder, global attention and gates start from random weights.
-BERT's `[CLS]` opens a sentence and its `[SEP]` closes it. Mind that BERT's tokenizer does not give back every space
-that it took: compare scores of its models with those of references that went through it, too.
+BERT's layers become the encoder's group attention and feed-forward layers; its word embeddings serve encoder, decoder
+and output layer, so choose a BERT that knows both languages. Decoder, global attention and gates start from random
+weights. BERT's `[CLS]` opens a sentence and its `[SEP]` closes it. When BERT's tokenizer decodes, it does not restore
+all spaces, so also score such models against references that it has encoded and decoded.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> None:
 
 
 def start(args: argparse.Namespace, folder: Path) -> str:
-    """Writes model and processor, and tells how large they are."""
+    """Writes model and processor, and prints how large they are."""
     set_seed(args.seed)
     tokenizer = AutoTokenizer.from_pretrained(args.bert, bos_token="[CLS]", eos_token="[SEP]")
     tokenizer.add_special_tokens({"extra_special_tokens": args.languages})
@@ -62,12 +62,13 @@ def gtransformer_from_bert(
     bert: BertModel, processor: GTransformerProcessor, decoder_layers: int = 6
 ) -> GTransformerForConditionalGeneration:
     """
-    A G-Transformer with the encoder and the word embeddings of `bert`.
+    Builds a G-Transformer with the encoder and the word embeddings of `bert`.
 
-    The states of a one-sentence document are BERT's, but for the epsilon of its layer norms (1e-12, here 1e-5).
+    The encoder's states of a one-sentence document are BERT's, except for the epsilon of the layer norms (1e-12 in
+    BERT, 1e-5 here).
 
     Args:
-        processor: around BERT's tokenizer, to which language codes have been added.
+        processor: processor of BERT's tokenizer, to which language codes have been added.
 
     Raises:
         ValueError: `bert` lacks weights of a plain BERT, or has weights that a plain BERT does not have.
@@ -80,14 +81,14 @@ def gtransformer_from_bert(
     languages = {processor.src_lang, processor.tgt_lang}
     known = [index for token, index in processor.tokenizer.get_vocab().items() if token not in languages]
     model.get_input_embeddings().weight.data[known] = bert.get_input_embeddings().weight.data[known]
-    # The decoder reads the same words, and positions that mean the same.
+    # The decoder reads the same words, and its positions mean the same.
     model.model.decoder.embed_positions.weight.data.copy_(model.model.encoder.embed_positions.weight.data)
     processor.configure(model)
     return model
 
 
 def config_from_bert(bert: BertConfig, processor: GTransformerProcessor, decoder_layers: int) -> GTransformerConfig:
-    """The configuration of BERT's layers, and of a decoder of the same width."""
+    """Makes the configuration of BERT's layers and of a decoder of the same width."""
     sizes: dict[str, Any] = {}
     for stack, layers in (("encoder", bert.num_hidden_layers), ("decoder", decoder_layers)):
         sizes |= {f"{stack}_layers": layers, f"{stack}_ffn_dim": bert.intermediate_size}
@@ -110,13 +111,13 @@ def config_from_bert(bert: BertConfig, processor: GTransformerProcessor, decoder
 
 
 def encoder_state_from_bert(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:
-    """BERT's weights under the names of the encoder, without the word embeddings."""
+    """Renames BERT's weights to those of the encoder, without the word embeddings."""
     state = {}
     for name, tensor in state_dict.items():
         for pattern, replacement in RENAMED:
             name = re.sub(pattern, replacement, name)
         state[name] = tensor
-    # The first segment's embedding is added at every position.
+    # BERT adds the embedding of the first segment at every position.
     positions = (
         state.pop("embeddings.position_embeddings.weight") + state.pop("embeddings.token_type_embeddings.weight")[0]
     )
@@ -129,8 +130,10 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bert", help="Folder or Hub name of a BertModel checkpoint with its tokenizer.")
     parser.add_argument("output", help="Folder for model and processor.")
-    parser.add_argument("--languages", nargs=2, default=["[en]", "[de]"], help="Codes to add for source and target.")
-    parser.add_argument("--decoder_layers", type=at_least(1), default=6, help="Number of layers of the decoder.")
+    parser.add_argument(
+        "--languages", nargs=2, default=["[en]", "[de]"], help="Language codes to add for source and target."
+    )
+    parser.add_argument("--decoder_layers", type=at_least(1), default=6, help="Number of decoder layers.")
     parser.add_argument("--seed", type=int, default=42, help="Seed of the random weights.")
     return parser.parse_args(argv)
 

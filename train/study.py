@@ -1,27 +1,27 @@
-"""Run a study: systems times seeds, trained, translating the test sets, scored, in one table and in figures.
+"""Run a study: train every system with every seed, translate and score the test sets, and make a table and figures.
 
     python train/study.py train/studies/table2.yaml [--output outputs/table2] [--jobs 2] [--launch "accelerate launch"]
 
 A study is a YAML file:
 
-    arguments: {...}            # of train.py, for every system; `extends` names a file of more
+    arguments: {...}            # for train.py, for every system; `extends` names a file with more
     seeds: [1, 2, 3]
-    test: {news: {files: [test.en, test.de]}}     # what to translate, as train.py reads it; or {paper_corpus: news}
+    test: {news: {files: [test.en, test.de]}}     # test sets, as train.py reads them; or {paper_corpus: news}
     generation: {num_beams: 5}                    # arguments of translate.py
-    detokenize: de                                # if moses.py has tokenized the documents: the target language
-    baseline: sentences                           # the system that the others are compared with; or, by the score,
+    detokenize: de                                # target language, if moses.py has tokenized the documents
+    baseline: sentences                           # system that the others are compared with; one per score:
                                                   # {s-BLEU: sentences, d-BLEU: documents}
     systems:
       sentences: {recipe: ../recipes/transformer_sentences.yaml}
-      finetuned: {recipe: ../recipes/finetuned.yaml, start: sentences}   # from that system, trained with the same seed
+      finetuned: {recipe: ../recipes/finetuned.yaml, start: sentences}   # starts from that system with the same seed
       documents: {recipe: ../recipes/transformer_documents.yaml, generation: {align_sentences: false}}
-    vary: {segment_tokens: [64, 128]}             # optional: every system with every value of an argument
-    until: {eval_loss: 0.01}                      # optional: count the updates until a validation loss is so low
+    vary: {segment_tokens: [64, 128]}             # optional: run every system with every value of an argument
+    until: {eval_loss: 0.01}                      # optional: count the updates until a validation loss
 
-Every run has its folder, with its log and translations. A run that fails is reported and left out, with those that
-start from it; the same command runs what is missing. `results.json` and `results.md` hold the scores, their means and
-spreads over the seeds, and significance; `loss.svg`, `entropy.svg`, `bleu.svg` and `updates.svg` the curves. Files are
-relative to the folder in which the command runs, recipes to that of the study.
+Every run has its own folder, with its log and translations. A run that fails is reported and left out, as are those
+that start from it; the same command runs whatever is missing. `results.json` and `results.md` hold the scores, their
+means and spreads over the seeds, and significance; `loss.svg`, `entropy.svg`, `bleu.svg` and `updates.svg` show the
+curves. Files are relative to the folder in which the command runs, and recipes to the folder of the study.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def main(argv: list[str]) -> dict[str, Any]:
     for test in study["test"].values():
         if "paper_corpus" in test:
             test["files"] = paper_corpus(test["paper_corpus"], "test", columns)
-    for run in runs:  # a mistake in any of them shows before the first is trained
+    for run in runs:  # mistakes in any run show before the first one is trained
         training = parse_recipe([str(run.recipe)])[2]
         if study["until"] and training.eval_strategy == "no":
             raise ValueError(f"{run.name} never validates: set eval_strategy for `until`.")
@@ -87,7 +87,7 @@ def main(argv: list[str]) -> dict[str, Any]:
     processes = Processes(shlex.split(args.launch), threads)
     with ThreadPoolExecutor(args.jobs) as executor:
         try:
-            # What others start from comes first, or a second job would wait for the start that the first one trains.
+            # Runs that others start from come first, so that no job waits for a start that another job trains.
             in_turn = sorted(runs, key=lambda run: run.stage)
             list(executor.map(lambda run: execute(run, study, tests, processes), in_turn))
         except BaseException:
@@ -111,7 +111,7 @@ def read_test(files: list[str], columns: tuple[str, str], plain: Callable[[str],
 def execute(
     run: TrainingRun, study: dict[str, Any], tests: dict[str, ParallelDocuments], processes: "Processes"
 ) -> None:
-    """Trains and translates, unless that is done already; a failure is noted in the run."""
+    """Trains and translates unless this is done already, and records a failure in the run."""
     try:
         if run.start:
             run.start.done.wait()
@@ -120,7 +120,7 @@ def execute(
         processes.call(run, "train.py", [str(run.recipe)])
         for name, test in tests.items():
             arguments = translation_arguments(run, name, study)
-            # Everything that the translations depend on is kept beside them.
+            # A file beside the translations says everything that they depend on.
             record, made_of = run.folder / f"{name}.made_of.json", json.dumps([arguments, fingerprint(run, test)])
             if not record.exists() or record.read_text() != made_of:
                 discard(run.translations(name))
@@ -135,18 +135,18 @@ def execute(
 
 
 def fingerprint(run: TrainingRun, test: ParallelDocuments) -> list[Any]:
-    """Sizes and times of the weights and a hash of the test set, which tell them from others in their place."""
+    """Identifies weights by their sizes and times, and the test set by a hash, to notice when they are replaced."""
     return [*stats_of_weights(run.folder), hashlib.sha256(json.dumps(test.sources).encode()).hexdigest()]
 
 
 def discard(translations: Path) -> None:
-    """Removes translations of something else, finished or not."""
+    """Removes translations, finished or not, of other weights or another test set."""
     translations.unlink(missing_ok=True)
     shutil.rmtree(f"{translations}.partial", ignore_errors=True)
 
 
 class Processes:
-    """Runs the scripts in processes of their own, which share the cores and end with the study.
+    """Runs the scripts in separate processes, which share the cores and end with the study.
 
     Args:
         launch: command that starts train.py.
@@ -159,7 +159,9 @@ class Processes:
             self.environment.setdefault(name, str(threads))
         self.running: set[subprocess.Popen] = set()
         self.stopped = False
-        self.starting = threading.Lock()  # nothing starts between looking at `stopped` and being among `running`
+        self.starting = (
+            threading.Lock()
+        )  # no process may start between a check of `stopped` and its entry in `running`
 
     def call(self, run: TrainingRun, script: str, arguments: list[str]) -> None:
         """
@@ -196,7 +198,7 @@ class Processes:
         return process
 
     def stop(self) -> None:
-        """Ends what is running, and starts nothing more."""
+        """Ends the running processes, and starts no more."""
         with self.starting:
             self.stopped = True
             for process in self.running:
@@ -207,9 +209,11 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", help="YAML file of the study.")
     parser.add_argument(
-        "--output", type=Path, help="Folder for runs and results; default: outputs/ and the name of the study."
+        "--output", type=Path, help="Folder for runs and results; default: outputs/ followed by the name of the study."
     )
-    parser.add_argument("--jobs", type=at_least(1), default=1, help="Number of runs at a time, which share the cores.")
+    parser.add_argument(
+        "--jobs", type=at_least(1), default=1, help="Number of runs at the same time; they share the cores."
+    )
     parser.add_argument(
         "--launch", default=sys.executable, help='Command that starts train.py, e.g. "accelerate launch".'
     )

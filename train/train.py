@@ -3,8 +3,8 @@
     accelerate launch train/train.py train/recipes/mbart25.yaml \\
         --train_files train.jsonl --validation_files dev.jsonl --source_column en --target_column de
 
-The recipe holds the arguments of one experiment; the command line overrides any of them. The same command continues a
-training that was interrupted, from the last checkpoint in `output_dir`.
+The recipe holds the arguments of one experiment, and the command line can override each of them. The same command
+continues an interrupted training from the last checkpoint in `output_dir`.
 """
 
 import sys
@@ -14,7 +14,7 @@ from modeling_gtransformer.training.recipe import parse_recipe
 
 
 def main(argv: list[str]) -> dict[str, float]:
-    """Runs the training that the command line describes, and returns the validation scores of the model it leaves."""
+    """Runs the training that the command line describes, and returns the validation scores of its final model."""
     return train(*parse_recipe(argv))
 
 

@@ -1,9 +1,9 @@
-"""Train a tokenizer on one's own documents, for a model that starts from random weights.
+"""Train a tokenizer on your own documents, for a model that starts from random weights.
 
     python train/train_tokenizer.py outputs/tokenizer --files train.jsonl --columns en de --languages "[en]" "[de]"
 
-One vocabulary for both languages: `<s> <pad> </s> <unk>`, pieces, language codes, `<mask>`. The texts are normalized
-by NFKC, and spaces are part of the pieces, so that decoding gives the text back.
+Both languages share one vocabulary: `<s> <pad> </s> <unk>`, pieces, language codes, `<mask>`. Texts are normalized to
+NFKC, and spaces are part of the pieces, so decoding restores the text.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def main(argv: list[str]) -> None:
     sentences = (sentence for document in documents for column in args.columns for sentence in document[column])
     try:
         tokenizer = train_tokenizer(sentences, args.languages, args.vocab_size, args.model, args.merges)
-    except Exception as error:  # tokenizers has no exceptions of its own
+    except Exception as error:  # the library has no exception class of its own
         raise ValueError(f"No tokenizer can be trained: {error}") from error
     tokenizer.save_pretrained(args.output)
     print(f"{len(tokenizer)} tokens in {args.output}")
@@ -36,14 +36,14 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--files", nargs="+", required=True, help="Documents in a format that train.py reads.")
     parser.add_argument("--columns", nargs="+", required=True, help="Columns that hold lists of sentences.")
     parser.add_argument("--languages", nargs="+", required=True, help='Language codes, e.g. "[en]" "[de]".')
-    parser.add_argument("--vocab_size", type=at_least(1), default=30000, help="Size of the vocabulary.")
+    parser.add_argument("--vocab_size", type=at_least(1), default=30000, help="Number of tokens in the vocabulary.")
     parser.add_argument(
         "--merges",
         type=at_least(0),
-        help="Number of BPE merges instead of the size of the vocabulary (paper: 30000).",
+        help="Number of BPE merges (paper: 30000), instead of the size of the vocabulary.",
     )
     parser.add_argument(
-        "--model", choices=("bpe", "unigram"), default="bpe", help="Kind of the tokenizer; the paper has BPE."
+        "--model", choices=("bpe", "unigram"), default="bpe", help="Type of the tokenizer; the paper uses BPE."
     )
     args = parser.parse_args(argv)
     if args.merges is not None and args.model != "bpe":

@@ -4,19 +4,19 @@
     python train/translate.py Helsinki-NLP/opus-mt-en-de talks.txt talks.translated.jsonl
     python train/translate.py outputs/mbart25 talks.parquet talks.translated.parquet --source_column en
 
-Reads JSON lines, parquet, a dataset that `save_to_disk` of `datasets` has written, or a text file of one sentence per
-line with `<d>` lines between documents, of any size, and a folder of such files. Writes JSON lines, parquet or a
-dataset, as the name of the output says, in the same order: the fields of every document, its `translation` (list of
-sentences) and `segments`, how many sentences the model read at once. With `--align_sentences false` the model writes
-as many sentences as it likes, and `translated_segments` says how many came of each segment.
+Reads files of any size: JSON lines, parquet, a dataset that `save_to_disk` of `datasets` has written, a text file with
+one sentence per line and `<d>` lines between documents, or a folder of such files. Writes JSON lines, parquet or a
+dataset, depending on the name of the output, in the same order: the fields of every document, its `translation` (list
+of sentences) and its `segments`, the numbers of sentences that the model read at once. With `--align_sentences false`,
+the model writes as many sentences as it likes, and `translated_segments` says how many it wrote for each segment.
 
-The output appears when all is done. Until then what is translated is in the folder `OUTPUT.partial`, from which the
-same command continues, with the same result, if it was stopped. A translation of another corpus, by another model or
-with other settings is refused until that folder is removed. One process translates; `translate_ray.py` does the same
-with several GPUs or machines.
+The output appears when everything is translated. Until then, the finished part is in the folder `OUTPUT.partial`, from
+which the same command continues with the same result if it was stopped. The command refuses to continue with another
+corpus, model or settings until you remove that folder. It runs as one process; `translate_ray.py` does the same with
+several GPUs or machines.
 
-The exit status is 0 if all is translated, 1 for an error, 2 if the command cannot begin, 130 for Ctrl-C and 143 for
-SIGTERM.
+The exit status is 0 if everything is translated, 1 for an error, 2 if the command cannot begin, 130 for Ctrl-C and 143
+for SIGTERM.
 """
 
 import sys

@@ -1,11 +1,11 @@
-"""Trim a checkpoint to the tokens of one's own text: a smaller output layer, the same logits for what is left.
+"""Trim a checkpoint to the tokens of your own text: a smaller output layer, the same logits for the tokens kept.
 
     python train/trim_vocabulary.py outputs/mbart25 outputs/mbart25.small --text train.jsonl news.de \\
         --source_column en --target_column de
 
-Keeps the tokens of the text, all special tokens and language codes, and every single character, however rare, so that
-words that the text does not have can still be spelled. The given text keeps its pieces: this is checked before
-anything appears in the output.
+The trimmed checkpoint has the tokens of the text, all special tokens and language codes, and every single character,
+however rare, so that words that are not in the text can still be spelled. Before anything appears in the output, the
+command checks that the given text is still cut into the same pieces.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from modeling_gtransformer.training.licenses import keep_origin
 from modeling_gtransformer.training.vocabularies import Vocabulary, renumber, vocabularies
 
 
-# How the names of those fields of a configuration end that hold token ids.
+# Endings of the names of configuration fields that hold token ids.
 ID_FIELDS = ("token_id", "suppress_tokens", "words_ids", "sequence_bias")
 
 
@@ -39,7 +39,7 @@ def main(argv: list[str]) -> None:
 
 
 def trim(args: argparse.Namespace, folder: Path) -> str:
-    """Writes the trimmed checkpoint, and tells what became smaller."""
+    """Writes the trimmed checkpoint, and returns a summary of what became smaller."""
     texts = read_texts(args.text, [args.source_column, args.target_column])
     processor = GTransformerProcessor.from_pretrained(args.checkpoint)
     model = GTransformerForConditionalGeneration.from_pretrained(args.checkpoint, **as_it_translates(args.checkpoint))
@@ -48,7 +48,7 @@ def trim(args: argparse.Namespace, folder: Path) -> str:
     parts = vocabularies(processor.tokenizer)
     kept = tokens_to_keep(model, processor, parts, texts)
     if [len(ids) for ids in kept] == [*sizes[: len(kept)]]:
-        return f"All {sizes[0]} tokens are needed: there is nothing to trim, and {args.output} is not written."
+        return f"All {sizes[0]} tokens are needed: there is nothing to trim, so {args.output} was not written."
     new_ids = [{old: new for new, old in enumerate(ids)} for ids in kept]
     processor.save_pretrained(folder)
     for vocabulary, ids in zip(parts, new_ids, strict=True):
@@ -63,14 +63,14 @@ def trim(args: argparse.Namespace, folder: Path) -> str:
 
 
 def as_it_translates(checkpoint: str) -> dict[str, int]:
-    """Fields of a configuration with which a plain translator goes on translating as it does."""
+    """Gives the configuration fields with which a plain translator still translates as before."""
     config, _ = PreTrainedConfig.get_config_dict(checkpoint)
     is_plain = config.get("model_type") != GTransformerConfig.model_type
     return ONLY_GROUP if is_plain and GTransformerConfig.from_dict(config).frame.translates else {}
 
 
 def read_texts(files: Sequence[str], columns: Sequence[str]) -> list[list[str]]:
-    """The sentences of every document: those in the columns, or all of a text file, aligned or not."""
+    """Reads the sentences of every document: those in the columns, or all of a text file, aligned or not."""
     texts = []
     for file in (file for given in files for file in files_of(given)):
         names = columns if has_columns(file) else ["text"]
@@ -82,8 +82,8 @@ def tokens_to_keep(
     model, processor: GTransformerProcessor, parts: Sequence[Vocabulary], texts: Sequence[list[str]]
 ) -> list[list[int]]:
     """
-    The ids of each vocabulary, ascending, of the text, of all that is no word or that a configuration names, and of
-    what spells words.
+    Collects the ids to keep in each vocabulary, ascending: those of the text, of everything that is not a word or that
+    a configuration names, and of the pieces that spell words.
 
     Raises:
         ValueError: the tokenizer belongs to another model.
@@ -98,7 +98,7 @@ def tokens_to_keep(
     named = {token for _, _, value in id_fields(model) for token in ids_in(value)}
     kept = []
     for vocabulary, sides in zip(parts, [[False], [True]] if len(parts) > 1 else [[False, True]], strict=True):
-        # The model may have rows without a token.
+        # The model may have embeddings that belong to no token.
         words = needed | (named & {*vocabulary.ids.values()})
         for text in texts:
             words |= {token for side in sides for ids in processor.encode_sentences(text, side) for token in ids}
@@ -107,7 +107,7 @@ def tokens_to_keep(
 
 
 def with_one_padding(kept: list[list[int]], pad: int) -> list[list[int]]:
-    """The ids of both vocabularies, with so many more in one of them that padding has the same new id in both."""
+    """Adds ids to one of the vocabularies until padding has the same new id in both."""
     before = max(ids.index(pad) for ids in kept)
     filled = []
     for ids in kept:
@@ -126,12 +126,14 @@ def check_tokenization(
     Compares the trimmed processor, as it was saved, with the original.
 
     Raises:
-        ValueError: a token has another id than its embedding, or a sentence has become other pieces.
+        ValueError: the id of a token is not that of its embedding, or a sentence is cut into other pieces.
     """
     parts = zip(vocabularies(processor.tokenizer), vocabularies(trimmed.tokenizer), new_ids, strict=True)
     for vocabulary, other, kept in parts:
         if other.ids != {token: kept[old] for token, old in vocabulary.ids.items() if old in kept}:
-            raise ValueError(f"{type(trimmed.tokenizer).__name__} does not load what is left: it cannot be trimmed.")
+            raise ValueError(
+                f"{type(trimmed.tokenizer).__name__} does not load the remaining tokens: it cannot be trimmed."
+            )
     for text, is_target in itertools.product(texts, (False, True)):
         expected = renumber(processor.encode_sentences(text, is_target), new_ids[-1 if is_target else 0])
         for sentence, *ids in zip(text, expected, trimmed.encode_sentences(text, is_target), strict=True):
@@ -140,11 +142,11 @@ def check_tokenization(
 
 
 def trim_model(model, new_ids: Sequence[dict[int, int]]) -> None:
-    """Leaves the rows of embeddings and output layer that have a new id, in a model that is yet to be saved."""
+    """Keeps only the rows of embeddings and output layer that have a new id, in a model that is yet to be saved."""
     source, target, stacks = new_ids[0], new_ids[-1], model.model
     rows = {stacks.encoder.embed_tokens.weight: source, stacks.decoder.embed_tokens.weight: target}
     rows[model.lm_head.weight] = target
-    for weight, ids in rows.items():  # a single one unless the configuration unties them
+    for weight, ids in rows.items():  # one vocabulary, unless the configuration unties them
         weight.data = weight.data[[*ids]]
     model.final_logits_bias = model.final_logits_bias[:, [*target]]
     if model.generation_config.suppress_tokens:
@@ -156,13 +158,13 @@ def trim_model(model, new_ids: Sequence[dict[int, int]]) -> None:
 
 
 def id_fields(model) -> list[tuple[Any, str, Any]]:
-    """`(configuration, name, value)` of all the model's settings that hold token ids."""
+    """Yields `(configuration, name, value)` of all the model's settings that hold token ids."""
     configs = (model.config, model.generation_config)
     return [(c, name, value) for c in configs for name, value in c.to_dict().items() if name.endswith(ID_FIELDS)]
 
 
 def ids_in(value: Any) -> set[int]:
-    """The ids in nested lists of ids; a float, as in `sequence_bias`, is none."""
+    """Yields the ids in nested lists of ids; a float, as in `sequence_bias`, is not an id."""
     if isinstance(value, list):
         return {token for item in value for token in ids_in(item)}
     return {value} if isinstance(value, int) else set()
@@ -176,7 +178,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         "--text",
         nargs="+",
         required=True,
-        help="Text whose words are kept: .jsonl[.gz|.xz], or one sentence per line.",
+        help="Text whose tokens are kept: .jsonl[.gz|.xz], or one sentence per line.",
     )
     add_column_options(parser, "source", "target")
     return parser.parse_args(argv)

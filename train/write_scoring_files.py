@@ -1,17 +1,17 @@
-"""Write translations as other tools read them: d-COMET, SLIDE, CTXPRO, and any that score line by line.
+"""Write translations in the formats that other tools read: d-COMET, SLIDE, CTXPRO, and any that score line by line.
 
     python train/write_scoring_files.py talks.translated.jsonl outputs/scoring --source_column en \\
         [--reference talks.jsonl.xz --reference_column de] [--window 6 [--stride 6]]
 
-Writes into the folder, a sentence per line:
+The files in the folder have one sentence per line:
 
-    source.txt, hypothesis.txt, reference.txt, document_ids.txt    sentences, and the document that each belongs to
-    last.txt                            the last sentence of every document, which `ctxpro score` looks at
+    source.txt, hypothesis.txt, reference.txt, document_ids.txt    sentences, and the document of each
+    last.txt                            the last sentence of every document, which `ctxpro score` reads
     identify.tsv                        document, source and reference, which `ctxpro identify` searches
-    windows.source.txt ...              with --window: so many sentences in one line, by steps of --stride, as SLIDE
-                                        gives them to a metric of sentences
+    windows.source.txt ...              with --window: that many sentences per line, moved by --stride, as SLIDE
+                                        passes them to a sentence-level metric
 
-Without references there is no reference.txt and no identify.tsv. White space inside a sentence becomes a space.
+reference.txt and identify.tsv need `--reference`. White space inside a sentence becomes a space.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
     translations = read_translations(args.translations, args.translation_column)
     if not translations.aligned:
-        raise ValueError(f"{args.translations} was decoded freely: its sentences belong to no source sentences.")
+        raise ValueError(f"{args.translations} was decoded freely: its sentences do not belong to source sentences.")
     documents = read_documents([args.translations], [args.source_column])
     texts = {"source": [document[args.source_column] for document in documents], "hypothesis": translations.documents}
     if args.reference:
@@ -72,19 +72,19 @@ def refuse_unaligned(texts: dict[str, list[list[str]]], file: str) -> None:
         if size != sizes["source"]:
             raise ValueError(
                 f"{file} has {len(sizes['source'])} documents of {sum(sizes['source'])} source sentences, its {name} "
-                f"{len(size)} of {sum(size)}, or they are divided in another way."
+                f"{len(size)} of {sum(size)}, or they are divided differently."
             )
 
 
 def document_ids(documents: list[Document]) -> list[str]:
-    """The `id` of every document, if all have one of their own, else their numbers."""
+    """Gives the `id` of every document if all have different ones, and otherwise their numbers."""
     ids = [in_one_line(str(document.record.get("id", ""))) for document in documents]
     return ids if all(ids) and len(set(ids)) == len(ids) else [str(n) for n in range(1, len(documents) + 1)]
 
 
 def windows(texts: dict[str, list[list[str]]], ids: list[str], window: int, stride: int) -> dict[str, list[str]]:
-    """Stretches of so many sentences, and the document of each; the last one of a document may begin early, or be the
-    whole of a short one."""
+    """Cuts windows of that many sentences, with the document of each. The last window of a document overlaps the one
+    before if need be, and a short document is one window."""
     columns: dict[str, list[str]] = {f"windows.{name}": [] for name in (*texts, "document_ids")}
     for number, name in enumerate(ids):
         last = max(len(texts["source"][number]) - window, 0)
@@ -102,10 +102,14 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     add_column_options(parser, "source", "reference", "translation")
     parser.add_argument("--reference", help="Reference translations of the documents.")
     parser.add_argument("--window", type=at_least(1), help="Number of sentences in a window.")
-    parser.add_argument("--stride", type=at_least(1), help="Sentences from window to window; default: as --window.")
+    parser.add_argument(
+        "--stride",
+        type=at_least(1),
+        help="Number of sentences from the start of one window to the next; default: --window.",
+    )
     args = parser.parse_args(argv)
     if args.stride and args.stride > (args.window or 0):
-        parser.error("--stride needs a --window that is as long: sentences between two windows would be left out")
+        parser.error("--stride must not be longer than --window: sentences between two windows would be left out")
     return args
 
 

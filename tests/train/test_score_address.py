@@ -45,5 +45,5 @@ def test_against_a_baseline_of_several_seeds(reference, tmp_path, capsys):
 
 def test_other_sentences_than_those_of_the_references(reference, tmp_path):
     file = write_json_lines(tmp_path / "short.jsonl", [{"translation": ["Wo?"]}, {"translation": ["Wann?"]}])
-    with pytest.raises(ValueError, match=r"short.jsonl does not have a sentence for every sentence"):
+    with pytest.raises(ValueError, match=r"short.jsonl does not have one sentence for every sentence"):
         score_address([file, *reference])
