@@ -1,10 +1,10 @@
-"""A dataset of documents, with its card, ready for the Hub.
+"""Prepare a dataset of documents, with its card, for the Hub.
 
     python hub_cards/dataset_card.py outputs/my-corpus --columns en de --train train.jsonl --validation dev.jsonl \\
         [--test test.jsonl] [--languages en de] [--license cc-by-4.0] \\
         [--repository user/my-corpus --push [--private]]
 
-Reads what `train/train.py` reads, checks it, and writes a file per split and `README.md` into the folder.
+Reads the files that `train/train.py` reads, checks them, and writes a file per split and `README.md` into the folder.
 """
 
 import argparse
@@ -54,12 +54,12 @@ def dataset_card(
     license: str | None,
 ) -> DatasetCard:
     """
-    The card of a dataset.
+    Makes the card of a dataset.
 
     Args:
         columns: columns of the source and the target sentences.
         languages: languages of the columns; the card declares those with a code of two letters.
-        license: SPDX identifier, if it is known.
+        license: SPDX identifier, if known.
     """
     data = DatasetCardData(
         language=[language for language in languages if len(language) == 2] or None,

@@ -1,8 +1,8 @@
-"""The metric as a repository of the `evaluate` library, with its card.
+"""Make the metric a repository of the `evaluate` library, with its card.
 
     python hub_cards/metric_card.py outputs/document_bleu [--repository user/document_bleu --push [--private]]
 
-`evaluate.load` takes the folder as well as, after the upload, the name of the repository.
+`evaluate.load` takes the folder or, after the upload, the name of the repository.
 """
 
 import argparse
@@ -31,11 +31,13 @@ def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
     name = args.folder.resolve().name
     if name == "app":
-        raise ValueError("A metric cannot be called app, as its page is app.py: choose another name for the folder.")
+        raise ValueError(
+            "A metric cannot be called app, because its page is app.py: choose another name for the folder."
+        )
     check_own_folder(args.folder, ["app.py", "requirements.txt"], f"{name}.py")
     address = args.repository or name
     args.folder.mkdir(parents=True, exist_ok=True)
-    # evaluate looks for a file of the name of its folder.
+    # evaluate looks for a file with the name of its folder.
     shutil.copyfile(metrics.__file__, args.folder / f"{name}.py")
     (args.folder / "app.py").write_text(APP.format(address=address), encoding="utf-8")
     (args.folder / "requirements.txt").write_text("evaluate\ndatasets\nnumpy\nsacrebleu>=2.4\n", encoding="utf-8")

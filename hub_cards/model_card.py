@@ -1,10 +1,10 @@
-"""The card of a trained checkpoint, from what its training and its scores left in its folder.
+"""Write the card of a trained checkpoint from the files that training and scoring left in its folder.
 
     python hub_cards/model_card.py outputs/mbart25 [--license mit] [--dataset user/corpus] [--repository user/name]
 
-Scores are those that `train/score_translations.py --json outputs/mbart25/scores/NAME.json` wrote, of as many test
-sets as there are. Writes `README.md`, `training.svg` (with matplotlib) and, for a dataset on the Hub, `.eval_results`;
-a `README.md` that was written or edited by hand is kept.
+The card shows the scores that `train/score_translations.py --json outputs/mbart25/scores/NAME.json` wrote, for any
+number of test sets. The command writes `README.md`, `training.svg` (with matplotlib) and, for a dataset on the Hub,
+`.eval_results`; it keeps a `README.md` that was written or edited by hand.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from modeling_gtransformer.translator import check_folder
 def main(argv: list[str]) -> None:
     args = parse_arguments(argv)
     if not args.folder.is_dir():
-        raise ValueError(f"{args.folder} is no folder: name that of a trained checkpoint.")
+        raise ValueError(f"{args.folder} is not a folder: name that of a trained checkpoint.")
     check_folder(str(args.folder))
     notes = args.notes.read_text(encoding="utf-8") if args.notes else ""
     write_model_card(args.folder, args.license, args.dataset, args.repository, args.overwrite_card, notes)
@@ -33,7 +33,10 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     add_card_options(parser)
     parser.add_argument("--repository", help="Name of the checkpoint on the Hub, e.g. user/name.")
     parser.add_argument(
-        "--notes", type=Path, metavar="MARKDOWN", help="File with what else the card says, e.g. whose the data are."
+        "--notes",
+        type=Path,
+        metavar="MARKDOWN",
+        help="File with notes for the card, e.g. the attribution of the data.",
     )
     return parser.parse_args(argv)
 

@@ -1,9 +1,9 @@
-"""A trained checkpoint to the Hub, in one commit: weights, processor, code and card.
+"""Upload a trained checkpoint to the Hub in one commit: weights, processor, code and card.
 
     python hub_cards/publish.py outputs/mbart25 user/name [--license mit] [--dataset user/corpus] [--private]
 
-Whoever finds it needs no more than Transformers: `pipeline(model="user/name", trust_remote_code=True)`. A `README.md`
-that was written or edited by hand is published as it is.
+Its users need only Transformers: `pipeline(model="user/name", trust_remote_code=True)`. A `README.md` that was written
+or edited by hand is published as it is.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def main(argv: list[str]) -> None:
     model, processor = load_checkpoint(str(args.folder))
     if model.config.model_type != "gtransformer":
         raise UsageError(
-            f"{args.folder} is no G-Transformer but a plain {model.config.model_type}: fine-tune it first."
+            f"{args.folder} is not a G-Transformer but a plain {model.config.model_type}: fine-tune it first."
         )
     write_model_card(args.folder, args.license, args.dataset, args.repository, args.overwrite_card)
     translate = DocumentTranslationPipeline(model, processor=processor)

@@ -1,9 +1,9 @@
-"""Corpora of documents: files that are read and checked, and their translation in chunks. Needs the extra `train`."""
+"""Corpora of documents: reads and checks files, and translates them in chunks. Needs the extra `train`."""
 
 from importlib.util import find_spec
 
 
-# Packages of the extra, without which most of this, of `evaluation` and of `training` cannot be imported.
+# Packages of the extra, which most modules here, in `evaluation` and in `training` import.
 if missing := [
     name for name in ("accelerate", "datasets", "evaluate", "sacrebleu", "yaml") if find_spec(name) is None
 ]:

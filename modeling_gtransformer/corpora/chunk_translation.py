@@ -1,5 +1,5 @@
-"""Translation of a corpus by chunks: documents that one worker translates and writes together. A worker that stops
-loses no more than the chunk at which it is."""
+"""Translation of a corpus in chunks. One worker translates and writes the documents of a chunk together, so a worker
+that stops loses only its current chunk."""
 
 import itertools
 from collections.abc import Container, Iterator
@@ -25,7 +25,7 @@ FIELDS = {
     "segments": pyarrow.list_(pyarrow.int64()),
     "translated_segments": pyarrow.list_(pyarrow.int64()),
 }
-# Documents that are checked at a time.
+# Number of documents that are checked at a time.
 CHECKED = 64
 
 
@@ -39,13 +39,13 @@ class Chunk(NamedTuple):
 @dataclass(frozen=True)
 class FileContent:
     """
-    What is known of a file of the corpus before it is translated.
+    The properties of a file of the corpus that are known before it is translated.
 
     Attributes:
         path: path or URI of the file.
         hash: its SHA-256.
-        documents: how many it has.
-        schema: the columns of its documents; `None` if they are to be written as JSON lines.
+        documents: number of its documents.
+        schema: columns of its documents; `None` if their translations are written as JSON lines.
     """
 
     path: str
@@ -56,15 +56,15 @@ class FileContent:
 
 def examine(path: str, column: str, overwrite: bool, as_table: bool) -> FileContent:
     """
-    Reads and checks all of a file.
+    Reads and checks a whole file.
 
     Args:
-        column: the one that holds the source sentences.
-        overwrite: whether fields of an earlier translation are replaced.
-        as_table: whether the translation is written as a table, not as JSON lines.
+        column: column that holds the source sentences.
+        overwrite: whether to replace fields of an earlier translation.
+        as_table: whether to write the translation as a table instead of JSON lines.
 
     Raises:
-        ValueError: the file has problems, or fields that cannot be written so.
+        ValueError: the file has problems, or fields that the format of the output cannot hold.
         UsageError: a document has a field that the translation would overwrite.
     """
     digest, number, schema = hash_of_file(path), 0, None
@@ -85,7 +85,7 @@ def examine(path: str, column: str, overwrite: bool, as_table: bool) -> FileCont
 def chunks_of(
     path: str, file: int, settings: TranslationSettings, wanted: Container[Chunk]
 ) -> Iterator[tuple[Chunk, list[Document]]]:
-    """The wanted chunks of a file of the corpus, which has this number, with their documents."""
+    """Reads the wanted chunks, with their documents, of the file that has this number in the corpus."""
     documents = iterate_documents([path], [settings.source_column])
     for number, group in enumerate(_groups(documents, settings.chunk_documents)):
         if (chunk := Chunk(file, number)) in wanted:
@@ -101,30 +101,30 @@ def _checked_documents(path: str, column: str, overwrite: bool) -> Iterator[Docu
     for document in iterate_documents([path], [column]):
         if not overwrite and (present := [name for name in FIELDS if name in document.record]):
             place = document.where(column, 0)
-            raise UsageError(f"{place}: the document has a field {present[0]!r} already: --overwrite replaces it.")
+            raise UsageError(f"{place}: the document already has a field {present[0]!r}: --overwrite replaces it.")
         yield document
 
 
 class ChunkTranslator:
     """
-    Translates the documents of a chunk. Like a [`Translator`], it loads its model at the first call, and is pickled as
-    its settings alone.
+    Translates the documents of a chunk. Like a [`Translator`], it loads its model at the first call, and pickling
+    keeps only its settings.
 
     Args:
         model: folder or Hub name of a G-Transformer, or of a plain translator.
-        device: as that of a translator.
+        device: device of the model, as for [`Translator`].
     """
 
     def __init__(self, model: str, settings: TranslationSettings, device: str | None = None):
-        # What is scored is the model's own translation.
+        # Scores need the model's own translation, without copied placeholders.
         self.translator = Translator(model, device=device, keep_placeholders=False, **settings.translation_arguments())
         self.settings = settings
 
     def __call__(self, documents: list[Document], progress: bool = False) -> list[dict[str, Any]]:
         """
-        The records of the documents with a `translation` (list of sentences) and `segments` (numbers of sentences that
-        were translated at once); decoded freely, also with `translated_segments` (numbers of sentences that came of
-        each of these).
+        Returns the records of the documents with `translation` (list of sentences) and `segments` (numbers of
+        sentences that were translated at once). Free decoding adds `translated_segments` (numbers of sentences that
+        the model wrote for each segment).
         """
         translate = self._aligned if self.settings.align_sentences else self._freely
         return [
@@ -134,12 +134,12 @@ class ChunkTranslator:
 
     @property
     def columns(self) -> dict[str, pyarrow.DataType]:
-        """Names and types of the fields that a document gets."""
+        """Names and types of the fields that translation adds to a document."""
         aligned = self.settings.align_sentences
         return {name: kind for name, kind in FIELDS.items() if name != "translated_segments" or not aligned}
 
     def identity(self) -> dict[str, Any]:
-        """What its translations depend on: hashes of the model, which it loads, and settings."""
+        """Values on which translations depend: hashes of the model, which this loads, and settings."""
         translate = self.translator.pipeline
         return {**hashes_of_translator(translate.model, translate.processor), **asdict(self.settings)}
 
@@ -171,5 +171,5 @@ class ChunkTranslator:
 
 
 def places_of(document: Document, column: str) -> list[str]:
-    """Where the sentences of a document stand."""
+    """Names the place of a document for errors."""
     return [document.where(column, number) for number in range(len(document[column]))]

@@ -1,4 +1,4 @@
-"""Documents of aligned sentences: reading and checking.
+"""Reads and checks documents of aligned sentences.
 
 A corpus is one of
 
@@ -6,11 +6,11 @@ A corpus is one of
   read one after the other.
 * parquet, or a folder that `save_to_disk` of `datasets` has written: one document per row.
 * a folder of such files, in the order of their names.
-* plain text, one file per column with one sentence per line; a line `<d>` before or between documents. This is the
-  format in which the paper's corpora are distributed.
+* plain text, one file per column with one sentence per line, and a line `<d>` before or between documents. This is
+  the format in which the paper's corpora are distributed.
 * a `datasets` dataset whose columns are lists of sentences.
 
-Everything that is wrong with a corpus is collected first and raised as one `ValueError`, with file and line.
+All problems of a corpus are collected first and then raised as one `ValueError`, with files and lines.
 """
 
 import gzip
@@ -32,15 +32,15 @@ from .corpus_files import TABLES, files_of_all, has_columns, has_ending, open_de
 logger = logging.getLogger(__name__)
 
 DOCUMENT_LINE = "<d>"
-# Endings of files that are no text with a sentence per line.
+# Endings of files that are not text with a sentence per line.
 OTHERS = (".json", ".csv", ".tsv", ".bz2", ".zst", ".zip", ".tar", ".ndjson")
 PROBLEMS_SHOWN = 20
 
 
 @dataclass(frozen=True)
 class Document:
-    """One document. `record` holds its columns (lists of sentences) and any further fields of the corpus;
-    `where(column, sentence)` says where a sentence of it stands, e.g. `train.de:57`."""
+    """One document. `record` holds its columns (lists of sentences) and any other fields of the corpus;
+    `where(column, sentence)` gives the place of a sentence, e.g. `train.de:57`."""
 
     record: dict[str, Any]
     where: Callable[[str, int], str]
@@ -50,22 +50,22 @@ class Document:
 
 
 def read_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bool = False) -> list[Document]:
-    """All the documents of [`iterate_documents`], at once."""
+    """Returns all documents of [`iterate_documents`] at once."""
     return list(iterate_documents(files, columns, blank_ok))
 
 
 def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bool = False) -> Iterator[Document]:
     """
-    Reads and checks documents whose `columns` are aligned sentence by sentence, and gives the sound ones one by one.
+    Reads and checks documents whose `columns` are aligned sentence by sentence, and yields the valid ones one by one.
 
     Args:
         files: paths or URIs of files, or of folders of files, that have all the columns, or one plain text file per
             column, in the same order.
-        blank_ok: accept sentences without text, as a system may have put them out.
+        blank_ok: whether to accept sentences without text, which a system may have written.
 
     Raises:
-        ValueError: when all is read, lists the problems of all the files: broken lines, missing columns, wrong types,
-            documents without sentences, unequal numbers of sentences, sentences without text.
+        ValueError: lists the problems of all files after everything is read: broken lines, missing columns, wrong
+            types, documents without sentences, unequal numbers of sentences, sentences without text.
     """
     problems: list[str] = []
     documents: Iterable[Document]
@@ -83,7 +83,7 @@ def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bo
 
 
 def iterate_dataset(dataset: Iterable[dict], columns: Sequence[str], name: str = "dataset") -> Iterator[Document]:
-    """Documents of a `datasets` dataset, or of any iterable of dicts with these columns, checked as files are."""
+    """Yields documents of a `datasets` dataset, or any iterable of dicts with these columns, checked like files."""
     documents = (Document(record, partial(_in_record, f"{name}[{i}]")) for i, record in enumerate(dataset))
     return _checked(documents, columns, False, [], name)
 
@@ -106,14 +106,14 @@ def _read_table(path: str, problems: list[str]) -> Iterator[Document]:
 def _read_json_lines(path: str, problems: list[str]) -> Iterator[Document]:
     for number, line in _lines(path, problems):
         if not line:
-            continue  # such as a last line that only ends the file
+            continue  # such as a last line feed at the end of the file
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
             problems.append(f"{path}:{number}: broken JSON, {error.msg} at character {error.pos + 1}")
             continue
         except RecursionError:
-            problems.append(f"{path}:{number}: JSON in too many levels")
+            problems.append(f"{path}:{number}: JSON is nested too deeply")
             continue
         if isinstance(record, dict):
             yield Document(record, partial(_in_record, f"{path}:{number}"))
@@ -136,7 +136,7 @@ def _read_text(files: Sequence[str], columns: Sequence[str], problems: list[str]
 
 
 def _documents_of_text(path: str, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """`(number of the first line, sentences)` of every document of a text file."""
+    """Yields `(number of the first line, sentences)` of every document of a text file."""
     first, sentences = 0, []
     for number, line in _lines(path, problems):
         if line != DOCUMENT_LINE:
@@ -146,12 +146,12 @@ def _documents_of_text(path: str, problems: list[str]) -> Iterator[tuple[int, li
         if first:
             yield first, sentences
         first, sentences = number + 1, []
-    if sentences:  # a closing <d> opens nothing
+    if sentences:  # a last <d> opens no document
         yield first, sentences
 
 
 def _lines(path: str, problems: list[str]) -> Iterator[tuple[int, str]]:
-    """Numbered lines, split at line feeds only: other separators that Unicode knows may stand inside a sentence."""
+    """Yields numbered lines, split only at line feeds; other line separators of Unicode may be inside a sentence."""
     number = 0
     try:
         with open_decompressed(path) as file:
@@ -160,7 +160,7 @@ def _lines(path: str, problems: list[str]) -> Iterator[tuple[int, str]]:
                     line = raw.decode("utf-8").removeprefix("\ufeff").strip()
                 except UnicodeDecodeError as error:
                     problems.append(f"{path}:{number}: not UTF-8, {error.reason} at byte {error.start + 1}")
-                    line = "\ufffd"  # keeps the alignment, so that the problems found after it are real
+                    line = "\ufffd"  # keeps the alignment, so that later problems are real
                 yield number, line
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         problems.append(f"{path}:{number + 1}: broken archive, {error}")

@@ -1,6 +1,6 @@
-"""Files of a corpus: on a local or a shared disk by their path, on a cloud file system by a URI as pyarrow reads it.
+"""Files of a corpus: paths on a local or shared disk, or URIs of a cloud file system that pyarrow can read.
 
-JSON lines and tables (parquet, and the Arrow files of `datasets`) hold all the columns; any other file is text.
+JSON lines and tables (parquet, and the Arrow files of `datasets`) hold all columns; any other file is text.
 """
 
 import contextlib
@@ -25,19 +25,19 @@ JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz")
 TABLES = (".parquet", ".arrow")
 TEXTS = (".txt", ".txt.gz", ".txt.xz")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
-# What `save_to_disk` of `datasets` writes beside its Arrow files, to name them.
+# File in which `save_to_disk` of `datasets` lists its Arrow files.
 DATASET_STATE = "state.json"
-# Rows, and bytes of a file, that are read at a time.
+# Numbers of rows, and of bytes of a file, that are read at a time.
 BATCH, BUFFER = 64, 2**20
-# Readers of the files of a folder pass over names that begin so.
+# First characters of names that readers of folders skip.
 HIDDEN = (".", "_")
-# What an unfinished translation keeps in its folder.
+# File that marks the folder of an unfinished translation.
 UNFINISHED = ".unfinished"
 
 
 def located(path: str) -> tuple[FileSystem, str]:
     """
-    The file system of a path or a URI, and the place there.
+    Finds the file system of a path or a URI, and the place in it.
 
     Raises:
         ValueError: no file system is known for the URI.
@@ -48,17 +48,17 @@ def located(path: str) -> tuple[FileSystem, str]:
 
 
 def has_ending(path: str, endings: str | tuple[str, ...]) -> bool:
-    """Whether the name of a file ends so; a URI may go on with the options of its file system."""
+    """Tells whether a file name ends like this; a URI may continue with the options of its file system."""
     return (urlsplit(path).path if "://" in path else path).endswith(endings)
 
 
 def has_columns(path: str) -> bool:
-    """Whether a file holds all the columns of a corpus, and not one of them as text."""
+    """Tells whether a file holds all columns of a corpus, not only one of them as text."""
     return has_ending(path, (*JSON_LINES, *TABLES))
 
 
 def within(folder: str, name: str) -> str:
-    """The path or URI of what has this name in a folder."""
+    """Gives the path or URI of this name in a folder."""
     if "://" not in folder:
         return os.path.join(folder, name)
     address, mark, options = folder.partition("?")
@@ -66,15 +66,15 @@ def within(folder: str, name: str) -> str:
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Whether a path or a URI is a folder or lies in it."""
+    """Tells whether a path or a URI is this folder or lies in it."""
     place, root = (each.rstrip("/") if "://" in each else os.path.realpath(each) for each in (path, folder))
     return place == root or place.startswith(f"{root}/")
 
 
 def files_of(path: str) -> list[str]:
     """
-    The files of a corpus: that of the path, or those in a folder in the order of their names. Of a folder that
-    `save_to_disk` has written they are the ones that it lists.
+    Lists the files of a corpus: the file of a path, the files of a folder in the order of their names, or those that
+    `save_to_disk` has listed in its folder.
 
     Raises:
         ValueError: a folder has no files of a corpus, or an unfinished translation.
@@ -93,7 +93,7 @@ def files_of(path: str) -> list[str]:
         shown = sorted(name for name in is_file if not name.startswith(HIDDEN))
         names = [name for name in shown if is_file[name] and name.endswith(endings)]
         if others := [name for name in shown if name not in names]:
-            logger.warning(f"{path}: left out what is no file named *{', *'.join(endings)}: {', '.join(others)}.")
+            logger.warning(f"{path}: left out files that are not named *{', *'.join(endings)}: {', '.join(others)}.")
     if not names:
         raise ValueError(f"{path}: the folder has neither a dataset nor files named *{', *'.join(endings)}.")
     return [within(path, name) for name in names]
@@ -101,22 +101,22 @@ def files_of(path: str) -> list[str]:
 
 def files_of_all(paths: Sequence[str], columns: int) -> list[str]:
     """
-    The files of all the paths of a corpus.
+    Lists the files of all paths of a corpus.
 
     Args:
-        columns: how many columns of sentences a document has.
+        columns: number of columns of sentences in a document.
 
     Raises:
-        ValueError: a folder has texts, and a document several columns: which text is which, names do not say.
+        ValueError: a folder has text files, but a document has several columns, and names do not say which is which.
     """
     files = [file for path in paths for file in files_of(path)]
     if columns > 1 and (texts := [file for file in files if file not in paths and not has_columns(file)]):
-        raise ValueError(f"{texts}: which column these texts hold is not known: name the files one by one.")
+        raise ValueError(f"{texts}: it is not known which column these texts hold: name the files one by one.")
     return files
 
 
 def open_binary(path: str) -> BinaryIO:
-    """Opens a file for reading, as it is."""
+    """Opens a file for reading, without decompression."""
     if "://" not in path:
         return open(path, "rb")
     system, place = located(path)
@@ -125,7 +125,7 @@ def open_binary(path: str) -> BinaryIO:
 
 @contextlib.contextmanager
 def open_decompressed(path: str) -> Iterator[BinaryIO]:
-    """Opens a file for reading, decompressed if its name says that it is packed."""
+    """Opens a file for reading, decompressed if its name says that it is compressed."""
     opener = next((OPENERS[suffix] for suffix in OPENERS if has_ending(path, suffix)), None)
     with open_binary(path) as raw:
         if opener is None:
@@ -138,7 +138,7 @@ def open_decompressed(path: str) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def open_table(path: str) -> Iterator[tuple[pyarrow.Schema, Iterator[pyarrow.RecordBatch]]]:
     """
-    Opens a table: its schema and its batches, of which one is in memory at a time.
+    Opens a table, as its schema and its batches; only one batch is in memory at a time.
 
     Raises:
         ValueError: the file is broken.
@@ -146,7 +146,7 @@ def open_table(path: str) -> Iterator[tuple[pyarrow.Schema, Iterator[pyarrow.Rec
     system, place = located(path)
     with system.open_input_file(place) as file:
         if has_ending(path, ".parquet"):
-            # Read ahead, all of the file would stay in memory.
+            # With read-ahead, the whole file would stay in memory.
             table = pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
             yield table.schema_arrow, table.iter_batches(batch_size=BATCH)
         else:

@@ -1,4 +1,4 @@
-"""Translation of whole corpora by one process, continued where it was stopped."""
+"""Translation of whole corpora by one process, which continues where it was stopped."""
 
 from pathlib import Path
 
@@ -18,17 +18,17 @@ def translate_corpus(
     model: str, input: str, output: str, settings: TranslationSettings, overwrite: bool = False
 ) -> None:
     """
-    Translates a corpus of any size, and writes its documents with a `translation` (list of sentences) and `segments`
-    (numbers of sentences that were translated at once); decoded freely, also with `translated_segments` (numbers of
-    sentences that came of each of these).
+    Translates a corpus of any size, and writes its documents with `translation` (list of sentences) and `segments`
+    (numbers of sentences that were translated at once). Free decoding adds `translated_segments` (numbers of sentences
+    that the model wrote for each segment).
 
     Args:
         model: folder or Hub name of a G-Transformer, or of a plain translator.
         input: path or URI of a file or a folder of documents as [`iterate_documents`] reads them.
-        output: a file, `.jsonl[.gz|.xz]` or `.parquet`, or the folder of a dataset as `load_from_disk` of `datasets`
-            reads it. Until all is done the chunks are in a folder `.partial` beside it, from which the same call
-            continues. What is continued is known by its content: another corpus, model or setting is refused.
-        overwrite: whether an output that exists is replaced, and fields of these names that documents have.
+        output: a file, `.jsonl[.gz|.xz]` or `.parquet`, or the folder of a dataset for `load_from_disk` of `datasets`.
+            Until everything is translated, the chunks are in a folder `.partial` beside it, from which the same call
+            continues; another corpus, model or setting is refused, by its content.
+        overwrite: whether to replace an existing output, and fields of these names in the documents.
 
     Raises:
         UsageError: the model cannot be used, or the output or another unfinished translation is in the way.
@@ -38,7 +38,7 @@ def translate_corpus(
     partial = f"{output.rstrip('/')}.partial"
     if Path(partial).is_symlink():
         raise UsageError(f"{partial} is a link: remove it.")
-    # All of it is checked before any is translated.
+    # The whole corpus is checked before any of it is translated.
     corpus = [examine(file, settings.source_column, overwrite, is_table(output)) for file in files_of(input)]
     if is_table(output):
         joint_schema([content.schema for content in corpus if content.schema is not None], input)
@@ -52,7 +52,7 @@ def translate_corpus(
 
 
 def translate_left(translate: ChunkTranslator, chunks: TranslatedChunks) -> None:
-    """Translates the chunks that are not there yet."""
+    """Translates the missing chunks."""
     left = set(chunks.left())
     with tqdm(total=len(left), unit=" chunks") as bar:
         for file in sorted({chunk.file for chunk in left}):

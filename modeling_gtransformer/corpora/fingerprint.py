@@ -1,4 +1,4 @@
-"""Hashes of files, code, processors and translators, which tell whether what was begun or cached is still the same."""
+"""Hashes of files, code, processors and translators, to tell whether cached or unfinished work is still valid."""
 
 import hashlib
 import inspect
@@ -14,29 +14,29 @@ from transformers import PreTrainedModel, ProcessorMixin
 from .corpus_files import open_binary
 
 
-# Fields of configurations that change nothing of a translation.
+# Configuration fields that do not affect a translation.
 INCIDENTAL = ("_name_or_path", "transformers_version")
 
 
 def hash_of_file(path: str) -> str:
-    """The SHA-256 of a file, by its path or URI."""
+    """Computes the SHA-256 of a file, given its path or URI."""
     with open_binary(path) as file:
         return _digest(iter(lambda: file.read(2**20), b""))
 
 
 def stats_of_weights(folder: str | Path) -> list[list[Any]]:
-    """Names, sizes and times of the weight files of a local model, which differ from training to training."""
+    """Lists names, sizes and times of the weight files of a local model, which differ between trainings."""
     stats = [(file.name, file.stat()) for file in sorted(Path(folder).glob("*.safetensors"))]
     return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
 
 
 def hash_of_code(*parts: Callable) -> str:
-    """The SHA-256 of the source files of functions and classes."""
+    """Computes the SHA-256 of the source files of functions and classes."""
     return _digest(Path(inspect.getfile(part)).read_bytes() for part in parts)
 
 
 def hash_of_processor(processor: ProcessorMixin) -> str:
-    """The SHA-256 of the files in which a processor is saved: tokenizers have no other form in common."""
+    """Computes the SHA-256 of the saved files of a processor, the only form that all tokenizers share."""
     with tempfile.TemporaryDirectory() as folder:
         processor.save_pretrained(folder)
         files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
@@ -45,8 +45,8 @@ def hash_of_processor(processor: ProcessorMixin) -> str:
 
 def hashes_of_translator(model: PreTrainedModel, processor: ProcessorMixin) -> dict[str, str]:
     """
-    Hashes of `weights`, `configuration` (that of the generation included) and `processor`, of what was loaded: so they
-    do not depend on where it came from.
+    Hashes the loaded `weights`, `configuration` (including that of generation) and `processor`, so the hashes do not
+    depend on where the model came from.
     """
     weights = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):

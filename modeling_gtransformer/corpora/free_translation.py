@@ -1,5 +1,5 @@
-"""Free translation: documents as a model writes them, with its own number of sentences, as the paper's Transformer on
-documents does. Only d-BLEU can score them."""
+"""Free translation: the model chooses the number of sentences, like the paper's Transformer on documents. Only d-BLEU
+can score such documents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ logger = logging.get_logger(__name__)
 @dataclass(frozen=True)
 class FreeTranslation:
     """
-    What a model made of a document.
+    A freely translated document.
 
     Attributes:
         segments: numbers of source sentences that the model translated at once.
-        translations: for each of these segments the sentences that it wrote; an empty one if it wrote none.
+        translations: the sentences that the model wrote for each segment; one empty sentence if it wrote none.
     """
 
     segments: list[int]
@@ -45,9 +45,9 @@ def translate_freely(
     **generate_arguments: Any,
 ) -> list[FreeTranslation]:
     """
-    Translates documents in the segments of [`translate_documents`], whose arguments these are, but leaves it to the
-    model how many sentences it writes for each. A segment has no more tokens than it could have if its sentences were
-    aligned; how many reach that without an end is announced.
+    Translates documents in the segments of [`translate_documents`], with the same arguments, but the model chooses how
+    many sentences it writes for each segment. A segment has no more tokens than it could have with aligned sentences;
+    a warning counts the segments that reach this limit without an end.
 
     Raises:
         ValueError: a setting is out of its range, or the model has no token that ends a document.
@@ -63,7 +63,7 @@ def translate_freely(
     )
     if processor.target_frame.end is None:
         raise ValueError(
-            "No token ends the documents of this model but the </s> of a sentence: it cannot decode them freely."
+            "This model has no token that ends a document, only the </s> of a sentence: it cannot decode freely."
         )
     arguments = {**generate_arguments, "align_sentences": False}
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, arguments)
@@ -81,7 +81,7 @@ def translate_freely(
 def _write(
     segments: list[Segment], translator: SegmentTranslator, max_tokens: int, progress: bool
 ) -> dict[int, list[str]]:
-    """What the model writes for segments, by their numbers; a warning counts those that did not come to an end."""
+    """Decodes segments, by their numbers; a warning counts those that did not come to an end."""
     written: dict[int, list[str]] = {}
     endless, processor = 0, translator.processor
     with (
@@ -102,7 +102,7 @@ def _write(
 
 
 def _note(segment: Segment, sentences: list[str], translation: FreeTranslation) -> None:
-    """Adds what came of a segment; one without the beginning of a sentence goes on with that before it."""
+    """Adds the output for a segment; a segment that begins no sentence continues the segment before it."""
     new = segment.document.glue[segment.start : segment.stop].count(None)
     if new:
         translation.segments.append(new)

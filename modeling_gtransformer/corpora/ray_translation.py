@@ -1,5 +1,5 @@
-"""Translation of whole corpora by Ray Data: an actor for every GPU, or for so many cores, of a cluster. The chunks are
-those of one process, and so are their translations."""
+"""Translation of whole corpora with Ray Data: one actor per GPU, or per number of cores, of a cluster. Chunks and
+translations are the same as those of one process."""
 
 import math
 import os
@@ -25,31 +25,34 @@ from .translation_settings import TranslationSettings
 
 
 FORMATS = ("jsonl", "parquet")
-# Cores of an actor without a GPU, where a machine has as many: more of them hardly make decoding faster.
+# Upper bound on the cores of an actor without a GPU: more cores hardly make decoding faster.
 CORES = 4
-# How often an actor that dies is started again with its chunk, as one that takes all the memory would never end.
+# Number of restarts of an actor with its chunk; a chunk that takes all the memory would otherwise never end.
 RESTARTS = 3
-# Files that are read at a time, which takes little next to translating.
+# Number of files that are read at a time; reading takes little time compared with translating.
 READERS = 4
 
 
 @dataclass
 class ActorPool:
-    """What translates: options of `translate_ray.py`."""
+    """Number and size of the actors that translate: options of `translate_ray.py`."""
 
     actors: int | None = field(
-        default=None, metadata={"help": "Number of actors, each with a model; default: as many as there is room for."}
+        default=None,
+        metadata={"help": "Number of actors, each with its own model; default: as many as fit the cluster."},
     )
     gpus_per_actor: float | None = field(
         default=None,
-        metadata={"help": "GPUs of an actor, such as 0.5 for two on one; default: 1 if the cluster has any, else 0."},
+        metadata={
+            "help": "GPUs per actor, such as 0.5 for two actors on one GPU; default: 1 if the cluster has any, else 0."
+        },
     )
     cpus_per_actor: int | None = field(
-        default=None, metadata={"help": "Cores of an actor; default: up to 4, or 1 with a GPU."}
+        default=None, metadata={"help": "Cores per actor; default: up to 4, or 1 with a GPU."}
     )
     format: str | None = field(
         default=None,
-        metadata={"help": "Form of the files that are written; default: that of the input.", "choices": FORMATS},
+        metadata={"help": "Format of the output files; default: that of the input.", "choices": FORMATS},
     )
 
     def __post_init__(self) -> None:
@@ -60,10 +63,10 @@ class ActorPool:
 
     def on(self, machines: list[dict[str, float]]) -> "ActorPool":
         """
-        The pool with all of its numbers on machines that have these resources, "CPU" and "GPU".
+        Fills in the numbers of the pool for machines that have these resources, "CPU" and "GPU".
 
         Raises:
-            UsageError: none of them has room for an actor.
+            UsageError: no machine has room for an actor.
         """
         gpus = self.gpus_per_actor
         if gpus is None:
@@ -79,12 +82,12 @@ class ActorPool:
         return ActorPool(self.actors or room, gpus, cpus, self.format)
 
     def writes_tables(self, files: list[str]) -> bool:
-        """Whether the translation of these files is written as tables."""
+        """Tells whether the translation of these files is written as tables."""
         return self.format == "parquet" if self.format else all(has_ending(file, TABLES) for file in files)
 
     @property
     def resources(self) -> dict[str, float]:
-        """What Ray reserves for an actor."""
+        """Resources that Ray reserves for an actor."""
         return {"num_cpus": self.cpus_per_actor or 0, "num_gpus": self.gpus_per_actor or 0}
 
 
@@ -92,20 +95,21 @@ def translate_with_ray(
     model: str, input: str, output: str, settings: TranslationSettings, pool: ActorPool, overwrite: bool = False
 ) -> None:
     """
-    Translates a corpus of any size on the cluster to which Ray is or can be connected, else on this machine, and
-    writes its documents as [`translate_corpus`] does, a file for every chunk. The names of the files have the order of
-    the documents. A chunk whose file is there is not translated again, so the same call continues what was stopped.
+    Translates a corpus of any size on the cluster to which Ray is or can be connected, or else on this machine, and
+    writes its documents as [`translate_corpus`] does, with one file per chunk. The names of the files have the order
+    of the documents. A chunk whose file exists is not translated again, so the same call continues where it was
+    stopped.
 
     Args:
-        model: folder or Hub name of a G-Transformer, or of a plain translator; every machine finds the same there.
-        input: path or URI of a file, or of a folder of files, which are read side by side.
+        model: folder or Hub name of a G-Transformer, or of a plain translator; it must be the same on every machine.
+        input: path or URI of a file, or of a folder of files, which are read in parallel.
         output: path or URI of a folder that all machines can reach.
         pool: number and size of the actors.
-        overwrite: whether fields of these names that documents have are replaced.
+        overwrite: whether to replace fields of these names in the documents.
 
     Raises:
-        UsageError: Ray is missing, the model cannot be used or is another one on some machine, or the folder holds
-            something else.
+        UsageError: Ray is missing, the model cannot be used or differs on some machine, or the folder holds something
+            else.
         ValueError: the corpus has problems, or changed while it was translated.
     """
     ray = load_ray()
@@ -118,7 +122,7 @@ def translate_with_ray(
         corpus = ray.get(
             [check.remote(file, settings.source_column, overwrite, pool.writes_tables(files)) for file in files]
         )
-        # Ray need not hide the GPUs of a machine from those who have asked for none.
+        # Ray need not hide the GPUs of a machine from actors that ask for none.
         translate = ChunkTranslator(_local_model(model), settings, device=None if pool.gpus_per_actor else "cpu")
         identity = ray.get(ray.remote(**pool.resources)(_identity).remote(translate))
         chunks = TranslatedChunks(folder, corpus, settings.chunk_documents, translate.columns)
@@ -130,7 +134,7 @@ def translate_with_ray(
 
 def load_ray() -> ModuleType:
     """
-    Imports Ray, which comes with an extra.
+    Imports Ray, which an extra installs.
 
     Raises:
         UsageError: Ray is not installed.
@@ -145,7 +149,7 @@ def load_ray() -> ModuleType:
 
 @contextmanager
 def connected(ray: ModuleType) -> Iterator[None]:
-    """Connects to a cluster, or starts one on this machine, unless that is done already."""
+    """Connects to a cluster, or starts one on this machine, unless Ray is already running."""
     if ray.is_initialized():
         yield
         return
@@ -158,7 +162,7 @@ def connected(ray: ModuleType) -> Iterator[None]:
 
 @contextmanager
 def errors_of_workers(ray: ModuleType) -> Iterator[None]:
-    """Raises what was raised in a worker as if it had been raised here."""
+    """Raises the error of a worker as if it had been raised here."""
     try:
         yield
     except ray.exceptions.RayTaskError as error:
@@ -171,7 +175,7 @@ def errors_of_workers(ray: ModuleType) -> Iterator[None]:
 def translate_chunks(
     ray: ModuleType, translate: ChunkTranslator, identity: dict[str, Any], chunks: TranslatedChunks, pool: ActorPool
 ) -> None:
-    """Translates the chunks that are not there yet: every file is read by one task, from which actors get chunks."""
+    """Translates the missing chunks: one task reads each file, and passes its chunks to actors."""
     left: dict[int, list[int]] = {}
     for chunk in chunks.left():
         left.setdefault(chunk.file, []).append(chunk.number)
@@ -179,8 +183,8 @@ def translate_chunks(
         return
     number = sum(map(len, left.values()))
     context = ray.data.DataContext.get_current().copy()
-    context.target_max_block_size = 1  # an actor takes a block at a time: a chunk
-    context.execution_no_progress_timeout_s = -1  # a chunk takes as long as it takes
+    context.target_max_block_size = 1  # an actor takes one block, a chunk, at a time
+    context.execution_no_progress_timeout_s = -1  # chunks may take any time
     context.raise_original_map_exception = True
     context.enable_progress_bars = False
     with ray.data.DataContext.current(context), tqdm(total=number, unit=" chunks") as bar:
@@ -190,7 +194,7 @@ def translate_chunks(
             batch_size=1,
             batch_format="pyarrow",
             compute=ray.data.TaskPoolStrategy(size=min(READERS, len(files))),
-            num_cpus=0,  # the actors may have all the cores
+            num_cpus=0,  # the actors may use all cores
         )
         written = read.map_batches(
             ChunkActor,
@@ -207,7 +211,7 @@ def translate_chunks(
 
 
 def read_chunks(files: pyarrow.Table, settings: TranslationSettings) -> Iterator[pyarrow.Table]:
-    """The chunks of files of which these numbers are left, with their documents."""
+    """Reads the chunks of files that are left, by their numbers, with their documents."""
     for row in files.to_pylist():
         wanted = {Chunk(row["file"], number) for number in row["numbers"]}
         for chunk, documents in chunks_of(row["path"], row["file"], settings, wanted):
@@ -216,11 +220,11 @@ def read_chunks(files: pyarrow.Table, settings: TranslationSettings) -> Iterator
 
 class ChunkActor:
     """
-    Translates chunks and writes them, with a model that it keeps. If it dies, Ray starts it anew and gives it again
-    the chunk at which it was.
+    Translates chunks and writes them, with a model that it keeps. If the actor dies, Ray starts it again with the
+    chunk that it was translating.
 
     Args:
-        identity: that of the model which it must find.
+        identity: hashes of the model that it must find.
     """
 
     def __init__(self, translate: ChunkTranslator, identity: dict[str, Any], chunks: TranslatedChunks):
@@ -229,20 +233,20 @@ class ChunkActor:
 
     def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
         """
-        Translates the chunks of a batch that are missing.
+        Translates the missing chunks of a batch.
 
         Raises:
-            UsageError: another model is found here.
+            UsageError: this machine has another model.
         """
         self._check_model()
         for row in batch.to_pylist():
             chunk = Chunk(row["file"], row["number"])
-            if not self.chunks.has(chunk):  # who wrote it may have died before it could say so
+            if not self.chunks.has(chunk):  # its writer may have died before it could report this
                 self.chunks.write(chunk, self.translate(pickle.loads(row["documents"])))
         return batch.select(Chunk._fields)
 
     def _check_model(self) -> None:
-        # Not when it is made: Ray tells little of an error there.
+        # Not in the constructor, because Ray reports little about an error there.
         found = self.identity if self.checked else self.translate.identity()
         if changed := [name for name in found if found[name] != self.identity[name]]:
             model, machine = self.translate.translator.model, platform.node()
@@ -255,7 +259,7 @@ def _identity(translate: ChunkTranslator) -> dict[str, Any]:
 
 
 def _absolute(path: str) -> str:
-    """The path as workers find it, which need not be in the same folder."""
+    """Makes a path absolute, because workers may run in another folder."""
     return path if "://" in path else os.path.abspath(path)
 
 

@@ -1,4 +1,4 @@
-"""Records as the bytes of a file: JSON lines, or parquet with the columns that a schema names."""
+"""Encodes records as the bytes of a file: JSON lines, or parquet with the columns of a schema."""
 
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ FEATURES = b"huggingface"
 
 def to_json_lines(records: Sequence[Record], name: str) -> bytes:
     """
-    Records as JSON lines.
+    Encodes records as JSON lines.
 
     Args:
-        name: what errors call them.
+        name: name of the records in errors.
 
     Raises:
-        ValueError: JSON cannot hold one of the fields, such as a time.
+        ValueError: JSON cannot hold one of the fields, for example a time.
     """
     try:
         return b"".join(map(json_line, records))
@@ -34,10 +34,10 @@ def to_json_lines(records: Sequence[Record], name: str) -> bytes:
 
 def to_parquet(records: Sequence[Record], schema: pyarrow.Schema, name: str) -> bytes:
     """
-    Records as a parquet file with the columns of the schema; what a record lacks is null.
+    Encodes records as a parquet file with the columns of the schema; missing fields are null.
 
     Args:
-        name: what errors call the records.
+        name: name of the records in errors.
 
     Raises:
         ValueError: parquet cannot hold one of the fields.
@@ -50,13 +50,13 @@ def to_parquet(records: Sequence[Record], schema: pyarrow.Schema, name: str) -> 
 
 def joint_schema(schemas: Sequence[pyarrow.Schema], name: str) -> pyarrow.Schema:
     """
-    The schema that holds all of these.
+    Finds a schema that holds all of these.
 
     Args:
-        name: what errors call them.
+        name: name of the records in errors.
 
     Raises:
-        ValueError: a field has unlike types.
+        ValueError: a field has different types.
     """
     with _errors_of(name):
         return pyarrow.unify_schemas(list(schemas), promote_options="permissive")
@@ -72,18 +72,18 @@ def _errors_of(name: str) -> Iterator[None]:
 
 def widened(schema: pyarrow.Schema | None, records: Sequence[Record], name: str) -> pyarrow.Schema:
     """
-    The schema that also holds these records, with all of their fields.
+    Extends the schema to hold these records with all their fields.
 
     Args:
-        name: what errors call the records.
+        name: name of the records in errors.
 
     Raises:
-        ValueError: a field has values of unlike types.
+        ValueError: a field has values of different types.
     """
     fields = dict.fromkeys(field for record in records for field in record)
     with _errors_of(name):
         table = pyarrow.table({field: [record.get(field) for record in records] for field in fields})
-    to_parquet(records, table.schema, name)  # parquet does not take every type that a table may have
+    to_parquet(records, table.schema, name)  # parquet does not support every type of a table
     return joint_schema([table.schema] if schema is None else [schema, table.schema], name)
 
 

@@ -1,7 +1,7 @@
 """Checked documents on disk, in the cache of `datasets`: read once, memory-mapped by every process of a machine.
 
-The Arrow files of the cache (`HF_DATASETS_CACHE`) are named by a fingerprint of content, columns and code, so that the
-same corpus is found again wherever its files lie, and a changed one is read anew.
+A fingerprint of content, columns and code names the Arrow files in the cache (`HF_DATASETS_CACHE`), so the same corpus
+is found again wherever its files are, and a changed corpus is read again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,8 +26,8 @@ class StoredCorpus:
     Attributes:
         documents: dataset of the two columns, each a list of sentences.
         columns: names of the source and of the target column.
-        fingerprint: changes with the content.
-        read: reads the documents again, with the files and lines where they stand.
+        fingerprint: hash that changes with the content.
+        read: reads the documents again, with their files and lines.
     """
 
     documents: Dataset
@@ -37,10 +37,10 @@ class StoredCorpus:
 
     @classmethod
     def from_files(cls, files: Sequence[str], columns: tuple[str, str]) -> "StoredCorpus":
-        """Documents of files as [`iterate_documents`] reads them.
+        """Reads documents of files with [`iterate_documents`].
 
         Raises:
-            ValueError: lists all that is wrong with the files; or they change while they are read.
+            ValueError: lists all problems of the files, or the files change while they are read.
         """
         files = files_of_all(files, len(columns))
         hashes = [hash_of_file(file) for file in files]
@@ -49,10 +49,11 @@ class StoredCorpus:
 
     @classmethod
     def from_dataset(cls, dataset: Dataset, columns: tuple[str, str], name: str = "dataset") -> "StoredCorpus":
-        """Documents of a `datasets` dataset whose columns are lists of sentences; problems are named `name[i]`.
+        """Reads documents of a `datasets` dataset whose columns are lists of sentences; errors name places as
+        `name[i]`.
 
         Raises:
-            ValueError: lists all that is wrong with its documents.
+            ValueError: lists all problems of its documents.
         """
         return cls._stored(partial(iterate_dataset, dataset, columns, name), columns, dataset._fingerprint)
 
@@ -70,13 +71,13 @@ class StoredCorpus:
         return cls(documents, columns, fingerprint, read)
 
     def where(self, document: int, sentence: int) -> str:
-        """Place of a source sentence, e.g. `train.en:57`. Reads up to it again, as only messages need it."""
+        """Place of a source sentence, e.g. `train.en:57`; reads the corpus again up to it, for messages only."""
         places = (found.where for index, found in enumerate(self.read()) if index == document)
         return next(places)(self.columns[0], sentence)
 
 
 def _read_unchanged(files: Sequence[str], columns: tuple[str, str], hashes: list[str]) -> Iterator[Document]:
-    """Documents of files that still have these hashes when all is read: they are kept as the content of that hash."""
+    """Yields documents of files, and checks at the end that the files still have the hashes that name the cache."""
     yield from iterate_documents(files, columns)
     changed = [file for file, digest in zip(files, hashes, strict=True) if hash_of_file(file) != digest]
     if changed:

@@ -1,5 +1,5 @@
-"""The folder in which the chunks of a translation are kept, each written once and as a whole under its number, with a
-manifest of what is translated: what is there need not be translated again, by whichever workers."""
+"""The folder of a translation: its chunks, each written once and as a whole under its number, and a manifest of what
+is translated. No worker translates an existing chunk again."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ from .record_encoding import Record, to_json_lines, to_parquet, with_columns
 
 
 MANIFEST = ".manifest.json"
-# Files that are being written, as writers that were killed leave them.
+# Names of unfinished files, which killed writers leave behind.
 PARTIAL = re.compile(r"\.[0-9a-f]{16}\.partial")
 
 
@@ -31,10 +31,10 @@ class TranslatedChunks:
     The chunks of a translation in a folder.
 
     Attributes:
-        folder: path or URI, which all workers can reach.
-        corpus: the files of the corpus.
-        size: documents of a chunk.
-        columns: names and types of what the translation adds to a document.
+        folder: path or URI that all workers can reach.
+        corpus: files of the corpus.
+        size: number of documents in a chunk.
+        columns: names and types of the fields that the translation adds to a document.
     """
 
     folder: str
@@ -44,10 +44,10 @@ class TranslatedChunks:
 
     def begin(self, identity: Mapping[str, Any]) -> None:
         """
-        Makes the folder, or finds it with a part of the same translation.
+        Makes the folder, or finds it with part of the same translation.
 
         Args:
-            identity: what tells the translator from others, in JSON.
+            identity: JSON value that differs from that of other translators.
 
         Raises:
             UsageError: the folder holds something else.
@@ -69,22 +69,22 @@ class TranslatedChunks:
             )
 
     def __iter__(self) -> Iterator[Chunk]:
-        """All the chunks, in order, those that are not there yet, too."""
+        """Lists all chunks in order, including the missing ones."""
         for file, content in enumerate(self.corpus):
             for number in range(-(-content.documents // self.size)):
                 yield Chunk(file, number)
 
     def left(self) -> list[Chunk]:
-        """The chunks that are not there yet."""
+        """Lists the missing chunks."""
         there = set(self._names())
         return [chunk for chunk in self if self._name(chunk) not in there]
 
     def path(self, chunk: Chunk) -> str:
-        """The file of a chunk."""
+        """Path of the file of a chunk."""
         return within(self.folder, self._name(chunk))
 
     def has(self, chunk: Chunk) -> bool:
-        """Whether a chunk is there."""
+        """Tells whether a chunk exists."""
         system, place = located(self.path(chunk))
         return system.get_file_info(place).type == FileType.File
 
@@ -100,13 +100,14 @@ class TranslatedChunks:
 
     def finish(self, hashes: Sequence[str]) -> None:
         """
-        Checks that all is translated, and removes what says that it is not, with what killed writers have left behind.
+        Checks that everything is translated, and removes the mark of an unfinished translation and leftovers of killed
+        writers.
 
         Args:
-            hashes: those that the files of the corpus have now.
+            hashes: current hashes of the files of the corpus.
 
         Raises:
-            ValueError: the corpus has changed meanwhile, or a chunk is missing.
+            ValueError: the corpus has changed in the meantime, or a chunk is missing.
         """
         for content, digest in zip(self.corpus, hashes, strict=True):
             if content.hash != digest:
@@ -132,8 +133,7 @@ class TranslatedChunks:
 
     @cached_property
     def _widths(self) -> tuple[int, int]:
-        """Digits of the numbers in names: as many as the largest has, so that the order of names is that of the
-        chunks."""
+        """Number of digits in names, those of the largest number, so that names sort in the order of the chunks."""
         files, chunks = len(self.corpus) - 1, max(content.documents for content in self.corpus) // self.size
         return max(5, len(str(files))), max(6, len(str(chunks)))
 
@@ -142,13 +142,13 @@ class TranslatedChunks:
         return [info.base_name for info in system.get_file_info(FileSelector(place, allow_not_found=True))]
 
     def _job(self) -> dict[str, Any] | None:
-        """The job to which the folder belongs, if it does."""
+        """Reads the job to which the folder belongs, if any."""
         with contextlib.suppress(FileNotFoundError), open_binary(within(self.folder, MANIFEST)) as file:
             return json.load(file)
         return None
 
     def _write(self, name: str, content: bytes) -> None:
-        """Writes a file that appears as a whole."""
+        """Writes a file as a whole or not at all."""
         system, place = located(within(self.folder, name))
         _, partial = located(within(self.folder, f".{secrets.token_hex(8)}.partial"))
         try:
@@ -164,6 +164,6 @@ class TranslatedChunks:
 
 
 def _bring_to_disk(path: str) -> None:
-    """What is renamed before it is there is empty after a power failure."""
+    """Flushes a file to the disk, because a file that is renamed before would be empty after a power failure."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())

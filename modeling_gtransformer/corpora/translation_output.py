@@ -20,16 +20,17 @@ from .corpus_files import DATASET_STATE, JSON_LINES, lies_in, open_table
 from .record_encoding import joint_schema
 
 
-# Chunks that make a row group of a parquet file.
+# Number of chunks in a row group of a parquet file.
 ROW_GROUP = 16
 
 
 def check_output(input: str, output: str, overwrite: bool) -> None:
     """
-    Refuses an output that cannot be written, before the work.
+    Refuses an output that cannot be written, before the work starts.
 
     Raises:
-        UsageError: the output is no path, its name says no format, it is the input, or it is not to be replaced.
+        UsageError: the output is not a path, its name has no known format, it is the input, or it must not be
+            replaced.
     """
     if "://" in output:
         raise UsageError(f"The output {output} must be a path: translate_ray.py writes to URIs.")
@@ -47,7 +48,7 @@ def check_output(input: str, output: str, overwrite: bool) -> None:
     if is_among(path, [input]):
         raise UsageError(f"The output {output} is the input: give another one.")
     if is_folder and not (path / DATASET_STATE).exists():
-        raise UsageError(f"The output {output} is there and no dataset: give another one.")
+        raise UsageError(f"The output {output} exists and is not a dataset: give another one.")
     if not is_folder and path.is_dir():
         raise UsageError(f"The output {output} is a folder: give a file.")
     if not overwrite:
@@ -55,12 +56,12 @@ def check_output(input: str, output: str, overwrite: bool) -> None:
 
 
 def is_table(output: str) -> bool:
-    """Whether an output has columns, not JSON lines."""
+    """Tells whether an output has columns instead of JSON lines."""
     return not output.endswith(JSON_LINES)
 
 
 def put_together(chunks: Sequence[str], output: str) -> None:
-    """Makes the output of the files of all chunks, in order; it appears as a whole."""
+    """Joins the files of all chunks, in order, to the output, which appears as a whole."""
     path = Path(output)
     if output.endswith(JSON_LINES):
         _join_json_lines(chunks, path)
@@ -78,9 +79,9 @@ def _join_json_lines(chunks: Iterable[str], path: Path) -> None:
 
 
 def _packed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
-    """What packs into a file whose name ends so."""
+    """Opens the compressor that belongs to the ending of a file name."""
     if suffix == ".gz":
-        # Without its name and the time, the same translation is the same file.
+        # Without name and time in its header, the same translation gives the same file.
         return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
     return lzma.LZMAFile(file, "wb") if suffix == ".xz" else nullcontext(file)
 

@@ -1,4 +1,4 @@
-"""Settings of the translation of a corpus, as options of the commands and as keys of a study."""
+"""Settings for the translation of a corpus: options of the commands, and keys of a study."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from ..document_translation import RANGES, check_ranges
 
 
 INPUT = "Documents: .jsonl[.gz|.xz], .parquet or text with <d> lines, or a folder of such files or of a dataset."
-OUTPUT = "What to write: .jsonl[.gz|.xz], .parquet, or the folder of a dataset."
+OUTPUT = "File to write, .jsonl[.gz|.xz] or .parquet, or the folder of a dataset."
 
 
 @dataclass
 class TranslationSettings:
-    """Settings of the translation of a corpus: options of `translate.py` and `translate_ray.py`, and of a study under
-    `generation`."""
+    """Settings for the translation of a corpus: options of `translate.py` and `translate_ray.py`, and keys of a study
+    under `generation`."""
 
     source_column: str = field(default="source", metadata={"help": "Column that holds the list of source sentences."})
     src_lang: str | None = field(
@@ -34,7 +34,7 @@ class TranslationSettings:
         default=None, metadata={"help": "Upper bound on the sentences of a segment; 1 for a sentence-level model."}
     )
     carried_sentences: int = field(
-        default=0, metadata={"help": "Number of sentences of a segment that open the next one as well."}
+        default=0, metadata={"help": "Number of last sentences of a segment that also open the next one."}
     )
     max_tokens: int | None = field(
         default=None,
@@ -49,7 +49,7 @@ class TranslationSettings:
     parallel_sentences: bool | None = field(
         default=None,
         metadata={
-            "help": "Decode the sentences of a segment side by side; default: where that is likely to be faster.",
+            "help": "Decode the sentences of a segment side by side; default: if that is likely to be faster.",
             "nargs": "?",
             "const": True,
         },
@@ -70,12 +70,12 @@ class TranslationSettings:
     def __post_init__(self) -> None:
         check_ranges({name: getattr(self, name) for name in RANGES})
         if not self.align_sentences and (self.carried_sentences or self.parallel_sentences):
-            raise ValueError("align_sentences false goes with neither carried_sentences nor parallel_sentences.")
+            raise ValueError("align_sentences false excludes carried_sentences and parallel_sentences.")
         if self.chunk_documents < 1:
             raise ValueError(f"chunk_documents must be at least 1, not {self.chunk_documents}.")
 
     def translation_arguments(self) -> dict[str, Any]:
-        """The keyword arguments of [`Translator`]; without those that the model's own settings decide."""
+        """Keyword arguments for [`Translator`], without those that the model's own settings decide."""
         arguments = asdict(self)
         for name in ("source_column", "align_sentences", "chunk_documents"):
             del arguments[name]
@@ -83,7 +83,7 @@ class TranslationSettings:
         return {name: value for name, value in arguments.items() if (name, value) not in undecided.items()}
 
     def free_arguments(self) -> dict[str, Any]:
-        """The keyword arguments of [`translate_freely`]; the pipeline has the languages already."""
+        """Keyword arguments for [`translate_freely`]; the pipeline already has the languages."""
         others = ("src_lang", "tgt_lang", "carried_sentences")
         return {name: value for name, value in self.translation_arguments().items() if name not in others}
 
@@ -92,14 +92,14 @@ def parse_translation(
     argv: Sequence[str], description: str | None = None, output: str = OUTPUT, engine: type | None = None
 ) -> tuple[Any, ...]:
     """
-    Parses `model input output [--overwrite] [--option value ...]`; what is wrong ends the process with status 2.
+    Parses `model input output [--overwrite] [--option value ...]`; an error ends the process with status 2.
 
     Args:
-        output: help on the output.
-        engine: dataclass of the options of what runs the translation.
+        output: help text of the output.
+        engine: dataclass with the options of the engine that runs the translation.
 
     Returns:
-        model, input, output, settings, those of the engine if there is one, and whether to overwrite.
+        model, input, output, settings, settings of the engine if there is one, and whether to overwrite.
     """
     kinds = [TranslationSettings, *([engine] if engine else [])]
     parser = HfArgumentParser(
@@ -111,7 +111,7 @@ def parse_translation(
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="Replace the fields of an earlier translation and, by translate.py, an output that exists.",
+        help="Replace the fields of an earlier translation and, with translate.py, an existing output.",
     )
     values = vars(parser.parse_args(argv))
     try:

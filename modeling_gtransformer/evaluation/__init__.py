@@ -1,3 +1,3 @@
-"""What translations and models are worth: scores, test suites, the use of context. Needs the extra `train`."""
+"""Evaluation of translations and models: scores, test suites, use of context. Needs the extra `train`."""
 
-from .. import corpora as corpora  # says what is missing, where the extra is
+from .. import corpora as corpora  # names missing packages of the extra

@@ -1,6 +1,6 @@
 """Forms of address in German documents, formal (*Sie*) or informal (*du*), and whether a document keeps to one.
 
-A form counts where its spelling tells what it is: *Sie*, *Ihnen* and *Ihr* behind another word, where only the formal
+A form counts where its spelling is unambiguous: *Sie*, *Ihnen* and *Ihr* after another word, where only the formal
 address has a capital letter; *du*, *dich* and *euch* anywhere. *ihr*, which is also "her", never counts.
 """
 
@@ -22,23 +22,23 @@ FORMS = {
 
 
 def forms_of_address(sentence: str) -> set[str]:
-    """Which of "formal" and "informal" a sentence has."""
+    """Finds which of "formal" and "informal" occur in a sentence."""
     return {name for name, form in FORMS.items() if form.search(sentence)}
 
 
 def consistency_of_address(documents: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> dict[str, Any]:
     """
-    Forms of address in translations.
+    Counts forms of address in translations.
 
     Args:
         documents: sentences of every document.
         references: sentences of the reference of every document.
 
     Returns:
-        `formal` and `informal`: numbers of sentences with such a form. `mixed`: share of the documents with both forms
-        among those that address somebody in two sentences or more. `as_reference`: share of the sentences with the
-        form of their reference among those where both have one form. Each share is a dictionary of `share`, `of` (how
-        many) and `interval` (95 %, bootstrap over documents); share and interval are `None` if there are none.
+        `formal` and `informal`: numbers of sentences with such a form. `mixed`: share of documents with both forms,
+        among those with a form in at least two sentences. `as_reference`: share of sentences with the form of their
+        reference, among those where both have one form. Each share is a dictionary of `share`, `of` (their number) and
+        `interval` (95 %, bootstrap over documents); share and interval are `None` if the number is 0.
     """
     forms = [forms_of_address(sentence) for document in documents for sentence in document]
     counts = {name: sum(name in each for each in forms) for name in FORMS}
@@ -51,31 +51,31 @@ def compare_address(
     references: Sequence[Sequence[str]],
 ) -> dict[str, Any]:
     """
-    Whether the shares of two systems differ, each of which may have been trained with several seeds: the translations
-    of a document by all of them go together, as documents are drawn and swapped, not seeds.
+    Tests whether the shares of two systems differ. Each system may have been trained with several seeds; translations
+    of a document by all seeds stay together, because the tests draw and swap documents, not seeds.
 
     Args:
         systems, baselines: documents of each training of a system.
         references: sentences of the reference of every document.
 
     Returns:
-        Of `mixed` and `as_reference`: `difference`, `interval` and `p_value`, as `compare_statistics` gives them.
+        For `mixed` and `as_reference`: `difference`, `interval` and `p_value` from `compare_statistics`.
 
     Raises:
-        ValueError: a system has no sentence to count.
+        ValueError: a system has no sentence that counts.
     """
     ours, theirs = ([_counts(documents, references) for documents in each] for each in (systems, baselines))
     differences = {}
     for name in SHARES:
         one, other = (np.sum([counts[name] for counts in each], axis=0) for each in (ours, theirs))
         if not (one[:, 1].any() and other[:, 1].any()):
-            raise ValueError("One of the systems addresses nobody: there is nothing to compare.")
+            raise ValueError("One of the systems has no form of address: there is nothing to compare.")
         differences[name] = compare_statistics(one, other, ratio)
     return differences
 
 
 def _counts(documents: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> dict[str, np.ndarray]:
-    """Numerator and denominator of each share, of every document: `(documents, 2)`."""
+    """Numerators and denominators of each share for every document, `(documents, 2)`."""
     counts: dict[str, list[tuple[int, int]]] = {name: [] for name in SHARES}
     for document, reference in zip(documents, references, strict=True):
         forms, expected = (list(map(forms_of_address, sentences)) for sentences in (document, reference))

@@ -1,4 +1,4 @@
-"""Attention weights and gates of a forward pass, and the entropy of the attention in bits."""
+"""Records attention weights and gates of a forward pass, and measures the entropy of attention in bits."""
 
 import re
 from collections.abc import Iterator
@@ -20,8 +20,9 @@ MODULE = re.compile(r"model\.(encoder|decoder)\.layers\.(\d+)\.(self_attn|encode
 class LayerAttention:
     """One attention sublayer of a forward pass.
 
-    `weights` has the attention weights, averaged over the heads, of "group" and "global" as far as the layer has them,
-    `(B, T, S)`; `gate` the share that the gate leaves to the group attention, averaged over the features, `(B, T)`.
+    `weights` holds the attention weights of "group" and "global", as far as the layer has them, averaged over the
+    heads, `(B, T, S)`. `gate` holds the share that the gate gives to group attention, averaged over the features,
+    `(B, T)`.
     """
 
     stack: str
@@ -32,8 +33,8 @@ class LayerAttention:
 
 @contextmanager
 def recorded_attention(model: GTransformerForConditionalGeneration) -> Iterator[list[LayerAttention]]:
-    """Records the forward pass in this context, one entry per attention sublayer, in the order of the layers. The pass
-    takes the eager attention, which is the one that has weights."""
+    """Records the forward pass in this context, with one entry per attention sublayer in the order of the layers. The
+    pass uses eager attention, the only implementation that returns weights."""
     sublayers: dict[tuple[str, int], LayerAttention] = {}
     handles = []
     implementation = model.config._attn_implementation
@@ -75,17 +76,18 @@ def attention_entropy(
     sublayers: list[LayerAttention], source_mask: Tensor, target_mask: Tensor
 ) -> dict[str, tuple[Tensor, Tensor]]:
     """
-    Entropy of the attention distributions, in bits: 0 if every token attends to one other, log2(n) if it spreads over
-    n (paper, section 3.2). As in its authors' code it is that of the weights averaged over the heads; unlike there,
-    padding does not count.
+    Computes the entropy of attention distributions in bits: 0 if every token attends to one token, log2(n) if
+    attention is spread over n tokens (paper, section 3.2). As in the authors' code, weights are first averaged
+    over the heads; unlike there, padding does not count.
 
     Args:
-        sublayers: attention sublayers as one forward pass recorded them.
-        source_mask: which tokens of the source are real, bool, `(B, S)`.
-        target_mask: likewise of the target, `(B, T)`.
+        sublayers: attention sublayers of one recorded forward pass.
+        source_mask: whether each source token is real instead of padding, bool, `(B, S)`.
+        target_mask: the same for the target, `(B, T)`.
 
     Returns:
-        By stack and kind (`encoder_group`, `cross_global`, ...): the sum over tokens and layers, and their number.
+        By stack and kind (`encoder_group`, `cross_global`, ...): the sum over tokens and layers, and the number of
+        terms.
     """
     totals: dict[str, tuple[Tensor, Tensor]] = {}
     for sublayer in sublayers:

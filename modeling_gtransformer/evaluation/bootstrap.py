@@ -1,4 +1,4 @@
-"""Intervals over documents, whose sentences are not independent of each other."""
+"""Bootstrap intervals over documents, because sentences of a document are not independent."""
 
 import numpy as np
 from transformers.utils import logging
@@ -11,10 +11,10 @@ logger = logging.get_logger(__name__)
 
 def ratio_interval(counts: np.ndarray, rng: np.random.Generator) -> tuple[float, list[float]]:
     """
-    The ratio of two sums over documents, and its 95 % interval by bootstrap.
+    Computes the ratio of two sums over documents, and its 95 % bootstrap interval.
 
     Args:
-        counts: numerator and denominator of every document, `(documents, 2)`; denominators above 0.
+        counts: numerator and denominator of every document, `(documents, 2)`; denominators are above 0.
     """
     if len(counts) < FEW:
         logger.warning_once(f"An interval over {len(counts)} documents says little: score {FEW} or more.")
@@ -23,6 +23,6 @@ def ratio_interval(counts: np.ndarray, rng: np.random.Generator) -> tuple[float,
 
 
 def ratio(counts: np.ndarray) -> np.ndarray:
-    """The ratio of a numerator and its denominator, `(..., 2)`; NaN where both are 0."""
+    """Divides numerators by denominators, `(..., 2)`; the result is NaN where both are 0."""
     with np.errstate(invalid="ignore"):
         return counts[..., 0] / counts[..., 1]

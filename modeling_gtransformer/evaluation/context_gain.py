@@ -1,7 +1,7 @@
-"""How much a model uses context: the conditional cross-mutual information of Fernandes et al. (2021), as the gain
-in log-probability of the target's tokens with the true document against other contexts.
+"""Measures how much a model uses context: the conditional cross-mutual information of Fernandes et al. (2021), which
+is the gain in log-probability of the target's tokens with the true document compared with other contexts.
 
-Every target sentence is scored by the same tokens, its words and `</s>`, whatever stands around it.
+Every target sentence is scored on the same tokens, its words and `</s>`, whatever its context is.
 """
 
 import itertools
@@ -25,10 +25,10 @@ from .bootstrap import ratio_interval
 from .metrics import SEED
 
 
-# Contexts that the true document is compared with.
+# Contexts with which the true document is compared.
 CONTEXTS = ("shuffled", "other", "none")
-# Closed classes of German words whose choice may depend on an earlier sentence. Case tells "Sie" from "sie", but not
-# at the beginning of a sentence.
+# Closed classes of German words whose choice may depend on an earlier sentence. Case distinguishes "Sie" from "sie",
+# but not at the start of a sentence.
 WORD_CLASSES = {
     "address": "Sie,Ihnen,Ihr,Ihre,Ihrem,Ihren,Ihrer,Ihres,du,dich,dir,dein,deine,deinem,deinen,deiner,deines,euch,"
     "euer,eure,eurem,euren,eurer,eures,Du,Dich,Dir,Dein,Deine,Euch,Euer,Eure",
@@ -38,7 +38,7 @@ WORD_CLASSES = {
 
 @dataclass(frozen=True, eq=False)
 class SentencePair:
-    """A sentence of a document, from 0: word ids of both sides, and the word that each target token belongs to."""
+    """A sentence by document and number, from 0: word ids of both sides, and the word of each target token."""
 
     document: int
     number: int
@@ -57,16 +57,16 @@ def encode_corpus(
     with_words: bool = False,
 ) -> list[Sentences]:
     """
-    Documents as pairs of word ids.
+    Encodes documents as pairs of word ids.
 
     Args:
-        with_words: whether to find out which word every target token is of.
+        with_words: whether to find the word to which every target token belongs.
 
     Raises:
-        ValueError: a sentence has no tokens, or the tokenizer does not know where its tokens are in the text.
+        ValueError: a sentence has no tokens, or the tokenizer does not know the places of its tokens in the text.
     """
     if with_words and not processor.tokenizer.is_fast:
-        raise ValueError("Classes of words need a tokenizer that knows where its tokens are in the text (a fast one).")
+        raise ValueError("Classes of words need a fast tokenizer, which knows the places of its tokens in the text.")
     documents = []
     for document, (source, target) in enumerate(zip(sources, targets, strict=True)):
         read, written = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
@@ -80,8 +80,8 @@ def encode_corpus(
 
 
 def token_words(processor: GTransformerProcessor, text: str, ids: list[int]) -> list[str]:
-    """For every token of a sentence the word that it is part of; "" for punctuation, and for all tokens of a sentence
-    that is not tokenized in one piece, as it holds the name of a structural token."""
+    """Finds the word of every token of a sentence; "" for punctuation, and for all tokens of a sentence that contains
+    the name of a structural token, because it is not tokenized as a whole."""
     text = unicodedata.normalize(processor.normalization, text) if processor.normalization else text
     text = text.strip()
     encoded = processor.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
@@ -98,16 +98,16 @@ def in_context(
     context: str, documents: Sequence[Sentences], segment_tokens: int, frame: int, seed: int
 ) -> list[Sentences]:
     """
-    Every sentence once, in segments as training cuts them.
+    Puts every sentence, once, into segments as training cuts them.
 
     Args:
-        context: "document": the true one; "shuffled": the sentences of each segment in another order, if it has
-            several; "other": every sentence among those of other documents, one of each, in segments of as many
-            sentences; "none": sentences alone.
-        frame: tokens that are added to the words of a sentence.
+        context: "document": the true document; "shuffled": the sentences of each segment in another order, if it has
+            several; "other": every sentence among sentences of other documents, one from each, in segments of as many
+            sentences; "none": single sentences.
+        frame: number of tokens that are added to the words of a sentence.
 
     Raises:
-        ValueError: there is a single document, which has no others.
+        ValueError: there is only one document, so there are no others.
     """
 
     def cost(pair: SentencePair) -> int:
@@ -136,8 +136,8 @@ def _among_others(
     cost: Callable[[SentencePair], int],
     rng: random.Random,
 ) -> list[Sentences]:
-    """Segments of one sentence of each document; of as many sentences as `sizes` says, as long as there are documents
-    and tokens enough."""
+    """Makes segments of sentences from different documents, with the numbers of sentences in `sizes` as long as there
+    are enough documents and tokens."""
     if len(documents) < 2:
         raise ValueError("A single document has no sentences of other documents: leave out the context 'other'.")
     left = [rng.sample(document, len(document)) for document in documents]
@@ -146,7 +146,7 @@ def _among_others(
     while left := [document for document in left if document]:
         mixed: Sentences = []
         tokens = 0
-        # The longest ones first, so that none is left alone in the end.
+        # Documents with most sentences left come first, so that no sentence is left alone in the end.
         longest_first = sorted(left, key=lambda each: (len(each), rng.random()), reverse=True)
         for document in longest_first[: next(wanted)]:
             if mixed and tokens + cost(document[-1]) >= segment_tokens:
@@ -163,8 +163,8 @@ def token_log_probabilities(
     segments: Sequence[Sentences],
     max_tokens: int = 4096,
 ) -> dict[tuple[int, int], list[float]]:
-    """Log-probabilities of the words and `</s>` of every target sentence, in nats, by the numbers of document and
-    sentence."""
+    """Computes the log-probabilities of the words and `</s>` of every target sentence, in nats, by the numbers of
+    document and sentence."""
     rows = [_inputs(processor, each) for each in segments]
     lengths = [max(len(row["input_ids"]), len(row["labels"])) for row in rows]
     if max(lengths) > (most := model.config.max_document_tokens):
@@ -188,7 +188,7 @@ def token_log_probabilities(
 
 
 def _inputs(processor: GTransformerProcessor, segment: Sentences) -> dict[str, list[int]]:
-    """Model inputs; labels are -100 for the tokens of the frame, which are given."""
+    """Makes model inputs; labels are -100 for the tokens of the frame, which are given."""
     source = processor.build_source([pair.source for pair in segment])
     target = processor.build_target([pair.target for pair in segment])
     labels = [-100] * (len(target) - 1)
@@ -203,7 +203,7 @@ def _inputs(processor: GTransformerProcessor, segment: Sentences) -> dict[str, l
 
 
 def _places(processor: GTransformerProcessor, segment: Sentences) -> list[slice]:
-    """Where the labels of each sentence are: its words and `</s>`."""
+    """Finds the labels of each sentence: its words and `</s>`."""
     frame = processor.target_frame
     places, start = [], frame.head - 1
     for pair in segment:
@@ -219,26 +219,26 @@ def context_gains(
     word_classes: Mapping[str, Sequence[str]],
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """
-    Gain of the true document over the other contexts.
+    Computes the gain of the true document over the other contexts.
 
     Args:
-        log_probabilities: by context, "document" among them, what [`token_log_probabilities`] gives.
-        word_classes: words, by the name of their class.
+        log_probabilities: results of [`token_log_probabilities`] by context, including "document".
+        word_classes: words by the name of their class.
 
     Returns:
-        By context and by class ("all": all tokens): `tokens`, `documents` that have some, `gain` in bits per token and
-        its 95 % `interval` by bootstrap over documents. A class that no document has is left out.
+        By context and by class ("all": all tokens): number of `tokens`, number of `documents` that have such tokens,
+        `gain` in bits per token, and its 95 % bootstrap `interval` over documents. A class without tokens is left out.
     """
     classes = {name: frozenset(words) for name, words in word_classes.items()}
     gains: dict[str, dict[str, dict[str, Any]]] = {}
     for context in (name for name in log_probabilities if name != "document"):
-        rng = np.random.default_rng(SEED)  # the same draws for every context
+        rng = np.random.default_rng(SEED)  # every context has the same draws
         sums = {name: np.zeros((len(documents), 2)) for name in ("all", *classes)}
         for pair in (pair for document in documents for pair in document):
             place = pair.document, pair.number
             bits = np.subtract(log_probabilities["document"][place], log_probabilities[context][place]) / math.log(2)
             for name, sum_of in sums.items():
-                # </s> is of no word.
+                # </s> belongs to no word.
                 of_class = [name == "all" or word in classes[name] for word in (*(pair.words or pair.target), "")]
                 sum_of[pair.document] += bits[of_class].sum(), sum(of_class)
         gains[context] = {name: _mean_gain(each, rng) for name, each in sums.items() if each[:, 1].any()}
@@ -246,7 +246,7 @@ def context_gains(
 
 
 def _mean_gain(sums: np.ndarray, rng: np.random.Generator) -> dict[str, Any]:
-    """The gain per token, of documents with these gains and tokens, `(documents, 2)`."""
+    """Computes the gain per token for documents with these gains and numbers of tokens, `(documents, 2)`."""
     sums = sums[sums[:, 1] > 0]
     gain, interval = ratio_interval(sums, rng)
     return {"tokens": int(sums[:, 1].sum()), "documents": len(sums), "gain": gain, "interval": interval}

@@ -1,4 +1,4 @@
-"""What a model prefers among the candidates of contrastive suites: log-probabilities, and how often it is right."""
+"""Scores the candidates of contrastive suites: log-probabilities, and how often a model prefers the right one."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from .contrastive_suites import ContrastiveItem
 
 def encode(items: list[ContrastiveItem], processor: GTransformerProcessor, config) -> list[list[dict[str, list[int]]]]:
     """
-    Model inputs of every candidate of every item; labels are -100 but for the last sentence.
+    Makes model inputs for every candidate of every item; labels are -100 except in the last sentence.
 
     Raises:
         ValueError: an item, or a sentence of it, has more tokens than the model has learned positions for.
@@ -26,7 +26,7 @@ def encode(items: list[ContrastiveItem], processor: GTransformerProcessor, confi
         candidates, written = [], processor.encode_sentences(item.candidates, is_target=True)
         for words in written:
             target = processor.build_target([*context, words])
-            # The frame is given, the words and </s> are the model's.
+            # The tokens of the frame are given; only the words and </s> count.
             labels = [-100] * (given - 1) + target[given:]
             candidates.append({"input_ids": source, "decoder_input_ids": target[:-1], "labels": labels})
         longest = max(len(ids) for row in candidates for ids in row.values())
@@ -42,7 +42,7 @@ def encode(items: list[ContrastiveItem], processor: GTransformerProcessor, confi
 
 
 def batches(rows: list[list[dict[str, list[int]]]], max_tokens: int) -> Iterator[list[int]]:
-    """Items of similar length together, as many as make up to `max_tokens` tokens with all their candidates."""
+    """Batches items of similar length, with at most `max_tokens` tokens over all their candidates."""
     lengths = [len(row) * max(len(ids) for candidate in row for ids in candidate.values()) for row in rows]
     order = sorted(range(len(rows)), key=lengths.__getitem__)
     yield from token_batches(lengths, order, max([max_tokens, *lengths])) if rows else []
@@ -51,7 +51,7 @@ def batches(rows: list[list[dict[str, list[int]]]], max_tokens: int) -> Iterator
 def log_probabilities(
     model: GTransformerForConditionalGeneration, processor: GTransformerProcessor, rows: list[dict[str, list[int]]]
 ) -> list[float]:
-    """Log-probability of the labels of every row, in nats."""
+    """Computes the log-probability of the labels of every row, in nats."""
     names = ("input_ids", "decoder_input_ids", "labels")
     data = {name: [row[name] for row in rows] for name in names}
     data["attention_mask"] = [[1] * len(row["input_ids"]) for row in rows]
@@ -60,8 +60,8 @@ def log_probabilities(
 
 
 def count_right(items: list[ContrastiveItem], scores: dict[str, list[float]]) -> dict[str, dict[str, Any]]:
-    """Counts `items` and those that are `right`, with the `accuracy` in percent, by phenomenon, by phenomenon and
-    distance, and over all."""
+    """Counts `items` and those that are `right`, with `accuracy` in percent, by phenomenon, by phenomenon and
+    distance, and in total."""
     counts: dict[str, list[bool]] = {}
     for item in items:
         right, *wrong = scores[item.name]

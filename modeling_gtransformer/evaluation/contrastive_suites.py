@@ -1,15 +1,16 @@
-"""Contrastive test suites: a sentence in its context, the right translation of it and wrong ones.
+"""Contrastive test suites: a sentence in its context, with its right translation and wrong ones.
 
-Read as their authors publish them:
+The suites are read in the formats that their authors publish:
 
 * ContraPro (Müller et al., 2018; English-German pronouns): a folder with `en.txt`, `de.txt` (`context <SEP> sentence`)
-  and `sentence_groups.txt`, as ContraCAT has it. Distances of the antecedents are taken from the annotation
-  (`contrapro.json` or parts of it) where the folder has one.
+  and `sentence_groups.txt`, as ContraCAT has it. Distances of antecedents come from the annotation
+  (`contrapro.json` or parts of it) if the folder has one.
 * Voita et al. (2019; English-Russian): `deixis_*.json`, `lex_cohesion_*.json`, `ellipsis_*.json`.
-* Bawden et al. (2018; English-French): `anaphora.json`, `lexical-choice.json`. In half of the first the antecedent is
-  translated in a doubtful way ("semi-correct"), with which the pronoun must still agree; both halves are groups.
+* Bawden et al. (2018; English-French): `anaphora.json`, `lexical-choice.json`. In half of the first file, the
+  antecedent has a doubtful translation ("semi-correct"), with which the pronoun must still agree; both halves are
+  groups.
 
-Where a wrong candidate is the right one again, it is no candidate; an item without any other is left out, and named.
+A wrong candidate that equals the right one does not count; an item without any other candidate is left out and named.
 """
 
 import itertools
@@ -30,18 +31,18 @@ PRONOUNS = ("er", "sie", "es")
 
 @dataclass(frozen=True)
 class ContrastiveItem:
-    """A sentence whose translation depends on its context."""
+    """A sentence whose translation depends on its context, with its candidates."""
 
     name: str
-    source: list[str]  # the sentence, behind the sentences before it
-    context: list[str]  # translations of the sentences before it
-    candidates: list[str]  # translations of the sentence, of which the first is right
+    source: list[str]  # context sentences, then the sentence itself
+    context: list[str]  # translations of the context sentences
+    candidates: list[str]  # translations of the sentence; the first one is right
     phenomenon: str
-    distance: int | None = None  # in sentences, to the one that decides
-    group: str | None = None  # a further one, beside the phenomenon, in which it is counted
+    distance: int | None = None  # number of sentences back to the one that decides
+    group: str | None = None  # another group, besides the phenomenon, in which the item is counted
 
     def with_context(self, sentences: int) -> "ContrastiveItem":
-        """The item with at most so many sentences before the one to translate."""
+        """Returns the item with at most this number of context sentences."""
         kept = min(sentences, len(self.context))
         source, context = self.source[len(self.source) - 1 - kept :], self.context[len(self.context) - kept :]
         return replace(self, source=source, context=context)
@@ -49,10 +50,10 @@ class ContrastiveItem:
 
 def read_suite(path: str | Path) -> list[ContrastiveItem]:
     """
-    The items of a suite.
+    Reads the items of a suite.
 
     Raises:
-        ValueError: the file or folder is none of the suites above, or broken.
+        ValueError: the file or folder is not one of the suites above, or is broken.
     """
     path = Path(path)
     if (path / "sentence_groups.txt").exists():
@@ -66,12 +67,13 @@ def read_suite(path: str | Path) -> list[ContrastiveItem]:
             if "trg" in first or "examples" in first:
                 return _checked(_bawden(records, path))
     raise ValueError(
-        f"{path} is not there, or no contrastive suite of a known format (ContraPro folder, Voita or Bawden JSON)."
+        f"{path} does not exist, or is not a contrastive suite in a known format "
+        "(ContraPro folder, Voita or Bawden JSON)."
     )
 
 
 def _checked(items: Iterator[ContrastiveItem]) -> list[ContrastiveItem]:
-    """Items without wrong candidates that are the right one again, as a few of Voita et al. have."""
+    """Drops wrong candidates that equal the right one, as in a few items of Voita et al."""
     checked = []
     for item in items:
         right, *wrong = item.candidates
@@ -100,7 +102,7 @@ def _contrapro(folder: Path) -> Iterator[ContrastiveItem]:
         wrong = [_parts(line)[-1] for line in pairs[1][start + 1 : end]]
         if len(source_context) != len(context):
             source_context, context = [], []
-        # The first word in which the candidates differ decides; others may only follow it in its gender.
+        # The first differing word of the candidates decides; other words may only agree with its gender.
         words = zip(map(_letters, right.split()), map(_letters, (wrong or [right])[0].split()), strict=False)
         pronoun = next((ours for ours, other in words if ours != other and ours in PRONOUNS), "other")
         yield ContrastiveItem(

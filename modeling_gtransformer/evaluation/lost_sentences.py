@@ -1,8 +1,8 @@
-"""Sentences that a translation has lost, where nothing says which output sentence belongs to which source sentence.
+"""Finds sentences that a translation has lost, although output sentences are not aligned with source sentences.
 
-The output is cut into sentences and aligned with the reference sentences, in order, so that the aligned ones are as
-similar as possible (chrF). A sentence is missing if its reference is aligned with nothing. A bad translation is not
-missing, nor are sentences that were joined.
+The output is cut into sentences and aligned with the reference sentences, in order, so that aligned sentences are as
+similar as possible (chrF). A sentence is missing if its reference is aligned with nothing. Badly
+translated sentences are not missing, and neither are joined ones.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ class Paragraph:
     A translated paragraph.
 
     Attributes:
-        references: the translation of each of its sentences.
+        references: reference translation of each of its sentences.
         output: the sentences that a system wrote.
-        missing: numbers of the sentences, from 0, of which nothing came out.
+        missing: numbers, from 0, of the sentences that the output lacks.
     """
 
     references: list[str]
@@ -41,9 +41,9 @@ def compare_paragraph(references: Sequence[str], text: str, splitter: Splitter) 
 
 
 def missing_sentences(references: Sequence[str], output: Sequence[str]) -> list[int]:
-    """Numbers of the reference sentences, from 0, that the best alignment leaves alone."""
+    """Finds the reference sentences, by number from 0, that the best alignment pairs with nothing."""
     metric = CHRF()
-    # The similarity of the best alignment up to each pair of places, and the bead that leads there.
+    # Similarity of the best alignment up to each pair of places, and the bead that leads there.
     best: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {(0, 0): (0.0, (0, 0))}
     for place in product(range(len(references) + 1), range(len(output) + 1)):
         for bead in BEADS:
@@ -53,7 +53,7 @@ def missing_sentences(references: Sequence[str], output: Sequence[str]) -> list[
             reference = " ".join(references[start[0] : place[0]])
             hypothesis = " ".join(output[start[1] : place[1]])
             similarity = metric.sentence_score(hypothesis, [reference]).score if reference and hypothesis else 0.0
-            # In proportion to the text that is aligned, so that two sentences count as much apart as joined.
+            # Weighted by the length of aligned text, so that two sentences count as much apart as joined.
             total = best[start][0] + similarity * (len(reference) + len(hypothesis))
             if place not in best or total > best[place][0]:
                 best[place] = total, bead

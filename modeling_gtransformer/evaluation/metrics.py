@@ -1,7 +1,7 @@
-"""BLEU and chrF of sentence-aligned documents, and whether the difference of two systems is significant.
+"""BLEU and chrF of sentence-aligned documents, and the significance of the difference between two systems.
 
-Scores are sacrebleu's, with its signatures. What a "document" is differs between papers, so the score says it: d-BLEU
-is computed per whole document, and per segment of a document where the translation was made in segments (which is what
+Scores are sacrebleu's, with its signatures. Papers differ in what a "document" is, so the name of the score says it:
+d-BLEU is computed per whole document and, where the translation was made in segments, per segment of a document (which
 the paper reports, with segments of fewer than 512 tokens).
 
 A system that decodes freely writes its own number of sentences. It has no s-BLEU, only a d-BLEU.
@@ -23,15 +23,15 @@ from sacrebleu.metrics import BLEU, CHRF
 logger = logging.getLogger(__name__)
 
 Documents = Sequence[Sequence[str]]
-# Documents below which a comparison is announced to say little.
+# Number of documents below which a comparison causes a warning.
 FEW = 10
-# Repetitions of every test over documents, and the seed of their draws.
+# Number of repetitions of every test over documents, and the seed of their draws.
 TRIALS, SEED = 2000, 12345
 
 
 @dataclass(frozen=True)
 class View:
-    """One way of scoring documents: the metric, and the strings that it compares."""
+    """One score of documents: the metric, and the strings that it compares."""
 
     scorer: Any
     unit: str
@@ -69,23 +69,22 @@ def score_documents(
     aligned: bool = True,
 ) -> dict[str, dict[str, Any]]:
     """
-    Scores of translated documents.
+    Scores translated documents.
 
     Args:
         hypotheses: documents as lists of sentences, one for each sentence of the reference. Where these are not
             `aligned`, documents as lists of segments, each of them one string.
         references: documents as lists of sentences.
-        segments: numbers of reference sentences in the segments of every document; without them there is no d-BLEU per
-            segment.
+        segments: numbers of reference sentences in the segments of every document; d-BLEU per segment needs them.
         tokenize: sacrebleu's tokenizer for BLEU.
-        aligned: whether the hypotheses have the sentences of the references. Without, there is only d-BLEU.
+        aligned: whether the hypotheses have the sentences of the references; if not, the only score is d-BLEU.
 
     Returns:
         By name (s-BLEU, d-BLEU/segment, d-BLEU/document, chrF): `score` in points of 100, `unit` (what was compared as
-        one string), `units` (how many of them) and sacrebleu's `signature`.
+        one string), `units` (their number) and sacrebleu's `signature`.
 
     Raises:
-        ValueError: the sentences, or segments, are not as many as those of the reference.
+        ValueError: the number of sentences, or of segments, is not that of the reference.
     """
     sizes = _checked(hypotheses, references, segments, aligned)
     scores = {}
@@ -110,16 +109,16 @@ def compare_systems(
     baseline_aligned: bool = True,
 ) -> dict[str, dict[str, Any]]:
     """
-    Significance of the difference of two systems. Sentences of a document are not independent, so whole documents are
-    drawn and swapped.
+    Tests whether two systems differ. Sentences of a document are not independent, so whole documents are drawn and
+    swapped.
 
     Args:
-        trials, seed: repetitions of each of the two tests, and the seed of their draws.
+        trials, seed: number of repetitions of each of the two tests, and seed of their draws.
         aligned, baseline_aligned: whether each system has the sentences of the references, as in `score_documents`;
             unless both do, only their d-BLEU is compared.
 
     Returns:
-        By name of the score: what `compare_statistics` says of it.
+        By name of the score: the result of `compare_statistics`.
     """
     sizes = _checked(hypotheses, references, segments, aligned)
     _checked(baseline, references, segments, baseline_aligned)
@@ -143,12 +142,12 @@ def compare_statistics(
     seed: int = SEED,
 ) -> dict[str, Any]:
     """
-    Significance of the difference of two systems in a score that is computed from sums over documents.
+    Tests whether two systems differ in a score that is computed from sums over documents.
 
     Args:
         ours, theirs: sufficient statistics of the score for every document, `(documents, statistics)`.
-        scores: the scores of sums of statistics, `(sums, statistics)` to `(sums,)`; NaN for a sum in which no document
-            counts.
+        scores: computes scores from sums of statistics, `(sums, statistics)` to `(sums,)`; NaN for a sum in which no
+            document counts.
 
     Returns:
         `difference` (ours minus theirs), `p_value` (two-sided approximate randomization: the outputs of the systems
@@ -163,7 +162,7 @@ def compare_statistics(
     drawn = rng.multinomial(number, np.full(number, 1 / number), size=trials)
     [observed] = scores(ours.sum(0, keepdims=True)) - scores(theirs.sum(0, keepdims=True))
     shuffled = scores((1 - swapped) @ ours + swapped @ theirs) - scores(swapped @ ours + (1 - swapped) @ theirs)
-    # A trial may equal the observed difference up to rounding, and the observed one counts as a trial.
+    # A trial may equal the observed difference up to rounding, and the observed difference counts as a trial.
     extreme = np.sum(np.abs(shuffled) >= abs(observed) - 1e-9)
     return {
         "difference": float(observed),
@@ -174,12 +173,12 @@ def compare_statistics(
 
 @cache
 def _announce(number: int) -> None:
-    """Says once that so few documents say little."""
+    """Warns once that so few documents say little."""
     logger.warning(f"Significance over {number} documents says little: compare {FEW} or more.")
 
 
 def _strings(view: View, documents: Documents, sizes: Sequence[Sequence[int]], aligned: bool = True) -> list[str]:
-    """What is compared of documents; those that are not aligned are lists of segments already."""
+    """Gives the strings to compare; documents that are not aligned are already lists of segments."""
     pairs = zip(documents, sizes, strict=True)
     return [text for each, size in pairs for text in view.strings_of(each, size if aligned else [1] * len(size))]
 
@@ -187,7 +186,7 @@ def _strings(view: View, documents: Documents, sizes: Sequence[Sequence[int]], a
 def _statistics(
     view: View, hypotheses: Documents, references: Documents, sizes: Sequence[Sequence[int]], aligned: bool
 ) -> np.ndarray:
-    """Sufficient statistics of the score, summed over each document: `(documents, statistics)`."""
+    """Sums the sufficient statistics of the score over each document, `(documents, statistics)`."""
 
     def of_document(hypothesis: Sequence[str], reference: Sequence[str], size: Sequence[int]) -> np.ndarray:
         ours, theirs = _strings(view, [hypothesis], [size], aligned), _strings(view, [reference], [size])
@@ -199,7 +198,7 @@ def _statistics(
 def _checked(
     hypotheses: Documents, references: Documents, segments: Sequence[Sequence[int]] | None, aligned: bool
 ) -> Sequence[Sequence[int]]:
-    """The sizes of the segments, one per document if none are given, after checking that all is there."""
+    """Checks that nothing is missing, and returns the sizes of segments; by default a document is one segment."""
     if len(hypotheses) != len(references):
         raise ValueError(f"{len(hypotheses)} documents to score, but {len(references)} reference documents.")
     sizes = [[len(reference)] for reference in references] if segments is None else segments
@@ -215,7 +214,7 @@ def _checked(
 
 
 class DocumentTranslationMetric(evaluate.Metric):
-    """The scores as a metric of the `evaluate` library, which loads this file from its path, without network:
+    """Scores as a metric of the `evaluate` library, which loads this file from its path, without network:
     `evaluate.load(metrics.__file__).compute(predictions=documents, references=documents)`."""
 
     def _info(self) -> evaluate.MetricInfo:

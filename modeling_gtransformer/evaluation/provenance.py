@@ -1,4 +1,4 @@
-"""Provenance of a figure: command, commit, hardware, versions."""
+"""Provenance of figures: command, commit, hardware, versions."""
 
 import os
 import platform
@@ -12,13 +12,13 @@ import transformers
 from ..hub import __version__
 
 
-# The folder of the code: a checkout, or where the package is installed.
+# Folder of the code: a checkout, or the place where the package is installed.
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def provenance(command: list[str]) -> dict[str, Any]:
-    """Command, commit, hardware and versions behind the figures of `python *command`, as seen from the root of the
-    code."""
+    """Gives command, commit, hardware and versions for the figures of `python *command`, with paths relative to the
+    root of the code."""
     script = Path(command[0]).resolve()
     if script.is_relative_to(ROOT):
         command = [str(script.relative_to(ROOT)), *command[1:]]
@@ -26,7 +26,7 @@ def provenance(command: list[str]) -> dict[str, Any]:
 
 
 def origin() -> dict[str, Any]:
-    """Commit, hardware and versions of what runs here."""
+    """Gives commit, hardware and versions of the running code."""
     return {
         "commit": commit_of(ROOT),
         "hardware": _hardware(),
@@ -39,8 +39,8 @@ def origin() -> dict[str, Any]:
 
 
 def commit_of(checkout: Path) -> str:
-    """The commit of a checkout, with a mark if more than its files of results was changed since or code is not under
-    version control; the version if it is no repository, or none that git reads."""
+    """Gives the commit of a checkout, marked if anything except files of results has changed since, or if code is not
+    under version control. Without a repository that git can read, it gives the version of the package."""
     if not (checkout / ".git").exists():
         return f"version {__version__}"
     try:
@@ -48,7 +48,7 @@ def commit_of(checkout: Path) -> str:
         changed = _git(checkout, "status", "--porcelain", "--untracked-files=no", "--", ":!*/results/*")
         changed = changed or _git(checkout, "ls-files", "--others", "--exclude-standard", "--", "*.py", "*.yaml")
         return f"{commit}-dirty" if changed else commit
-    except (FileNotFoundError, subprocess.CalledProcessError):  # without git, or a checkout that git refuses to read
+    except (FileNotFoundError, subprocess.CalledProcessError):  # no git, or a checkout that git refuses to read
         return f"version {__version__}"
 
 

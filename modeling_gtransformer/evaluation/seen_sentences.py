@@ -1,4 +1,4 @@
-"""Test sentences that training has seen, word for word: a model may know their translations by heart."""
+"""Finds test sentences that occur in the training data; a model may know their translations by heart."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 def positions_of_unseen(sources: Sequence[Sequence[str]], training: Iterable[Sequence[str]]) -> list[list[int]]:
     """
-    Which sentences of test documents stand in no training document, whatever their case and white space.
+    Finds the sentences of test documents that occur in no training document, ignoring case and white space.
 
     Args:
         sources: source sentences of every test document.
@@ -20,7 +20,7 @@ def positions_of_unseen(sources: Sequence[Sequence[str]], training: Iterable[Seq
 
 
 def at_positions(documents: Sequence[Sequence[Any]], positions: Sequence[Sequence[int]]) -> list[list[Any]]:
-    """The documents with the sentences at these positions alone; those without any are left out."""
+    """Keeps only the sentences at these positions, and leaves out documents without any."""
     pairs = zip(documents, positions, strict=True)
     return [[document[position] for position in kept] for document, kept in pairs if kept]
 

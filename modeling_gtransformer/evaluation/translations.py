@@ -1,4 +1,4 @@
-"""Translated documents as they are scored: what `translate.py` writes, sentence by sentence or freely, or text."""
+"""Reads translated documents to score: files of `translate.py`, aligned or decoded freely, or text."""
 
 import itertools
 from collections.abc import Callable
@@ -11,13 +11,13 @@ from ..corpora.corpus import Document, read_documents
 @dataclass(frozen=True)
 class SentenceCounts:
     """
-    Sentences of a translation.
+    Counts of the sentences of a translation.
 
     Attributes:
-        source: sentences that there were to translate.
-        written: sentences with text that came out.
-        missing: by how many the segments have fewer sentences than their source: where sentences are aligned those
-            without text, elsewhere the least number that can be missing, as one that is split may hide another one.
+        source: number of source sentences.
+        written: number of output sentences with text.
+        missing: number of sentences by which segments fall short of their source. If sentences are aligned, these are
+            the ones without text; otherwise, this is a lower bound, because a split sentence may hide a lost one.
     """
 
     source: int
@@ -34,7 +34,7 @@ class Translations:
     Translations of documents by one system.
 
     Attributes:
-        documents: lists of sentences or, where these are not `aligned`, lists of segments, each of them one string.
+        documents: lists of sentences or, if these are not `aligned`, lists of segments, each of them one string.
         segments: numbers of source sentences in the segments of every document; `None` if the file does not say.
         aligned: whether there is one sentence for every source sentence.
         counts: sentences in, out and missing.
@@ -46,11 +46,11 @@ class Translations:
     counts: SentenceCounts
 
     def cut(self, segments: list[list[int]]) -> "Translations":
-        """The same translations in other segments; as they were translated where their sentences are not known."""
+        """Returns the translations in other segments; freely decoded ones stay in their own segments."""
         return replace(self, segments=segments) if self.aligned else self
 
     def as_documents(self) -> "Translations":
-        """The same translations, in which a document is a segment."""
+        """Returns the translations with each document as one segment."""
         sizes = [[sum(size)] for size in self.segments] if self.segments else [[len(d)] for d in self.documents]
         documents = self.documents if self.aligned else [[" ".join(document)] for document in self.documents]
         return replace(self, documents=documents, segments=sizes)
@@ -63,7 +63,7 @@ def read_translations(
     Reads the translations of a file.
 
     Args:
-        column: the one that holds the list of sentences.
+        column: column that holds the list of sentences.
         plain: turns a sentence into plain text, for example detokenizes it.
 
     Raises:
@@ -74,9 +74,7 @@ def read_translations(
     segments = _field(read, "segments", file)
     translated = _field(read, "translated_segments", file)
     if translated and not segments:
-        raise ValueError(
-            f"{file}: documents that were decoded freely do not say in which segments: translate them again."
-        )
+        raise ValueError(f"{file}: freely decoded documents do not say in which segments: translate them again.")
     written = translated or segments or [[len(document)] for document in sentences]
     cut = [_cut(*each, f"{file}, document {n}") for n, each in enumerate(zip(sentences, written, strict=True), 1)]
     return Translations(
@@ -88,8 +86,8 @@ def read_translations(
 
 
 def in_common_segments(*translations: Translations) -> list[Translations] | None:
-    """Translations of the same documents in the same segments, those of a system that decoded freely where there is
-    one; `None` if there are two of them with different ones."""
+    """Puts translations of the same documents into the same segments: those of a system that decoded freely, if there
+    is one. Returns `None` if two such systems have different segments."""
     free = [each for each in translations if not each.aligned]
     segments = (free or translations)[0].segments
     if segments is None or any(each.segments != segments for each in free):
@@ -98,10 +96,12 @@ def in_common_segments(*translations: Translations) -> list[Translations] | None
 
 
 def _field(documents: list[Document], name: str, file: str | Path) -> list[list[int]] | None:
-    """A field of all documents; `None` if they do not have it."""
+    """Reads a field of all documents; `None` if they do not have it."""
     present = [name in document.record for document in documents]
     if name == "translated_segments" and any(present) != all(present):
-        raise ValueError(f"{file}: some documents were decoded freely, others not: translate all of them in one way.")
+        raise ValueError(
+            f"{file}: some documents were decoded freely, others not: translate all of them in the same way."
+        )
     if not all(present):
         return None
     fields = [document.record[name] for document in documents]
@@ -116,13 +116,13 @@ def _field(documents: list[Document], name: str, file: str | Path) -> list[list[
 
 def _cut(sentences: list[str], sizes: list[int], name: str) -> list[list[str]]:
     """
-    A document in segments of so many sentences.
+    Cuts a document into segments with these numbers of sentences.
 
     Args:
-        name: what an error calls it.
+        name: name of the document in errors.
 
     Raises:
-        ValueError: it has more sentences, or fewer.
+        ValueError: the document has more or fewer sentences.
     """
     if sum(sizes) != len(sentences):
         raise ValueError(f"{name} has {len(sentences)} sentences, its segments {sum(sizes)}: translate it again.")

@@ -1,4 +1,4 @@
-"""Arguments of a training: those of `Seq2SeqTrainer`, and what the paper's training needs besides."""
+"""Arguments of a training: those of `Seq2SeqTrainer`, and those that the paper's training needs in addition."""
 
 import logging
 import math
@@ -15,9 +15,9 @@ from ..document_translation import check_ranges
 
 logger = logging.getLogger(__name__)
 
-# File in the folder of a training that keeps its arguments.
+# File in the folder of a training that holds its arguments.
 ARGUMENTS_NAME = "arguments.json"
-# Least and greatest values of arguments.
+# Smallest and greatest values of arguments.
 RANGES = {
     "max_tokens": (1, math.inf),
     "tokens_per_update": (1, math.inf),
@@ -32,19 +32,19 @@ RANGES = {
 @dataclass
 class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     """
-    The arguments of `Seq2SeqTrainer`, of which `per_device_train_batch_size` has no effect, and the paper's own.
+    Arguments of `Seq2SeqTrainer`, of which `per_device_train_batch_size` has no effect, and those of the paper.
 
-    What depends on the machine is derived here: the precision, and from `tokens_per_update` the number of batches that
-    each process contributes to an update.
+    Values that depend on the machine are derived here: the precision, and from `tokens_per_update` the number of
+    batches that each process contributes to an update.
     """
 
     max_tokens: int = field(
-        default=4096, metadata={"help": "Upper bound on the tokens of a batch of one device, padding included."}
+        default=4096, metadata={"help": "Upper bound on the tokens in a batch on one device, padding included."}
     )
     tokens_per_update: int | None = field(
         default=None,
         metadata={
-            "help": "Number of tokens of an update, over all devices and padding included, from which "
+            "help": "Number of tokens in an update, over all devices and padding included, from which "
             "gradient_accumulation_steps follows; default: max_tokens times the number of devices times "
             "gradient_accumulation_steps."
         },
@@ -78,32 +78,30 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     )
     decay_steps: int | None = field(
         default=None,
-        metadata={
-            "help": "Number of updates after which the decay of the learning rate ends; default: all of the training."
-        },
+        metadata={"help": "Number of updates after which the decay of the learning rate ends; default: all updates."},
     )
     report_to: list[str] = field(
         default_factory=lambda: ["none"], metadata={"help": "Where to log, e.g. tensorboard wandb; all, or none."}
     )
     pretrained_lr_scale: float = field(
-        default=1.0, metadata={"help": "Factor on the learning rate of all parameters but the fresh ones."}
+        default=1.0, metadata={"help": "Factor on the learning rate of all parameters except the fresh ones."}
     )
     fresh_parameters: list[str] = field(
         default_factory=lambda: ["_global.", "_gate."],
-        metadata={"help": "Substrings that name the fresh parameters, which the checkpoint does not have."},
+        metadata={"help": "Substrings in the names of the fresh parameters, which the checkpoint does not have."},
     )
     word_dropout: float = field(
         default=0.0, metadata={"help": "Probability that a source or target input word is replaced by <mask>."}
     )
     word_dropout_epochs: int | None = field(
-        default=None, metadata={"help": "Number of epochs with word dropout, counted from the first; default: all."}
+        default=None, metadata={"help": "Number of first epochs that have word dropout; default: all."}
     )
     restore_callback_states_from_checkpoint: bool = field(
-        default=True, metadata={"help": "Resume early stopping with the patience that is left."}
+        default=True, metadata={"help": "Resume early stopping with the remaining patience."}
     )
     attention_entropy: bool = field(
         default=False,
-        metadata={"help": "Measure the entropy of the attention in validation, with one more forward pass."},
+        metadata={"help": "Measure the entropy of attention in validation, which takes one more forward pass."},
     )
     early_stopping_patience: int | None = field(
         default=None,
@@ -123,7 +121,7 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
         super().__post_init__()
         if self.n_gpu > 1:
             logger.warning(
-                f"This process sees {self.n_gpu} GPUs but uses one: start a process for each with accelerate launch."
+                f"This process sees {self.n_gpu} GPUs but uses one: start one process per GPU with accelerate launch."
             )
             self._n_gpu = 1
         if self.tokens_per_update is not None:
@@ -132,7 +130,7 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
 
     def refuse_early_end_of_decay(self, updates: int) -> None:
         """
-        Refuses a decay of the learning rate that ends before a training of so many updates.
+        Refuses a decay of the learning rate that ends before this number of updates.
 
         Raises:
             ValueError: some schedules would rise again.
@@ -145,7 +143,7 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
 
     @property
     def batches_per_update(self) -> int:
-        """Number of batches of all processes together."""
+        """Number of batches in an update, over all processes."""
         return self.world_size * self.gradient_accumulation_steps
 
     def _set_precision(self) -> None:
@@ -161,13 +159,15 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
             if steps is not None and getattr(self, f"{name}_strategy") == "epoch":
                 raise ValueError(f"{name}_steps has no effect with {name}_strategy=epoch: set that to steps.")
         if self.early_stopping_patience is not None and self.early_stopping_patience < 1:
-            raise ValueError("early_stopping_patience must be at least 1: leave it out to train without.")
+            raise ValueError(
+                "early_stopping_patience must be at least 1: leave it out to train without early stopping."
+            )
         for name in ("load_best_model_at_end", "early_stopping_patience", "stop_at_eval_loss"):
             if getattr(self, name) not in (None, False) and self.eval_strategy == "no":
                 raise ValueError(f"{name} needs evaluations: set eval_strategy to epoch or steps.")
 
     def _set_save_strategy(self) -> None:
-        """Saves where it evaluates, if the best model is to be loaded, which must have been saved."""
+        """Saves at every evaluation if the best model is to be loaded, because that model must have been saved."""
         if self.save_strategy is None:
             self.save_strategy = self.eval_strategy if self.load_best_model_at_end else "steps"
         if self.save_steps is None and self.save_strategy == "steps":
@@ -180,7 +180,7 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
             raise ValueError(
                 f"tokens_per_update={tokens} on {self.world_size} processes with batches of up to "
                 f"max_tokens={self.max_tokens} means gradient_accumulation_steps={accumulation}, not "
-                f"{self.gradient_accumulation_steps}: give tokens_per_update alone, from which it follows."
+                f"{self.gradient_accumulation_steps}: give tokens_per_update alone, which determines it."
             )
         self.gradient_accumulation_steps: int = accumulation
         self.max_tokens = math.ceil(tokens / self.batches_per_update)
@@ -189,5 +189,5 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
 def _best_precision(on_cpu: bool) -> str:
     if on_cpu or not torch.cuda.is_available():
         return "float32"
-    # Before Ampere torch emulates bf16, slowly.
+    # On GPUs older than Ampere, torch emulates bf16, which is slow.
     return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"

@@ -1,4 +1,4 @@
-"""Cards in their folders, where one that was edited by hand is kept."""
+"""Cards in folders; a card that was edited by hand is kept."""
 
 import hashlib
 import re
@@ -17,10 +17,10 @@ MARK = "<!-- Generated: {}. A card that has been edited since is kept. -->"
 
 def save_card(card: RepoCard, path: Path, overwrite: bool = False) -> None:
     """
-    Saves a generated card, unless one that was written or edited by hand is there: then a warning says so.
+    Saves a generated card. A card that was written or edited by hand is kept, with a warning.
 
     Args:
-        overwrite: whether such a card is replaced, too.
+        overwrite: whether to replace such a card, too.
     """
     if path.exists() and not overwrite and not is_generated(path.read_text(encoding="utf-8")):
         logger.warning(f"{path} was written or edited by hand and is kept: --overwrite_card replaces it.")
@@ -30,7 +30,7 @@ def save_card(card: RepoCard, path: Path, overwrite: bool = False) -> None:
 
 
 def is_generated(text: str) -> bool:
-    """Tells whether a card is as [`save_card`] wrote it."""
+    """Tells whether a card is unchanged since [`save_card`] wrote it."""
     body, separator, mark = text.replace("\r\n", "\n").rstrip("\n").rpartition("\n\n<!-- ")
     digest = re.fullmatch(MARK.removeprefix("<!-- ").format("([0-9a-f]{16})"), mark)
     return bool(separator) and digest is not None and digest[1] == _digest(f"{body}\n")

@@ -1,4 +1,4 @@
-"""From segments to a batch: word dropout and padding."""
+"""Makes batches of segments: word dropout and padding."""
 
 from collections.abc import Sequence
 
@@ -10,18 +10,18 @@ from torch.utils.data import Dataset
 
 
 class WordDropout(Dataset):
-    """Segments whose words are replaced by `<mask>`, or `<unk>` where there is none, with some probability, in the
-    source and, independently, in the target that the decoder reads; the labels stay clean (paper, appendix on
-    training).
+    """Segments with word dropout: with some probability, `<mask>`, or `<unk>` in a vocabulary without it, replaces a
+    word of the source and, independently, of the target that the decoder reads; the labels stay clean (paper, appendix
+    on training).
 
     Item `e * len(segments) + i` is segment `i` in epoch `e` (see `TokenBatchSampler`). Its noise is a pure function
-    of `(seed, e, i)`: the same with any number of workers and processes, in any order, and after a resume.
+    of `(seed, e, i)`: the same with any number of workers and processes, in any order, and after a resumption.
 
     Args:
-        segments: as `make_segments` gives them.
-        processor: tells words from structural tokens, which are never replaced; nor is `<unk>`.
-        probability: of every word.
-        epochs: the first epochs, which have noise; all of them if `None`.
+        segments: the segments that `make_segments` returns.
+        processor: tells words from structural tokens, which are never replaced, and neither is `<unk>`.
+        probability: probability that a word is replaced.
+        epochs: number of first epochs that have noise; `None` means all.
     """
 
     def __init__(self, segments: datasets.Dataset, processor, probability: float, epochs: int | None, seed: int):
@@ -38,7 +38,7 @@ class WordDropout(Dataset):
         return self.__getitems__([item])[0]
 
     def __getitems__(self, items: Sequence[int]) -> list[dict[str, Tensor]]:
-        """The items of a batch, which are read from the disk at once."""
+        """Reads the items of a batch from the disk at once."""
         places = [divmod(item, len(self.segments)) for item in items]
         segments = self.segments.__getitems__([index for _, index in places])
         return [self._with_noise(segment, *place) for segment, place in zip(segments, places, strict=True)]
@@ -61,7 +61,7 @@ class WordDropout(Dataset):
 
 
 class DocumentCollator:
-    """Pads segments to a batch, as the processor does."""
+    """Pads segments to a batch as the processor does."""
 
     def __init__(self, processor):
         self.processor = processor

@@ -1,4 +1,4 @@
-"""One training after a recipe: data, model, trainer, checkpoint, validation scores."""
+"""One training from a recipe: data, model, trainer, checkpoint, validation scores."""
 
 import contextlib
 import logging
@@ -34,11 +34,11 @@ def train(
     model_args: ModelArguments, data_args: DataArguments, training_args: GTransformerTrainingArguments
 ) -> dict[str, float]:
     """
-    Trains what the arguments of [`parse_recipe`] describe, and writes the checkpoint with its processor and scores
-    into `output_dir`. A training that was interrupted continues from its last complete checkpoint.
+    Runs the training that the arguments of [`parse_recipe`] describe, and writes the checkpoint with its processor and
+    scores into `output_dir`. An interrupted training continues from its last complete checkpoint.
 
     Returns:
-        The validation scores of the model that it leaves.
+        The validation scores of the final model.
 
     Raises:
         ValueError: the corpus has problems, or `output_dir` holds a training with other arguments.
@@ -55,9 +55,9 @@ def train(
     arguments = asdict(model_args) | asdict(data_args) | training_args.to_dict() | hashes_of_files(data_args)
     progress = find_progress(training_args, arguments)
     if progress.scores is not None:
-        logger.warning(f"{training_args.output_dir} holds a training that is finished: nothing is left to do.")
+        logger.warning(f"{training_args.output_dir} holds a finished training: there is nothing left to do.")
         if training_args.push_to_hub:
-            logger.warning("Nothing is uploaded either: hub_cards/publish.py does that.")
+            logger.warning("Nothing is uploaded either; hub_cards/publish.py uploads a checkpoint.")
         return progress.scores
     log_plan(training_args)
     trainer = make_trainer(model_args, data_args, training_args)
@@ -78,8 +78,8 @@ def train(
 
 
 def hashes_of_files(args: DataArguments) -> dict[str, list[str]]:
-    """Hashes of the files of documents, which tell whether a training goes on with the same; those of files that are
-    gone, as after a training that is finished, are left out."""
+    """Hashes the files of documents, to tell whether a training continues with the same documents. Files that no
+    longer exist, as may be after a finished training, are left out."""
     hashes = {}
     for name in ("train_files", "validation_files"):
         with contextlib.suppress(FileNotFoundError):
@@ -92,15 +92,15 @@ def hashes_of_files(args: DataArguments) -> dict[str, list[str]]:
 def make_trainer(
     model_args: ModelArguments, data_args: DataArguments, training_args: GTransformerTrainingArguments
 ) -> GTransformerTrainer:
-    """The trainer with its data, processor and model."""
-    # Data first: what is wrong with it should show before a model is loaded. One process of each machine prepares it.
+    """Makes the trainer with its data, processor and model."""
+    # Data first, so that its errors show before a model is loaded. One process per machine prepares it.
     with training_args.main_process_first(local=False), training_args.main_process_first(local=True):
         train_corpus, validation_corpus = load_corpora(data_args)
         processor = load_processor(model_args)
         cut = (data_args.segment_tokens, data_args.segment_sentences)
         train_segments = make_segments(train_corpus, processor, *cut, data_args.min_document_tokens)
         validation_segments = make_segments(validation_corpus, processor, *cut)
-    if data_args.segment_sentences != 1:  # single sentences say nothing about segments
+    if data_args.segment_sentences != 1:  # single sentences tell nothing about the lengths of segments
         processor.target_ratio = target_ratio(train_segments, processor)
     model = load_model(model_args, processor)
     set_beams(model, training_args.generation_num_beams)
@@ -123,10 +123,10 @@ def make_trainer(
 
 def refuse_unknown_metric(args: GTransformerTrainingArguments) -> None:
     """
-    Refuses a `metric_for_best_model` that no evaluation reports, before the training.
+    Refuses a `metric_for_best_model` that no evaluation reports, before the training starts.
 
     Raises:
-        ValueError: no evaluation would have the metric by which the best model is to be chosen.
+        ValueError: no evaluation has the metric that chooses the best model.
     """
     known = ["loss", *(["s_bleu", "d_bleu"] if args.predict_with_generate else [])]
     metric = (args.metric_for_best_model or "loss").removeprefix("eval_")
@@ -138,7 +138,7 @@ def refuse_unknown_metric(args: GTransformerTrainingArguments) -> None:
 
 
 def log_plan(args: GTransformerTrainingArguments) -> None:
-    """Logs what was derived for this machine."""
+    """Logs the values that were derived for this machine."""
     precision = {"no": "float32"}.get(args.mixed_precision, args.mixed_precision)
     logger.info(
         f"Precision: {precision}. Processes: {args.world_size}. Batches per update: {args.batches_per_update}, of up "
@@ -147,7 +147,7 @@ def log_plan(args: GTransformerTrainingArguments) -> None:
 
 
 def load_corpora(args: DataArguments) -> tuple[StoredCorpus, StoredCorpus]:
-    """Training and validation documents, from files, a dataset, or one of the paper's corpora."""
+    """Reads training and validation documents from files, a dataset, or one of the paper's corpora."""
     columns = (args.source_column, args.target_column)
     if args.dataset_name is None:
         files = [args.train_files, args.validation_files]
@@ -169,7 +169,7 @@ def load_corpora(args: DataArguments) -> tuple[StoredCorpus, StoredCorpus]:
 
 def load_processor(args: ModelArguments) -> GTransformerProcessor:
     """
-    The processor of an earlier training, or a new one around a tokenizer.
+    Loads the processor of an earlier training, or makes a new one for a tokenizer.
 
     Raises:
         ValueError: the tokenizer has other ids for the words of the checkpoint that the training starts from.
@@ -186,14 +186,14 @@ def load_processor(args: ModelArguments) -> GTransformerProcessor:
 
 def refuse_other_vocabulary(processor: GTransformerProcessor, checkpoint: str) -> None:
     """
-    Refuses a tokenizer by which the embeddings of a checkpoint would belong to other words.
+    Refuses a tokenizer with which the embeddings of a checkpoint would belong to other words.
 
     Raises:
         ValueError: the tokenizer of the checkpoint has other ids for some of the same words.
     """
     try:
         own = AutoTokenizer.from_pretrained(checkpoint).get_vocab()
-    except (OSError, ValueError):  # it has none
+    except (OSError, ValueError):  # the checkpoint has no tokenizer
         return
     words = processor.tokenizer.get_vocab()
     if other := [word for word, number in words.items() if own.get(word, number) != number]:
@@ -204,9 +204,9 @@ def refuse_other_vocabulary(processor: GTransformerProcessor, checkpoint: str) -
 
 
 def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTransformerForConditionalGeneration:
-    """The pretrained model, or a fresh one of the recipe's configuration, set up for the processor's languages."""
+    """Loads the pretrained model, or makes one from the recipe's configuration, for the processor's languages."""
     if args.model_name_or_path:
-        # In full precision: a checkpoint may be stored in half, in which Adam's small steps get lost.
+        # Full precision, because Adam's small steps would get lost in a checkpoint stored in half precision.
         model, info = GTransformerForConditionalGeneration.from_pretrained(
             args.model_name_or_path, dtype=torch.float32, output_loading_info=True, **args.config_values
         )
@@ -226,7 +226,7 @@ def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTrans
 
 
 def copy_group_attention(model: GTransformerForConditionalGeneration, fresh: Iterable[str]) -> None:
-    """Gives the `fresh` weights of global attention those of the group attention beside it."""
+    """Copies the weights of group attention to the `fresh` global attention of the same layer."""
     weights = model.state_dict()
     for name in fresh:
         if "_global." in name:
@@ -234,7 +234,7 @@ def copy_group_attention(model: GTransformerForConditionalGeneration, fresh: Ite
 
 
 def set_beams(model: GTransformerForConditionalGeneration, num_beams: int | None) -> None:
-    """Makes the checkpoint translate with as many beams as it is validated with."""
+    """Sets the number of beams with which the checkpoint translates to that of its validation."""
     if num_beams:
         model.generation_config.num_beams = num_beams
         model.generation_config.early_stopping = num_beams > 1 or None
@@ -243,10 +243,10 @@ def set_beams(model: GTransformerForConditionalGeneration, num_beams: int | None
 def generation_scores(
     processor: GTransformerProcessor, references: list[list[str]]
 ) -> Callable[[EvalPrediction], dict[str, float]]:
-    """Validation by translation: s-BLEU and d-BLEU, of segments, which stand for documents."""
+    """Computes s-BLEU and d-BLEU of translated validation segments, each of which counts as a document."""
 
     def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
-        ids = prediction.predictions[: len(references)]  # processes may have filled up the last batch
+        ids = prediction.predictions[: len(references)]  # processes may have padded the last batch with copies
         ids[ids == -100] = processor.pad_token_id
         scores = score_documents(processor.batch_decode_sentences(ids), references)
         return {"s_bleu": scores["s-BLEU"]["score"], "d_bleu": scores["d-BLEU/document"]["score"]}

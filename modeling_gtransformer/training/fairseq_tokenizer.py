@@ -1,4 +1,4 @@
-"""Tokenizers with the ids of a dictionary that fairseq wrote, for the pieces of subword-nmt or SentencePiece."""
+"""Tokenizers with the pieces of subword-nmt or SentencePiece and the ids of a fairseq dictionary."""
 
 import os
 import re
@@ -18,18 +18,18 @@ from .tokenizer import SPECIAL_TOKENS
 logger = logging.get_logger(__name__)
 
 CODES_HEADER = "#version: 0.2"
-# How much less than for its rarest piece a Unigram model gives for a character that it does not know.
+# Score of an unknown character in a Unigram model, below that of its rarest piece.
 UNKNOWN_PENALTY = 10
 
 
 @dataclass(frozen=True)
 class Dictionary:
     """
-    What the ids of a run mean.
+    The meaning of the ids of a run.
 
     Attributes:
-        words: every token, in the order of the ids.
-        structure: the tokens that are no words: language codes, and what only fills the dictionary up to a round size.
+        words: all tokens in the order of their ids.
+        structure: tokens that are not words: language codes, and fillers that round up the size of the dictionary.
     """
 
     words: list[str]
@@ -41,14 +41,14 @@ class Dictionary:
 
 def read_dictionary(path: str | os.PathLike, languages: Sequence[str]) -> Dictionary:
     """
-    The dictionary of a `dict.txt`, lines `word count`, completed as by the authors' task: `<s> <pad> </s> <unk>` stand
-    before its words, the language codes `[en]`, ... and `<mask>` after them.
+    Reads the dictionary of a `dict.txt` with lines `word count`, and completes it as the authors' task does:
+    `<s> <pad> </s> <unk>` come before its words, the language codes `[en]`, ... and `<mask>` after them.
 
     Args:
-        languages: those of the run's `--langs`, in the same order.
+        languages: languages of the run's `--langs`, in the same order.
 
     Raises:
-        ValueError: a line has another form, or a word a second time.
+        ValueError: a line has another form, or a word occurs twice.
     """
     words = dict.fromkeys(SPECIAL_TOKENS)
     with open(path, encoding="utf-8") as file:
@@ -64,23 +64,23 @@ def read_dictionary(path: str | os.PathLike, languages: Sequence[str]) -> Dictio
 
 def bpe_tokenizer(dictionary: Dictionary, codes: str | os.PathLike, folder: str | os.PathLike) -> PhobertTokenizer:
     """
-    The pieces of subword-nmt, `@@` where a word goes on, looked up as by fairseq: what the dictionary does not have is
-    `<unk>`. PhoBERT was trained with fairseq, so its tokenizer does just this.
+    Makes a tokenizer with the pieces of subword-nmt, marked `@@` where a word continues, and their ids in fairseq:
+    pieces that the dictionary does not have are `<unk>`. PhoBERT was trained with fairseq, so its tokenizer does this.
 
     Args:
-        codes: what `subword-nmt learn-bpe` wrote.
-        folder: where the tokenizer has its files.
+        codes: file that `subword-nmt learn-bpe` wrote.
+        folder: folder for the files of the tokenizer.
 
     Raises:
         ValueError: the codes have another version or form.
     """
     header, *merges = Path(codes).read_text(encoding="utf-8").rstrip("\n").split("\n")
     if header != CODES_HEADER:
-        raise ValueError(f"{codes} begins with {header!r}, what subword-nmt learns with {CODES_HEADER!r}.")
+        raise ValueError(f"{codes} begins with {header!r}, but codes of subword-nmt begin with {CODES_HEADER!r}.")
     for number, merge in enumerate(merges, 2):
         if len(merge.split()) != 2:
             raise ValueError(f"{codes}, line {number}: expected two pieces to merge, found {merge!r}.")
-    # In both files the tokenizer expects, and ignores, a count at the end of a line.
+    # In both files, the tokenizer expects a count at the end of a line, and ignores it.
     lines = {"vocab.txt": dictionary.words[len(SPECIAL_TOKENS) :], "bpe.codes": dict.fromkeys(merges)}
     files = [Path(folder, name) for name in lines]
     for file, content in zip(files, lines.values(), strict=True):
@@ -91,14 +91,14 @@ def bpe_tokenizer(dictionary: Dictionary, codes: str | os.PathLike, folder: str 
 
 def sentencepiece_tokenizer(dictionary: Dictionary, file: str | os.PathLike) -> PreTrainedTokenizerFast:
     """
-    The pieces of a SentencePiece model, with the ids of the dictionary. For a piece that the dictionary does not have
-    fairseq reads `<unk>`; here shorter pieces take its place.
+    Makes a tokenizer with the pieces of a SentencePiece model and the ids of the dictionary. Where fairseq reads
+    `<unk>` for a piece that the dictionary does not have, shorter pieces take its place.
 
     Args:
-        file: a model of the kind Unigram with SentencePiece's usual treatment of spaces, such as mBART's.
+        file: a Unigram model with SentencePiece's default treatment of spaces, such as mBART's.
 
     Raises:
-        ValueError: the model is of another kind.
+        ValueError: the model has another type.
     """
     model = ModelProto.FromString(Path(file).read_bytes())
     refuse_other_kinds(model, file)
@@ -108,7 +108,7 @@ def sentencepiece_tokenizer(dictionary: Dictionary, file: str | os.PathLike) -> 
             f"The dictionary lacks {len(missing)} pieces of {file}, such as {missing[:5]}: shorter pieces take their "
             "place, where fairseq reads <unk>."
         )
-    # A dictionary of running text also has characters that SentencePiece did not know.
+    # The dictionary may have characters that SentencePiece does not know.
     unknown = min(scores.values()) - UNKNOWN_PENALTY
     vocabulary = [(word, scores.get(word, unknown)) for word in dictionary.words]
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=SPECIAL_TOKENS.index("<unk>")))
@@ -121,7 +121,7 @@ def sentencepiece_tokenizer(dictionary: Dictionary, file: str | os.PathLike) -> 
 
 
 def refuse_other_kinds(model: ModelProto, file: str | os.PathLike) -> None:
-    """Raises a ValueError unless the model is of the kind that [`sentencepiece_tokenizer`] converts."""
+    """Raises a `ValueError` unless the model has the type that [`sentencepiece_tokenizer`] converts."""
     trainer, normalizer = model.trainer_spec, model.normalizer_spec
     usual_spaces = trainer.split_by_whitespace and not trainer.treat_whitespace_as_suffix
     usual_spaces &= normalizer.add_dummy_prefix and normalizer.remove_extra_whitespaces
@@ -137,15 +137,17 @@ def refuse_other_kinds(model: ModelProto, file: str | os.PathLike) -> None:
 
 
 def named_tokens(dictionary: Dictionary) -> dict[str, Any]:
-    """What a tokenizer is told of the tokens that are no words."""
+    """Gives a tokenizer's arguments for the tokens that are not words."""
     names = ("bos_token", "pad_token", "eos_token", "unk_token")
     named = dict(zip(names, SPECIAL_TOKENS, strict=True))
     return {**named, "mask_token": "<mask>", "extra_special_tokens": dictionary.structure}
 
 
 def checked(tokenizer: PreTrainedTokenizerBase, dictionary: Dictionary) -> Any:
-    """The tokenizer, if its ids are those of the dictionary; else raises a ValueError."""
+    """Returns the tokenizer if its ids are those of the dictionary, and raises a `ValueError` otherwise."""
     ids = {word: index for index, word in enumerate(dictionary.words)}
     if other := [word for word, index in tokenizer.get_vocab().items() if ids.get(word) != index]:
-        raise ValueError(f"{type(tokenizer).__name__} gives other ids than the dictionary, to {other[:5]} for one.")
+        raise ValueError(
+            f"{type(tokenizer).__name__} gives other ids than the dictionary, for example to {other[:5]}."
+        )
     return tokenizer

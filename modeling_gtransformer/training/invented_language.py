@@ -1,14 +1,14 @@
 """An invented language pair in which a pronoun can be translated only with the help of an earlier sentence.
 
-The target language gives every noun one of two genders, the source language has none. A document opens by presenting
-its topic, and its later sentences speak of it as `it`, whose target form follows the gender of the topic:
+The target language gives every noun one of two genders; the source language has no gender. A document opens by
+presenting its topic, and its later sentences refer to it as `it`, whose target form follows the gender of the topic:
 
     source   behold the NOUN            today it VERBs the ADJECTIVE NOUN
     target   ARTICLE NOUN appears       PRONOUN ARTICLE NOUN ADJECTIVE+ENDING VERBs today
 
-Word order, articles and endings are decided inside a sentence, the pronoun never is. So a model that sees one sentence
-at a time gets half of the pronouns right, however long it trains. With the antecedent "previous" a pronoun speaks of
-the noun in the sentence before: then the order of the sentences decides, too.
+Word order, articles and endings are decided inside a sentence, but the pronoun never is. So a model that sees one
+sentence at a time gets half of the pronouns right, however long it trains. With the antecedent "previous", a pronoun
+refers to the noun in the sentence before, so the order of the sentences matters, too.
 """
 
 import itertools
@@ -26,14 +26,14 @@ LANGUAGES = ("[sou]", "[tar]")
 
 
 class InventedLanguagePair:
-    """Lexicon and grammar of a language pair, both drawn from a seed.
+    """Lexicon and grammar of a language pair, which a seed determines.
 
     Args:
         seed: decides every word and every noun's gender.
-        antecedent: what a pronoun speaks of, the "topic" of the document or the noun of the "previous" sentence.
+        antecedent: what a pronoun refers to, the "topic" of the document or the noun of the "previous" sentence.
 
     Raises:
-        ValueError: an unknown antecedent.
+        ValueError: the antecedent is unknown.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class InventedLanguagePair:
         self.endings = ("m", "x")
 
     def document(self, rng: random.Random, sentences: int | None = None) -> dict[str, list[str]]:
-        """Draws one document, of 4 to 8 sentences unless told: `{"source": [...], "target": [...]}`, aligned."""
+        """Draws one aligned document, by default of 4 to 8 sentences: `{"source": [...], "target": [...]}`."""
         *topic, gender = rng.choice(self.nouns)
         opening = ([self.behold, self.the, topic[0]], [self.articles[gender], topic[1], self.appears])
         pairs = [opening]
@@ -72,7 +72,7 @@ class InventedLanguagePair:
         return {"source": [" ".join(words) for words in source], "target": [" ".join(words) for words in target]}
 
     def pronoun_accuracy(self, hypotheses: list[list[str]], references: list[list[str]]) -> float:
-        """Share of the sentences with pronouns, over all documents, whose pronouns are those of the reference.
+        """Computes the share of sentences with pronouns whose pronouns are those of the reference, over all documents.
 
         A missing, a wrong and a superfluous pronoun all count as errors. Documents are lists of aligned sentences.
         """
@@ -88,7 +88,7 @@ class InventedLanguagePair:
         return [word for word in sentence.split() if word in self.pronouns]
 
     def _sentence(self, rng: random.Random, gender: int) -> tuple[tuple[list[str], list[str]], int]:
-        """A sentence on both sides, whose pronoun has that gender, and the gender of its noun."""
+        """Draws a sentence on both sides, whose pronoun has that gender; also gives the gender of its noun."""
         subject = (self.it, self.pronouns[gender]) if rng.random() < 0.7 else rng.choice(self.names)
         verb = rng.choice(self.verbs)
         source, target, noun_gender = self._noun_phrase(rng)
@@ -106,7 +106,7 @@ class InventedLanguagePair:
 
 
 def _words(rng: random.Random, consonants: str, vowels: str):
-    """Endless different words of two or three open syllables."""
+    """Yields different words of two or three open syllables, without end."""
     seen = set()
     while True:
         word = "".join(rng.choice(consonants) + rng.choice(vowels) for _ in range(rng.choice((2, 3))))
@@ -118,11 +118,11 @@ def _words(rng: random.Random, consonants: str, vowels: str):
 def write_corpus(
     language_pair: InventedLanguagePair, folder: Path, sizes: dict[str, int], seed: int, sentences: int | None = None
 ) -> dict[str, str]:
-    """Writes JSON lines of documents, and gives the file of each part; no two parts share their random numbers.
+    """Writes JSON lines of documents, and returns the file of each split; no two splits share random numbers.
 
     Args:
-        sizes: number of documents of each part.
-        sentences: in a document; by default as many as `InventedLanguagePair.document` chooses.
+        sizes: number of documents in each split.
+        sentences: number of sentences in a document; by default `InventedLanguagePair.document` chooses.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = {}

@@ -1,4 +1,4 @@
-"""Licences of pretrained weights, whose conditions those of a fine-tuned model keep."""
+"""Licences of pretrained weights; the licence of a fine-tuned model keeps their conditions."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from .arguments import ARGUMENTS_NAME
 
 # Conditions of Creative Commons that a licence must keep: no commercial use, share alike, no derivatives.
 CONDITIONS = frozenset({"nc", "sa", "nd"})
-# Licences that ask for nothing, not even for the name of the author.
+# Licences without conditions, not even attribution.
 PUBLIC_DOMAIN = frozenset({"cc0-1.0", "unlicense", "pddl", "wtfpl", "0bsd"})
-# Licences that ask for the name of the author and no more.
+# Licences that ask for attribution and nothing else.
 PERMISSIVE = frozenset(
     {
         "mit",
@@ -34,8 +34,8 @@ KNOWN = {"facebook/nllb-200": "cc-by-nc-4.0"}
 
 def base_license(checkpoint: str | None) -> str | None:
     """
-    Identifier of the licence of a checkpoint, a folder or a name on the Hub: from its card or, if it was trained
-    without one, from the checkpoint that it started from. `None` if that cannot be found out.
+    Finds the identifier of the licence of a checkpoint, a folder or a name on the Hub: in its card or, if it has none,
+    in that of the checkpoint that it was trained from. Returns `None` if the licence cannot be found.
     """
     if checkpoint is None:
         return None
@@ -49,8 +49,8 @@ def base_license(checkpoint: str | None) -> str | None:
 
 def check_license(license: str | None, base: str | None, of_base: str | None) -> None:
     """
-    Refuses a licence that the licence of the base model does not allow. Without a licence on both sides there is
-    nothing to refuse.
+    Refuses a licence that the licence of the base model does not allow. If either side has no licence, nothing is
+    refused.
 
     Raises:
         ValueError: weights that started from `base` may not be published under `license`.
@@ -58,7 +58,7 @@ def check_license(license: str | None, base: str | None, of_base: str | None) ->
     if not (license and of_base):
         return
     if "nd" in _conditions(of_base):
-        raise ValueError(f"{base} is under {of_base}, which allows no derived model to be published.")
+        raise ValueError(f"{base} is under {of_base}, which does not allow derived models to be published.")
     if not _keeps_conditions(license, of_base):
         raise ValueError(
             f"The weights started from {base}, which is under {of_base}, and {license} is not known to keep its "
@@ -67,7 +67,7 @@ def check_license(license: str | None, base: str | None, of_base: str | None) ->
 
 
 def keep_origin(folder: Path, checkpoint: str) -> None:
-    """Keeps in the folder of a converted checkpoint which one it was made of, whose licence it has."""
+    """Records in the folder of a converted checkpoint which one it was made from, whose licence applies."""
     write_json(folder / ARGUMENTS_NAME, {"model_name_or_path": checkpoint})
 
 
@@ -76,10 +76,10 @@ def _conditions(license: str) -> frozenset[str]:
 
 
 def _keeps_conditions(license: str, of_base: str) -> bool:
-    """Whether weights under one licence may be published under another, as far as that is known."""
+    """Tells whether weights under one licence may be published under another, as far as that is known."""
     if license == of_base or of_base in PUBLIC_DOMAIN:
         return True
-    if "sa" in _conditions(of_base):  # the same conditions, in this version or a later one
+    if "sa" in _conditions(of_base):  # share-alike: the same conditions, in this version or a later one
         is_same = license.startswith("cc-by") and _conditions(license) == _conditions(of_base)
         return is_same and license.rpartition("-")[2] >= of_base.rpartition("-")[2]
     asks_little = of_base in PERMISSIVE or of_base.startswith("cc-by")
@@ -90,6 +90,6 @@ def _license_in_card(card: str) -> str | None:
     try:
         license = ModelCard.load(card, ignore_metadata_errors=True).data.to_dict().get("license")
     except Exception:
-        # Offline, a private base, no card: whatever the reason, the caller has no licence to go by.
+        # Offline, a private base or no card: in each case, the licence is unknown.
         return None
     return license if isinstance(license, str) and license != "other" else None

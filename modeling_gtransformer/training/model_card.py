@@ -1,4 +1,4 @@
-"""The card of a trained checkpoint, from what its training and its scores left in its folder."""
+"""The card of a trained checkpoint, made from the files that training and scoring left in its folder."""
 
 import math
 import re
@@ -24,11 +24,11 @@ from .starts import read_starts
 logger = logging.get_logger(__name__)
 
 TEMPLATE = Path(__file__).with_suffix(".md")
-# What a card says of data that nobody knows.
+# What a card says if the training data are unknown.
 NOTHING = "Its folder says nothing about its training."
-# Where a card has the notes that it was given.
+# The part of a card that holds its notes.
 NOTES = re.compile(r"<!-- Notes -->\n(.*)\n<!-- End of notes -->", re.DOTALL)
-# Training arguments that say how a model was trained.
+# Training arguments that a card reports, with their labels.
 SETTINGS = {
     "learning_rate": "learning rate",
     "pretrained_lr_scale": "its factor for pretrained parameters",
@@ -57,17 +57,17 @@ def write_model_card(
     notes: str = "",
 ) -> None:
     """
-    Writes the card and what belongs to it into the folder of a checkpoint. A card that was written or edited by hand
-    is kept, and so is one in a folder that no longer says how the checkpoint was trained; a warning says so.
+    Writes the card and its files into the folder of a checkpoint. A card that was written or edited by hand is kept
+    with a warning, and so is one in a folder that no longer says how the checkpoint was trained.
 
     Args:
-        license: SPDX identifier of the weights' licence. By default, a generated card that was there says it, or else
-            the checkpoint that they started from.
-        dataset: identifier on the Hub of the data that it was scored on; by default as in such a card.
-        repository: where the checkpoint will be; by default `your-name` and the name of the folder.
-        overwrite: whether a card that would be kept is replaced, too.
-        notes: Markdown that the card gets in front of its limits, such as the attribution of the data; by default as
-            in such a card.
+        license: SPDX identifier of the weights' licence; by default that of an earlier generated card, or else that of
+            the checkpoint from which the weights started.
+        dataset: identifier on the Hub of the data that the checkpoint was scored on; by default that of such a card.
+        repository: future repository of the checkpoint; by default `your-name` and the name of the folder.
+        overwrite: whether to replace a card that would otherwise be kept.
+        notes: Markdown that the card has before its limits, such as the attribution of the data; by default that of
+            such a card.
 
     Raises:
         FileNotFoundError: the folder holds no checkpoint.
@@ -83,8 +83,8 @@ def write_model_card(
     card = model_card(folder, license, dataset, repository, notes)
     if NOTHING in str(card) and before and NOTHING not in before and not overwrite:
         logger.warning(
-            f"{path} is kept, as it says how the model was trained, and {folder} no longer does ({ARGUMENTS_NAME}): "
-            "--overwrite_card replaces it."
+            f"{path} is kept, because it says how the model was trained, and {folder} no longer does "
+            f"({ARGUMENTS_NAME}): --overwrite_card replaces it."
         )
     else:
         save_card(card, path, overwrite)
@@ -101,7 +101,7 @@ def write_model_card(
 
 
 def _allowed(license: str | None, folder: Path) -> str | None:
-    """The licence, unless it is laxer than that of the checkpoint that the weights started from."""
+    """Returns the licence, unless it is laxer than that of the checkpoint from which the weights started."""
     try:
         check_license(license, *_base(folder))
     except ValueError:
@@ -111,7 +111,7 @@ def _allowed(license: str | None, folder: Path) -> str | None:
 
 def _check_license_of_card(folder: Path) -> None:
     """
-    Checks the licence that the card names, which may have been edited by hand.
+    Checks the licence that the card names, because the card may have been edited by hand.
 
     Raises:
         ValueError: a card that was edited by hand names a licence that is laxer than that of the base.
@@ -121,7 +121,7 @@ def _check_license_of_card(folder: Path) -> None:
 
 
 def _base(folder: Path) -> tuple[str | None, str | None]:
-    """Name and licence of the checkpoint that the weights started from, as far as they are known."""
+    """Finds name and licence of the checkpoint from which the weights started, as far as they are known."""
     base = read_json(folder / ARGUMENTS_NAME, {}).get("model_name_or_path")
     return base, base_license(base)
 
@@ -133,7 +133,7 @@ def model_card(
     repository: str | None = None,
     notes: str = "",
 ) -> ModelCard:
-    """The card as `huggingface_hub` has it. Arguments as of `write_model_card`."""
+    """Makes the card as `huggingface_hub` represents it, from the arguments of `write_model_card`."""
     config = AutoConfig.from_pretrained(folder)
     processor = read_json(folder / "processor_config.json", {})
     arguments, state = read_json(folder / ARGUMENTS_NAME, {}), read_json(folder / "trainer_state.json", {})
@@ -185,12 +185,12 @@ def model_card(
 
 
 def read_tests(folder: Path) -> list[dict[str, Any]]:
-    """The scores of every test set: `name`, `scores` and, if there is one, `baseline`."""
+    """Reads the scores of every test set: `name`, `scores` and, if there is one, `baseline`."""
     return [{"name": file.stem, **read_json(file, {})} for file in sorted((folder / "scores").glob("*.json"))]
 
 
 def draw_curves(history: list[dict[str, Any]], file: Path) -> bool:
-    """Draws the losses over the updates; `False` if there are none, or no matplotlib."""
+    """Draws the losses over the updates; returns `False` if there are no losses, or no matplotlib."""
     curves = {
         label: [(entry["step"], entry[name]) for entry in history if name in entry]
         for name, label in (("loss", "training"), ("eval_loss", "validation"))
@@ -212,13 +212,13 @@ def draw_curves(history: list[dict[str, Any]], file: Path) -> bool:
 
 
 def _is_on_hub(name: str | None) -> bool:
-    """Tells whether a model of that name can only be one on the Hub."""
+    """Tells whether the name can only be that of a model on the Hub."""
     is_name = re.fullmatch(r"[\w.-]+/[\w.-]+", name or "") is not None
     return is_name and not Path(name or "").exists() and not (name or "").startswith(("outputs/", "./", "../"))
 
 
 def _parameters(folder: Path) -> int:
-    """Number of parameters, read from the headers of the weight files."""
+    """Counts parameters from the headers of the weight files."""
     total = 0
     for file in folder.glob("*.safetensors"):
         try:
@@ -241,7 +241,7 @@ def _combined(config: GTransformerConfig) -> str:
 
 
 def _data(arguments: dict[str, Any]) -> str:
-    if "segment_tokens" not in arguments:  # nothing, or only what it was made of
+    if "segment_tokens" not in arguments:  # not trained, or only converted
         return NOTHING
     named = arguments.get("dataset_name") or arguments.get("paper_corpus")
     if named and Path(named).exists():

@@ -7,7 +7,7 @@ from sacremoses import MosesDetokenizer, MosesTokenizer, MosesTruecaser
 
 
 def learn_truecasing(sentences: Sequence[str], language: str, file: Path) -> Callable[[str], str]:
-    """Returns a function that tokenizes and truecases a sentence; the truecaser learns from `sentences`, and is saved
+    """Returns a function that tokenizes and truecases a sentence. The truecaser learns from `sentences` and is saved
     in `file`."""
     tokenizer, truecaser = MosesTokenizer(language), MosesTruecaser()
     truecaser.train([tokenizer.tokenize(sentence) for sentence in sentences], save_to=str(file))
@@ -19,6 +19,6 @@ def learn_truecasing(sentences: Sequence[str], language: str, file: Path) -> Cal
 
 
 def detokenizer(language: str) -> Callable[[str], str]:
-    """Returns a function that makes plain text of a tokenized sentence."""
+    """Returns a function that turns a tokenized sentence into plain text."""
     moses = MosesDetokenizer(language)
     return lambda sentence: moses.detokenize(sentence.split())

@@ -1,6 +1,6 @@
 """The paper's corpora, as its authors publish them on the Hub: https://huggingface.co/datasets/gshbao/DocNMT
 
-English and German text, one sentence per line, a line `<d>` between documents.
+They are English and German text with one sentence per line and a line `<d>` between documents.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,13 @@ LANGUAGES = ("en", "de")
 
 def paper_corpus(name: str, split: str, columns: Sequence[str] = LANGUAGES) -> list[str]:
     """
-    The English and the German file of a split, downloaded unless they are in the Hub's cache.
+    Finds the English and the German file of a split, and downloads them unless they are in the Hub's cache.
 
     Args:
         name: "ted", "news" or "europarl".
         split: "train", "dev" or "test".
-        columns: what the two files are read as. "de" and "en" give the German file first, other names the English one.
+        columns: names of the columns for the two files. With "de" and "en" the German file comes first, with other
+            names the English one.
     """
     folder = CORPORA[name]
     languages = columns if set(columns) == set(LANGUAGES) else LANGUAGES

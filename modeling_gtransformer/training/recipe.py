@@ -1,7 +1,7 @@
-"""A recipe: one YAML file of arguments, any of which the command line can override.
+"""Recipes: YAML files of arguments, any of which the command line can override.
 
-A recipe that differs from another one in a few arguments names it under `extends`, and holds these; of several that it
-names, later ones win.
+A recipe that differs from another one in a few arguments names it under `extends`, and holds only these. If it names
+several, later ones override earlier ones.
 """
 
 import json
@@ -19,7 +19,7 @@ from .arguments import GTransformerTrainingArguments
 from .paper_corpora import CORPORA
 
 
-# Least and greatest values of arguments.
+# Smallest and greatest values of arguments.
 RANGES = {
     "segment_tokens": (1, math.inf),
     "segment_sentences": (1, math.inf),
@@ -30,14 +30,14 @@ RANGES = {
 
 @dataclass
 class ModelArguments:
-    """The model to train: a pretrained one, or a fresh one of the given `config` for a tokenizer of one's own."""
+    """The model to train: a pretrained one, or a fresh one with the given `config` for your own tokenizer."""
 
     model_name_or_path: str | None = field(
         default=None, metadata={"help": "Folder or Hub name of a G-Transformer or mBART checkpoint."}
     )
     config: dict | str | None = field(
         default=None,
-        metadata={"help": "Fields of GTransformerConfig; on the command line JSON, which overrides single fields."},
+        metadata={"help": "Fields of GTransformerConfig; on the command line, JSON that overrides single fields."},
     )
     tokenizer_name_or_path: str | None = field(
         default=None,
@@ -54,7 +54,7 @@ class ModelArguments:
     )
     lora: dict | str | None = field(
         default=None,
-        metadata={"help": "Fields of peft's LoraConfig, to train an adapter only; on the command line JSON."},
+        metadata={"help": "Fields of peft's LoraConfig, to train only an adapter; on the command line, JSON."},
     )
 
     @property
@@ -76,7 +76,7 @@ class ModelArguments:
 
 @dataclass
 class DataArguments:
-    """The documents to train on, and how they are cut into segments."""
+    """The documents to train on, and how to cut them into segments."""
 
     train_files: list[str] = field(
         default_factory=list,
@@ -108,7 +108,7 @@ class DataArguments:
         default=0, metadata={"help": "Lower bound on the tokens of a training document; shorter ones are left out."}
     )
     train_segments: int | None = field(
-        default=None, metadata={"help": "Number of training segments, drawn by the seed; default: all."}
+        default=None, metadata={"help": "Number of training segments, which the seed draws; default: all."}
     )
 
     def __post_init__(self):
@@ -123,25 +123,25 @@ class DataArguments:
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """What a YAML file holds.
+    """Reads a YAML file.
 
     Raises:
-        ValueError: it is no mapping.
+        ValueError: it is not a mapping.
     """
     try:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise ValueError(f"{path} is no YAML: {error}") from None
+        raise ValueError(f"{path} is not YAML: {error}") from None
     if not isinstance(values, dict):
-        raise ValueError(f"{path} is no mapping of names to values.")
+        raise ValueError(f"{path} is not a mapping of names to values.")
     return values
 
 
 def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The arguments of a recipe: its own, and for the others those of the recipe that it extends.
+    """Reads the arguments of a recipe: its own, and for the rest those of the recipe that it extends.
 
     Raises:
-        ValueError: the file is no mapping of arguments, or extends itself.
+        ValueError: the file is not a mapping of arguments, or extends itself.
     """
     path = Path(path).resolve()
     if path in extended_by:
@@ -157,7 +157,7 @@ def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[st
 
 
 def extended(values: dict[str, Any]) -> list[str]:
-    """The recipes that these arguments extend."""
+    """Finds the recipes that these arguments extend."""
     bases = values.get("extends", [])
     return [bases] if isinstance(bases, str) else bases
 
@@ -167,8 +167,8 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
     Parses `recipe.yaml [--key value ...]`.
 
     Raises:
-        ValueError, or huggingface_hub's StrictDataclassError: an unknown key or argument, or values that do not go
-            together.
+        ValueError, or huggingface_hub's StrictDataclassError: a key or argument is unknown, or values contradict each
+            other.
     """
     arguments = (ModelArguments, DataArguments, GTransformerTrainingArguments)
     parser = HfArgumentParser(arguments, allow_abbrev=False, usage="%(prog)s recipe.yaml [--key value ...]")
@@ -178,7 +178,7 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
     known = {action.dest for action in parser._actions}
     if unknown := sorted(set(values) - known):
         raise ValueError(f"{recipe}: unknown keys {', '.join(unknown)}.")
-    # One file, or one name, may stand for a list of one.
+    # A single file or name may stand for a list of one.
     lists = {action.dest for action in parser._actions if action.nargs in ("+", "*")}
     parser.set_defaults(**{k: [v] if k in lists and isinstance(v, str) else v for k, v in values.items()})
     model, data, training, _ = parser.parse_args_into_dataclasses(argv, look_for_args_file=False)
@@ -187,6 +187,6 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
         raise ValueError(f"config: GTransformerConfig has no {', '.join(unknown)}.")
     if not model.model_name_or_path:
         if "vocab_size" in model.config_values:
-            raise ValueError("config: vocab_size is that of the tokenizer: leave it out.")
-        GTransformerConfig(**model.config_values)  # values that do not go together show here
+            raise ValueError("config: vocab_size comes from the tokenizer: leave it out.")
+        GTransformerConfig(**model.config_values)  # values that contradict each other show here
     return model, data, training

@@ -1,4 +1,4 @@
-"""What a training continues from: one decision for all processes, on one machine or several."""
+"""Decides what a training continues from, once for all processes, on one machine or several."""
 
 import json
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ from .arguments import ARGUMENTS_NAME, GTransformerTrainingArguments
 
 
 RESULTS_NAME = "eval_results.json"
-# Arguments that may change when a training is continued, and prefixes of the names of others.
+# Arguments that may change when a training is continued, and prefixes of the names of such arguments.
 MAY_CHANGE = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
 MAY_CHANGE |= {"save_total_limit", "push_to_hub", "ddp_timeout", "save_on_each_node", "per_device_eval_batch_size"}
 MAY_CHANGE |= {f"dataloader_{name}" for name in ("num_workers", "pin_memory", "prefetch_factor", "persistent_workers")}
 MAY_CHANGE_FROM = ("hub_", "log_", "logging_")
-# Arguments that only say how to find others: max_tokens and batches_per_update, fp16 and bf16.
+# Arguments that only determine others: max_tokens and batches_per_update, fp16 and bf16.
 DERIVED_FROM = {"tokens_per_update", "gradient_accumulation_steps", "precision"}
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the training in a folder has come.
+    """The progress of the training in a folder.
 
     Attributes:
         checkpoint: folder to continue from.
-        scores: those of a training that is finished.
+        scores: scores of a finished training.
     """
 
     checkpoint: str | None = None
@@ -39,16 +39,16 @@ class Progress:
 
 def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> Progress:
     """
-    Looks into `args.output_dir` for what is there already. The main process looks, and all processes do the same; a
-    training that begins, or that is to continue from `args.resume_from_checkpoint`, has its arguments kept there, so
-    that it is only ever continued with these.
+    Finds the progress of the training in `args.output_dir`. The main process looks, and all processes act on its
+    finding. A training that begins, or that continues from `args.resume_from_checkpoint`, keeps its arguments there,
+    so that it is only ever continued with these.
 
     Args:
-        arguments: all arguments of the training, and what else must stay the same.
+        arguments: all arguments of the training, and other values that must stay the same.
 
     Raises:
-        ValueError: the folder holds a training with other arguments, the checkpoint does not exist, or not all
-            processes see the files.
+        ValueError: the folder holds a training with other arguments, the checkpoint does not exist, or some processes
+            do not see the files.
     """
     arguments = {**arguments, "batches_per_update": args.batches_per_update}
     free = MAY_CHANGE | DERIVED_FROM
@@ -69,20 +69,20 @@ def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]
         return found
     kept = Path(args.output_dir) / ARGUMENTS_NAME
     if args.should_save and (args.resume_from_checkpoint or not found.checkpoint):
-        write_json(kept, arguments)  # as a whole: what is cut off would be in the way of every start to come
+        write_json(kept, arguments)  # as a whole, because a file that was cut off would block every later start
     PartialState().wait_for_everyone()
     _refuse_unless_seen(Path(found.checkpoint) / TRAINER_STATE_NAME if found.checkpoint else kept)
     if args.should_save:
-        # The scores of a training that goes on would say that it is finished.
+        # The scores of a training that continues would mark it as finished.
         (Path(args.output_dir) / RESULTS_NAME).unlink(missing_ok=True)
     return found
 
 
 def last_complete_checkpoint(output_dir: str) -> str | None:
-    """The newest checkpoint in the folder, to resume from; one whose saving was cut off, by a kill or by a full disk,
-    does not count."""
+    """Finds the newest checkpoint in the folder to resume from. A checkpoint whose saving was cut off, by a kill or a
+    full disk, does not count."""
     found = Path(output_dir).glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")
-    states = [state for state in found if _read_whole(state) is not None]  # the state is written last
+    states = [state for state in found if _read_whole(state) is not None]  # Trainer writes the state last
     newest = max(states, key=lambda state: int(state.parent.name.rpartition("-")[2]), default=None)
     return str(newest.parent) if newest else None
 
@@ -91,22 +91,22 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
     if args.resume_from_checkpoint:
         if not (Path(args.resume_from_checkpoint) / TRAINER_STATE_NAME).exists():
             raise ValueError(
-                f"{args.resume_from_checkpoint} is no checkpoint of a training: name a folder such as "
+                f"{args.resume_from_checkpoint} is not a checkpoint of a training: name a folder such as "
                 f"{args.output_dir}/{PREFIX_CHECKPOINT_DIR}-500, or leave --resume_from_checkpoint out, and the "
                 "training continues from its last one."
             )
         return Progress(args.resume_from_checkpoint)
     output_dir = Path(args.output_dir)
     file, results = output_dir / ARGUMENTS_NAME, output_dir / RESULTS_NAME
-    # One that failed before it had anything to continue from may be begun again with other arguments.
+    # A training that failed before its first checkpoint may begin again with other arguments.
     if file.exists() and (any(output_dir.glob("checkpoint-*")) or any(output_dir.glob("*.safetensors"))):
         before = read_json(file, {})
-        # An argument that did not exist then had no effect.
+        # An argument that did not exist at that time had no effect.
         changed = [name for name in arguments if name in before and arguments[name] != before[name]]
         if changed:
             raise ValueError(
                 f"{output_dir} holds a training with another {', '.join(changed)}: choose another output_dir, remove "
-                "this one, or continue in spite of that with --resume_from_checkpoint."
+                "this one, or continue anyway with --resume_from_checkpoint."
             )
     if (scores := _read_whole(results)) is not None:
         return Progress(scores=scores)
@@ -114,13 +114,13 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
 
 
 def _origin_of(checkpoint: Path) -> dict[str, Any]:
-    """What the training of a checkpoint started from, as the weights that continue it did."""
+    """Reads what the training of a checkpoint started from; weights that continue it started from the same."""
     before = _read_whole(checkpoint.parent / ARGUMENTS_NAME) or {}
     return {name: before[name] for name in ("model_name_or_path",) if name in before}
 
 
 def _read_whole(file: Path) -> Any:
-    """What a JSON file holds; `None` if it does not exist, or its writing was cut off."""
+    """Reads a JSON file; returns `None` if it does not exist, or its writing was cut off."""
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):

@@ -13,22 +13,22 @@ class TokenBatchSampler(Sampler[list[int]]):
     """
     Batches for one of several data-parallel processes.
 
-    The batches are packed once, from segments in seeded random order sorted by (source length, target length), and
-    come in another order each epoch. A global step takes the next `world_size * accumulation` of them, so training on
-    two processes sees the same global batches as training on one with twice the gradient accumulation. The largest
-    batches are halved until their number fits: no segment is dropped and none comes twice.
+    The batches are packed once, from segments that are shuffled by the seed and then sorted by (source length, target
+    length), and their order changes in each epoch. A global step takes the next `world_size * accumulation` batches,
+    so training on two processes sees the same global batches as training on one with twice the gradient accumulation.
+    The largest batches are halved until their number fits: no segment is dropped, and none comes twice.
 
-    The index of segment `i` in epoch `e` is `e * len(lengths) + i`: whatever is random about a segment can be a
-    pure function of it.
+    The index of segment `i` in epoch `e` is `e * len(lengths) + i`, so that everything random about a segment can be a
+    pure function of the index.
 
     Args:
-        lengths: source and target tokens of each segment, `(N, 2)`.
-        max_tokens: tokens in a batch of one process, padding included.
-        rank, world_size: the process and the number of processes.
-        accumulation: batches of a process per update.
+        lengths: numbers of source and target tokens of each segment, `(N, 2)`.
+        max_tokens: upper bound on the tokens in a batch of one process, padding included.
+        rank, world_size: number of this process, from 0, and number of processes.
+        accumulation: number of batches per process and update.
 
     Raises:
-        ValueError: a segment is longer than `max_tokens`, or fewer segments than batches in a global step.
+        ValueError: a segment is longer than `max_tokens`, or there are fewer segments than batches in a global step.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class TokenBatchSampler(Sampler[list[int]]):
         pairs = np.asarray(lengths)
         shuffled = np.random.default_rng(seed).permutation(len(pairs))
         source, target = pairs[shuffled].T
-        order = shuffled[np.lexsort((target, source))]  # stable: equal lengths stay shuffled
+        order = shuffled[np.lexsort((target, source))]  # a stable sort keeps equal lengths shuffled
         batches = token_batches(pairs.max(axis=1).tolist(), order, max_tokens)
         self.batches = _round_up(batches, world_size * accumulation)
         self.segments, self.seed, self.rank, self.world_size, self.epoch = len(pairs), seed, rank, world_size, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Selects the epoch, counted from 0, that the next iteration goes through."""
+        """Selects the epoch, counted from 0, for the next iteration."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -62,7 +62,7 @@ class TokenBatchSampler(Sampler[list[int]]):
 
 
 def _round_up(batches: list[NDArray], multiple: int) -> list[NDArray]:
-    """As many batches as the next multiple, by halving the largest."""
+    """Halves the largest batches until their number is a multiple of this one."""
     batches = list(batches)
     while len(batches) % multiple:
         largest = max(range(len(batches)), key=lambda position: len(batches[position]))

@@ -1,7 +1,7 @@
 """Segments of a corpus: cut and tokenized once, kept on disk, and memory-mapped by every process of a machine.
 
-They lie beside the documents of a [`StoredCorpus`], under a name that changes with these, with the processor, with the
-settings and with the code.
+Their files are beside the documents of a [`StoredCorpus`], under a name that depends on the documents, the processor,
+the settings and the code.
 """
 
 import logging
@@ -24,11 +24,11 @@ from ..segmentation import segment
 
 logger = logging.getLogger(__name__)
 
-# Documents that are tokenized and written together.
+# Number of documents that are tokenized and written together.
 DOCUMENTS_AT_ONCE = 64
-# Text that keeps a process busy for some seconds, so that starting it pays.
+# Size of text that keeps a process busy for some seconds, so that it is worth starting.
 BYTES_PER_PROCESS = 2**24
-# Share of the training text that the ratio of its lengths covers.
+# Share of the training text that the target ratio covers.
 TARGET_QUANTILE = 0.9
 SEGMENT = Features(
     {
@@ -52,20 +52,21 @@ def make_segments(
     min_document_tokens: int = 0,
 ) -> Dataset:
     """
-    Cuts documents at sentence borders into training segments of fewer than `segment_tokens` tokens, as the authors do;
-    a longer sentence is a segment of its own.
+    Cuts documents at sentence borders into training segments of fewer than `segment_tokens` tokens, as the authors do.
+    A longer sentence is a segment of its own.
 
     Args:
         processor: the `GTransformerProcessor` that tokenizes.
-        segment_sentences: at most so many sentences in a segment. 1 trains a sentence-level model.
-        min_document_tokens: shorter documents are left out, which is announced (the paper: 768, so that long segments
-            come from the same documents as short ones).
+        segment_sentences: upper bound on the sentences in a segment; 1 trains a sentence-level model.
+        min_document_tokens: shorter documents are left out, with a log message (in the paper 768, so that long
+            segments come from the same documents as short ones).
 
     Returns:
         Dataset of `input_ids` and `labels` (1-D tensors), memory-mapped; [`segment_lengths`] has their lengths.
 
     Raises:
-        ValueError: lists the sentences of which the tokenizer leaves nothing; or no document is long enough.
+        ValueError: the tokenizer leaves nothing of some sentences, which the message lists, or no document is long
+            enough.
     """
     settings = {
         "segment_tokens": segment_tokens,
@@ -89,25 +90,25 @@ def make_segments(
     except ValueError:
         raise_if_any(list(_untokenizable(corpus, processor)), "sentences without any token")
         raise
-    # Every document that is not left out has one segment that begins with its first sentence.
+    # Each remaining document has exactly one segment that begins with its first sentence.
     too_short = len(documents) - int(np.count_nonzero(_column(segments, "first_sentence") == 0))
     if too_short == len(documents):
-        raise ValueError(f"No document has min_document_tokens={min_document_tokens} tokens: lower that.")
+        raise ValueError(f"No document has min_document_tokens={min_document_tokens} tokens: lower this number.")
     if too_short:
         logger.warning(
-            f"{too_short} of {len(documents)} documents have fewer than {min_document_tokens} tokens: not trained on."
+            f"{too_short} of {len(documents)} documents have fewer than {min_document_tokens} tokens and are left out."
         )
     return segments.with_format("torch", columns=["input_ids", "labels"])
 
 
 def segment_lengths(segments: Dataset) -> np.ndarray:
-    """Source and target tokens of each segment, `(N, 2)`, without reading the segments."""
+    """Numbers of source and target tokens of each segment, `(N, 2)`, without reading the segments."""
     return np.stack([_column(segments, name) for name in ("source_tokens", "target_tokens")], axis=1)
 
 
 def fit_positions(segments: Dataset, corpus: StoredCorpus, config: GTransformerConfig, drop: bool) -> Dataset:
-    """The segments that fit the positions of a model or, where these count from the start of a sentence, whose
-    sentences do. The others are announced and dropped, or raised as a `ValueError`; the authors, too, drop them in
+    """Selects the segments that fit the positions of a model or, where these count from the start of a sentence, whose
+    sentences fit. The others are dropped with a warning, or raise a `ValueError`; the authors, too, drop them in
     training and refuse them in validation."""
     tokens, longest_sentences = segment_lengths(segments).max(axis=1), _column(segments, "longest_sentence")
     fit = (tokens <= config.max_document_tokens) & (longest_sentences <= config.max_sentence_tokens)
@@ -128,13 +129,12 @@ def fit_positions(segments: Dataset, corpus: StoredCorpus, config: GTransformerC
 
 def target_ratio(segments: Dataset, processor, quantile: float = TARGET_QUANTILE) -> float:
     """
-    Target words per source word, in tokens, that so great a share of the training text does not exceed, segment by
-    segment.
+    Computes the number of target tokens per source token that this share of the training segments does not exceed.
 
-    With the mean, every second full segment of a document to be translated would have a translation longer than what
-    the model was trained on; a higher quantile costs context. With 0.9 about 1 % at most of the segments of four test
-    sets (English-German) have a longer reference, and there are 3 to 6 % more of them than in the paper's cut, which
-    knows the references.
+    With the mean, every second full segment of a document would have a translation longer than any that the model was
+    trained on; a higher quantile costs context. With 0.9, at most about 1 % of the segments of four test sets
+    (English-German) have a longer reference, and there are 3 to 6 % more segments than in the paper's cut, which knows
+    the references.
     """
     sentences = _column(segments, "sentences")[:, None]
     source, target = np.maximum(segment_lengths(segments) - sentences * processor.sentence_tokens, 1).T
@@ -145,10 +145,10 @@ def target_ratio(segments: Dataset, processor, quantile: float = TARGET_QUANTILE
 
 
 def sample(segments: Dataset, size: int | None, seed: int) -> Dataset:
-    """Draws so many of the segments without replacement (the paper's data scales); all of them for `None`.
+    """Draws this number of segments without replacement (the paper's data scales); `None` means all.
 
     Raises:
-        ValueError: there are not as many.
+        ValueError: there are fewer segments.
     """
     if size is None:
         return segments
@@ -158,7 +158,7 @@ def sample(segments: Dataset, size: int | None, seed: int) -> Dataset:
 
 
 def target_sentences(segments: Dataset, corpus: StoredCorpus) -> list[list[str]]:
-    """The target text of each segment, as a list of sentences."""
+    """Reads the target text of each segment, as a list of sentences."""
     places = [_column(segments, name).tolist() for name in ("document", "first_sentence", "sentences")]
     target = corpus.columns[1]
     return [
@@ -169,8 +169,8 @@ def target_sentences(segments: Dataset, corpus: StoredCorpus) -> list[list[str]]
 def segment_sizes(
     processor, sources: Sequence[list[str]], targets: Sequence[list[str]], segment_tokens: int
 ) -> list[list[int]]:
-    """Numbers of sentences in the segments into which training would cut each of these documents, by the longer side
-    of every sentence: the paper cuts its test sets so.
+    """Cuts each document as training does, by the longer side of every sentence, and gives the numbers of sentences in
+    its segments; the paper cuts its test sets in this way.
 
     Raises:
         ValueError: the two sides do not have the same documents and sentences.
@@ -189,7 +189,7 @@ def segment_sizes(
 def _encode_pair(
     processor, source: list[str], target: list[str]
 ) -> tuple[list[list[int]], list[list[int]], list[int]]:
-    """Word ids of the sentences of both sides, and what each pair of them costs in a segment."""
+    """Encodes the sentences of both sides to word ids, with the number of tokens that each pair takes in a segment."""
     ids = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
     return *ids, [max(len(s), len(t)) + processor.sentence_tokens for s, t in zip(*ids, strict=True)]
 
@@ -231,13 +231,13 @@ def _column(segments: Dataset, name: str) -> np.ndarray:
 
 
 def _processes(text_bytes: int) -> int | None:
-    """Number of processes that tokenize so much text; `None` for this one alone."""
+    """Number of processes to tokenize this amount of text; `None` means this process alone."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     processes = min(cores, text_bytes // BYTES_PER_PROCESS)
     return processes if processes > 1 else None
 
 
 def _processor_hash(processor) -> str:
-    """Hash of the files of a processor (vocabulary, languages, normalization), and of the code that they depend on."""
+    """Hashes the files of a processor (vocabulary, languages, normalization) and the code on which segments depend."""
     code = hash_of_code(GTransformerProcessor, GTransformerConfig, segment, make_segments)
     return Hasher.hash([tokenizers.__version__, code, hash_of_processor(processor)])

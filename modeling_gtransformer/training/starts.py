@@ -1,4 +1,4 @@
-"""What each part of a training ran on, in `starts.json` of its folder: a training may be continued by other code."""
+"""Records in `starts.json` what each part of a training ran on, because other code may continue a training."""
 
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,16 @@ STARTS_NAME = "starts.json"
 
 
 def keep_start(folder: Path, checkpoint: str | None) -> None:
-    """Keeps commit, hardware and versions of a training that starts, behind those of the one that it continues.
+    """Records commit, hardware and versions of a training that starts, after those of the training that it continues.
 
     Args:
         folder: output folder of the training.
-        checkpoint: what it continues from, if it does.
+        checkpoint: checkpoint that it continues from, if any.
     """
     before = read_starts(Path(checkpoint).parent) if checkpoint else []
     write_json(folder / STARTS_NAME, [*before, origin()])
 
 
 def read_starts(folder: Path) -> list[dict[str, Any]]:
-    """Commit, hardware and versions of each part; empty if the folder does not say."""
+    """Reads commit, hardware and versions of each part; the list is empty if the folder has none."""
     return read_json(folder / STARTS_NAME, [])

@@ -1,4 +1,4 @@
-"""The figures of a study: losses and attention entropies over the steps, BLEU and updates over what it varies."""
+"""Figures of a study: losses and attention entropies over the steps, BLEU and updates over the varied argument."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ KINDS = {"group": "--", "global": "-"}
 
 
 def draw_figures(results: dict[str, Any], folder: Path) -> None:
-    """Writes `loss.svg`, and as far as the results have them `entropy.svg`, `bleu.svg` and `updates.svg`."""
+    """Writes `loss.svg` and, if the results have their values, `entropy.svg`, `bleu.svg` and `updates.svg`."""
     rows = [row for row in results["rows"] if row["curves"]]
     if not rows:
         return
@@ -48,7 +48,7 @@ def draw_figures(results: dict[str, Any], folder: Path) -> None:
 
 
 def draw_curves(panel: Axes, row: dict[str, Any], name: str, label: str, color: str, style: str = "-") -> None:
-    """A line per seed, of which the first is named."""
+    """Draws a line per seed; only the first has a label."""
     for curves in row["curves"]:
         if name in curves:
             steps, values = zip(*curves[name], strict=True)
@@ -57,7 +57,7 @@ def draw_curves(panel: Axes, row: dict[str, Any], name: str, label: str, color: 
 
 
 def draw_bleu(results: dict[str, Any], file: Path) -> None:
-    """d-BLEU over the values of the argument that the study varies, a panel per test set."""
+    """Draws d-BLEU over the values of the argument that the study varies, in a panel per test set."""
     rows = [row for row in results["rows"] if row["scores"]]
     tests = list(rows[0]["scores"])
     figure, axes = plt.subplots(1, len(tests), figsize=(4.5 * len(tests), 3.5), squeeze=False, layout="constrained")
@@ -68,7 +68,7 @@ def draw_bleu(results: dict[str, Any], file: Path) -> None:
 
 
 def draw_updates(results: dict[str, Any], file: Path) -> None:
-    """Updates until a validation loss was reached, over the values of the argument that the study varies."""
+    """Draws the updates until a validation loss was reached, over the values of the argument that the study varies."""
     [(name, value)] = results["until"].items()
     figure, panel = plt.subplots(figsize=(4.5, 3.5), layout="constrained")
     rows = [row for row in results["rows"] if row["updates"]]
@@ -78,7 +78,7 @@ def draw_updates(results: dict[str, Any], file: Path) -> None:
 
 
 def draw_over_values(panel: Axes, rows: list[dict[str, Any]], measured: list[list[float | None]]) -> None:
-    """Dots for the seeds, and a line per system through their means, where all of them have a number."""
+    """Draws dots for the seeds, and a line per system through their means where every seed has a number."""
     values = list(dict.fromkeys(row["value"] for row in rows))
     systems = list(dict.fromkeys(row["system"] for row in rows))
     for system, color in zip(systems, distinct_colors(len(systems)), strict=True):
@@ -95,12 +95,12 @@ def draw_over_values(panel: Axes, rows: list[dict[str, Any]], measured: list[lis
 
 
 def distinct_colors(number: int) -> list:
-    """As many colours as there are lines; ten of them are easier to tell apart than more."""
+    """Gives one colour per line; up to ten colours come from a palette that is easier to tell apart."""
     return [f"C{i}" for i in range(number)] if number <= 10 else list(plt.cm.turbo(np.linspace(0, 1, number)))
 
 
 def finish(figure, axes: Sequence[Axes], file: Path) -> None:
-    """One legend for all panels, and the file."""
+    """Adds one legend for all panels, and writes the file."""
     entries: dict[str, Any] = {}
     for panel in axes:
         panel.grid(alpha=0.3)

@@ -1,4 +1,4 @@
-"""What a study runs: its YAML file, read and checked, and a training with translations for every system and seed."""
+"""The plan of a study: its YAML file, checked, and a training with translations for every system and seed."""
 
 import itertools
 import threading
@@ -27,9 +27,9 @@ class TrainingRun:
 
     system: str
     seed: int
-    value: Any  # of the argument that the study varies
+    value: Any  # the value of the argument that the study varies
     folder: Path
-    plain: Callable[[str], str]  # makes text of a translated sentence
+    plain: Callable[[str], str]  # turns a translated sentence into text
     start: "TrainingRun | None" = None
     failure: str | None = None
     done: threading.Event = field(default_factory=threading.Event)
@@ -40,7 +40,7 @@ class TrainingRun:
 
     @property
     def stage(self) -> int:
-        """Number of runs that come before it, one starting from the other."""
+        """Number of runs that must come before this one, each starting from the one before."""
         return self.start.stage + 1 if self.start else 0
 
     @property
@@ -56,7 +56,7 @@ class TrainingRun:
 
 def read_study(path: str) -> dict[str, Any]:
     """
-    The study, with what it leaves out.
+    Reads a study, and fills in defaults.
 
     Raises:
         ValueError: unknown or missing keys, or systems that do not exist.
@@ -78,9 +78,9 @@ def read_study(path: str) -> dict[str, Any]:
     _check_tests(study["test"], path)
     study["baseline"] = _baselines(study["baseline"], list(study["systems"]), path)
     if study["until"] and list(study["until"]) != ["eval_loss"]:
-        raise ValueError(f"{path}: until is a validation loss, such as {{eval_loss: 0.1}}, not {study['until']}.")
+        raise ValueError(f"{path}: until must be a validation loss, such as {{eval_loss: 0.1}}, not {study['until']}.")
     if study["vary"] and len(study["vary"]) != 1:
-        raise ValueError(f"{path}: vary names one argument and its values.")
+        raise ValueError(f"{path}: vary must name one argument and its values.")
     return study
 
 
@@ -91,13 +91,13 @@ def _filled(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 def _check_mappings(values: dict[str, Any], path: str) -> None:
     for name, value in values.items():
         if not isinstance(value, dict):
-            raise ValueError(f"{path}: {name} is a mapping, not {value!r}.")
+            raise ValueError(f"{path}: {name} must be a mapping, not {value!r}.")
 
 
 def _check_lists(values: list[Any], path: str) -> None:
     for value in values:
         if not isinstance(value, list) or not value:
-            raise ValueError(f"{path}: seeds, files and the values of vary are lists, not {value!r}.")
+            raise ValueError(f"{path}: seeds, files and the values of vary must be lists, not {value!r}.")
 
 
 def _check_systems(systems: dict[str, dict[str, Any]], path: str) -> None:
@@ -119,23 +119,23 @@ def _check_tests(tests: dict[str, dict[str, Any]], path: str) -> None:
             raise ValueError(f"{path}: test {name} needs either files or paper_corpus.")
         files = test.get("files", [])
         if len(files) > 1 and any(map(has_columns, files)):
-            raise ValueError(f"{path}: test {name} is one file of both columns or a pair of texts, not {files}.")
+            raise ValueError(f"{path}: test {name} must be one file of both columns or a pair of texts, not {files}.")
 
 
 def _baselines(baseline: str | dict[str, str] | None, systems: list[str], path: str) -> dict[str, str]:
-    """The system that the others are compared with, by the score."""
+    """Gives the system that the others are compared with, by score."""
     if not isinstance(baseline, dict):
         baseline = dict.fromkeys(BASELINE_SCORES, baseline) if baseline is not None else {}
     if unknown := sorted(set(baseline) - set(BASELINE_SCORES)):
         raise ValueError(f"{path}: baseline has {', '.join(unknown)}; it names systems for {BASELINE_SCORES}.")
     for name in baseline.values():
         if name not in systems:
-            raise ValueError(f"{path}: the baseline {name} is no system.")
+            raise ValueError(f"{path}: the baseline {name} is not a system of the study.")
     return baseline
 
 
 def plan_runs(study: dict[str, Any], folder: Path, output: Path, plain: Callable[[str], str]) -> list[TrainingRun]:
-    """All the runs, each after the one that it starts from, with their recipes in their folders."""
+    """Plans all runs, each after the one that it starts from, and writes their recipes into their folders."""
     [(varied, values)] = (study["vary"] or {None: [None]}).items()
     runs: dict[tuple, TrainingRun] = {}
     for seed, value, (name, system) in itertools.product(study["seeds"], values, study["systems"].items()):
@@ -155,19 +155,19 @@ def plan_runs(study: dict[str, Any], folder: Path, output: Path, plain: Callable
 
 
 def columns_of(run: TrainingRun) -> tuple[str, str]:
-    """The columns of the source and the target sentences."""
+    """Gives the columns of the source and the target sentences."""
     data = parse_recipe([str(run.recipe)])[1]
     return data.source_column, data.target_column
 
 
 def translation_arguments(run: TrainingRun, test: str, study: dict[str, Any]) -> list[str]:
-    """The command line by which translate.py translates a test set with the model of a run."""
+    """Gives the arguments with which translate.py translates a test set with the model of a run."""
     data = parse_recipe([str(run.recipe)])[1]
     settings = {"source_column": data.source_column, "segment_tokens": data.segment_tokens}
-    # A model of single sentences never saw several.
+    # A model of single sentences has never seen several.
     settings |= {"segment_sentences": data.segment_sentences} if data.segment_sentences else {}
     settings |= {**study["generation"], **study["systems"][run.system]["generation"]}
-    # The first of two text files is the source; JSON lines have both sides.
+    # Of two text files, the first is the source; JSON lines have both sides.
     arguments = [str(run.folder), study["test"][test]["files"][0], str(run.translations(test))]
     for name, value in settings.items():
         arguments += [f"--{name}", str(value)]

@@ -1,4 +1,4 @@
-"""The results of a study: scores with their means, spreads and significance, curves, and one table of all."""
+"""Results of a study: scores with their means, spreads and significance, curves, and one table."""
 
 import itertools
 import json
@@ -29,8 +29,8 @@ class ParallelDocuments:
     The documents of a test set.
 
     Attributes:
-        sources, targets: sentences as the corpus has them.
-        references: text of the targets, that translations are compared with.
+        sources, targets: sentences of the corpus.
+        references: text of the targets, with which translations are compared.
     """
 
     sources: list[list[str]]
@@ -39,7 +39,7 @@ class ParallelDocuments:
 
 
 def collect(study: dict[str, Any], runs: list[TrainingRun], tests: dict[str, ParallelDocuments]) -> dict[str, Any]:
-    """Scores, curves and the trainings of all the runs that have not failed."""
+    """Collects scores, curves and trainings of all the runs that have not failed."""
     groups: dict[tuple, list[TrainingRun]] = {}
     for run in runs:
         groups.setdefault((run.system, run.value), []).append(run)
@@ -78,8 +78,8 @@ def collect(study: dict[str, Any], runs: list[TrainingRun], tests: dict[str, Par
 
 
 def read(run: TrainingRun, name: str, test: ParallelDocuments) -> Translations:
-    """The translations of a test set, in the segments of the paper: those of training, by source and reference. What
-    was decoded freely stays in the segments in which it was translated."""
+    """Reads the translations of a test set, in the segments of the paper: those of training, by source and reference.
+    Freely decoded translations stay in the segments in which they were made."""
     translations = run.translated(name)
     if not translations.aligned:
         return translations
@@ -89,7 +89,7 @@ def read(run: TrainingRun, name: str, test: ParallelDocuments) -> Translations:
 
 
 def updates_until(curves: dict[str, list[tuple[int, float]]], until: dict[str, float]) -> int | None:
-    """The update at which a validation loss first came down to its value; `None` if it did not."""
+    """Finds the update at which a validation loss first came down to its value; `None` if it never did."""
     [(name, value)] = until.items()
     return next((step for step, reached in curves.get(name, []) if reached <= value), None)
 
@@ -100,12 +100,12 @@ def score_test(
     references: list[list[str]],
 ) -> dict[str, Any]:
     """
-    Scores of a system on a test set: of every seed, their mean and spread, and whether it differs from the baseline
-    (over the seeds that both have, with the documents as unit); and the sentences that went in and came out.
+    Scores a system on a test set: every seed, mean and spread, and whether it differs from the baseline (over the
+    seeds that both have, with documents as the unit); also counts the sentences in and out.
 
     Args:
         translated: translations of each seed.
-        baselines: likewise those of the system that each of "s-BLEU" and "d-BLEU" is compared with.
+        baselines: translations of each seed by the system that "s-BLEU" or "d-BLEU" is compared with.
     """
     scores: dict[str, Any] = {}
     for each in translated.values():
@@ -124,15 +124,15 @@ def score_test(
 def difference(
     score: str, translated: dict[int, Translations], baseline: dict[int, Translations], references: list[list[str]]
 ) -> dict[str, Any]:
-    """What `compare_systems` says of a score; nothing where it cannot compare the two."""
+    """Compares a score of two systems; the result is empty if `compare_systems` cannot compare them."""
     pairs: list[Any] = [(ours, baseline[seed]) for seed, ours in translated.items() if seed in baseline]
-    if score == "d-BLEU/segment":  # what is shown is what is compared
+    if score == "d-BLEU/segment":  # the table shows exactly the scores that are compared
         pairs = [pair if pair[0].segments == pair[1].segments else None for pair in pairs]
     else:
         pairs = [[each.as_documents() for each in pair] for pair in pairs]
     if not pairs or None in pairs:
         return {}
-    # The translations of a document by all seeds go together, as its segments: documents are drawn, not seeds.
+    # Translations of a document by all seeds stay together as its segments, so that tests draw documents, not seeds.
     ours, theirs = zip(*pairs, strict=True)
     compared = compare_systems(
         joined([each.documents for each in ours]),
@@ -146,12 +146,12 @@ def difference(
 
 
 def joined(documents_of_seeds: list[list[list[Any]]]) -> list[list[Any]]:
-    """For each document, what all the seeds have for it."""
+    """Joins the segments of all seeds, document by document."""
     return [list(itertools.chain(*parts)) for parts in zip(*documents_of_seeds, strict=True)]
 
 
 def describe_training(run: TrainingRun) -> dict[str, Any]:
-    """Minutes of a training since it was started or last continued, and the commits that it ran at."""
+    """Gives the minutes of a training since it was started or last continued, and the commits at which it ran."""
     [*_, seconds] = (each["train_runtime"] for each in read_state(run)["log_history"] if "train_runtime" in each)
     commits = list(dict.fromkeys(start["commit"] for start in read_starts(run.folder)))
     return {"minutes": round(seconds / 60, 1), "commits": commits}
@@ -162,7 +162,7 @@ def read_state(run: TrainingRun) -> dict[str, Any]:
 
 
 def curves_of(run: TrainingRun) -> dict[str, list[tuple[int, float]]]:
-    """Logged values of a training by name, as `(step, value)`."""
+    """Reads the logged values of a training by name, as `(step, value)`."""
     curves: dict[str, list[tuple[int, float]]] = {}
     for record in read_state(run)["log_history"]:
         for name in record:
@@ -172,7 +172,7 @@ def curves_of(run: TrainingRun) -> dict[str, list[tuple[int, float]]]:
 
 
 def table(results: dict[str, Any]) -> str:
-    """The results as a table of Markdown: a row per system, a column per test set and score."""
+    """Formats the results as a Markdown table with a row per system and a column per test set and score."""
     rows = results["rows"]
     present = {(test, score) for row in rows for test, scores in row["scores"].items() for score in scores}
     tests: dict[str, Any] = next((row["scores"] for row in rows if row["scores"]), {})
@@ -193,13 +193,13 @@ def table(results: dict[str, Any]) -> str:
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """A table of Markdown, of which the first row is the head."""
+    """Formats a Markdown table; the first row is its header."""
     head, *others = rows
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *others))
 
 
 def updates_in_words(row: dict[str, Any], until: dict[str, float] | None) -> str:
-    """The updates of every run until a validation loss was reached or, where none is asked for, until the lowest."""
+    """Lists the updates of every run until the validation loss of `until`, or else until the lowest one."""
     if until:
         return ", ".join("never" if step is None else str(step) for step in row["updates"]) or "–"
     losses = [run["eval_loss"] for run in row["curves"] if "eval_loss" in run]
@@ -207,13 +207,13 @@ def updates_in_words(row: dict[str, Any], until: dict[str, float] | None) -> str
 
 
 def lowest_loss(curves: list[dict[str, list]]) -> str:
-    """The lowest validation loss of a run, the mean over the runs."""
+    """Averages the lowest validation losses of the runs."""
     lowest = [min(loss for _, loss in run["eval_loss"]) for run in curves if "eval_loss" in run]
     return f"{mean(lowest):.2f}" if lowest else "–"
 
 
 def cross_entropies(curves: list[dict[str, list]]) -> str:
-    """The entropy of each kind of cross-attention at the end of a run, the mean over the runs; empty if nothing was
+    """Averages the entropy of each kind of cross-attention at the end of the runs; the text is empty if nothing was
     measured."""
     prefix = "eval_entropy_cross_"
     kinds = sorted({name for run in curves for name in run if name.startswith(prefix)})
@@ -222,7 +222,7 @@ def cross_entropies(curves: list[dict[str, list]]) -> str:
 
 
 def notes(results: dict[str, Any]) -> Iterator[str]:
-    """What stands under the table: signatures, what a star means, systems that decoded freely, trainings, failures."""
+    """Writes the notes under the table: signatures, stars, systems that decoded freely, trainings, failures."""
     scored = [(row, test, scores) for row in results["rows"] for test, scores in row["scores"].items()]
     present = [(name, scores[name]) for _, _, scores in scored for name in SCORES if name in scores]
     for signature, names in _names_by({name: score["signature"] for name, score in present}):
@@ -247,18 +247,18 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
 
 
 def _names_by(properties: dict[str, Any]) -> Iterator[tuple[Any, str]]:
-    """Every property with the names of the scores that have it."""
+    """Groups the names of scores by their property."""
     for value in dict.fromkeys(properties.values()):
         yield value, ", ".join(sorted(name for name, each in properties.items() if each == value))
 
 
 def label_of(row: dict[str, Any]) -> str:
-    """The system of a row and, if the study varies an argument, its value."""
+    """Names the system of a row and, if the study varies an argument, its value."""
     return row["system"] if row["value"] is None else f"{row['system']}, {row['value']}"
 
 
 def note_on_trainings(trainings: list[dict[str, Any]]) -> Iterator[str]:
-    """How long a training took, and at which commits if all of them know theirs."""
+    """Says how long a training took, and at which commits if every training knows its own."""
     if trainings:
         minutes = median(training["minutes"] for training in trainings)
         yield f"trainings took {minutes:.1f} minutes (median), since they were started or last continued"

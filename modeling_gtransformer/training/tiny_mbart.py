@@ -1,4 +1,4 @@
-"""A tiny mBART that translates single sentences: what `make demo` has in place of a downloaded checkpoint."""
+"""A tiny mBART that translates single sentences, which `make demo` uses in place of a downloaded checkpoint."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ TINY = {
     "encoder_ffn_dim": 256,
     "decoder_ffn_dim": 256,
     "max_position_embeddings": 512,
-    "init_std": 0.08,  # with mBART's 0.02 a model of this width is slow to start learning
+    "init_std": 0.08,  # with mBART's 0.02, a model of this width is slow to start learning
 }
 
 
@@ -35,7 +35,7 @@ def pretrain_tiny_mbart(
     learning_rate: float = 2e-3,
 ) -> None:
     """
-    Trains a tokenizer and a small mBART on the single sentences of a corpus, and saves them as any mBART is saved.
+    Trains a tokenizer and a small mBART on the single sentences of a corpus, and saves them like any mBART.
 
     Args:
         languages: codes for the two languages, new tokens of the tokenizer.
@@ -51,7 +51,7 @@ def pretrain_tiny_mbart(
 
     def collate(segments: list[dict]) -> dict[str, torch.Tensor]:
         batch = pad(segments)
-        # Left to itself, mBART would start the decoder with the language code, which ends the documents here.
+        # By default, mBART starts the decoder with the language code, which ends the documents here.
         shifted = batch["labels"].masked_fill(batch["labels"] == -100, processor.pad_token_id).roll(1, dims=1)
         shifted[:, 0] = processor.bos_token_id
         return {**batch, "decoder_input_ids": shifted}

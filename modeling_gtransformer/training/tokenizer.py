@@ -1,7 +1,7 @@
 """Tokenizers for models that start from random weights: one vocabulary for both languages.
 
-`<s> <pad> </s> <unk>`, pieces, language codes, `<mask>`. Texts are normalized by NFKC, and spaces are part of the
-pieces, so that decoding gives the text back.
+The vocabulary is `<s> <pad> </s> <unk>`, pieces, language codes, `<mask>`. Texts are normalized to NFKC, and spaces
+are part of the pieces, so decoding restores the text.
 """
 
 import unicodedata
@@ -26,17 +26,18 @@ def train_tokenizer(
     Trains a tokenizer with one vocabulary for all languages.
 
     Args:
-        languages: language codes, each to become one token.
+        languages: language codes, each of which becomes one token.
         vocab_size: number of tokens without the language codes and `<mask>`.
         model: "bpe" (as in the paper) or "unigram".
-        merges: of BPE (the paper: 30000), instead of `vocab_size`: that is then as many, and the single characters.
+        merges: number of BPE merges (in the paper 30000), instead of `vocab_size`, which is then that number and the
+            number of single characters.
     """
     if merges is not None:
         if model != "bpe":
             raise ValueError("Only BPE has merges.")
         sentences = list(sentences)
         characters = {character for sentence in sentences for character in unicodedata.normalize("NFKC", sentence)}
-        # Spaces are written as one more character.
+        # Pieces write spaces as one more character.
         vocab_size = merges + len(characters - set(" ")) + 1 + len(SPECIAL_TOKENS)
     settings: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": SPECIAL_TOKENS}
     tokenizer, trainer = {

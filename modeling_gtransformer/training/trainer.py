@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 
 class GTransformerTrainer(Seq2SeqTrainer):
     """
-    Trains on segments as `make_segments` gives them. Beyond `Seq2SeqTrainer`:
+    Trains on the segments of `make_segments`. In addition to `Seq2SeqTrainer`:
 
     * batches hold up to `args.max_tokens` tokens and do not depend on the number of processes (`TokenBatchSampler`),
       nor do updates of `args.tokens_per_update`;
-    * `args.decay_steps` keeps the learning rate's decay apart from the end of the training;
+    * `args.decay_steps` separates the decay of the learning rate from the end of the training;
     * parameters that a pretrained checkpoint has get `args.pretrained_lr_scale` times the learning rate;
     * word dropout on the training segments (`WordDropout`);
     * label smoothing inside the model, in training and in validation;
@@ -63,7 +63,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
             accumulation=args.gradient_accumulation_steps,
         )
         logger.info(f"{len(self.train_dataset)} segments in {len(batch_sampler.batches)} batches.")
-        # Not prepared by Accelerate, which would divide among the processes what the sampler has divided already.
+        # Accelerate must not prepare it, because the sampler has already divided the batches among the processes.
         return DataLoader(
             WordDropout(
                 self.train_dataset, self.processing_class, args.word_dropout, args.word_dropout_epochs, args.seed
@@ -83,7 +83,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
             fresh = {id(p) for name, p in named if any(part in name for part in self.args.fresh_parameters)}
             groups = optimizer.param_groups[:]
             optimizer.param_groups.clear()
-            # The fresh ones first: the learning rate of the first group is the one that is logged.
+            # Fresh parameters come first, because Trainer logs the learning rate of the first group.
             for scale, is_fresh in ((1.0, True), (self.args.pretrained_lr_scale, False)):
                 for group in groups:
                     params = [p for p in group["params"] if (id(p) in fresh) == is_fresh]
@@ -95,7 +95,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
         done = super()._init_training_state(
             max_steps, updates_per_epoch, num_train_epochs, resume_from_checkpoint, trial
         )
-        # A checkpoint at which early stopping ended the training has no epoch left, unless it is named on purpose.
+        # Where early stopping ended the training, no epoch is left, unless the checkpoint is named on purpose.
         stopped = resume_from_checkpoint and self.control.should_training_stop
         return (num_train_epochs, 0) if stopped and not self.args.resume_from_checkpoint else done
 
@@ -122,7 +122,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
             self._add_entropies(inputs, labels)
         if prediction_loss_only or not self.args.predict_with_generate:
             return loss, None, None
-        # Seq2SeqTrainer leaves a maximum of 20 tokens behind in the generation config.
+        # Seq2SeqTrainer leaves a limit of 20 tokens in the generation config.
         config = self.model.generation_config
         self.model.generation_config = copy.deepcopy(config)
         _, generated, _ = super().prediction_step(model, inputs, False, ignore_keys, **gen_kwargs)
@@ -135,7 +135,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
         with torch.no_grad(), self.compute_loss_context_manager(), recorded_attention(model) as sublayers:
             model(**inputs, decoder_input_ids=decoder_input_ids, labels=labels, skip_logits=True)
         target_mask = labels.ne(-100)
-        # A row without labels only fills up the last batch.
+        # A row without labels only pads the last batch.
         source_mask = inputs["attention_mask"].bool() & target_mask.any(dim=1, keepdim=True)
         for kind, (bits, tokens) in attention_entropy(sublayers, source_mask, target_mask).items():
             total = torch.stack([bits.double(), tokens.double()])
@@ -143,7 +143,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
 
     def get_eval_dataloader(self, eval_dataset=None) -> DataLoader:
         dataset = self.eval_dataset if eval_dataset is None else eval_dataset
-        # Processes take equal shares; left to Accelerate, copies would fill the last ones up and count in the loss.
+        # Processes take equal shares; with Accelerate, copies would pad the last batches and count in the loss.
         blank = {**dataset[0], "labels": torch.full_like(dataset[0]["labels"], -100)}
         missing = -len(dataset) % (self.args.world_size * self.args.per_device_eval_batch_size)
         fill = missing * [blank] if self.args.world_size > 1 else []
@@ -169,7 +169,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
             super()._load_best_model()
 
     def _load_adapter(self, checkpoint: str) -> bool:
-        """Loads the adapter of a checkpoint, if it has one: `Trainer` only does so for a model in peft's wrapper."""
+        """Loads the adapter of a checkpoint, if it has one; `Trainer` does so only for a model in peft's wrapper."""
         file = Path(checkpoint) / "adapter_model.safetensors"
         if not file.exists():
             return False
@@ -182,7 +182,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
             return super().push_to_hub(*args, **kwargs)
 
     def create_model_card(self, license: str | None = None, dataset: str | None = None, **kwargs) -> None:
-        """Writes the card of the trained checkpoint. `license` and `dataset` are the Hub's names of them."""
+        """Writes the card of the trained checkpoint; `license` and `dataset` are identifiers on the Hub."""
         if self.is_world_process_zero():
             self.save_state()
             write_model_card(Path(self.args.output_dir), license, dataset, self.hub_model_id)
@@ -197,11 +197,11 @@ class _StopAtEvalLoss(TrainerCallback):
 
 class _KeepInStep(TrainerCallback, ExportableState):
     """
-    Undoes what Transformers assumes of other models, and keeps the sampler at the right place, also after a resume.
+    Undoes changes that Transformers makes for other models, and keeps the sampler in place, even after a resumption.
 
     Args:
-        batches_per_update: as the training began; a checkpoint counts updates, and with others it would lie elsewhere
-            in the corpus.
+        batches_per_update: number at the start of the training; a checkpoint counts updates, so another number would
+            resume at another place in the corpus.
     """
 
     def __init__(self, batches_per_update: int):
@@ -219,8 +219,8 @@ class _KeepInStep(TrainerCallback, ExportableState):
                 "so that the number is the same, or accept that with --ignore_data_skip true."
             )
         self.batches_per_update = args.batches_per_update
-        state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # of checkpoints that did not have it
-        # Transformers has just made the tokenizer's </s>, which closes a sentence, an end of sequence.
+        state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # old checkpoints do not have it
+        # Transformers has just made the tokenizer's </s>, which closes a sentence, the end of the sequence.
         processing_class.configure(model)
 
     def on_epoch_begin(self, args, state, control, train_dataloader=None, **kwargs):

@@ -1,4 +1,4 @@
-"""Vocabularies of tokenizers as their files hold them, which can be trimmed to some of their tokens."""
+"""Vocabularies in the files of tokenizers, which can be trimmed to some of their tokens."""
 
 import json
 from collections import defaultdict
@@ -16,18 +16,18 @@ class Vocabulary(Protocol):
     ids: dict[str, int]
 
     def with_spelling(self, kept: set[int]) -> set[int]:
-        """Adds to ids those of the tokens that spell any word, and of those that the kept ones are made of."""
+        """Adds the ids of the tokens that spell any word, and of those from which the kept tokens are merged."""
 
     def write(self, folder: Path, new_ids: dict[int, int]) -> None:
-        """Writes the tokens that have a new id into the folder of a saved tokenizer, in place of all."""
+        """Replaces all tokens in the folder of a saved tokenizer by those that have a new id."""
 
 
 def vocabularies(tokenizer: PreTrainedTokenizerBase) -> list[Vocabulary]:
     """
-    The vocabulary of a tokenizer, or those of its source and its target.
+    Reads the vocabulary of a tokenizer, or those of its source and its target.
 
     Raises:
-        ValueError: it is of no kind that can be trimmed.
+        ValueError: the tokenizer has a type that cannot be trimmed.
     """
     if getattr(tokenizer, "backend_tokenizer", None):
         return [TokenizerFile(tokenizer)]
@@ -49,7 +49,7 @@ def vocabularies(tokenizer: PreTrainedTokenizerBase) -> list[Vocabulary]:
 
 
 class TokenizerFile:
-    """The vocabulary in a `tokenizer.json`, of the kind Unigram or BPE."""
+    """The vocabulary in a `tokenizer.json`, of type Unigram or BPE."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase):
         self.content = json.loads(tokenizer.backend_tokenizer.to_str())
@@ -64,7 +64,7 @@ class TokenizerFile:
         return self._with_characters(kept) if self.model["type"] == "Unigram" else self._with_merged(kept)
 
     def _with_characters(self, kept: set[int]) -> set[int]:
-        """Adds characters, and bytes if it falls back to them."""
+        """Adds characters, and bytes if the model falls back to them."""
         scores = [score for _, score in self.model["vocab"]]
         spelling = {f"<0x{byte:02X}>" for byte in range(256)} if self.model["byte_fallback"] else set()
         kept = kept | {i for i, (piece, _) in enumerate(self.model["vocab"]) if len(piece) == 1 or piece in spelling}
@@ -72,7 +72,7 @@ class TokenizerFile:
         return (kept | {scores.index(min(scores)), self.model["unk_id"]}) - {None}
 
     def _with_merged(self, kept: set[int]) -> set[int]:
-        """Adds what merges into the kept tokens, and the base alphabet, which no merge makes."""
+        """Adds the tokens that merge into the kept ones, and the base alphabet, which no merge makes."""
         ids = self.model["vocab"]
         parts: dict[int, set[int]] = defaultdict(set)
         for (left, right), merged in self._merges():
@@ -84,7 +84,7 @@ class TokenizerFile:
         return kept
 
     def _merges(self) -> Iterator[tuple[list[str], int]]:
-        """The merges of BPE, each with the id of what it makes."""
+        """Yields the merges of BPE, each with the id of the token that it makes."""
         prefix = len(self.model["continuing_subword_prefix"] or "")
         for left, right in self.model["merges"]:
             yield [left, right], self.model["vocab"][left + right[prefix:]]
@@ -134,7 +134,7 @@ class SentencePieceFiles:
         model_proto = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
         for name, model in self.models.items():
             proto = model_proto.FromString(model.serialized_model_proto())
-            # A piece without an id was unknown before, and stays so.
+            # A piece without an id was unknown before, and stays unknown.
             pieces = [
                 p
                 for p in proto.pieces
@@ -144,11 +144,11 @@ class SentencePieceFiles:
             proto.pieces.extend(pieces)
             proto.trainer_spec.vocab_size = len(pieces)
             (folder / name).write_bytes(proto.SerializeToString())
-        if self.file == "vocab.json":  # once, where there are two
+        if self.file == "vocab.json":  # once, even if there are two
             self._write_added(folder, new_ids)
 
     def _write_added(self, folder: Path, new_ids: dict[int, int]) -> None:
-        """Renumbers the tokens that Transformers keeps beside the vocabulary."""
+        """Renumbers the tokens that Transformers keeps outside the vocabulary."""
         settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
         if "added_tokens_decoder" in settings:
             added = {
@@ -162,7 +162,7 @@ class SentencePieceFiles:
 
 
 def renumber(value: Any, new_ids: dict[int, int]) -> Any:
-    """Nested lists of ids with the new ids; a number that is no id of a token stays."""
+    """Gives nested lists with the new ids; a number that is not the id of a token stays."""
     if isinstance(value, list):
         return [renumber(item, new_ids) for item in value]
     return new_ids.get(value, value) if isinstance(value, int) else value

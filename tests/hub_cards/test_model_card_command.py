@@ -18,5 +18,5 @@ def test_card_of_a_folder(trained_model, tmp_path, capsys):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(ValueError, match="mbart52 is no folder"):
+    with pytest.raises(ValueError, match="mbart52 is not a folder"):
         model_card([str(tmp_path / "mbart52")])

@@ -82,4 +82,4 @@ def test_decoded_freely_it_says_what_came_of_each_segment(run, tmp_path, capsys)
     assert all("translated_segments" not in row and len(row["translation"]) == len(row["source"]) for row in rows)
     with pytest.raises(SystemExit):
         run(source, "out.jsonl", *free, "--parallel_sentences")
-    assert "--align_sentences false goes with neither" in capsys.readouterr().err
+    assert "--align_sentences false excludes carried_sentences" in capsys.readouterr().err

@@ -34,7 +34,7 @@ def test_what_is_examined(corpus, tmp_path):
 
 def test_a_translation_is_overwritten_only_if_asked(tmp_path):
     corpus = write_json_lines(tmp_path / "test.jsonl", [{"source": ["a."], "segments": [1]}])
-    with pytest.raises(UsageError, match="has a field 'segments' already: --overwrite replaces it"):
+    with pytest.raises(UsageError, match="already has a field 'segments': --overwrite replaces it"):
         examine(corpus, "source", overwrite=False, as_table=False)
     assert examine(corpus, "source", overwrite=True, as_table=False).documents == 1
 

@@ -94,7 +94,7 @@ BAD_LINES = [
     ('{"en": [3], "de": ["b"]}', "a sentence must be text, not int"),
     ('{"en": ["\\ud800"], "de": ["b"]}', "half of a character"),
     (b'{"en": ["\xff"], "de": ["b"]}', "not UTF-8"),
-    (b'{"en": ' + b"[" * 100_000, "JSON in too many levels"),
+    (b'{"en": ' + b"[" * 100_000, "JSON is nested too deeply"),
 ]
 
 

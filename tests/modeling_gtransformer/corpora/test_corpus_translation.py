@@ -135,7 +135,7 @@ def test_nothing_is_overwritten_unasked(trained_model, tmp_path):
     assert output.read_text() == "mine"
     translate_corpus(model, corpus, str(output), settings, overwrite=True)
     again = tmp_path / "again.jsonl"
-    with pytest.raises(UsageError, match="has a field 'translation' already"):
+    with pytest.raises(UsageError, match="already has a field 'translation'"):
         translate_corpus(model, str(output), str(again), settings)
     translate_corpus(model, str(output), str(again), settings, overwrite=True)
     assert again.read_bytes() == output.read_bytes()

@@ -82,7 +82,7 @@ def test_what_is_in_the_way(tmp_path):
     with pytest.raises(UsageError, match="is a folder: give a file"):
         check_output(str(corpus), str(tmp_path / "folder.jsonl"), overwrite=True)
     (tmp_path / "home").mkdir()
-    with pytest.raises(UsageError, match="is there and no dataset"):
+    with pytest.raises(UsageError, match="exists and is not a dataset"):
         check_output(str(corpus), str(tmp_path / "home"), overwrite=True)
     with pytest.raises(UsageError, match="lies in the input"):
         check_output(str(tmp_path), str(tmp_path / "home" / "a.jsonl"), overwrite=True)

@@ -47,7 +47,7 @@ def test_two_systems_are_compared_document_by_document():
     assert differences["as_reference"]["difference"] == pytest.approx(0.25)
     same = compare_address([half], [half], references)["mixed"]
     assert (same["difference"], same["interval"], same["p_value"]) == (0, [0, 0], 1)
-    with pytest.raises(ValueError, match="addresses nobody"):
+    with pytest.raises(ValueError, match="has no form of address"):
         compare_address([references], [[["Ja.", "Nein."]] * 30], references)
 
 

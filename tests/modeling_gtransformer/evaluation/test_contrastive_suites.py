@@ -54,7 +54,7 @@ def test_voita_and_bawden(tmp_path):
     assert [item.phenomenon for item in anaphora] == ["anaphora, f.sg", "anaphora, m.sg"]
     assert (choice.context, choice.candidates, choice.phenomenon) == (["x"], ["y", "z"], "lexical-choice, repet")
     (tmp_path / "other.json").write_text("[]")
-    with pytest.raises(ValueError, match="no contrastive suite of a known format"):
+    with pytest.raises(ValueError, match="is not a contrastive suite in a known format"):
         read_suite(tmp_path / "other.json")
     (tmp_path / "other.json").write_text("{")
     with pytest.raises(ValueError, match=r"other\.json is broken"):

@@ -91,14 +91,14 @@ def test_a_training_stops_at_a_validation_loss_and_is_finished_then(experiment, 
     main([stopped])
     assert max(step for step, _ in history(stopped)) == 4
     main([stopped])
-    assert "nothing is left to do" in caplog.text
+    assert "there is nothing left to do" in caplog.text
 
 
 def test_started_again(experiment, caplog):
     """A finished training is left alone, and none is continued with other arguments."""
     recipe = experiment("again", max_steps=2, save_steps=1)
     scores, trained = main([recipe]), weights(recipe)
-    assert main([recipe]) == scores and "nothing is left to do" in caplog.text
+    assert main([recipe]) == scores and "there is nothing left to do" in caplog.text
     assert all(value.equal(trained[name]) for name, value in weights(recipe).items())
     with pytest.raises(ValueError, match="another learning_rate: choose another output_dir"):
         main([recipe, "--learning_rate", "0.5"])
@@ -106,7 +106,7 @@ def test_started_again(experiment, caplog):
     other = ["--hub_model_id", "a/b", "--per_device_eval_batch_size", "1", "--logging_steps", "7"]
     assert main([recipe, *other]) == scores and "uploaded" not in caplog.text
     assert main([recipe, *other, "--push_to_hub", "true"]) == scores
-    assert "Nothing is uploaded either: hub_cards/publish.py does that." in caplog.text
+    assert "Nothing is uploaded either; hub_cards/publish.py uploads a checkpoint." in caplog.text
 
 
 def test_a_training_whose_documents_have_changed_is_not_continued(experiment, tmp_path):

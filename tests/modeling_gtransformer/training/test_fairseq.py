@@ -171,10 +171,10 @@ def test_all_weights_are_used_and_none_is_missing(reference):
     args, weights = reference.meta["args"], reference.weights
     with pytest.raises(ValueError, match=r"'model\.encoder\.layers\.0\.self_attn_gate\.weight'.* are missing"):
         model_from_fairseq(args | {"encoder_ctxlayers": 3}, weights)
-    with pytest.raises(ValueError, match=r"\['model\.decoder\.alignment\.weight'\] have no place"):
+    with pytest.raises(ValueError, match=r"\['model\.decoder\.alignment\.weight'\] are not expected"):
         model_from_fairseq(args, weights | {"decoder.alignment.weight": torch.zeros(2)})
     for name in ("encoder.layers.0.self_attn.in_proj_bias", "decoder.embed_out"):
-        with pytest.raises(ValueError, match=f"names of different age, one of them {name}"):
+        with pytest.raises(ValueError, match=f"both an old and a current name, one of them {name}"):
             model_from_fairseq(args, weights | {name: torch.zeros(96)})
     with pytest.raises(ValueError, match="last layer norm"):
         model_from_fairseq(args, weights | {"decoder.version": torch.tensor([2.0])})
@@ -210,10 +210,10 @@ def test_loading_runs_no_code(reference, tmp_path, zipped):
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "checkpoint.pt"
     torch.save({"args": None, "cfg": {"model": {}}, "model": {}}, path)
-    with pytest.raises(ValueError, match="no checkpoint of the authors' code"):
+    with pytest.raises(ValueError, match="not a checkpoint of the authors' code"):
         read_checkpoint(path)
     torch.save({"args": Namespace(), "state_dict": {}}, path)
-    with pytest.raises(ValueError, match="no checkpoint of the authors' code"):
+    with pytest.raises(ValueError, match="not a checkpoint of the authors' code"):
         read_checkpoint(path)
     for content in (b"", b"no checkpoint", path.read_bytes()[:300]):
         path.write_bytes(content)

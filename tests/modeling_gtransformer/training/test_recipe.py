@@ -58,7 +58,7 @@ def test_a_recipe_extends_another(tmp_path):
     with pytest.raises(ValueError, match=r"top.yaml extends itself"):
         read_recipe(tmp_path / "top.yaml")
     (tmp_path / "list.yaml").write_text("- seed\n")
-    with pytest.raises(ValueError, match="is no mapping"):
+    with pytest.raises(ValueError, match="is not a mapping"):
         read_recipe(tmp_path / "list.yaml")
 
 
@@ -134,7 +134,7 @@ def test_one_name_may_stand_for_a_list_of_one(experiment):
         ({"paper_corpus": "news", "validation_files": None}, "train_files and validation_files go together"),
         ({"copy_group_attention": True}, "copy_group_attention needs model_name_or_path"),
         ({"lora": {"r": 2}}, "lora needs model_name_or_path"),
-        ({"config": {"vocab_size": 1000}}, "vocab_size is that of the tokenizer"),
+        ({"config": {"vocab_size": 1000}}, "vocab_size comes from the tokenizer"),
         ({"segment_tokens": 0}, "segment_tokens must be at least 1, not 0"),
         ({"segment_sentences": 0}, "segment_sentences must be at least 1, not 0"),
         ({"train_segments": 0}, "train_segments must be at least 1, not 0"),

@@ -32,7 +32,7 @@ def study_file(tmp_path):
     "changes", [{"seeds": 3}, {"test": {"valid": {"files": "valid.jsonl"}}}, {"vary": {"segment_tokens": 64}}]
 )
 def test_lists_are_lists(study_file, changes):
-    with pytest.raises(ValueError, match="seeds, files and the values of vary are lists, not"):
+    with pytest.raises(ValueError, match="seeds, files and the values of vary must be lists, not"):
         read_study(study_file(**changes))
 
 
@@ -75,19 +75,19 @@ def test_systems_share_the_configuration_of_the_study(study_file, tmp_path):
         ({"test": {"x": {"file": "y"}}}, "test x needs either files or paper_corpus"),
         ({"systems": {"a": {"recipe": "r", "start": "b"}}}, "starts from b, which must come before it"),
         ({"systems": {"a": {"recipe": "r", "arg": 1}}}, "system a has unknown keys arg"),
-        ({"baseline": "nobody"}, "the baseline nobody is no system"),
-        ({"baseline": {"d-BLEU": "nobody"}}, "the baseline nobody is no system"),
+        ({"baseline": "nobody"}, "the baseline nobody is not a system"),
+        ({"baseline": {"d-BLEU": "nobody"}}, "the baseline nobody is not a system"),
         ({"baseline": {"BLEU": "base"}}, "baseline has BLEU; it names systems for"),
-        ({"vary": {"a": [1], "b": [2]}}, "vary names one argument"),
+        ({"vary": {"a": [1], "b": [2]}}, "vary must name one argument"),
         ({"systems": {"a": {"arguments": {}}}}, "system a needs a recipe"),
-        ({"systems": {"a": None}}, "a is a mapping, not None"),
-        ({"systems": ["a"]}, r"systems is a mapping, not \['a'\]"),
-        ({"test": ["a.jsonl"]}, r"test is a mapping, not \['a.jsonl'\]"),
-        ({"vary": "segment_tokens"}, "vary is a mapping, not 'segment_tokens'"),
-        ({"systems": {"a": {"recipe": "r", "arguments": [1]}}}, r"arguments of a is a mapping, not \[1\]"),
-        ({"until": 0.1}, "until is a mapping, not 0.1"),
-        ({"until": {"eval_loss": 1, "eval_bleu": 2}}, "until is a validation loss"),
-        ({"until": {"eval_bleu": 2}}, "until is a validation loss"),
+        ({"systems": {"a": None}}, "a must be a mapping, not None"),
+        ({"systems": ["a"]}, r"systems must be a mapping, not \['a'\]"),
+        ({"test": ["a.jsonl"]}, r"test must be a mapping, not \['a.jsonl'\]"),
+        ({"vary": "segment_tokens"}, "vary must be a mapping, not 'segment_tokens'"),
+        ({"systems": {"a": {"recipe": "r", "arguments": [1]}}}, r"arguments of a must be a mapping, not \[1\]"),
+        ({"until": 0.1}, "until must be a mapping, not 0.1"),
+        ({"until": {"eval_loss": 1, "eval_bleu": 2}}, "until must be a validation loss"),
+        ({"until": {"eval_bleu": 2}}, "until must be a validation loss"),
     ],
 )
 def test_mistakes_are_named(study_file, changes, message):
@@ -124,7 +124,7 @@ def test_shared_arguments_may_extend_a_recipe(study_file, tmp_path):
 
 def test_what_is_no_yaml_is_named(tmp_path):
     (tmp_path / "study.yaml").write_text("systems: [")
-    with pytest.raises(ValueError, match=r"study.yaml is no YAML"):
+    with pytest.raises(ValueError, match=r"study.yaml is not YAML"):
         read_study(str(tmp_path / "study.yaml"))
 
 
