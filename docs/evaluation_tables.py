@@ -12,6 +12,7 @@ INVENTED, CHAT = "invented language", "BConTrasT"
 STUDIES = {
     "invented_input_length": ("length of the input (figure 2a)", "input-length.md#in-an-invented-language", INVENTED),
     "chat_input_length": ("length of the input (figure 2a)", "input-length.md#on-little-real-text-figure-2a", CHAT),
+    "chat_input_length_third": ("a third seed of that", "input-length.md#on-little-real-text-figure-2a", CHAT),
     "chat": ("base systems (Table 2)", "table-2.md", CHAT),
     "chat_ablations": ("context (Table 3)", "tables-3-5-6.md#context-of-source-and-target-table-3", CHAT),
     "chat_attention": (
