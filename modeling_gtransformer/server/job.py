@@ -1,4 +1,4 @@
-"""A request on its way through the model."""
+"""Requests on their way through the model."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -29,17 +29,17 @@ class JobSettings(NamedTuple):
 @dataclass(eq=False)
 class Job:
     """
-    Documents of one request.
+    The documents of one request.
 
     Attributes:
-        format: format of the documents, as the pipeline takes it.
-        on_sentence: told of every sentence of the single document, with its translation, as soon as it is certain.
-        result: what the pipeline gives for each document, or what went wrong. Cancelled, the job stops.
-        prepared: the documents, taken apart.
-        tokens: source tokens of all documents.
-        is_alone: whether it shares no batch, as one that it was in has failed.
-        warnings: what the code warns of, such as a placeholder that a translation lacks.
-        first_warnings: how many of them came before it was translated, and stay if that is tried again.
+        format: format of the documents, under its name in the pipeline.
+        on_sentence: called with every sentence of the single document and its translation, as soon as it is certain.
+        result: result of the pipeline for each document, or an error. If it is cancelled, the job stops.
+        prepared: the documents, split into sentences.
+        tokens: number of source tokens of all documents.
+        is_alone: whether it shares no batch, because an earlier batch with it has failed.
+        warnings: warnings of the code, for example about a placeholder that a translation lacks.
+        first_warnings: number of warnings from before the translation, which stay if the translation is tried again.
     """
 
     documents: list[str | bytes | list[str]]
@@ -55,23 +55,23 @@ class Job:
     first_warnings: int = 0
 
     def named(self) -> list[NamedDocument]:
-        """The documents, by names that say which job they belong to."""
+        """Names the documents so that the names identify their job."""
         return [
             NamedDocument(f"[{self.number}] Document {place}", document)
             for place, document in enumerate(self.documents, 1)
         ]
 
     def can_share(self, other: "Job") -> bool:
-        """Whether a batch may hold both."""
+        """Tells whether a batch may hold both jobs."""
         streams = self.on_sentence is not None or other.on_sentence is not None
         return self.settings == other.settings and not (streams or self.is_alone or other.is_alone)
 
     def finish(self, results: list[dict[str, Any]]) -> None:
-        """Gives the results to whoever still waits for them."""
+        """Passes the results to the caller, if it still waits."""
         if self.result.set_running_or_notify_cancel():
             self.result.set_result(results)
 
     def fail(self, error: Exception) -> None:
-        """Gives an error to whoever still waits."""
+        """Passes an error to the caller, if it still waits."""
         if self.result.set_running_or_notify_cancel():
             self.result.set_exception(error)

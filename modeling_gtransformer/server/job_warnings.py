@@ -1,4 +1,4 @@
-"""Warnings of the code go to the request that they are about, and into no log."""
+"""Sends warnings of the code to the request that they are about, and not into a log."""
 
 import logging
 import re
@@ -14,11 +14,11 @@ PACKAGE = __name__.partition(".")[0]
 
 class JobWarnings(logging.Handler):
     """
-    Finds the job of a warning by the number that its documents have in their names. A warning without one is about
-    all that is being translated.
+    Finds the job of a warning by the number in the names of its documents. A warning without such a number is about
+    everything that is being translated.
 
     Args:
-        running: batches at work; the last one interrupts the others.
+        running: batches that are being translated; the last one interrupts the others.
     """
 
     def __init__(self, running: Sequence[Sequence[Job]] = ()) -> None:
@@ -27,7 +27,7 @@ class JobWarnings(logging.Handler):
         self._jobs: WeakValueDictionary[int, Job] = WeakValueDictionary()
 
     def collect(self, job: Job) -> None:
-        """From now on, a job gets its warnings."""
+        """Lets a job receive its warnings from now on."""
         self._jobs[job.number] = job
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -40,7 +40,7 @@ class JobWarnings(logging.Handler):
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """While it lasts, nobody else sees the warnings of the package."""
+        """Hides the warnings of the package from all other handlers in this context."""
         logger = logging.getLogger(PACKAGE)
         propagates, logger.propagate = logger.propagate, False
         logger.addHandler(self)

@@ -1,4 +1,4 @@
-"""The language of a text, by py3langid where that is installed."""
+"""Detects the language of a text with py3langid, if it is installed."""
 
 import re
 from collections.abc import Iterable
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from .api_error import ApiError
 
 
-# What is looked at of a text, with its tags and without.
+# Numbers of characters of a text that are examined, with its tags and without.
 MOST_MARKUP, MOST_CHARACTERS = 50_000, 5_000
 TAG = re.compile("<[^<>]*>")
-# Languages that are named at most.
+# Upper bound on the languages in an answer.
 MOST_LANGUAGES = 5
 
 
@@ -18,8 +18,8 @@ class LanguageDetector:
     Tells which of the languages of a server a text is written in.
 
     Args:
-        codes: codes of two letters, or tags that begin with one. Where only one is possible, it is the answer. What
-            several codes share, such as the script of Chinese, is not told.
+        codes: codes of two letters, or tags that begin with one. If only one is possible, it is the answer. Codes of
+            the same language, such as the scripts of Chinese, are not told apart.
     """
 
     def __init__(self, codes: Iterable[str]):
@@ -38,7 +38,7 @@ class LanguageDetector:
 
     def detect(self, text: str) -> list[tuple[str, float | None]]:
         """
-        Languages of a text, the most probable first, with their probabilities; the only possible one has none.
+        Lists languages of a text with their probabilities, the most probable first; an only language has none.
 
         Raises:
             ApiError: no detector is installed.

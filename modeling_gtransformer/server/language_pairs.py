@@ -11,20 +11,20 @@ from ..pipeline_gtransformer import DocumentTranslationPipeline, knows_one_pair
 from .api_error import ApiError
 
 
-# The code of a language that is not known (ISO 639-2).
+# Code of an unknown language (ISO 639-2).
 UNDETERMINED = "und"
 AUTO = "auto"
 
 
 class LanguagePairs:
     """
-    Languages that can be translated from and into.
+    The languages that a server translates from and into.
 
-    Clients call a language by its code of two letters, `de`, where several codes of the processor (`zho_Hans`,
-    `zho_Hant`) share one by its whole tag, `zh-Hans`; or by the code of the processor.
+    Clients call a language by its code of two letters, `de`; by its whole tag, `zh-Hans`, where several codes of the
+    processor (`zho_Hans`, `zho_Hant`) share two letters; or by the code of the processor.
 
     Attributes:
-        sources, targets: codes of the processor by those of clients; `None` stands for the processor's own language.
+        sources, targets: codes of the processor by codes of clients; `None` stands for the processor's own language.
     """
 
     def __init__(self, translate: DocumentTranslationPipeline):
@@ -37,34 +37,34 @@ class LanguagePairs:
         self.own_target = _own(self.targets, processor.tgt_lang)
 
     def source(self, code: str) -> tuple[str, str | None]:
-        """The code of clients and that of the processor for a source language.
+        """Finds the codes of clients and of the processor for a source language.
 
         Raises:
-            ApiError: it cannot be translated from.
+            ApiError: the model does not translate from this language.
         """
         return _find(code, self.sources, "from")
 
     def target(self, code: str) -> tuple[str, str | None]:
-        """The code of clients and that of the processor for a target language.
+        """Finds the codes of clients and of the processor for a target language.
 
         Raises:
-            ApiError: it cannot be translated into.
+            ApiError: the model does not translate into this language.
         """
         return _find(code, self.targets, "into")
 
     def sources_of(self, language: str) -> list[str]:
-        """The codes of clients that share a language of two letters."""
+        """Lists the codes of clients that share a language of two letters."""
         return [code for code in self.sources if code.split("-")[0] == language]
 
     def listed(self) -> list[dict[str, Any]]:
-        """The source languages as clients get them, each with its targets."""
+        """Lists the source languages for clients, each with its targets."""
         targets = [*self.targets]
         return [{"code": code, "name": name_of(code), "targets": targets} for code in self.sources]
 
 
 def name_of(code: str) -> str:
     """
-    The English name of a language.
+    Gives the English name of a language.
 
     >>> name_of("de"), name_of("zh-Hans"), name_of("und")
     ('German', 'Simplified Chinese', 'Unknown language')
@@ -86,7 +86,7 @@ def _by_client_code(codes: list[str], own: str | None) -> dict[str, str | None]:
 
 
 def _short(tag: str | None) -> str:
-    """The shortest code of the language of a tag: two letters, if there are some."""
+    """Gives the shortest code for the language of a tag: two letters, if they exist."""
     if tag is None:
         return UNDETERMINED
     language = tag.split("-")[0]
@@ -94,7 +94,7 @@ def _short(tag: str | None) -> str:
 
 
 def _own(languages: dict[str, str | None], own: str | None) -> str:
-    """The code of clients for the language that a processor starts with, or the first one."""
+    """Gives the client's code of the processor's default language, or else the first code."""
     return next((code for code, language in languages.items() if language in (own, None)), next(iter(languages)))
 
 
@@ -103,7 +103,7 @@ def _find(code: str, languages: dict[str, str | None], direction: str) -> tuple[
     for known, language in languages.items():
         if wanted in (known.lower(), (language or known).replace("_", "-").lower()):
             return known, language
-    for known, language in languages.items():  # de-AT where there is one German
+    for known, language in languages.items():  # for example de-AT, if there is only one German
         if wanted.split("-")[0] == known.lower():
             return known, language
     raise ApiError(400, f"{code[:50]!r} is no language to translate {direction}: possible are {', '.join(languages)}.")

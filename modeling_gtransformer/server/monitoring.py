@@ -1,4 +1,4 @@
-"""What a server tells Prometheus: requests, what waits, and how large the batches are."""
+"""Measurements of a server for Prometheus: requests, waiting requests, and sizes of batches."""
 
 import time
 from typing import Any
@@ -12,7 +12,7 @@ PREFIX = "gtransformer"
 
 
 class Monitor:
-    """The measurements of one server. None holds anything of a text."""
+    """The measurements of one server, none of which holds any text of a request."""
 
     def __init__(self) -> None:
         self.registry = to = CollectorRegistry()
@@ -27,12 +27,12 @@ class Monitor:
         )
 
     def text(self) -> bytes:
-        """All measurements as Prometheus reads them."""
+        """Formats all measurements for Prometheus."""
         return generate_latest(self.registry)
 
 
 class Monitoring:
-    """ASGI middleware that counts requests by route and status. A client that is gone has the status 499."""
+    """ASGI middleware that counts requests by route and status. A client that has disconnected has the status 499."""
 
     def __init__(self, app: Any, monitor: Monitor):
         self.app, self.monitor = app, monitor
@@ -52,7 +52,7 @@ class Monitoring:
         try:
             await self.app(scope, receive, watch)
         finally:
-            # Paths that do not exist are one, or anybody could make as many as they like.
+            # All unknown paths count as one; otherwise, anybody could create any number of them.
             route = getattr(scope.get("route"), "path", "other")
             self.monitor.requests.labels(route, status).inc()
             self.monitor.seconds.labels(route).observe(time.monotonic() - begun)

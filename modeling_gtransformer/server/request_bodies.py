@@ -1,4 +1,4 @@
-"""Bodies of requests, read in bounds; and clients that are gone, whose requests stop."""
+"""Reads bodies of requests within limits, and stops the requests of clients that disconnect."""
 
 import asyncio
 from typing import Any
@@ -9,16 +9,17 @@ from .server_settings import Limits
 
 
 class ClientGone(Exception):
-    """The client has closed its connection before its request was there."""
+    """The client closed its connection before its request arrived."""
 
 
 class BoundedRequests:
     """
     ASGI middleware that reads the body of a request, at most `limits.max_bytes` within `limits.read_seconds`, before
-    the application sees it. While that works, it waits for the client to go, and then cancels the application.
+    the application sees it. While the application works, it watches the client, and cancels the application if the
+    client disconnects.
 
-    Twice as many requests with a body are taken as may wait, so that their memory is bounded; and an address sends at
-    most twice as many at a time as a client may have under way, so that slow ones do not keep others out.
+    It accepts twice as many requests with a body as may wait, so that their memory is bounded, and from one address at
+    most twice as many at a time as a client may have under way, so that slow clients do not keep others out.
     """
 
     def __init__(self, app: Any, limits: Limits):
@@ -51,7 +52,7 @@ class BoundedRequests:
         finally:
             for task in (app, gone):
                 task.cancel()
-            # What went wrong has been answered and logged.
+            # The error has already been answered and logged.
             await asyncio.gather(app, gone, return_exceptions=True)
 
     async def _read(self, scope: Any, receive: Any) -> bytes:
@@ -95,7 +96,7 @@ async def _disconnect(receive: Any) -> None:
 
 
 def _replay(body: bytes, gone: "asyncio.Future[None]") -> Any:
-    """What an application receives: a body that was read, and that the client is gone."""
+    """Messages that an application receives: the body that was read, and then the disconnection of the client."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The fields of requests, which may come as JSON or as a form."""
+"""Fields of requests, which may come as JSON or as a form."""
 
 import json
 from collections.abc import Callable
@@ -12,16 +12,16 @@ from .language_pairs import AUTO
 
 
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
-# Of a form; a list of texts is that many fields.
+# Upper bound on the fields of a form; every text of a list is a field.
 MOST_FIELDS = 2000
 
 
-# Of a long list with no text in it, only the first problem is looked for.
+# In a long list without any text, only the first problem is reported.
 Texts = Annotated[list[str], Field(fail_fast=True)]
 
 
 class Fields(BaseModel):
-    """Fields of every request; those that are not known are ignored."""
+    """Fields of every request; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
     api_key: str | None = Field(default=None, description="API key, where the server needs one.")
@@ -49,7 +49,7 @@ class DocumentFields(PairFields):
 
 
 class Upload(NamedTuple):
-    """A file of a form."""
+    """A file in a form."""
 
     name: str
     content: bytes
@@ -107,7 +107,7 @@ async def _raw(request: Request) -> dict[str, Any]:
 
 
 def in_openapi(kind: type[Fields]) -> dict[str, Any]:
-    """The description of a request of this kind."""
+    """Describes a request of this kind."""
     schema = kind.model_json_schema()
     types = ["application/json", "application/x-www-form-urlencoded"]
     if issubclass(kind, FileFields):

@@ -29,7 +29,7 @@ from .service import Pair, Service, content_of, in_per_cent, translated_name
 FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": answers.Failure} for status in (400, 403, 408, 413, 429, 500, 501, 503, 504)
 }
-# What a page may wait after a key stroke, in milliseconds.
+# Milliseconds that a page should wait after a keystroke.
 FRONTEND_TIMEOUT = 1000
 
 
@@ -151,7 +151,7 @@ def add_documents(router: APIRouter, service: Service) -> None:
         except asyncio.CancelledError:
             await cancel(task)
             raise
-        if isinstance(first[1], ApiError):  # nothing has been sent, so there is a status for it
+        if isinstance(first[1], ApiError):  # nothing has been sent yet, so the status can still say it
             raise first[1]
         lines = server_sent_events(first, events, task)
         return StreamingResponse(lines, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})

@@ -1,4 +1,4 @@
-"""What a server accepts, and how much of it."""
+"""Settings of a server, and limits on its requests."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -7,17 +7,17 @@ from typing import Literal
 @dataclass(frozen=True)
 class Limits:
     """
-    Bounds on requests. Each becomes an option of the command.
+    Limits on requests, each of which is an option of the command.
 
     Attributes:
-        max_bytes: bytes of the body of a request.
-        max_characters: characters of the texts of a request; of the sentences in one with markup, which may be ten
-            times as long as a whole.
-        max_texts: texts, or sentences of a document, in the list of a request.
-        max_waiting: requests that wait or are being translated.
-        max_per_client: those of them that come from one client.
-        max_seconds: time until the answer, waiting included.
-        read_seconds: time until the body of a request has arrived.
+        max_bytes: size of the body of a request in bytes.
+        max_characters: characters in the texts of a request; in a text with markup, characters of its sentences, while
+            the whole text may be ten times as long.
+        max_texts: number of texts, or of sentences of a document, in the list of a request.
+        max_waiting: number of requests that wait or are being translated.
+        max_per_client: number of such requests from one client.
+        max_seconds: seconds until the answer, including the time in the queue.
+        read_seconds: seconds until the body of a request has arrived.
     """
 
     max_bytes: int = field(default=10_000_000, metadata={"help": "Upper bound on the bytes of a request."})
@@ -48,10 +48,9 @@ class ServerSettings:
     Settings of the server.
 
     Attributes:
-        api_keys: file of API keys, one a line; without it everybody is served.
+        api_keys: file of API keys, one per line; without it, everybody is served.
         allow_origins: addresses of the pages whose scripts may use the server; `*` for all.
-        lists: what a list of texts in a request is: "texts" that have nothing to do with each other, or the sentences
-            of a "document".
+        lists: meaning of a list of texts in a request: independent "texts", or the sentences of a "document".
     """
 
     limits: Limits = Limits()

@@ -1,4 +1,4 @@
-"""What a server does for a request: who asks, for which languages, and the translation out of the queue."""
+"""Serves requests: checks the client and the languages, and gets the translation from the queue."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from .translated_files import TranslatedFiles
 from .translation_queue import TranslationQueue
 
 
-# So many times as long as its sentences a text with markup may be.
+# Factor by which a text with markup may be longer than its sentences.
 MARKUP = 10
 
 
@@ -36,7 +36,7 @@ class Pair:
     Attributes:
         source, target: codes of clients.
         src_lang, tgt_lang: codes of the processor; `None` for its own.
-        detected: probability of the source in per cent, if it was not named but measured.
+        detected: probability of the source in percent, if it was detected.
     """
 
     source: str
@@ -68,10 +68,10 @@ class Service:
 
     def check(self, fields: dict[str, Any]) -> None:
         """
-        Refuses the fields of a request before they are looked at one by one.
+        Refuses the fields of a request before they are checked one by one.
 
         Raises:
-            ApiError: who asks may not, or asks for too many texts.
+            ApiError: the client has no permission, or sends too many texts.
         """
         key, most = fields.get("api_key"), self.settings.limits.max_texts
         self.keys.check(key if isinstance(key, str) else None)
@@ -81,8 +81,8 @@ class Service:
 
     def _check_characters(self, documents: Sequence[str | bytes | list[str]], format: str) -> None:
         """
-        Refuses what would keep the thread of the model busy with finding its sentences. How much of a text with
-        markup is sentences is known only then.
+        Refuses texts whose splitting into sentences would keep the thread of the model busy. Only after that is it
+        known how much of a text with markup is sentences.
 
         Raises:
             ApiError: there are too many characters.
@@ -95,10 +95,10 @@ class Service:
 
     def pair_of(self, fields: PairFields, texts: Sequence[str]) -> Pair:
         """
-        The languages of a request; its source is detected from the texts, if there are any, if it is `auto`.
+        Finds the languages of a request; if the source is `auto`, it is detected from the texts, if there are any.
 
         Raises:
-            ApiError: the model does not translate so.
+            ApiError: the model does not translate between these languages.
         """
         source, probability = fields.source, None
         if source == AUTO and not texts and len(self.languages.sources) > 1:
@@ -143,23 +143,23 @@ class Service:
             raise as_api_error(error) from error
 
     def client_of(self, request: Request, fields: Fields) -> str:
-        """What tells clients apart: their keys or, where none is needed, their addresses."""
+        """Identifies a client by its key or, if none is needed, by its address."""
         if self.keys.required and fields.api_key:
             return fields.api_key
         return request.client.host if request.client else ""
 
 
 def in_per_cent(probability: float | None) -> float | None:
-    """A probability as clients get it, if there is one."""
+    """Formats a probability for clients, if there is one."""
     return None if probability is None else round(100 * probability, 1)
 
 
 def check_splitter(translate: DocumentTranslationPipeline) -> None:
     """
-    Splits a text once, so that a wrong splitter ends the start and not the first request.
+    Splits a text once, so that a wrong splitter fails at the start instead of in the first request.
 
     Raises:
-        UsageError: sentences cannot be found so.
+        UsageError: the splitter cannot find sentences.
     """
     try:
         translate.prepare(NamedDocument("", "A."))
@@ -169,11 +169,11 @@ def check_splitter(translate: DocumentTranslationPipeline) -> None:
 
 def content_of(upload: Upload) -> tuple[str | bytes, str]:
     """
-    The content of a file, and its format.
+    Reads the content of a file, and finds its format.
 
     Raises:
-        ApiError: the format is not known by the ending of the name.
-        ValueError: it should be a text and is not.
+        ApiError: the ending of the name belongs to no known format.
+        ValueError: a file in a text format is not text.
     """
     ending = PurePosixPath(upload.name).suffix.lower()
     if ending not in ENDINGS:
@@ -184,7 +184,7 @@ def content_of(upload: Upload) -> tuple[str | bytes, str]:
 
 
 def translated_name(name: str, target: str) -> str:
-    """The name of a translated file: that of the file, with the language.
+    """Names a translated file after its source, with the language added.
 
     >>> translated_name("C:\\\\letters\\\\to Ann.docx", "de")
     'to Ann.de.docx'

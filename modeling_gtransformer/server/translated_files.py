@@ -1,4 +1,4 @@
-"""Translated files that wait to be downloaded."""
+"""Keeps translated files until they are downloaded."""
 
 import secrets
 import time
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TranslatedFile:
-    """A file, and the time in seconds when it was made."""
+    """A file, and the time in seconds at which it was made."""
 
     name: str
     content: bytes
@@ -18,12 +18,12 @@ class TranslatedFile:
 
 class TranslatedFiles:
     """
-    Keeps files in memory under names that nobody can guess. The oldest make room for new ones.
+    Keeps files in memory under names that nobody can guess. New files displace the oldest ones.
 
     Args:
         max_bytes: size of all files together; a single one may be larger.
-        max_seconds: time that a file is kept.
-        clock: gives the time in seconds.
+        max_seconds: seconds for which a file is kept.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class TranslatedFiles:
         self._bytes = 0
 
     def add(self, name: str, content: bytes) -> str:
-        """Keeps a file, and gives the token by which it is found."""
+        """Keeps a file, and returns its token."""
         self.forget_old()
         while self._files and self._bytes + len(content) > self.max_bytes:
             self._forget_first()
@@ -44,12 +44,12 @@ class TranslatedFiles:
         return token
 
     def get(self, token: str) -> TranslatedFile | None:
-        """The file of a token, if it is still kept."""
+        """Returns the file of a token, if it is still kept."""
         self.forget_old()
         return self._files.get(token)
 
     def forget_old(self) -> None:
-        """Removes the files that have been kept long enough."""
+        """Removes the files whose time is over."""
         oldest = self.clock() - self.max_seconds
         while self._files and next(iter(self._files.values())).since <= oldest:
             self._forget_first()

@@ -1,4 +1,4 @@
-"""Requests wait here until the one thread that owns the model translates them, many in a batch."""
+"""The queue of requests: one thread owns the model and translates waiting requests, many in a batch."""
 
 import asyncio
 import math
@@ -22,22 +22,22 @@ from .monitoring import Monitor
 from .server_settings import Limits
 
 
-# Bytes of the text of a package, unpacked: for each character, as Word's markup is long, and for its styles.
+# Upper bound on the unpacked text of a package, in bytes: per character, for Word's long markup, and for styles.
 BYTES_OF_CHARACTER, BYTES_OF_STYLES = 50, 2_000_000
 
 
 class Abandoned(Exception):
-    """Nobody waits any more for what is being translated."""
+    """Nobody waits any longer for the running translation."""
 
 
 class TranslationQueue:
     """
-    Translates jobs in the order in which they came. A batch is made of all that wait and have the settings of the
-    first one, up to the tokens that the translator has in a batch. Between two batches of a longer job, or of one that
-    is streamed, those that are shorter than a batch have their turn: so a long document delays a short one by a batch.
+    Translates jobs in the order in which they came. A batch holds all waiting jobs with the settings of the first one,
+    up to the number of tokens that the translator takes in a batch. Jobs that are shorter than a batch are translated
+    between two batches of a longer job or of a stream, so a long document delays a short one by only one batch.
 
     Args:
-        translator: its model belongs to the thread of the queue from now on.
+        translator: translator, whose model belongs to the thread of the queue from now on.
     """
 
     def __init__(self, translator: Translator, limits: Limits, monitor: Monitor):
@@ -48,7 +48,7 @@ class TranslationQueue:
         self._terms_between = cache(translator.terms_between)
         self.under_way = 0
         self._incoming: SimpleQueue[Job | None] = SimpleQueue()
-        # What follows belongs to the thread.
+        # Only the thread uses the following attributes.
         self._waiting: list[Job] = []
         self._running: list[list[Job]] = []
         self._closing = False
@@ -62,13 +62,13 @@ class TranslationQueue:
         self._thread.start()
 
     def close(self) -> None:
-        """Waits until all that has come in is done."""
+        """Waits until all accepted jobs are done."""
         self._incoming.put(None)
         self._thread.join()
 
     @property
     def is_alive(self) -> bool:
-        """Whether there is somebody to translate."""
+        """Tells whether the thread is running."""
         return self._thread.is_alive()
 
     async def result_of(self, job: Job) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ class TranslationQueue:
             self.monitor.waiting.set(self.under_way)
 
     def _work(self) -> None:
-        """What the thread does until the queue is closed."""
+        """Runs in the thread until the queue is closed."""
         MOST_BYTES.set(BYTES_OF_CHARACTER * self.limits.max_characters + BYTES_OF_STYLES)
         with self._warnings.alone():
             while self._waiting or not self._closing:
@@ -103,7 +103,7 @@ class TranslationQueue:
                     self._translate(batch)
 
     def _receive(self, wait: bool) -> None:
-        """Prepares the jobs that have come in."""
+        """Prepares new jobs."""
         while True:
             try:
                 job = self._incoming.get(block=wait)
@@ -116,7 +116,7 @@ class TranslationQueue:
                 self._prepare(job)
 
     def _prepare(self, job: Job) -> None:
-        """Takes the documents of a job apart, and lets it wait; what cannot be translated fails here, alone."""
+        """Splits the documents of a job into sentences, and queues it; a job that cannot be translated fails alone."""
         self._warnings.collect(job)
         languages = {"src_lang": job.settings.src_lang, "tgt_lang": job.settings.tgt_lang}
         try:
@@ -129,7 +129,7 @@ class TranslationQueue:
         except ValueError as error:
             job.fail(ApiError(400, f"The document cannot be read: {in_a_sentence(error)}"))
             return
-        except BaseException as error:  # libraries in Rust panic by what is no Exception
+        except BaseException as error:  # panics of Rust libraries are not subclasses of Exception
             job.fail(unforeseen(error))
             return
         try:
@@ -155,7 +155,7 @@ class TranslationQueue:
         self._waiting.append(job)
 
     def _next_batch(self, only_short: bool = False) -> list[Job]:
-        """Takes the first job that waits, and all that can share a batch with it."""
+        """Takes the first waiting job, and all jobs that can share a batch with it."""
         self._waiting = [job for job in self._waiting if not job.result.cancelled()]
         batch: list[Job] = []
         tokens = 0
@@ -170,7 +170,7 @@ class TranslationQueue:
         return batch
 
     def _translate(self, batch: list[Job]) -> None:
-        """Translates a batch. If it fails as a whole, each of its jobs will be tried alone."""
+        """Translates a batch. If it fails as a whole, each of its jobs is tried alone later."""
         begun = time.monotonic()
         self._running.append(batch)
         try:
@@ -211,7 +211,7 @@ class TranslationQueue:
         )
 
     def _between_batches(self) -> None:
-        """Translates what is short and has come in, while a job is at work that takes several batches."""
+        """Translates new short jobs during a job of several batches."""
         self._stop_if_abandoned()
         if len(self._running) != 1 or not self._takes_several_batches(self._running[0][0]):
             return
@@ -224,10 +224,10 @@ class TranslationQueue:
 
     def _stop_if_abandoned(self) -> None:
         """
-        Ends the running translation when nobody waits for it any more.
+        Ends the running translation if nobody waits for it any longer.
 
         Raises:
-            Abandoned: nobody waits for what is running.
+            Abandoned: nobody waits for the running translation.
         """
         if self._running and all(job.result.cancelled() for job in self._running[-1]):
             raise Abandoned
@@ -236,7 +236,7 @@ class TranslationQueue:
 def _with_sources(
     on_sentence: Callable[[dict[str, str]], None], prepared: dict[str, Any]
 ) -> Callable[[int, int, str], None]:
-    """Tells of the sentences of a file with their sources; it may hold several documents, each counted from 0."""
+    """Reports the sentences of a file with their sources; it may hold several documents, each counted from 0."""
     sources = [*compress(prepared["sentences"], asked_sentences(prepared))]
     firsts = [0, *accumulate(prepared["document_sizes"] or [])]
     return lambda document, number, text: on_sentence(
