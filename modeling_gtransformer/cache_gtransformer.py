@@ -6,15 +6,21 @@ size, D model size, L tokens of the longest target sentence that may come, N tok
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import fields
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from transformers.modeling_outputs import Seq2SeqLMOutput
 
 from .configuration_gtransformer import GTransformerConfig
 from .group_tags import sentence_lengths
 
+
+# Name of the cache in inputs and outputs of models: "past_key_values" before Transformers 5.24, then "cache".
+CACHE_NAMES = ("past_key_values", "cache")
+[CACHE_NAME] = {*CACHE_NAMES} & {field.name for field in fields(Seq2SeqLMOutput)}
 
 # The least room that a full buffer over the document gains.
 GROWTH = 64
@@ -315,22 +321,34 @@ def _pick(states: Tensor, index: Tensor) -> Tensor:
     return picked.transpose(1, 2).contiguous()
 
 
-def ids_so_far(past_key_values: Cache | None, input_ids: Tensor | None) -> Tensor | None:
+def ids_so_far(cache: Cache | None, input_ids: Tensor | None) -> Tensor | None:
     """The target ids, preceded by those that the cache remembers, if it does; `None` without ids."""
-    if input_ids is not None and isinstance(past_key_values, TargetCache):
-        return past_key_values.remember(input_ids)
+    if input_ids is not None and isinstance(cache, TargetCache):
+        return cache.remember(input_ids)
     return input_ids
 
 
+def given_cache(past_key_values: Cache | None, cache: Cache | None) -> Cache | None:
+    """
+    The cache that a caller passed under its old or its new name.
+
+    Raises:
+        ValueError: the caller passed both.
+    """
+    if past_key_values is not None and cache is not None:
+        raise ValueError("past_key_values is the old name of cache: pass one of them.")
+    return cache if past_key_values is None else past_key_values
+
+
 def cache_for(
-    config: GTransformerConfig, past_key_values: Cache | None, use_cache: bool | None, has_tags: bool
+    config: GTransformerConfig, cache: Cache | None, use_cache: bool | None, has_tags: bool
 ) -> EncoderDecoderCache | None:
     """The cache that a decoder fills, if any. If the caller passes no tags, it is one that remembers the ids."""
-    if past_key_values is None and not use_cache:
+    if cache is None and not use_cache:
         return None
-    if isinstance(past_key_values, (TargetCache, StepCache)):
-        return past_key_values
-    if isinstance(past_key_values, EncoderDecoderCache):
-        return past_key_values if has_tags else TargetCache.around(past_key_values)
-    self_attention_cache = DynamicCache(config=config) if past_key_values is None else past_key_values
+    if isinstance(cache, (TargetCache, StepCache)):
+        return cache
+    if isinstance(cache, EncoderDecoderCache):
+        return cache if has_tags else TargetCache.around(cache)
+    self_attention_cache = DynamicCache(config=config) if cache is None else cache
     return TargetCache(self_attention_cache, DynamicCache(config=config))

@@ -262,7 +262,7 @@ class GTransformerConfig(PreTrainedConfig):
     ```"""
 
     model_type = "gtransformer"
-    keys_to_ignore_at_inference = ["past_key_values"]
+    keys_to_ignore_at_inference = ["past_key_values", "cache"]
     attribute_map = {
         "num_attention_heads": "encoder_attention_heads",
         "hidden_size": "d_model",

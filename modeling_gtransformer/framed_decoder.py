@@ -79,7 +79,7 @@ class FramedDecoder:
             decoder_position_ids=positions,
             encoder_outputs=(sources.states, sources.tags),
             attention_mask=sources.mask if source_mask is None else source_mask,
-            past_key_values=cache,
+            cache=cache,
             **arguments,
         ).last_hidden_state
 

@@ -21,7 +21,7 @@ from transformers.generation import (
 from transformers.masking_utils import create_causal_mask
 from transformers.utils import logging
 
-from .cache_gtransformer import DocumentCache
+from .cache_gtransformer import CACHE_NAME, CACHE_NAMES, DocumentCache
 from .configuration_gtransformer import TargetFrame
 from .document_decoding import decode_greedily, search_documents
 from .framed_decoder import FramedDecoder, Sources
@@ -286,7 +286,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         config, limits, arguments = request.config, request.limits, request.arguments
         if self._can_use_document_cache(request):
             longest = limits.longest_sentence(request.prompt)
-            arguments["past_key_values"] = DocumentCache(longest, len(request.source_tags))
+            arguments[CACHE_NAME] = DocumentCache(longest, len(request.source_tags))
         # Transformers applies custom processors after its own bans and before temperature, top-k and top-p.
         processors = LogitsProcessorList([*(arguments.pop("logits_processor") or []), limits])
         if limits.frame.end is None:
@@ -396,7 +396,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         """Tells whether a [`DocumentCache`] can be used: no argument asks for another cache, for going back in it, or
         for attention weights over the whole document, and every source sentence is in one piece."""
         config, tags = request.config, request.source_tags
-        asked = ("past_key_values", "assistant_model", "decoder_attention_mask", "custom_generate")
+        asked = (*CACHE_NAMES, "assistant_model", "decoder_attention_mask", "custom_generate")
         other = [config.cache_implementation, config.prompt_lookup_num_tokens, config.return_dict_in_generate]
         other += [config.assistant_early_exit]
         return (
@@ -575,7 +575,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         if prefix_mask is not None and prefix_mask.shape != input_ids.shape:
             prefix_mask = None
         tags = read_group_tags(input_ids, self.config, is_target=True, attention_mask=prefix_mask)
-        cache, mask = inputs.get("past_key_values"), inputs.get("decoder_attention_mask")
+        cache, mask = inputs.get(CACHE_NAME), inputs.get("decoder_attention_mask")
         if cache is not None and cache.is_compileable:
             # Shapes that grow with the prefix would make a compiled model compile again at every step.
             query_tags = tags[:, -new_tokens:].contiguous()

@@ -21,7 +21,7 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
 from .attention_masks import Side, decoder_masks, encoder_masks, step_masks
-from .cache_gtransformer import DocumentCache, StepCache, cache_for, ids_so_far
+from .cache_gtransformer import CACHE_NAME, DocumentCache, StepCache, cache_for, given_cache, ids_so_far
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
@@ -58,6 +58,8 @@ class GTransformerPreTrainedModel(AdapterMixin, PublishMixin, PreTrainedModel):
     _supports_flash_attn = True
     _supports_flex_attn = True
     _can_compile_fullgraph = True
+    # Old checkpoints hold tables of positions that are computed here.
+    _keys_to_ignore_on_load_unexpected = [r"embed_positions\.weight$"]
 
     def _loaded_from(self) -> str:
         return self.adapter_folder or self.name_or_path
@@ -235,6 +237,7 @@ class GTransformerDecoder(GTransformerStack):
         group_tags: torch.LongTensor | None = None,
         encoder_group_tags: torch.LongTensor | None = None,
         position_ids: torch.LongTensor | None = None,
+        cache: Cache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple | BaseModelOutputWithPastAndCrossAttentions:
         """Decodes target tokens `(B, T)` after those in the cache. `group_tags` are those of the new tokens or of all,
@@ -244,19 +247,19 @@ class GTransformerDecoder(GTransformerStack):
             raise ValueError("Give exactly one of decoder_input_ids and decoder_inputs_embeds.")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(self.ids_to_embed(input_ids))
-        past_key_values = cache_for(self.config, past_key_values, use_cache, has_tags=group_tags is not None)
-        past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
+        cache = cache_for(self.config, given_cache(past_key_values, cache), use_cache, has_tags=group_tags is not None)
+        past_length = cache.get_seq_length() if cache is not None else 0
         if group_tags is None:
-            group_tags = self.read_group_tags(ids_so_far(past_key_values, input_ids), inputs_embeds, attention_mask)
+            group_tags = self.read_group_tags(ids_so_far(cache, input_ids), inputs_embeds, attention_mask)
         target = Side.of(group_tags, attention_mask)
         source = None if encoder_group_tags is None else Side.of(encoder_group_tags, encoder_attention_mask)
-        if isinstance(past_key_values, DocumentCache):
-            past_key_values.start(target.tags, inputs_embeds.shape[1], None if source is None else source.tags)
-            if past_key_values.step is not None:
+        if isinstance(cache, DocumentCache):
+            cache.start(target.tags, inputs_embeds.shape[1], None if source is None else source.tags)
+            if cache.step is not None:
                 attention_mask, encoder_attention_mask = step_masks(
                     self.config,
-                    past_key_values.step,
-                    past_key_values.beams,
+                    cache.step,
+                    cache.beams,
                     inputs_embeds,
                     encoder_hidden_states,
                     encoder_attention_mask,
@@ -269,11 +272,11 @@ class GTransformerDecoder(GTransformerStack):
             encoder_hidden_states,
             encoder_attention_mask,
             source,
-            past_key_values,
+            cache,
         )
         hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
         positions = self.global_positions(target.last(inputs_embeds.shape[1]))
-        encoder_global_states = self._global_states_of_source(encoder_hidden_states, source, past_key_values)
+        encoder_global_states = self._global_states_of_source(encoder_hidden_states, source, cache)
         for layer in self.layers:
             hidden_states = layer(
                 hidden_states,
@@ -282,20 +285,20 @@ class GTransformerDecoder(GTransformerStack):
                 encoder_hidden_states,
                 encoder_global_states,
                 cross_masks,
-                past_key_values,
+                cache,
                 **kwargs,
             )
         return BaseModelOutputWithPastAndCrossAttentions(
-            last_hidden_state=self.finish(hidden_states), past_key_values=past_key_values
+            last_hidden_state=self.finish(hidden_states), **{CACHE_NAME: cache}
         )
 
     def _global_states_of_source(
-        self, encoder_hidden_states: Tensor | None, source: Side | None, past_key_values: Cache | None
+        self, encoder_hidden_states: Tensor | None, source: Side | None, cache: Cache | None
     ) -> Tensor | None:
         """The states of the source that global cross-attention reads; left as they are if already projected."""
         if encoder_hidden_states is None:
             return None
-        is_projected = isinstance(past_key_values, StepCache) and past_key_values.has_source
+        is_projected = isinstance(cache, StepCache) and cache.has_source
         positions = None if source is None or is_projected else self.global_positions(source)
         return states_by_kind(encoder_hidden_states, positions)["global"]
 
@@ -355,6 +358,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
         decoder_group_tags: torch.LongTensor | None = None,
         decoder_position_ids: torch.LongTensor | None = None,
         use_cache: bool | None = None,
+        cache: Cache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqModelOutput:
         r"""
@@ -374,6 +378,8 @@ class GTransformerModel(GTransformerPreTrainedModel):
                 default read off `decoder_input_ids`.
             decoder_position_ids: positions of the target tokens, `(B, T)`, below `max_position_embeddings`; by default
                 counted.
+            cache: keys and values of earlier target tokens, which generation fills; `past_key_values` is its name
+                before Transformers 5.24. Both names work with every version.
 
         Raises:
             ValueError: no decoder input, or more tokens than learned positions.
@@ -404,7 +410,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
             attention_mask=decoder_attention_mask,
             encoder_hidden_states=encoder_outputs[0],
             encoder_attention_mask=attention_mask,
-            past_key_values=past_key_values,
+            cache=given_cache(past_key_values, cache),
             inputs_embeds=decoder_inputs_embeds,
             use_cache=use_cache,
             group_tags=decoder_group_tags,
@@ -414,7 +420,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
         )
         return Seq2SeqModelOutput(
             last_hidden_state=decoder_outputs.last_hidden_state,
-            past_key_values=decoder_outputs.past_key_values,
+            **{CACHE_NAME: getattr(decoder_outputs, CACHE_NAME)},
             decoder_hidden_states=decoder_outputs.hidden_states,
             decoder_attentions=decoder_outputs.attentions,
             cross_attentions=decoder_outputs.cross_attentions,
@@ -508,6 +514,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         num_items_in_batch: Tensor | int | None = None,
         skip_logits: bool | None = None,
         use_cache: bool | None = None,
+        cache: Cache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqLMOutput:
         r"""
@@ -553,7 +560,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
             decoder_input_ids=decoder_input_ids,
             decoder_attention_mask=decoder_attention_mask,
             encoder_outputs=encoder_outputs,
-            past_key_values=past_key_values,
+            cache=given_cache(past_key_values, cache),
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
             group_tags=group_tags,
@@ -581,7 +588,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
-            past_key_values=outputs.past_key_values,
+            **{CACHE_NAME: getattr(outputs, CACHE_NAME)},
             decoder_hidden_states=outputs.decoder_hidden_states,
             decoder_attentions=outputs.decoder_attentions,
             cross_attentions=outputs.cross_attentions,

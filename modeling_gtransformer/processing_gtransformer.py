@@ -6,6 +6,7 @@ import copy
 import difflib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Literal
@@ -21,8 +22,9 @@ from .hub import PublishMixin
 
 # Tabs and line breaks.
 BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
-# How tokenizers write the code of a language: en_XX, __en__, >>deu<<, [en].
-LANGUAGE_TOKENS = ("{}", "__{}__", ">>{}<<", "[{}]")
+# Brackets that some tokenizers put around the code of a language.
+LANGUAGE_TOKENS = ("__{}__", ">>{}<<", "[{}]")
+BRACKETED = re.compile(r"^(?:__(.+)__|>>(.+)<<|\[(.+)\])$")
 
 
 class GTransformerProcessor(PublishMixin, ProcessorMixin):
@@ -79,8 +81,8 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         for name in sorted(f"{role}_token_id" for role in needed):
             if getattr(tokenizer, name) is None:
                 raise ValueError(f"The tokenizer has no {name}, which the sentences of a document need.")
-        if not tgt_lang and not self._is_known(self.tgt_lang):
-            # Tokenizers with several target languages name their group, such as "roa", which is not a target.
+        if not tgt_lang and self._has_targets and self._find_language(self.tgt_lang) is None:
+            # Tokenizers with several target languages name their group, such as "roa", or a code of another standard.
             self.tgt_lang = None
         self._check_languages()
 
@@ -142,7 +144,8 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         language = getattr(self, role)
         if language is None:
             raise ValueError(
-                f"The processor has no {role}, whose code frames the sentences: pass e.g. {role}='de_DE'."
+                f"The processor has no {role}, whose code frames the sentences: pass {role}, one of "
+                f"{', '.join(self.language_codes)}."
             )
         return self._language_token_id(language)
 
@@ -177,7 +180,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         """Refuses languages that the tokenizer does not know, where they are tokens."""
         roles = {role for part in self.frame[:3] for role in part} | {self.frame.end, self.frame.label_end}
         languages = [self.src_lang, self.tgt_lang] if {"src_lang", "tgt_lang"} & roles else []
-        languages += [self.tgt_lang] if getattr(self.tokenizer, "supported_language_codes", None) else []
+        languages += [self.tgt_lang] if self._has_targets else []
         for language in languages:
             if language is not None:
                 self._language_token_id(language)
@@ -185,35 +188,52 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         if only and self.tgt_lang and not self.language_codes and not self.tgt_lang.startswith(only):
             raise ValueError(f"The model translates into {only!r} only, not into {self.tgt_lang!r}.")
 
-    def _is_known(self, language: str | None) -> bool:
-        """Tells whether a language can be a target; tokenizers of two languages do not say this."""
-        has_codes = getattr(self.tokenizer, "supported_language_codes", None)
-        return not has_codes or any(form.format(language) in self._structural_tokens for form in LANGUAGE_TOKENS)
+    @property
+    def _has_targets(self) -> bool:
+        """Whether this is Marian's tokenizer of a model with several target languages."""
+        return bool(getattr(self.tokenizer, "supported_language_codes", None))
 
     @property
     def _source_code(self) -> list[int]:
         """The token before every source sentence that tells a model with several target languages which one to use."""
-        if self.frame.source_code is None or not getattr(self.tokenizer, "supported_language_codes", None):
+        if self.frame.source_code is None or not self._has_targets:
             return []
         return [self._id_of(self.frame.source_code)]
 
     def _language_token_id(self, language: str) -> int:
-        known = self._structural_tokens
-        for form in LANGUAGE_TOKENS:
-            if form.format(language) in known:
-                return known[form.format(language)]
-        near = difflib.get_close_matches(language, self.language_codes, n=5, cutoff=0.4)
+        if (token := self._find_language(language)) is not None:
+            return token
+        codes = self.language_codes
+        near = [code for code in codes if code[:2] == language[:2]]
+        near = near or difflib.get_close_matches(language, codes, n=5, cutoff=0.4)
         raise ValueError(
             f"The tokenizer does not know the language {language!r}; "
-            + (f"similar are {', '.join(near)}." if near else f"it knows {', '.join(self.language_codes)}.")
+            + (f"similar are {', '.join(near)}." if near else f"it knows {', '.join(codes) or 'none'}.")
         )
+
+    def _find_language(self, language: str | None) -> int | None:
+        """
+        The id of the token of a language, given as a code or as the token itself; `None` if there is none.
+
+        Raises:
+            ValueError: the tokenizer has several tokens for this code.
+        """
+        known, forms = self._structural_tokens, {language, *(form.format(language) for form in LANGUAGE_TOKENS)}
+        tokens = {form: known[form] for form in sorted(map(str, forms)) if form in known}
+        if len({*tokens.values()}) > 1:
+            raise ValueError(f"The language {language!r} has several tokens: pass one of {', '.join(tokens)}.")
+        return next(iter(tokens.values()), None)
 
     @property
     def language_codes(self) -> list[str]:
         """The codes of the languages that the tokenizer has tokens for, as `src_lang` and `tgt_lang` take them."""
         names = ("bos", "eos", "pad", "unk", "mask", "cls", "sep")
         others = {getattr(self.tokenizer, f"{name}_token", None) for name in names}
-        return sorted({re.sub(r"^(__|>>|\[)|(__|<<|\])$", "", token) for token in {*self._structural_tokens} - others})
+        tokens = {*self._structural_tokens} - others
+        bare = {token: BRACKETED.sub(r"\1\2\3", token) for token in tokens}
+        # If several tokens have the same code, only the token itself identifies a language.
+        counts = Counter(bare.values())
+        return sorted(code if counts[code] == 1 else token for token, code in bare.items())
 
     @property
     def _structural_tokens(self) -> dict[str, int]:
@@ -231,19 +251,15 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         tokenizer = self.tokenizer
         tokens = {token.content: index for index, token in tokenizer.added_tokens_decoder.items() if token.special}
         tokens |= dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
-        tokens |= getattr(tokenizer, "lang_token_to_id", {})
-        codes = [*getattr(tokenizer, "supported_language_codes", ())]
-        if not hasattr(tokenizer, "lang_token_to_id"):
-            codes += getattr(tokenizer, "lang_code_to_id", {})
-        for language in (self.src_lang, self.tgt_lang):
-            # A custom tokenizer may have codes that it does not mark as special.
-            codes += [form.format(language) for form in LANGUAGE_TOKENS if language]
-        for code in codes:
-            index = tokenizer.convert_tokens_to_ids(code)
-            if index is not None:
-                tokens[code] = index
-        # A token that a tokenizer names but does not have has the id of unknown words.
-        return {token: index for token, index in tokens.items() if index != tokenizer.unk_token_id}
+        tokens |= getattr(tokenizer, "lang_token_to_id", getattr(tokenizer, "lang_code_to_id", {}))
+        languages = [*getattr(tokenizer, "supported_language_codes", ())]
+        for language in filter(None, (self.src_lang, self.tgt_lang)):
+            # A custom tokenizer may not mark its codes as special. A bare code, such as "en", is then a subword.
+            bracketed = [form.format(language) for form in LANGUAGE_TOKENS]
+            languages += [language] if BRACKETED.match(language) else bracketed
+        tokens |= {token: tokenizer.convert_tokens_to_ids(token) for token in languages}
+        # A token that a tokenizer names but does not have has no id, or that of unknown words.
+        return {token: index for token, index in tokens.items() if index not in (None, tokenizer.unk_token_id)}
 
     @property
     def structural_token_ids(self) -> list[int]:
@@ -285,7 +301,8 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
     def _begins_with_code(self, text: str) -> bool:
         """Tells whether Marian would take the beginning of a text for a language code, even for one that it does not
         have."""
-        return text.startswith(">>") and hasattr(self.tokenizer, "remove_language_code")
+        remove_language_code = getattr(self.tokenizer, "remove_language_code", None)
+        return remove_language_code is not None and bool(remove_language_code(text)[0])
 
     def _normalize(self, text: str) -> str:
         text = BREAKS.sub(" ", text)  # which a custom tokenizer would turn into unknown words

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 import torch
-from plain_translators import FAMILIES, PAIRS, encode
+from plain_translators import CODES, FAMILIES, PAIRS, encode
 from tiny import ONLY_GROUP
 from transformers import AutoTokenizer, MarianMTModel, pipeline
 from transformers.utils import logging
@@ -58,6 +58,18 @@ def test_every_tensor_is_used(family):
     for name, tensor in theirs.items():
         if not name.endswith("embed_positions.weight") or model.config.position_embedding_type == "learned":
             assert tensor.equal(ours[name]), name
+
+
+def test_codes_of_languages_are_subwords_as_well(family):
+    """Every published vocabulary has the pieces `en` and `de`."""
+    family, folder, _, tokenizer = family
+    processor, model = load(folder, family)
+    texts = ["hen lichen", "is here to stay", "por favor", "the garden de en is to por"]
+    expected = tokenizer(texts, add_special_tokens=False).input_ids
+    assert processor.encode_sentences(texts) == expected
+    subwords = {index for index in tokenizer.convert_tokens_to_ids(CODES) if index != tokenizer.unk_token_id}
+    assert len(subwords) == len(CODES)
+    assert subwords.isdisjoint(processor.generation_settings(model)["suppress_tokens"])
 
 
 def test_a_document_reads_as_its_sentences(family):

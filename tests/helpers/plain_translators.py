@@ -49,7 +49,13 @@ PAIRS = {
     "here it sleeps": "hier schläft sie",
     "the cat is old": "die katze ist alt",
 }
+# Subwords of every published vocabulary that are also codes of languages.
+CODES = ["en", "de", "is", "to", "por"]
 LETTERS = [*"abcdefghijklmnopqrstuvwxyzäöüßD<>/_.-[]"]
+
+
+# Words from which BPE learns these subwords.
+WITH_CODES = [letter + code for code in CODES for letter in "hklmr"]
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,7 @@ def words_of(texts) -> list[str]:
 
 
 def unigram(first) -> list[tuple[str, float]]:
-    pieces = [*words_of([*PAIRS, *PAIRS.values()]), "▁", *LETTERS]
+    pieces = [*words_of([*PAIRS, *PAIRS.values()]), "▁", *CODES, *LETTERS]
     return [(token, 0.0) for token in first] + [(piece, -1.0 - i / 99) for i, piece in enumerate(pieces)]
 
 
@@ -132,6 +138,7 @@ def sentencepiece_model(folder: Path, name: str, texts) -> tuple[str, list[str]]
         vocab_size=90,
         hard_vocab_limit=False,
         character_coverage=1.0,
+        user_defined_symbols=CODES,
         minloglevel=2,
     )
     processor = sentencepiece.SentencePieceProcessor(model_file=f"{prefix}.model")
@@ -149,7 +156,9 @@ def m2m_100(folder: Path, name: str):
         bpe = Tokenizer(models.BPE(unk_token="<unk>"))
         bpe.pre_tokenizer = pre_tokenizers.Metaspace()
         specials = ["<s>", "<pad>", "</s>", "<unk>"]
-        bpe.train_from_iterator([*PAIRS, *PAIRS.values(), *LETTERS], trainers.BpeTrainer(special_tokens=specials))
+        bpe.train_from_iterator(
+            [*PAIRS, *PAIRS.values(), *LETTERS, *WITH_CODES], trainers.BpeTrainer(special_tokens=specials)
+        )
         content = json.loads(bpe.to_str())["model"]
         merges = [tuple(merge) for merge in content["merges"]]
         return NllbTokenizer(vocab=content["vocab"], merges=merges, src_lang="eng_Latn", tgt_lang="deu_Latn")
@@ -190,7 +199,7 @@ def marian(folder: Path, name: str):
 def bart(folder: Path, name: str):
     bpe = ByteLevelBPETokenizer()
     specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    bpe.train_from_iterator([*PAIRS, *PAIRS.values()], 330, special_tokens=specials)
+    bpe.train_from_iterator([*PAIRS, *PAIRS.values(), *WITH_CODES], 330, special_tokens=specials)
     bpe.save_model(str(folder))
     return BartTokenizer.from_pretrained(folder)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, random_documents, seeded_model
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from modeling_gtransformer.cache_gtransformer import DocumentCache
+from modeling_gtransformer.cache_gtransformer import CACHE_NAME, CACHE_NAMES, DocumentCache
 from modeling_gtransformer.group_tags import group_tags
 
 
@@ -45,6 +45,47 @@ def test_any_documents_models_and_searches(models, lengths, kind, search, prefix
         arguments |= {"decoder_input_ids": prefix, "do_sample": False, "num_return_sequences": 1}
         outputs = [models[kind].generate(**arguments, use_cache=use_cache) for use_cache in (False, True)]
         assert outputs[0].equal(outputs[1])
+
+
+CALLS = {
+    "sampling": {"do_sample": True},
+    "several": {"do_sample": True, "num_return_sequences": 2},
+    "repetition_penalty": {"repetition_penalty": 1.5},
+    "no_repeat_ngram": {"no_repeat_ngram_size": 2},
+    "max_time": {"max_time": 600.0},
+    "beams_with_scores": {"num_beams": 2, "return_dict_in_generate": True, "output_scores": True},
+    "free": {"align_sentences": False, "max_new_tokens": 12},
+    "dynamic": {"cache_implementation": "dynamic"},
+    "prompt_lookup": {"prompt_lookup_num_tokens": 3},
+    "flex_attention": {},
+}
+NEED_A_CACHE = ("cache_implementation", "prompt_lookup_num_tokens")
+
+
+@pytest.mark.parametrize("arguments", CALLS.values(), ids=CALLS)
+def test_searches_of_transformers_with_and_without_a_cache(tiny_model, arguments):
+    """Whatever a release calls the cache."""
+    model = tiny_model(init_std=0.25)
+    model.set_attn_implementation("flex_attention" if arguments == CALLS["flex_attention"] else "sdpa")
+    uncached = {name: value for name, value in arguments.items() if name not in NEED_A_CACHE}
+    outputs = []
+    for call in ({**uncached, "use_cache": False}, arguments):
+        torch.manual_seed(0)
+        found = model.generate(**random_documents([[4, 3]]), max_length_b=2, **call)
+        outputs.append(found if isinstance(found, torch.Tensor) else found.sequences)
+    assert outputs[0].equal(outputs[1])
+
+
+@pytest.mark.parametrize("name", CACHE_NAMES)
+def test_forward_takes_the_cache_by_both_names(tiny_model, name):
+    model, inputs = tiny_model(init_std=0.25), random_documents([[4, 3]])
+    target = torch.tensor([[BOS, 5, 6, EOS, BOS, 7]])
+    expected = model(**inputs, decoder_input_ids=target).logits[:, -2:]
+    first = model(**inputs, decoder_input_ids=target[:, :4], use_cache=True)
+    cache = {name: first[CACHE_NAME]}
+    torch.testing.assert_close(model(**inputs, decoder_input_ids=target[:, 4:], **cache).logits, expected)
+    with pytest.raises(ValueError, match="pass one of them"):
+        model(**inputs, decoder_input_ids=target[:, 4:], **dict.fromkeys(CACHE_NAMES, cache[name]))
 
 
 @pytest.fixture

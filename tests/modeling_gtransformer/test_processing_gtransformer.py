@@ -209,3 +209,15 @@ def test_other_languages_are_known_by_tokens_that_are_not_marked_as_special(bpe_
     for each, code in ((processor, "[fr]"), (spanish, "[es]")):
         assert each.target_frame.end == bpe_tokenizer.convert_tokens_to_ids(code)
         assert each.target_frame.end in each.structural_token_ids
+
+
+def test_a_bare_code_is_a_subword_unless_it_is_declared(bpe_tokenizer):
+    bpe_tokenizer.add_tokens(["fr", "[fr]", "__es__", "[es]", "it"])
+    assert GTransformerProcessor(bpe_tokenizer, "en", "fr").target_frame.end == bpe_tokenizer.get_vocab()["[fr]"]
+    with pytest.raises(ValueError, match="does not know the language 'it'"):
+        GTransformerProcessor(bpe_tokenizer, "en", "it")
+    with pytest.raises(ValueError, match=r"'es' has several tokens: pass one of \[es\], __es__"):
+        GTransformerProcessor(bpe_tokenizer, "en", "es")
+    assert GTransformerProcessor(bpe_tokenizer, "en", "[es]").target_frame.end == bpe_tokenizer.get_vocab()["[es]"]
+    bpe_tokenizer.add_tokens(["it"], special_tokens=True)
+    assert GTransformerProcessor(bpe_tokenizer, "en", "it").target_frame.end == bpe_tokenizer.get_vocab()["it"]
