@@ -13,8 +13,12 @@ from .configuration_gtransformer import GTransformerConfig
 CONFIG_FIELDS = frozenset(GTransformerConfig.__dataclass_fields__)
 
 
-# Arguments that make `cached_file` return `None` for a missing file.
-QUIETLY = {f"_raise_exceptions_for_{case}": False for case in ("missing_entries", "connection_errors", "gated_repo")}
+def _find_file(name: str, file: str, hub: dict[str, Any]) -> str | None:
+    """The path of a file of a checkpoint; `None` if it has none, or cannot be reached."""
+    try:
+        return cached_file(name, file, **hub)
+    except OSError:
+        return None
 
 
 def _hub_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -27,10 +31,10 @@ def _base_of_adapter(name: str, hub: dict) -> str | None:
     """Returns the name of the base model if this is the name of an adapter with its own configuration."""
     if name is None or any(Path(name).glob("model*.safetensors")) or any(Path(name).glob("pytorch_model*")):
         return None
-    files = [cached_file(name, file, **hub, **QUIETLY) for file in ("adapter_config.json", "config.json")]
-    if None in files:
+    adapter = _find_file(name, "adapter_config.json", hub)
+    if adapter is None or _find_file(name, "config.json", hub) is None:
         return None
-    return json.loads(Path(files[0]).read_text(encoding="utf-8")).get("base_model_name_or_path")
+    return json.loads(Path(adapter).read_text(encoding="utf-8")).get("base_model_name_or_path")
 
 
 class AdapterMixin:
@@ -71,7 +75,7 @@ class AdapterMixin:
         """Loads as Transformers does, plus the modules that an adapter holds in full, which 5.17 leaves out."""
         loaded = super().load_adapter(peft_model_id, adapter_name, *args, **kwargs)  # type: ignore[misc]
         if peft_model_id is not None:
-            file = cached_file(peft_model_id, "adapter_model.safetensors", **QUIETLY, **_hub_arguments(kwargs))
+            file = _find_file(peft_model_id, "adapter_model.safetensors", _hub_arguments(kwargs))
             if file is not None:
                 self.set_adapter_weights(file, adapter_name or "default")
         return loaded
@@ -93,5 +97,5 @@ class AdapterMixin:
     def save_pretrained(self, save_directory, *args, **kwargs):
         """Saves as Transformers does, and writes the configuration beside an adapter."""
         super().save_pretrained(save_directory, *args, **kwargs)  # type: ignore[misc]
-        if getattr(self, "_hf_peft_config_loaded", False):
+        if getattr(self, "peft_config", None):
             self.config.save_pretrained(save_directory)

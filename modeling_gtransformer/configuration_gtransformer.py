@@ -373,21 +373,18 @@ class GTransformerConfig(PreTrainedConfig):
         setattr(self, global_layers, combined)
         setattr(self, types, filled)
 
-    def refuse_late_changes(self) -> None:
+    def follow_late_changes(self) -> None:
         """
-        Refuses fields that were assigned after others had been derived from them.
+        Derives fields again from those that were assigned late.
 
         Raises:
-            ValueError: layers, attention kinds and vocabularies no longer match.
+            ValueError: layers and attention kinds no longer match.
         """
         for stack, layers in self._stacks().items():
             self._fill_attention_types(stack, layers)
         self.validate_attention_types()
-        if self.share_encoder_decoder_embeddings and self.decoder_vocab_size != self.vocab_size:
-            raise ValueError(
-                f"vocab_size is {self.vocab_size}, decoder_vocab_size {self.decoder_vocab_size}, but the embeddings "
-                "are shared: give vocab_size when the configuration is made or loaded."
-            )
+        if self.share_encoder_decoder_embeddings:
+            self.decoder_vocab_size = self.vocab_size
 
     def validate_attention_types(self):
         """Part of `@strict` validation: every list names known attention kinds, one per layer."""

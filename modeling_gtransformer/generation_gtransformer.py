@@ -3,7 +3,6 @@
 Shape legend: B documents, R rows (documents times beams or samples), T tokens, G source sentences, V vocabulary.
 """
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -140,7 +139,9 @@ class GTransformerGenerationMixin(GenerationMixin):
         """
         setting = self.config.frame.language_setting
         is_plain = getattr(generation_config, "align_sentences", None) is None
-        config = self._with_sentence_limits(copy.deepcopy(generation_config))
+        # Transformers would not save the fields of documents with a config that was derived from the model's.
+        config = GenerationConfig.from_dict(generation_config.to_dict() | {"_from_model_config": False})
+        config = self._with_sentence_limits(config)
         # mBART is told the target language by the code that it starts with.
         language = config.forced_bos_token_id or config.decoder_start_token_id
         if language in (self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id):
@@ -158,8 +159,6 @@ class GTransformerGenerationMixin(GenerationMixin):
         config.forced_eos_token_id = None
         if setting != "decoder_start_token_id":
             config.decoder_start_token_id = self.config.decoder_start_token_id
-        # Transformers would not save the fields above with a config that was derived from the model's.
-        config._from_model_config = False
         return config
 
     def adjust_generation_fn(self, *args, **kwargs):

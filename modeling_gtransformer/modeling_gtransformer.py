@@ -94,7 +94,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
     is_target: bool
 
     def __init__(self, config: GTransformerConfig):
-        config.refuse_late_changes()
+        config.follow_late_changes()
         super().__init__(config)
         vocab_size = config.decoder_vocab_size if self.is_target else config.vocab_size
         self.embed_tokens = GTransformerScaledWordEmbedding(config, vocab_size)

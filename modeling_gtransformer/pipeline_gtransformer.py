@@ -70,6 +70,11 @@ def refuse_other_than_document(document: Any) -> None:
         raise ValueError(f"A document is a string or a list of strings, not {reprlib.repr(document)}.")
 
 
+def _refuse_batch_size(batch_size: int | None) -> None:
+    if (batch_size or 1) > 1:
+        raise ValueError("Batches are made of segments, by number of tokens: use max_tokens, not batch_size.")
+
+
 def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
     """Yields lists of documents that are prepared together."""
     chunk: list[NamedDocument] = []
@@ -175,6 +180,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         tgt_lang: str | None = None,
         **kwargs: Any,
     ):
+        _refuse_batch_size(kwargs.get("batch_size"))
         is_plain = model.config.model_type != "gtransformer"
         model = from_plain_model(model) if is_plain else model
         if processor is None:
@@ -240,8 +246,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def __call__(self, documents: Any, batch_size: int | None = None, **kwargs: Any):
         """Translates one document (a string or a list of sentences) or several (a list of lists, or an iterator)."""
-        if (batch_size or self._batch_size or 1) > 1:
-            raise ValueError("Batches are made of segments, by number of tokens: use max_tokens, not batch_size.")
+        _refuse_batch_size(batch_size)
         if isinstance(documents, list) and all(isinstance(sentence, str) for sentence in documents):
             return super().__call__([documents], **kwargs)[0]
         if isinstance(documents, list):

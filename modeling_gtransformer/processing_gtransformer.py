@@ -93,9 +93,9 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         hub = {name: kwargs[name] for name in ("cache_dir", "local_files_only", "revision", "token") if name in kwargs}
         if "sentence_frame" not in kwargs:
             saved, _ = cls.get_processor_dict(pretrained_model_name_or_path, **hub)
-            config, _ = PreTrainedConfig.get_config_dict(
-                pretrained_model_name_or_path, **hub, _raise_exceptions_for_missing_entries=False
-            )
+            config: dict[str, Any] = {}
+            with contextlib.suppress(OSError):  # a processor alone
+                config, _ = PreTrainedConfig.get_config_dict(pretrained_model_name_or_path, **hub)
             if "sentence_frame" not in saved and config.get("model_type"):
                 kwargs["sentence_frame"] = GTransformerConfig.from_dict(config).sentence_frame
         return super().from_pretrained(pretrained_model_name_or_path, **kwargs)

@@ -11,6 +11,7 @@ os.environ["HF_DATASETS_CACHE"] = tempfile.mkdtemp()
 
 import pytest
 import torch
+from adapters import adapters  # noqa: F401
 from contrapro import contrapro  # noqa: F401
 from evaluate_fixtures import evaluate_cache  # noqa: F401
 from experiment_fixtures import experiment, trained_model  # noqa: F401

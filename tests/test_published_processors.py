@@ -66,8 +66,8 @@ class Published:
         torch.manual_seed(0)
         model = MarianMTModel(MarianConfig.from_pretrained(folder))
         model.final_logits_bias.normal_()
-        # As published: a pickle in half precision, the shared matrix once, and the tables of positions, which are in full
-        # precision here, because the plain model would read rounded ones.
+        # As published: a pickle in half precision with the shared matrix once, and tables of positions. These are in
+        # full precision, because the plain model would read rounded ones.
         tied = {"lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"}
         weights = {name: weight for name, weight in model.state_dict().items() if name not in tied}
         weights = {name: each if "embed_positions" in name else each.half() for name, each in weights.items()}
@@ -155,7 +155,7 @@ def test_languages_are_those_that_the_tokenizer_declares(published):
     code = published.tokenizer.convert_tokens_to_ids(">>por<<")
     assert processor.build_source([[5], [6]]).count(code) == 2
     assert GTransformerProcessor.from_pretrained(published.folder, tgt_lang=">>por<<").build_source([[5]])[0] == code
-    with pytest.raises(ValueError, match="has no tgt_lang, .* one of pob, por"):
+    with pytest.raises(ValueError, match=r"has no tgt_lang, .* one of pob, por"):
         GTransformerProcessor.from_pretrained(published.folder)(published.texts)
     for language, near in {"pt": "similar are p", "xx": "knows pob, por", "en": "knows pob, por"}.items():
         with pytest.raises(ValueError, match=f"does not know the language '{language}'.*{near}"):

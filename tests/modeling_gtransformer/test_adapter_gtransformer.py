@@ -15,6 +15,7 @@ from modeling_gtransformer.training.recipe import read_recipe
 
 
 LORA = read_recipe(ROOT / "train" / "recipes" / "mbart25_lora.yaml")["lora"]
+pytestmark = pytest.mark.usefixtures("adapters")
 COMBINED_ON_TOP = {stack: ["group", "combined"] for stack in STACKS}
 
 

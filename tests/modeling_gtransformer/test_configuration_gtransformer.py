@@ -51,10 +51,16 @@ def test_another_size_of_the_vocabulary(tmp_path):
     assert GTransformerConfig.from_pretrained(tmp_path, vocab_size=60).decoder_vocab_size == 70
 
 
+def test_a_vocabulary_that_is_assigned_late():
+    config = GTransformerConfig(**TINY)
+    config.vocab_size = 4
+    model = GTransformerForConditionalGeneration(config)
+    assert len(model.lm_head.weight) == model.final_logits_bias.shape[1] == model.config.decoder_vocab_size == 4
+
+
 @pytest.mark.parametrize(
     "name, value, message",
     [
-        ("vocab_size", 100, "vocab_size is 100, decoder_vocab_size 50"),
         ("decoder_global_layers", 0, "contradicts decoder_global_layers=0"),
         ("encoder_layers", 4, "contradicts encoder_global_layers"),
     ],

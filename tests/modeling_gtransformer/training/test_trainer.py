@@ -237,7 +237,7 @@ def stop_after(step):
     return maybe_stop
 
 
-def test_only_the_adapter_is_trained_saved_and_resumed(experiment, tmp_path):
+def test_only_the_adapter_is_trained_saved_and_resumed(adapters, experiment, tmp_path):
     """LoRA in the group attention, global attention and gates as a whole, nothing else; interrupted or not."""
     base = experiment("base", config=RECIPE_CONFIG | ONLY_GROUP, max_steps=1, eval_strategy="no")
     main([base])
