@@ -3,6 +3,7 @@
 Shape legend: B documents, R rows (documents times beams or samples), T tokens, G source sentences, V vocabulary.
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,7 +13,6 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig
 from transformers.generation import (
-    EosTokenCriteria,
     GenerationMixin,
     LogitsProcessorList,
     StoppingCriteriaList,
@@ -41,7 +41,7 @@ from .target_sentences import (
     LengthPlan,
     SentenceCountCriteria,
     plan_lengths,
-    with_sentence_ends,
+    processors_against_repetition,
 )
 
 
@@ -223,8 +223,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         sources = (kwargs, vars(generation_config or GenerationConfig()), own)
         limited = any(source.get(name) is not None for source in sources for name in ("max_length", "max_new_tokens"))
 
-        config, model_kwargs = self._prepare_generation_config(generation_config, **kwargs)
-        config = self._with_sentence_limits(config)
+        config, model_kwargs = self._merged_config(generation_config, kwargs)
         source_tags = self._source_group_tags(inputs, model_kwargs) if self._aligns_sentences(config) else None
         if config.parallel_sentences and (source_tags is None or not source_tags.any(dim=1).all()):
             raise ValueError("parallel_sentences needs sentences, marked by <s> and </s>, in every source document.")
@@ -233,8 +232,8 @@ class GTransformerGenerationMixin(GenerationMixin):
                 if self._aligns_sentences(config):
                     logger.warning_once("The source marks no sentences with <s> and </s>: generating freely.")
                 elif not limited:
-                    kwargs |= self._room_for_free_documents(config, inputs, model_kwargs)
-                return super().generate(inputs, generation_config, logits_processor, **kwargs)
+                    self._make_room_for_free_documents(config, inputs, model_kwargs)
+                return super().generate(inputs, config, logits_processor, **model_kwargs)
             model_kwargs |= self._started_prompt(config, source_tags, model_kwargs)
             limits, plan = self._limits(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
             model_kwargs["logits_processor"] = logits_processor
@@ -286,11 +285,20 @@ class GTransformerGenerationMixin(GenerationMixin):
         if self._can_use_document_cache(request):
             longest = limits.longest_sentence(request.prompt)
             arguments[CACHE_NAME] = DocumentCache(longest, len(request.source_tags))
+        source_ids = arguments.get("input_ids") if request.inputs is None else request.inputs
         # Transformers applies custom processors after its own bans and before temperature, top-k and top-p.
-        processors = LogitsProcessorList([*(arguments.pop("logits_processor") or []), limits])
+        processors = LogitsProcessorList(
+            [
+                *processors_against_repetition(config, source_ids, self.config.eos_token_id),
+                *(arguments.pop("logits_processor") or []),
+                limits,
+            ]
+        )
         if limits.frame.end is None:
             ends = SentenceCountCriteria(request.plan.sentences, limits.frame)
             arguments["stopping_criteria"] = StoppingCriteriaList([*(arguments.get("stopping_criteria") or []), ends])
+            # No token ends a document: Transformers would stop at its first `</s>`.
+            config.eos_token_id = self.config.decoder_vocab_size
         return super().generate(request.inputs, config, processors, **arguments)
 
     def _decode_documents(self, request: Request) -> Tensor:
@@ -349,9 +357,12 @@ class GTransformerGenerationMixin(GenerationMixin):
         padded = pad_sequence(rows, batch_first=True, padding_value=self.config.pad_token_id)
         return padded.to(request.source_tags.device)  # an offloaded model has its weights on no device
 
-    def _prepare_generation_config(self, generation_config: GenerationConfig | None, **kwargs: Any):
-        """Prepares the config as Transformers does. If the target language is not the model's own, it is no longer
-        suppressed, and the model's own is instead."""
+    def _merged_config(
+        self, generation_config: GenerationConfig | None, kwargs: dict[str, Any]
+    ) -> tuple[GenerationConfig, dict[str, Any]]:
+        """Merges the config of a call with its keyword arguments, which come first, and with the model's own config,
+        which comes last; returns it with the arguments that remain. If the target language is not the model's own, it
+        is no longer suppressed, and the model's own is instead."""
         setting = self.config.frame.language_setting
         given = kwargs.get(setting) or getattr(generation_config, setting or "", None)
         own = getattr(self.generation_config, setting or "", None)
@@ -359,25 +370,14 @@ class GTransformerGenerationMixin(GenerationMixin):
         if "suppress_tokens" not in kwargs and isinstance(given, int) and given != own:
             suppressed = (generation_config or self.generation_config).suppress_tokens
             if suppressed:
-                kwargs["suppress_tokens"] = sorted({*suppressed, own} - {given, None})
+                kwargs = {**kwargs, "suppress_tokens": sorted({*suppressed, own} - {given, None})}
         if kwargs.get("num_beams") == 1:
             # Transformers would warn of these settings of a beam search.
             kwargs = {"early_stopping": False, "length_penalty": 1.0, **kwargs}
-        return super()._prepare_generation_config(generation_config, **kwargs)
-
-    def _get_logits_processor(self, *args: Any, **kwargs: Any) -> LogitsProcessorList:
-        """The processors of Transformers; where sentences are aligned, none that looks back at tokens bans `</s>`."""
-        processors = super()._get_logits_processor(*args, **kwargs)
-        if not any(isinstance(each, GroupTagLogitsProcessor) for each in processors):
-            return processors
-        return with_sentence_ends(processors, self.config.eos_token_id)
-
-    def _get_stopping_criteria(self, *args: Any, **kwargs: Any) -> StoppingCriteriaList:
-        """The criteria of Transformers; where sentences are counted, `</s>` does not end a document."""
-        criteria = super()._get_stopping_criteria(*args, **kwargs)
-        if not any(isinstance(each, SentenceCountCriteria) for each in criteria):
-            return criteria
-        return StoppingCriteriaList([each for each in criteria if not isinstance(each, EosTokenCriteria)])
+        config = copy.deepcopy(generation_config or GenerationConfig())
+        config.update(**self.generation_config.to_dict(), defaults_only=True, allow_custom_entries=True)
+        model_kwargs = config.update(**kwargs)
+        return self._with_sentence_limits(config), model_kwargs
 
     def _report_cut(self, sequences: Tensor, config: GenerationConfig, documents: int) -> None:
         """Warns of documents that used up their room, so that their last sentences may be cut short."""
@@ -399,7 +399,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         other = [config.cache_implementation, config.prompt_lookup_num_tokens, config.return_dict_in_generate]
         other += [config.assistant_early_exit]
         return (
-            config.use_cache
+            config.use_cache is not False
             and self.config._attn_implementation in ("eager", "sdpa")
             and not any(other)
             and all(request.arguments.get(name) is None for name in asked)
@@ -469,20 +469,21 @@ class GTransformerGenerationMixin(GenerationMixin):
         config.decoder_start_token_id = target.start
         return GroupTagLogitsProcessor(plan.word_limits, plan.min_length, longest, target), plan
 
-    def _room_for_free_documents(
+    def _make_room_for_free_documents(
         self, config: GenerationConfig, inputs: Tensor | None, model_kwargs: dict
-    ) -> dict[str, Any]:
-        """Arguments of `generate` that give an unaligned document the room of an aligned one."""
+    ) -> None:
+        """Sets config and arguments of a call so that an unaligned document may be as long as an aligned one."""
         if config.align_sentences or self.config.frame.end is None:
-            return {}
+            return
         source_tags = self._source_group_tags(inputs, model_kwargs)
         if source_tags is None or not source_tags.any():
-            return {}
+            return
         frame, prompt = self._target_frame(config), model_kwargs.get("decoder_input_ids")
         plan = plan_lengths(config, source_tags, prompt, self.config, frame, limited=False)
         ends = DocumentLengthCriteria(plan.longest)
         given = model_kwargs.get("stopping_criteria") or []
-        return {"max_length": plan.room, "stopping_criteria": StoppingCriteriaList([*given, ends])}
+        config.max_length = plan.room
+        model_kwargs["stopping_criteria"] = StoppingCriteriaList([*given, ends])
 
     def _target_frame(self, config: GenerationConfig) -> TargetFrame:
         """

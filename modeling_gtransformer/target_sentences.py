@@ -4,6 +4,7 @@ Shape legend: B documents, P tokens of a prompt, R rows (documents times beams o
 G source sentences, V vocabulary.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,6 @@ from transformers.generation import (
     EncoderNoRepeatNGramLogitsProcessor,
     EncoderRepetitionPenaltyLogitsProcessor,
     LogitsProcessor,
-    LogitsProcessorList,
     NoRepeatNGramLogitsProcessor,
     RepetitionPenaltyLogitsProcessor,
     StoppingCriteria,
@@ -24,13 +24,13 @@ from .configuration_gtransformer import TargetFrame
 from .group_tags import is_ended, sentence_lengths, sentence_progress
 
 
-# Processors of Transformers against repetition.
-AGAINST_REPETITION = (
-    EncoderNoRepeatNGramLogitsProcessor,
-    EncoderRepetitionPenaltyLogitsProcessor,
-    NoRepeatNGramLogitsProcessor,
-    RepetitionPenaltyLogitsProcessor,
-)
+# Settings against repetition, their neutral values, and their processors, given the value and the ids of the source.
+AGAINST_REPETITION: dict[str, tuple[float, Callable[[Any, Tensor], LogitsProcessor]]] = {
+    "encoder_repetition_penalty": (1.0, EncoderRepetitionPenaltyLogitsProcessor),
+    "repetition_penalty": (1.0, lambda penalty, _: RepetitionPenaltyLogitsProcessor(penalty)),
+    "no_repeat_ngram_size": (0, lambda size, _: NoRepeatNGramLogitsProcessor(size)),
+    "encoder_no_repeat_ngram_size": (0, EncoderNoRepeatNGramLogitsProcessor),
+}
 
 
 class GroupTagLogitsProcessor(LogitsProcessor):
@@ -133,16 +133,23 @@ class SentenceEndScores:
         return scores
 
 
-def with_sentence_ends(processors: LogitsProcessorList, eos_token_id: int) -> LogitsProcessorList:
-    """Returns the processors, with those against repetition sparing `</s>`, which ends every sentence."""
-    places = [place for place, each in enumerate(processors) if isinstance(each, AGAINST_REPETITION)]
-    if not places:
-        return processors
+def processors_against_repetition(
+    config: GenerationConfig, source_ids: Tensor | None, eos_token_id: int
+) -> list[Callable[[Tensor, Tensor], Tensor]]:
+    """
+    Takes the settings against repetition out of a generation config, and returns processors for them that spare
+    `</s>`, which ends every sentence. Settings that need the ids of the source stay there if these are unknown.
+    """
+    processors = []
+    for name, (neutral, make) in AGAINST_REPETITION.items():
+        value = getattr(config, name)
+        if value not in (None, neutral) and (source_ids is not None or not name.startswith("encoder")):
+            processors.append(make(value, source_ids))
+            setattr(config, name, neutral)
+    if not processors:
+        return []
     ends = SentenceEndScores(eos_token_id)
-    first, last = places[0], places[-1] + 1
-    return LogitsProcessorList(
-        [*processors[:first], ends.keep, *processors[first:last], ends.give_back, *processors[last:]]
-    )
+    return [ends.keep, *processors, ends.give_back]
 
 
 class SentenceCountCriteria(StoppingCriteria):

@@ -5,15 +5,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, words_per_sentence
+from transformers import GenerationConfig
 from transformers.generation import (
     LogitsProcessorList,
     NoRepeatNGramLogitsProcessor,
     RepetitionPenaltyLogitsProcessor,
-    TemperatureLogitsWarper,
 )
 
 from modeling_gtransformer.configuration_gtransformer import TargetFrame
-from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor, with_sentence_ends
+from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor, processors_against_repetition
 
 
 def test_forced_tokens_score_zero_and_free_ones_keep_their_score(tiny_model, documents):
@@ -63,11 +63,14 @@ def test_frame_of_any_documents(limits, spare):
 
 def test_sentences_may_end_alike():
     """`</s>` is not what comes again too soon, and keeps the score that it had."""
-    processors = LogitsProcessorList([RepetitionPenaltyLogitsProcessor(2.0), NoRepeatNGramLogitsProcessor(2)])
+    plain = LogitsProcessorList([RepetitionPenaltyLogitsProcessor(2.0), NoRepeatNGramLogitsProcessor(2)])
     prefix, scores = torch.tensor([[5, EOS, BOS, 5]]), torch.full((1, 8), -1.0)
-    banned = processors(prefix, scores.clone())
+    banned = plain(prefix, scores.clone())
     assert banned[0, EOS] == -torch.inf and banned[0, 5] == -2
-    spared = with_sentence_ends(processors, EOS)(prefix, scores.clone())
+    config = GenerationConfig(repetition_penalty=2.0, no_repeat_ngram_size=2, encoder_no_repeat_ngram_size=3)
+    sparing = LogitsProcessorList(processors_against_repetition(config, None, EOS))
+    spared = sparing(prefix, scores.clone())
     assert spared[0, EOS] == -1 and spared[0, 5] == -2
-    alone = LogitsProcessorList([TemperatureLogitsWarper(0.5)])
-    assert with_sentence_ends(alone, EOS) is alone
+    # What needs the source is left to Transformers, which warns that it has none.
+    assert (config.repetition_penalty, config.no_repeat_ngram_size, config.encoder_no_repeat_ngram_size) == (1.0, 0, 3)
+    assert processors_against_repetition(GenerationConfig(), prefix, EOS) == []
