@@ -6,7 +6,7 @@ Shape legend: B documents, T queries, S keys, D model size.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from transformers.masking_utils import create_bidirectional_mask, create_causal_
 from .cache_gtransformer import Step
 from .compiled_attention import SentenceTags, is_compilable
 from .configuration_gtransformer import GTransformerConfig
-from .group_attention import group_mask
+from .group_attention import attention_implementation, group_mask
 from .group_tags import tags_on_cpu
 from .sentence_attention import SentencePlan, plan_sentences
 
@@ -90,13 +90,22 @@ def masks_by_kind(
     return masks
 
 
+def config_of_call(config: GTransformerConfig, arguments: dict[str, Any]) -> GTransformerConfig:
+    """The configuration with the attention implementation for a forward call with these arguments."""
+    return _with_implementation(config, attention_implementation(config, arguments))
+
+
 def _with_dense_masks(config: GTransformerConfig) -> GTransformerConfig:
     """The configuration with an attention implementation that takes dense masks of queries and keys."""
-    if config._attn_implementation in ("eager", "sdpa"):
+    return config if config._attn_implementation == "eager" else _with_implementation(config, "sdpa")
+
+
+def _with_implementation(config: GTransformerConfig, implementation: str) -> GTransformerConfig:
+    if config._attn_implementation == implementation:
         return config
-    dense = copy.copy(config)
-    dense._attn_implementation_internal = "sdpa"
-    return dense
+    changed = copy.copy(config)
+    changed._attn_implementation_internal = implementation
+    return changed
 
 
 def _by_sentence(stack: str, queries: Side, keys: Side) -> SentencePlan | SentenceTags | None:
@@ -134,13 +143,13 @@ def decoder_masks(
     encoder_hidden_states: Tensor | None,
     encoder_attention_mask: Tensor | dict[str, Tensor] | None,
     source: Side | None,
-    past_key_values: EncoderDecoderCache | None,
+    cache: EncoderDecoderCache | None,
 ) -> tuple[dict[str, Mask], dict[str, Mask] | None]:
     """Masks of the decoder's self-attention and, given encoder states `(B, S, D)`, of cross-attention, by attention
     kind. The queries are the tokens of the embeddings `(B, T, D)`, the last of the target; the keys are all tokens of
     the target, or of the source."""
     queries = target.last(inputs_embeds.shape[1])
-    step_by_step = past_key_values is not None and (past_key_values.is_compileable or past_key_values.get_seq_length())
+    step_by_step = cache is not None and (cache.is_compileable or cache.get_seq_length())
     masks = masks_by_kind(
         config,
         "decoder",
@@ -149,7 +158,7 @@ def decoder_masks(
             config,
             inputs_embeds,
             attention_mask,
-            past_key_values.self_attention_cache if past_key_values is not None else None,
+            cache.self_attention_cache if cache is not None else None,
             allow_is_causal_skip=skip,
         ),
         queries=queries,
@@ -184,9 +193,6 @@ def step_masks(
 ) -> tuple[dict[str, Tensor | None], dict[str, Tensor | None]]:
     """Masks of one new token over what the cache keeps: the open sentence, its source sentence, both documents."""
     group, cross = step.target_mask[:, None, None], step.source_mask[:, None, None]
-    if config._attn_implementation == "eager":
-        least = torch.finfo(inputs_embeds.dtype).min
-        group, cross = (mask.logical_not().to(inputs_embeds.dtype) * least for mask in (group, cross))
     document = create_bidirectional_mask(config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
     document = document if document is None else document[::beams]
     return {"group": group, "global": None}, {"group": cross, "global": document}

@@ -90,14 +90,6 @@ class FramedDecoder:
         scores = logits.log_softmax(dim=-1) if normalize else logits
         return self.limits.mask(scores.index_fill_(1, self.suppressed, -torch.inf), *before)
 
-    def masks(self, seen: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Makes booleans `(B, R, S)` into masks `(B, 1, R, S)` for the model, by attention kind."""
-        masks = {kind: mask[:, None] for kind, mask in seen.items()}
-        if self.model.config._attn_implementation == "sdpa":
-            return masks
-        least = torch.finfo(self.model.dtype).min
-        return {kind: mask.logical_not().to(self.model.dtype) * least for kind, mask in masks.items()}
-
 
 def progress_after(tokens: Tensor, number: Tensor, read: Tensor, frame: TargetFrame) -> tuple[Tensor, Tensor]:
     """What [`sentence_progress`] returns for prefixes that end with these tokens, given the number of their sentence

@@ -3,7 +3,8 @@
 Shape legend: B documents, T queries, S keys, H heads, K head size, D model size.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,18 @@ from .compiled_attention import SentenceTags, compiled_attention
 from .context_attention import ContextMask, context_attention
 from .group_tags import same_group
 from .sentence_attention import SentencePlan, sentence_attention
+
+
+# Called with stack ("encoder", "decoder" or "cross"), layer, weights `(B, H, T, S)` by kind, and gate `(B, T, D)`.
+AttentionRecorder: TypeAlias = Callable[[str, int, dict[str, Tensor], Tensor | None], None]
+
+
+def attention_implementation(config: Any, arguments: dict[str, Any]) -> str:
+    """Returns the implementation for a forward call with these arguments: "eager", the only one that computes weights,
+    if the call returns or records them, otherwise that of the configuration."""
+    # The configuration is the default, as in `capture_outputs` of Transformers.
+    returns_weights = arguments.get("output_attentions", config.output_attentions)
+    return "eager" if returns_weights or arguments.get("attention_recorder") else config._attn_implementation
 
 
 def group_mask(mask: Tensor, query_tags: Tensor, key_tags: Tensor) -> Tensor:
@@ -40,12 +53,14 @@ def eager_attention_forward(
     Args:
         query: `(B, H, T, K)`.
         key, value: `(B, H, S, K)`.
-        attention_mask: additive, broadcastable to `(B, H, T, S)`.
+        attention_mask: boolean or additive, broadcastable to `(B, H, T, S)`.
 
     Returns:
         The output `(B, T, H, K)` and the attention weights `(B, H, T, S)`.
     """
     scores = query @ key.transpose(2, 3) * scaling
+    if attention_mask is not None and attention_mask.dtype == torch.bool:
+        attention_mask = attention_mask.logical_not().to(scores.dtype) * torch.finfo(scores.dtype).min
     if attention_mask is None:
         weights = scores.softmax(dim=-1)
     else:
@@ -102,7 +117,7 @@ class GTransformerAttention(nn.Module):
         **kwargs,
     ) -> tuple[Tensor, Tensor | None]:
         """Attends from queries `(B, H, T, K)` to keys and values `(B, H, S, K)`, and returns the output `(B, T, D)`
-        and, in eager mode, the attention weights `(B, H, T, S)`. Single tokens of several beams,
+        and, with eager attention, the weights `(B, H, T, S)`. Single tokens of several beams,
         `(B * beams, H, 1, K)`, may share their keys and values. Keys and values are tensors or, under a
         [`ContextMask`], a [`Context`] each."""
         rows, _, tokens, _ = queries.shape
@@ -119,7 +134,7 @@ class GTransformerAttention(nn.Module):
             output, weights = compiled_attention(queries, keys, values, mask, dropout, self.scaling), None
         else:
             # No implementation other than these two takes masks of queries and keys.
-            implementation = self.config._attn_implementation
+            implementation = attention_implementation(self.config, kwargs)
             if isinstance(mask, Tensor) and mask.dim() == 4 and implementation != "eager":
                 implementation = "sdpa"
             attend = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention_forward)

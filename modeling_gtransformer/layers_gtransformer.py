@@ -15,7 +15,7 @@ from transformers.utils import TransformersKwargs
 
 from .cache_gtransformer import StepCache
 from .configuration_gtransformer import GTransformerConfig
-from .group_attention import GTransformerAttention, GTransformerGate
+from .group_attention import AttentionRecorder, GTransformerAttention, GTransformerGate
 
 
 # Keys and values.
@@ -180,15 +180,18 @@ class GTransformerLayer(GradientCheckpointingLayer):
         self.config = config
         self.num_heads = num_heads
         self.layer_idx = layer_idx
+        self.stacks: dict[str, str] = {}
         self.attention_types: dict[str, str] = {}
         self.activation_fn = ACT2FN[config.activation_function]
         self.fc1 = nn.Linear(config.d_model, ffn_dim)
         self.fc2 = nn.Linear(ffn_dim, config.d_model)
         self.final_layer_norm = nn.LayerNorm(config.d_model)
 
-    def add_attention(self, name: str, attention_type: str, is_causal: bool = False):
-        """Creates the attention `name` (with mBART's parameter names) and, if combined, its global twin and gate."""
-        self.attention_types[name] = attention_type
+    def add_attention(self, name: str, stack: str):
+        """Creates the attention `name` (with mBART's parameter names) of the stack "encoder", "decoder" or "cross".
+        Combined attention also gets a global twin and a gate."""
+        is_causal, attention_type = stack == "decoder", self.config.attention_types(stack)[self.layer_idx]
+        self.stacks[name], self.attention_types[name] = stack, attention_type
         setattr(self, name, GTransformerAttention(self.config, self.num_heads, is_causal))
         if attention_type == "combined":
             setattr(self, f"{name}_global", GTransformerAttention(self.config, self.num_heads, is_causal))
@@ -208,12 +211,15 @@ class GTransformerLayer(GradientCheckpointingLayer):
         attention_masks: dict[str, Tensor | None],
         positions: Tensor | None = None,
         key_value_states: dict[str, Tensor] | None = None,
-        past_key_values: EncoderDecoderCache | None = None,
+        cache: EncoderDecoderCache | None = None,
+        attention_recorder: AttentionRecorder | None = None,
         **kwargs,
     ) -> Tensor:
         """The residual sublayer of attention `name`: group, global or combined; to the layer's own states or, by
         attention kind, to `key_value_states` (cross-attention); with the keys and values of earlier steps from the
         cache. The global attention adds `positions` `(B, T, D)` to the states."""
+        if attention_recorder is not None:
+            kwargs["output_attentions"] = True
         attention_type = self.attention_types[name]
         branches = {attention_type: getattr(self, name)}
         if attention_type == "combined":
@@ -224,49 +230,53 @@ class GTransformerLayer(GradientCheckpointingLayer):
             if key_value_states is None:
                 projected = [branch.project(read[kind]) for kind, branch in branches.items()]
                 queries = [of_branch for of_branch, _, _ in projected]
-                pairs = self.own_keys_and_values([*branches], [pair for _, *pair in projected], past_key_values)
+                pairs = self.own_keys_and_values([*branches], [pair for _, *pair in projected], cache)
             else:
                 queries = [branch.queries(read[kind]) for kind, branch in branches.items()]
-                pairs = self.source_keys_and_values(branches, key_value_states, past_key_values)
-            outputs = [
-                attention(asked, keys, values, attention_masks[kind], **kwargs)[0]
-                for (kind, attention), asked, (keys, values) in zip(branches.items(), queries, pairs, strict=True)
-            ]
-            return getattr(self, f"{name}_gate")(*outputs) if attention_type == "combined" else outputs[0]
+                pairs = self.source_keys_and_values(branches, key_value_states, cache)
+            outputs, weights = [], {}
+            for (kind, branch), asked, (keys, values) in zip(branches.items(), queries, pairs, strict=True):
+                output, weights[kind] = branch(asked, keys, values, attention_masks[kind], **kwargs)
+                outputs.append(output)
+            gate = getattr(self, f"{name}_gate") if attention_type == "combined" else None
+            if attention_recorder is not None:
+                share = None if gate is None else gate.gate(*outputs)
+                attention_recorder(self.stacks[name], self.layer_idx, weights, share)
+            return outputs[0] if gate is None else gate(*outputs)
 
         return self.sublayer(getattr(self, f"{name}_layer_norm"), attend, hidden_states)
 
     def own_keys_and_values(
-        self, kinds: list[str], projected: Sequence[Pair], past_key_values: EncoderDecoderCache | None
+        self, kinds: list[str], projected: Sequence[Pair], cache: EncoderDecoderCache | None
     ) -> Sequence[Pair]:
         """Keys and values `(B, H, S, K)` for each branch: those of earlier tokens, then the new `projected` ones."""
-        if past_key_values is None:
+        if cache is None:
             return projected
-        if isinstance(past_key_values, StepCache):
+        if isinstance(cache, StepCache):
             pairs = zip(kinds, projected, strict=True)
-            return [past_key_values.target(self.layer_idx, kind, *pair) for kind, pair in pairs]
-        return self._cached(past_key_values.self_attention_cache, projected)
+            return [cache.target(self.layer_idx, kind, *pair) for kind, pair in pairs]
+        return self._cached(cache.self_attention_cache, projected)
 
     def source_keys_and_values(
         self,
         branches: dict[str, GTransformerAttention],
         states: dict[str, Tensor],
-        past_key_values: EncoderDecoderCache | None,
+        cache: EncoderDecoderCache | None,
     ) -> Sequence[Pair]:
         """Keys and values `(B, H, S, K)` of the source for each branch, projected once from states `(B, S, D)`."""
-        if isinstance(past_key_values, StepCache):
+        if isinstance(cache, StepCache):
             return [
-                past_key_values.source(self.layer_idx, kind, branch.keys_and_values, states[kind])
+                cache.source(self.layer_idx, kind, branch.keys_and_values, states[kind])
                 for kind, branch in branches.items()
             ]
-        if past_key_values is not None and past_key_values.is_updated.get(self.layer_idx):
-            cached = past_key_values.cross_attention_cache.layers[self.layer_idx]
+        if cache is not None and cache.is_updated.get(self.layer_idx):
+            cached = cache.cross_attention_cache.layers[self.layer_idx]
             return _branches(cached.keys, cached.values, len(branches))
         projected = [branch.keys_and_values(states[kind]) for kind, branch in branches.items()]
-        if past_key_values is None:
+        if cache is None:
             return projected
-        past_key_values.is_updated[self.layer_idx] = True
-        return self._cached(past_key_values.cross_attention_cache, projected)
+        cache.is_updated[self.layer_idx] = True
+        return self._cached(cache.cross_attention_cache, projected)
 
     def _cached(self, cache: Cache, projected: Sequence[Pair]) -> Sequence[Pair]:
         """Puts keys and values of each branch into a cache of Transformers, and returns all that it holds."""
@@ -296,7 +306,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
 class GTransformerEncoderLayer(GTransformerLayer):
     def __init__(self, config: GTransformerConfig, layer_idx: int):
         super().__init__(config, config.encoder_attention_heads, config.encoder_ffn_dim, layer_idx)
-        self.add_attention("self_attn", config.attention_types("encoder")[layer_idx])
+        self.add_attention("self_attn", "encoder")
 
     def forward(
         self,
@@ -312,8 +322,8 @@ class GTransformerEncoderLayer(GTransformerLayer):
 class GTransformerDecoderLayer(GTransformerLayer):
     def __init__(self, config: GTransformerConfig, layer_idx: int):
         super().__init__(config, config.decoder_attention_heads, config.decoder_ffn_dim, layer_idx)
-        self.add_attention("self_attn", config.attention_types("decoder")[layer_idx], is_causal=True)
-        self.add_attention("encoder_attn", config.attention_types("cross")[layer_idx])
+        self.add_attention("self_attn", "decoder")
+        self.add_attention("encoder_attn", "cross")
 
     def forward(
         self,
@@ -323,14 +333,12 @@ class GTransformerDecoderLayer(GTransformerLayer):
         encoder_hidden_states: Tensor | None = None,
         encoder_global_states: Tensor | None = None,
         cross_attention_masks: dict[str, Tensor | None] | None = None,
-        past_key_values: EncoderDecoderCache | None = None,
+        cache: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Tensor:
         """`encoder_global_states` `(B, S, D)` are what the global attention reads from the source. They come without a
         dictionary, as reentrant checkpointing finds tensors only among the arguments themselves."""
-        hidden_states = self.attention(
-            "self_attn", hidden_states, attention_masks, positions, past_key_values=past_key_values, **kwargs
-        )
+        hidden_states = self.attention("self_attn", hidden_states, attention_masks, positions, cache=cache, **kwargs)
         if encoder_hidden_states is not None and encoder_global_states is not None and cross_attention_masks:
             source_states = {"group": encoder_hidden_states, "global": encoder_global_states}
             hidden_states = self.attention(
@@ -339,7 +347,7 @@ class GTransformerDecoderLayer(GTransformerLayer):
                 cross_attention_masks,
                 positions,
                 source_states,
-                past_key_values,
+                cache,
                 **kwargs,
             )
         return self.feed_forward(hidden_states)

@@ -20,7 +20,7 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
-from .attention_masks import Side, decoder_masks, encoder_masks, step_masks
+from .attention_masks import Side, config_of_call, decoder_masks, encoder_masks, step_masks
 from .cache_gtransformer import CACHE_NAME, DocumentCache, StepCache, cache_for, given_cache, ids_so_far
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, linear_document_loss
@@ -199,7 +199,7 @@ class GTransformerEncoder(GTransformerStack):
             group_tags = self.read_group_tags(input_ids, inputs_embeds, attention_mask)
 
         source = Side.of(group_tags, attention_mask)
-        masks = encoder_masks(self.config, inputs_embeds, attention_mask, source)
+        masks = encoder_masks(config_of_call(self.config, kwargs), inputs_embeds, attention_mask, source)
         hidden_states = self.embed(inputs_embeds, attention_mask, source, 0)
         positions = self.global_positions(source)
         for layer in self.layers:
@@ -251,13 +251,14 @@ class GTransformerDecoder(GTransformerStack):
         past_length = cache.get_seq_length() if cache is not None else 0
         if group_tags is None:
             group_tags = self.read_group_tags(ids_so_far(cache, input_ids), inputs_embeds, attention_mask)
+        config = config_of_call(self.config, kwargs)
         target = Side.of(group_tags, attention_mask)
         source = None if encoder_group_tags is None else Side.of(encoder_group_tags, encoder_attention_mask)
         if isinstance(cache, DocumentCache):
             cache.start(target.tags, inputs_embeds.shape[1], None if source is None else source.tags)
             if cache.step is not None:
                 attention_mask, encoder_attention_mask = step_masks(
-                    self.config,
+                    config,
                     cache.step,
                     cache.beams,
                     inputs_embeds,
@@ -265,7 +266,7 @@ class GTransformerDecoder(GTransformerStack):
                     encoder_attention_mask,
                 )
         masks, cross_masks = decoder_masks(
-            self.config,
+            config,
             inputs_embeds,
             attention_mask,
             target,
@@ -380,6 +381,11 @@ class GTransformerModel(GTransformerPreTrainedModel):
                 counted.
             cache: keys and values of earlier target tokens, which generation fills; `past_key_values` is its name
                 before Transformers 5.24. Both names work with every version.
+            output_attentions: whether to return attention weights, whatever the model's `attn_implementation`: this
+                call then uses eager attention.
+            attention_recorder: called for every attention sublayer of this call with its stack ("encoder", "decoder"
+                or "cross"), its layer, its weights `(B, H, T, S)` by kind ("group", "global"), and its gate
+                `(B, T, D)`, `None` without one. Uses eager attention as well.
 
         Raises:
             ValueError: no decoder input, or more tokens than learned positions.

@@ -236,7 +236,7 @@ class SentenceBatch:
         self.mask = ContextMask(context, context[:, :0], *rows_of_documents(documents, self.width))
         self.cache.rows = self.mask.rows
         source = self.mask._replace(document=decoder.source_mask[self.of_row[0]].bool())
-        self.source_masks = {**decoder.masks({"group": self.source_mask[:, None]}), "global": source}
+        self.source_masks = {"group": self.source_mask[:, None, None], "global": source}
         # These are not read again, as the cache has their projections.
         self.sources = decoder.sources(self.row[:1])
 
@@ -256,7 +256,7 @@ class SentenceBatch:
         hidden_states = decoder.states(
             self.sources,
             tokens.reshape(-1, 1),
-            {**decoder.masks({"group": own[:, None]}), "global": mask},
+            {"group": own[:, None, None], "global": mask},
             (read if decoder.model.config.position_scope == "sentence" else begin + read)[:, None],
             self.cache,
             source_mask=self.source_masks,

@@ -23,7 +23,7 @@ from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.cli.script_options import at_least
 from modeling_gtransformer.cli.translator_options import add_language_options
 from modeling_gtransformer.corpora.corpus import read_documents
-from modeling_gtransformer.evaluation.attention_recording import LayerAttention, recorded_attention
+from modeling_gtransformer.evaluation.attention_recording import LayerAttention, record_attention
 from modeling_gtransformer.group_tags import read_group_tags
 from modeling_gtransformer.translator import Translator
 
@@ -49,8 +49,8 @@ def main(argv: list[str]) -> None:
         else:
             # The end of the document is left out, because the model predicts nothing after it.
             target = model.generate(**inputs)[:, :-1]
-        with recorded_attention(model) as sublayers:
-            model(**inputs, decoder_input_ids=target, decoder_attention_mask=torch.ones_like(target))
+        real = torch.ones_like(target)
+        sublayers = record_attention(model, **inputs, decoder_input_ids=target, decoder_attention_mask=real)
     shown = [sublayer for sublayer in sublayers if sublayer.stack == args.stack and sublayer.weights]
     if not args.all_layers:
         shown = [sublayer for sublayer in shown if "global" in sublayer.weights]

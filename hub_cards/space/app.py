@@ -260,8 +260,7 @@ class Events:
 
     def on_choose(self, request: gr.Request, translation: Translation | None, sentence: int) -> str:
         """Gives what a sentence looked at."""
-        # Alone: looking at the attention changes how the model computes it.
-        with errors_in_words(), self.turns.job(request.session_hash or "", shares=False):
+        with errors_in_words(), self.turns.job(request.session_hash or ""):
             return attention_of(self.translate, translation, sentence)
 
     def on_cancel(self, request: gr.Request) -> None:

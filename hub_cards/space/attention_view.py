@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 
-# Part of the model and name of the attention; captions of what its global attention and its gate say.
+# Captions of global attention, and labels of gates, by stack.
 CAPTIONS = {
-    "cross": ("decoder", "encoder_attn", "Where its translation looked in the source (global cross-attention)"),
-    "encoder": ("encoder", "self_attn", "Where the sentence itself looked (global attention of the encoder)"),
-    "decoder": ("decoder", "self_attn", ""),
+    "cross": "Where its translation looked in the source (global cross-attention)",
+    "encoder": "Where the sentence itself looked (global attention of the encoder)",
 }
 GATES = {"cross": "cross-attention", "encoder": "encoder", "decoder": "decoder"}
 
@@ -58,43 +56,28 @@ def attended_sentences(
         for stack, ids in ((model.model.encoder, source), (model.model.decoder, target))
     )
     own = {"encoder": sentences == sentence, "decoder": targets == sentence, "cross": targets == sentence}
-    weights: dict[str, list[Tensor]] = {stack: [] for stack in CAPTIONS}
-    gates: dict[str, list[Tensor]] = {stack: [] for stack in CAPTIONS}
+    weights: dict[str, list[Tensor]] = {stack: [] for stack in GATES}
+    gates: dict[str, list[Tensor]] = {stack: [] for stack in GATES}
 
-    def record_weights(stack: str, module: nn.Module, args: tuple, output: tuple) -> None:
-        weights[stack].append(output[1][0].float().mean(dim=0)[own[stack]].mean(dim=0))
+    def record(stack: str, layer: int, by_kind: dict[str, Tensor], gate: Tensor | None) -> None:
+        if "global" in by_kind:
+            weights[stack].append(by_kind["global"][0].float().mean(dim=0)[own[stack]].mean(dim=0))
+        if gate is not None:
+            gates[stack].append(gate[0, own[stack]].float().mean())
 
-    def record_gate(stack: str, module: nn.Module, args: tuple, output: Tensor) -> None:
-        gates[stack].append(module.gate(*args)[0, own[stack]].float().mean())
-
-    handles = []
-    for stack, (part, name, _) in CAPTIONS.items():
-        for layer in getattr(model.model, part).layers:
-            if layer.attention_types[name] == "combined":
-                handles.append(getattr(layer, f"{name}_gate").register_forward_hook(partial(record_gate, stack)))
-            if layer.attention_types[name] != "group":
-                attention = getattr(layer, f"{name}_global", getattr(layer, name))
-                handles.append(attention.register_forward_hook(partial(record_weights, stack)))
-    implementation = model.config._attn_implementation
-    try:
-        # The only one that has weights.
-        model.set_attn_implementation("eager")
-        with torch.inference_mode():
-            model(
-                input_ids=source.to(model.device),
-                attention_mask=torch.ones_like(source).to(model.device),
-                decoder_input_ids=target.to(model.device),
-                decoder_attention_mask=torch.ones_like(target).to(model.device),
-                use_cache=False,
-            )
-    finally:
-        model.set_attn_implementation(implementation)
-        for handle in handles:
-            handle.remove()
+    with torch.inference_mode():
+        model(
+            input_ids=source.to(model.device),
+            attention_mask=torch.ones_like(source).to(model.device),
+            decoder_input_ids=target.to(model.device),
+            decoder_attention_mask=torch.ones_like(target).to(model.device),
+            use_cache=False,
+            attention_recorder=record,
+        )
     return AttendedSentences(
         {
             stack: torch.zeros(len(pairs)).index_add(0, sentences, torch.stack(weights[stack]).mean(0).cpu()).tolist()
-            for stack in ("cross", "encoder")
+            for stack in CAPTIONS
             if weights[stack]
         },
         {stack: torch.stack(values).mean().item() for stack, values in gates.items() if values},
@@ -123,7 +106,7 @@ def attention_html(
             _bar(f"{first + index}. {text}", share, f'lang="{language}" dir="auto"', index == sentence)
             for index, (text, share) in enumerate(zip(sources, shares, strict=True))
         ]
-        figures.append(_figure(CAPTIONS[stack][2], items))
+        figures.append(_figure(CAPTIONS[stack], items))
     if not figures:
         figures.append("<p>This model has no global attention to the source: a sentence sees itself only.</p>")
     if attention.gates:

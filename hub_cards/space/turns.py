@@ -19,13 +19,11 @@ class Job:
     A job of the session `owner`.
 
     Attributes:
-        shares: whether it lets others compute between its batches.
         used: seconds that it has computed in earlier turns.
         since: when its turn began.
     """
 
     owner: str
-    shares: bool
     used: float = 0.0
     since: float = 0.0
     cancelled: bool = False
@@ -55,14 +53,14 @@ class Turns:
         model.model.decoder.register_forward_pre_hook(lambda *_: self.check())
 
     @contextmanager
-    def job(self, owner: str, shares: bool = True) -> Iterator[Job]:
+    def job(self, owner: str) -> Iterator[Job]:
         """
         Waits for the model, and has it until the end of the block.
 
         Raises:
             JobStopped: the job was cancelled.
         """
-        job = Job(owner, shares)
+        job = Job(owner)
         with self._condition:
             self._jobs.add(job)
         try:
@@ -77,14 +75,14 @@ class Turns:
 
     def between_batches(self) -> None:
         """
-        Lets the jobs that wait compute first, if that of this thread shares the model.
+        Lets the waiting jobs compute first, if this thread runs a job.
 
         Raises:
             JobStopped: this job was cancelled, or has used up its time.
         """
         self.check()
         job = getattr(self._own, "job", None)
-        if job is not None and job.shares and self._waiting:
+        if job is not None and self._waiting:
             self._end(job)
             self._begin(job)
 

@@ -1,19 +1,12 @@
 """Records attention weights and gates of a forward pass, and measures the entropy of attention in bits."""
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..group_attention import GTransformerAttention, GTransformerGate
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
-
-
-STACK_OF_SUBLAYER = {"encoder.self_attn": "encoder", "decoder.self_attn": "decoder", "decoder.encoder_attn": "cross"}
-MODULE = re.compile(r"model\.(encoder|decoder)\.layers\.(\d+)\.(self_attn|encoder_attn)(_global|_gate)?$")
 
 
 @dataclass
@@ -27,49 +20,21 @@ class LayerAttention:
 
     stack: str
     layer: int
-    weights: dict[str, Tensor] = field(default_factory=dict)
-    gate: Tensor | None = None
+    weights: dict[str, Tensor]
+    gate: Tensor | None
 
 
-@contextmanager
-def recorded_attention(model: GTransformerForConditionalGeneration) -> Iterator[list[LayerAttention]]:
-    """Records the forward pass in this context, with one entry per attention sublayer in the order of the layers. The
-    pass uses eager attention, the only implementation that returns weights."""
-    sublayers: dict[tuple[str, int], LayerAttention] = {}
-    handles = []
-    implementation = model.config._attn_implementation
+def record_attention(model: GTransformerForConditionalGeneration, **inputs: Any) -> list[LayerAttention]:
+    """Runs a forward pass on the inputs and returns its attention sublayers, in the order in which they ran."""
+    sublayers: list[LayerAttention] = []
 
-    def record_weights(sublayer: LayerAttention, kind: str):
-        def hook(module, args, output):
-            sublayer.weights[kind] = output[1].float().mean(dim=1)
+    def record(stack: str, layer: int, weights: dict[str, Tensor], gate: Tensor | None) -> None:
+        mean_weights = {kind: each.float().mean(dim=1) for kind, each in weights.items()}
+        mean_gate = None if gate is None else gate.float().mean(dim=-1)
+        sublayers.append(LayerAttention(stack, layer, mean_weights, mean_gate))
 
-        return hook
-
-    def record_gate(sublayer: LayerAttention):
-        def hook(module, args, output):
-            sublayer.gate = module.gate(*args).float().mean(dim=-1)
-
-        return hook
-
-    for name, module in model.named_modules():
-        if not (match := MODULE.search(name)):
-            continue
-        stack, layer = STACK_OF_SUBLAYER[f"{match[1]}.{match[3]}"], int(match[2])
-        sublayer = sublayers.setdefault((stack, layer), LayerAttention(stack, layer))
-        if isinstance(module, GTransformerAttention):
-            combined = {None: "group", "_global": "global"}
-            attention_type = model.config.attention_types(stack)[layer]
-            kind = combined[match[4]] if attention_type == "combined" else attention_type
-            handles.append(module.register_forward_hook(record_weights(sublayer, kind)))
-        elif isinstance(module, GTransformerGate):
-            handles.append(module.register_forward_hook(record_gate(sublayer)))
-    try:
-        model.set_attn_implementation("eager")
-        yield list(sublayers.values())
-    finally:
-        model.set_attn_implementation(implementation)
-        for handle in handles:
-            handle.remove()
+    model(**inputs, attention_recorder=record)
+    return sublayers
 
 
 def attention_entropy(

@@ -7,7 +7,6 @@ sentence.
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any
 
@@ -49,11 +48,10 @@ def align_words(model: Any, processor: Any, pairs: Sequence[tuple[str, str]]) ->
     limit = min(LONGEST, model.config.max_sentence_tokens - processor.sentence_tokens)
     order = sorted((number for number, length in enumerate(lengths) if 0 < length <= limit), key=lengths.__getitem__)
     result: list[Alignment | None] = [None] * len(pairs)
-    with _eager_attention(model):
-        for batch in token_batches(lengths, order, MOST_TOKENS):
-            rows = [encoded[number] for number in batch]
-            for number, weights in zip(batch, _attention(model, processor, rows), strict=True):
-                result[number] = _between_words(processor, pairs[number], encoded[number], weights)
+    for batch in token_batches(lengths, order, MOST_TOKENS):
+        rows = [encoded[number] for number in batch]
+        for number, weights in zip(batch, _attention(model, processor, rows), strict=True):
+            result[number] = _between_words(processor, pairs[number], encoded[number], weights)
     return result
 
 
@@ -64,17 +62,6 @@ def _encode(processor: Any, sentence: str, translation: str) -> tuple[list[int],
     except ValueError:  # a text without tokens
         return [], []
     return source, target
-
-
-@contextmanager
-def _eager_attention(model: Any) -> Iterator[None]:
-    """Uses the implementation of attention that returns weights."""
-    implementation = model.config._attn_implementation
-    model.set_attn_implementation("eager")
-    try:
-        yield
-    finally:
-        model.set_attn_implementation(implementation)
 
 
 def _attention(model: Any, processor: Any, rows: list[tuple[list[int], list[int]]]) -> Iterator[Tensor]:

@@ -11,7 +11,7 @@ from torch.utils.data import ConcatDataset, DataLoader
 from transformers import EarlyStoppingCallback, Seq2SeqTrainer, TrainerCallback
 from transformers.trainer_callback import ExportableState
 
-from ..evaluation.attention_recording import attention_entropy, recorded_attention
+from ..evaluation.attention_recording import attention_entropy, record_attention
 from ..hub import with_code
 from .arguments import GTransformerTrainingArguments
 from .collator import DocumentCollator, WordDropout
@@ -132,8 +132,9 @@ class GTransformerTrainer(Seq2SeqTrainer):
     def _add_entropies(self, inputs: dict[str, torch.Tensor], labels: torch.Tensor) -> None:
         model = self.accelerator.unwrap_model(self.model)
         decoder_input_ids = model.prepare_decoder_input_ids_from_labels(labels)
-        with torch.no_grad(), self.compute_loss_context_manager(), recorded_attention(model) as sublayers:
-            model(**inputs, decoder_input_ids=decoder_input_ids, labels=labels, skip_logits=True)
+        inputs = {**inputs, "decoder_input_ids": decoder_input_ids, "labels": labels}
+        with torch.no_grad(), self.compute_loss_context_manager():
+            sublayers = record_attention(model, **inputs, skip_logits=True)
         target_mask = labels.ne(-100)
         # A row without labels only pads the last batch.
         source_mask = inputs["attention_mask"].bool() & target_mask.any(dim=1, keepdim=True)

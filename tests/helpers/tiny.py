@@ -53,6 +53,14 @@ def random_documents(lengths):
     return {"input_ids": ids, "attention_mask": ids.ne(PAD).long()}
 
 
+def watch_implementation(model):
+    """Collects the attention implementations that the model has whenever one of its layers runs."""
+    seen = set()
+    for layer in (*model.model.encoder.layers, *model.model.decoder.layers):
+        layer.register_forward_pre_hook(lambda *_: seen.add(model.config._attn_implementation))
+    return seen
+
+
 def words_per_sentence(row):
     """Checks that a generated row is a document and counts the words of its sentences."""
     row = [token for token in row.tolist() if token != PAD]

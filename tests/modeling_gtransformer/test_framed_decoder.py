@@ -1,6 +1,5 @@
 """Masks and scores of the decoder of a batch."""
 
-import pytest
 import torch
 from tiny import BOS, END_OF_DOCUMENT, EOS, PAD
 
@@ -12,21 +11,6 @@ from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor
 IDS = {"bos": BOS, "eos": EOS, "pad": PAD, "tgt_lang": END_OF_DOCUMENT}
 FRAME = SENTENCE_FRAMES["paper"].in_ids(IDS.__getitem__)
 NO_TOKENS = torch.tensor([], dtype=torch.long)
-
-
-@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
-def test_masks_of_a_framed_decoder(tiny_model, implementation):
-    model = tiny_model()
-    model.set_attn_implementation(implementation)
-    frame = GroupTagLogitsProcessor(torch.ones(2, 1), min_length=1, max_length=9, frame=FRAME)
-    decoder = FramedDecoder(model, frame, NO_TOKENS, Sources(torch.zeros(2, 12, 16), None, None))
-    group = torch.tensor([[[True, False]]])
-    masks = decoder.masks({"group": group, "global": ~group})
-    if implementation == "sdpa":
-        assert masks["group"].tolist() == [[[[True, False]]]] and masks["global"].tolist() == [[[[False, True]]]]
-    else:
-        least = torch.finfo(torch.float32).min
-        assert masks["group"].tolist() == [[[[0, least]]]] and masks["global"].tolist() == [[[[least, 0]]]]
 
 
 def test_scores_are_suppressed_then_framed(tiny_model):

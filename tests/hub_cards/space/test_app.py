@@ -3,8 +3,10 @@
 import io
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
 from pathlib import Path
+from threading import Event, current_thread
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -13,6 +15,7 @@ import yaml
 from packaging.requirements import Requirement
 from repository import ROOT
 from space_fixtures import SPACE
+from tiny import watch_implementation
 from transformers import pipeline
 
 
@@ -183,6 +186,44 @@ def test_cancelling_stops_the_model(app, checkpoint):
     assert len(steps) == 4
     cancels = [function.cancels for function in page.fns.values() if function.cancels]
     assert cancels and run["on_translate"]._id in cancels[0]  # also while it waits in the queue of the page
+
+
+@pytest.mark.parametrize("first", ["translation", "attention"])
+def test_readers_share_the_model(app, checkpoint, tmp_path, first):
+    """Two documents with inline markup, or one and an attention view, batch by batch in two threads: each gets what it
+    gets alone, and nobody changes how the model attends."""
+    translate = app.load(checkpoint)
+    events = app.Events(translate)
+    pages = [f"<p>the <b>old</b> cat.</p><p>it is <i>{word}</i>.</p>" for word in ("old", "the cat")]
+    files = [tmp_path / name for name in ("a.html", "b.html")]
+    for file, page in zip(files, pages, strict=True):
+        file.write_text(page)
+
+    def translation_of(file):
+        return events.on_translate(session(file.stem), "", str(file), "line", 1, None, None)[0]
+
+    alone = [translation_of(file) for file in files]
+    jobs = [lambda: translation_of(files[0]), lambda: translation_of(files[1])]
+    if first == "attention":
+        alone[0], shown = events.on_choose(session("a"), alone[0], 1), alone[0]
+        jobs[0] = lambda: events.on_choose(session("a"), shown, 1)
+
+    begun, passes, encoder = Event(), [], translate.model.model.encoder
+
+    def begin(*_):
+        passes.append(current_thread().name[0])
+        begun.set()
+        while len(passes) == 1 and not events.turns._waiting:
+            pass
+
+    encoder.register_forward_pre_hook(begin, prepend=True)
+    encoder.register_forward_hook(lambda *_: passes.append(current_thread().name[0]))
+    implementation, seen = translate.model.config._attn_implementation, watch_implementation(translate.model)
+    with ThreadPoolExecutor(1, "a") as of_a, ThreadPoolExecutor(1, "b") as of_b:
+        results = [of_a.submit(jobs[0]), of_b.submit(lambda: begun.wait() and jobs[1]())]
+    assert [result.result() for result in results] == alone
+    assert passes[:3] == [*"aba"]  # the second begins before the first has computed anything
+    assert seen == {implementation} and translate.model.config._attn_implementation == implementation
 
 
 def test_time_is_limited(app, checkpoint, monkeypatch):

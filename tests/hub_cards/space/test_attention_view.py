@@ -7,7 +7,7 @@ import torch
 from space_fixtures import elements, text_of
 from tiny import ONLY_GROUP
 
-from modeling_gtransformer.evaluation.attention_recording import recorded_attention
+from modeling_gtransformer.evaluation.attention_recording import record_attention
 
 
 pytest.importorskip("gradio")
@@ -30,8 +30,8 @@ def test_attention_of_a_sentence(app, space, save_checkpoint, processor, types):
         "decoder": torch.tensor([processor.build_source([[], *words])]),
     }
     ids["cross"] = ids["decoder"]
-    with torch.inference_mode(), recorded_attention(translate.model) as sublayers:
-        translate.model(input_ids=ids["encoder"], decoder_input_ids=ids["decoder"])
+    with torch.inference_mode():
+        sublayers = record_attention(translate.model, input_ids=ids["encoder"], decoder_input_ids=ids["decoder"])
     begins = ids["encoder"][0].eq(processor.bos_token_id).nonzero()[:, 0].tolist()
     for stack in ("encoder", "decoder", "cross"):
         start, stop = ids[stack][0].eq(processor.bos_token_id).nonzero()[1:, 0].tolist()
@@ -51,6 +51,24 @@ def test_attention_of_a_sentence(app, space, save_checkpoint, processor, types):
     shares = [text_of(share) for share in elements(html, "share")]
     assert shares[:3] == [f"{share:.1%}" for share in shown.shares["cross"]]
     assert len(shares) == 6 + len(shown.gates)
+
+
+def test_other_passes_are_not_shown(app, space, checkpoint):
+    """Those of another reader, whose turn comes in between."""
+    translate = app.load(checkpoint)
+    pairs = app.translate_document(translate, "the cat\nit is old", None, "line", 1).pairs
+    view, encoder = space("attention_view"), translate.model.model.encoder
+    alone = [view.attended_sentences(translate.model, translate.processor, pairs, sentence) for sentence in (0, 1)]
+    between = []
+
+    def run_other(*_):
+        handle.remove()
+        between.append(view.attended_sentences(translate.model, translate.processor, pairs, 1))
+        between.append(app.translate_document(translate, "the cat\nit is old", None, "line", 1).pairs)
+
+    handle = encoder.layers[1].register_forward_pre_hook(run_other)
+    assert view.attended_sentences(translate.model, translate.processor, pairs, 0) == alone[0]
+    assert between == [alone[1], pairs]
 
 
 def test_a_model_without_global_attention(app, space, save_checkpoint):

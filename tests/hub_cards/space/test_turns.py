@@ -59,26 +59,6 @@ def test_a_short_job_waits_for_a_batch_and_not_for_a_document(make_turns):
     assert order == ["short", "long", "long", "long"]
 
 
-def test_who_needs_the_model_alone_does_not_share_it(make_turns):
-    turns, order, begun = make_turns(), [], Event()
-
-    def alone():
-        with turns.job("alone", shares=False):
-            begun.set()
-            wait_until_waiting(turns, 1)
-            turns.between_batches()
-            order.append("alone")
-
-    def other():
-        begun.wait()
-        with turns.job("other"):
-            order.append("other")
-
-    for thread in run(alone, other):
-        thread.join(60)
-    assert order == ["alone", "other"]
-
-
 def test_time_counts_while_a_job_computes_and_not_while_it_waits(make_turns, space, clock):
     turns = make_turns(seconds=10)
     with turns.job("a"):

@@ -7,15 +7,15 @@ import torch
 from fairseq_reference import Reference
 from tiny import GROUP_BELOW_COMBINED, PAD
 
-from modeling_gtransformer.evaluation.attention_recording import attention_entropy, recorded_attention
+from modeling_gtransformer.evaluation.attention_recording import attention_entropy, record_attention
 
 
 AUTHORS_NAMES = {"encoder": "encoder_self", "decoder": "decoder_self", "cross": "decoder_cross"}
 
 
 def entropies(model, inputs):
-    with torch.no_grad(), recorded_attention(model) as sublayers:
-        model(**inputs)
+    with torch.no_grad():
+        sublayers = record_attention(model, **inputs)
     source_mask, target_mask = (inputs[name].ne(PAD) for name in ("input_ids", "decoder_input_ids"))
     totals = attention_entropy(sublayers, source_mask, target_mask)
     return {kind: (bits / tokens).item() for kind, (bits, tokens) in totals.items()}
@@ -40,8 +40,8 @@ def test_padding_does_not_count(tiny_model, documents):
     for row, (source_length, target_length) in enumerate(((12, 10), (4, 3))):
         ids = documents["input_ids"][row : row + 1, :source_length]
         inputs = {"input_ids": ids, "decoder_input_ids": target[row : row + 1, :target_length]}
-        with torch.no_grad(), recorded_attention(model) as sublayers:
-            model(**inputs)
+        with torch.no_grad():
+            sublayers = record_attention(model, **inputs)
         alone.append(attention_entropy(sublayers, *(torch.ones_like(ids).bool() for ids in inputs.values())))
     together = entropies(model, {**documents, "decoder_input_ids": target})
     assert set(together) == {f"{stack}_{kind}" for stack in AUTHORS_NAMES for kind in ("group", "global")}
@@ -63,14 +63,36 @@ def test_attention_spread_evenly_has_the_logarithm_of_the_tokens(tiny_model):
     assert measured["decoder_global"] == pytest.approx(sum(map(math.log2, range(1, 9))) / 8)
 
 
+def test_other_passes_during_a_recording_are_not_recorded(tiny_model, documents):
+    """Not even those that are recorded themselves."""
+    model = tiny_model()
+    model_inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
+    other = {"input_ids": torch.tensor([[0, 5, 2]]), "decoder_input_ids": torch.tensor([[0, 6, 2, 0]])}
+    with torch.no_grad():
+        alone = [record_attention(model, **inputs) for inputs in (model_inputs, other)]
+        logits, nested = model(**other).logits, []
+
+        def run_other(*_):
+            handle.remove()
+            nested.extend([model(**other).logits, record_attention(model, **other)])
+
+        handle = model.model.decoder.layers[1].register_forward_pre_hook(run_other)
+        together = [record_attention(model, **model_inputs), nested[1]]
+    assert nested[0].equal(logits)
+    for recorded, expected in zip(together, alone, strict=True):
+        assert len(recorded) == len(expected) == 6
+        for sublayer, own in zip(recorded, expected, strict=True):
+            assert (sublayer.stack, sublayer.layer) == (own.stack, own.layer) and sublayer.gate.equal(own.gate)
+            assert all(weights.equal(own.weights[kind]) for kind, weights in sublayer.weights.items())
+
+
 def test_recording_gives_gates_and_leaves_no_trace(tiny_model, documents):
     model = tiny_model(**GROUP_BELOW_COMBINED)
     implementation = model.config._attn_implementation
     inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
     with torch.no_grad():
         before = model(**inputs).logits
-        with recorded_attention(model) as sublayers:
-            model(**inputs)
+        sublayers = record_attention(model, **inputs)
         assert torch.equal(model(**inputs).logits, before)
     assert model.config._attn_implementation == implementation
     by_place = {(sublayer.stack, sublayer.layer): sublayer for sublayer in sublayers}
@@ -81,6 +103,6 @@ def test_recording_gives_gates_and_leaves_no_trace(tiny_model, documents):
     # A gate that is shut lets nothing of the group through.
     gate = model.model.decoder.layers[1].encoder_attn_gate
     gate.bias.data.fill_(-100.0)
-    with torch.no_grad(), recorded_attention(model) as sublayers:
-        model(**inputs)
+    with torch.no_grad():
+        sublayers = record_attention(model, **inputs)
     assert next(s for s in sublayers if (s.stack, s.layer) == ("cross", 1)).gate.max() < 1e-6

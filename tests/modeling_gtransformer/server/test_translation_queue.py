@@ -5,6 +5,7 @@ import logging
 from types import SimpleNamespace
 
 import pytest
+from tiny import watch_implementation
 
 from modeling_gtransformer import Translator
 from modeling_gtransformer.files.glossaries import Concept, Glossary
@@ -233,6 +234,33 @@ def test_short_jobs_pass_a_long_one(make_queue, checkpoint):
     assert result[0] == translate(long.documents[0]) and len(result[0]["segments"]) > 3
     assert order == ["short", "second", "long"]
     assert text_of(late[0].result.result()) == [translate("it is")["translation_text"]]
+
+
+def test_a_job_passes_while_another_aligns_its_words(make_queue, checkpoint):
+    """Both have inline markup. Neither changes how the model attends."""
+    options = {"max_tokens": 12, "segment_tokens": 10, "splitter": "line"}
+    queue = make_queue(**options)
+    long = Job(["<p>the <b>old</b> cat.</p><p>it is <i>old</i>.</p>" * 3], PLAIN, "html")
+    short, order = Job(["<p>the <i>cat</i>.</p>"], PLAIN, "html"), []
+
+    def come_in(module, args, kwargs):
+        if kwargs.get("output_attentions"):
+            order.append("alignment")
+            if len(order) == 1:
+                queue._incoming.put(short)
+
+    model = queue.translate.model
+    model.model.encoder.register_forward_pre_hook(come_in, prepend=True, with_kwargs=True)
+    implementation, seen = model.config._attn_implementation, watch_implementation(model)
+    for name, job in (("long", long), ("short", short)):
+        job.result.add_done_callback(lambda _, name=name: order.append(name))
+    [result] = asyncio.run(results_of(queue, [long]))
+    queue.close()
+    assert order[:3] == ["alignment", "alignment", "short"] and order[-1] == "long"
+    translate = Translator(checkpoint, **options)
+    for job, own in ((long, result), (short, short.result.result())):
+        assert own == [translate(job.documents[0], format="html")]
+    assert seen == {implementation} and model.config._attn_implementation == implementation
 
 
 def test_short_jobs_pass_a_stream(make_queue):
