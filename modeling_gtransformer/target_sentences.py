@@ -257,7 +257,7 @@ def plan_lengths(
     word_limits = words.long().clamp(min=min_length) * present
     positions = model_config.max_document_tokens
     if (in_sentence := model_config.max_sentence_tokens) < positions:
-        word_limits = word_limits.clamp(max=in_sentence - frame.head - len(frame.prefix))
+        word_limits = word_limits.clamp(max=in_sentence - frame.tokens)
 
     prompt = source_tags.new_full((len(sentences), 1), frame.start) if prompt is None else prompt
     prompt_length, (opened, lacking) = prompt.shape[1], _opened(prompt, frame)

@@ -334,3 +334,12 @@ def test_a_changed_forward_is_called(tiny_model, documents, kind):
     assert not (model.generate(**documents) == 5).any()
     with pytest.raises(ValueError, match="cannot be combined with hooks of the model"):
         model.generate(**documents, parallel_sentences=True)
+
+
+@pytest.mark.parametrize("search", [{}, {"parallel_sentences": False}, {"num_beams": 2}, {"do_sample": True}], ids=str)
+def test_a_sentence_takes_all_positions_that_it_may_have(tiny_model, search):
+    """Where positions count in the sentence: six words, with `<s>` and `</s>`, of which the decoder reads both."""
+    model = tiny_model(position_scope="sentence", max_position_embeddings=8)
+    model.final_logits_bias[0, EOS] = -100.0
+    [output] = model.generate(torch.tensor([[0, 5, 5, 5, 5, 5, 5, 2, 0, 5, 2]]), **search)
+    assert words_per_sentence(output) == [6, 6]
