@@ -1,5 +1,7 @@
 """G-Transformer for Hugging Face Transformers: document translation, one target sentence per source sentence."""
 
+from typing import Any
+
 from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoProcessor
 from transformers.pipelines import PIPELINE_REGISTRY
 
@@ -11,7 +13,6 @@ from .pipeline_gtransformer import DocumentTranslationPipeline
 from .processing_gtransformer import GTransformerProcessor
 from .sentence_streamer import SentenceStreamer
 from .target_sentences import GroupTagLogitsProcessor
-from .translator import Translator
 
 
 AutoConfig.register("gtransformer", GTransformerConfig)
@@ -21,6 +22,16 @@ AutoProcessor.register(GTransformerConfig, GTransformerProcessor)
 PIPELINE_REGISTRY.register_pipeline(
     "document-translation", pipeline_class=DocumentTranslationPipeline, pt_model=AutoModelForSeq2SeqLM
 )
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the translator and the readers of all file formats when they are asked for."""
+    if name == "Translator":
+        from .translator import Translator
+
+        return Translator
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "DocumentTranslationPipeline",

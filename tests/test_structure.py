@@ -38,6 +38,11 @@ def test_the_pipeline_brings_its_own_code():
     assert all((PACKAGE / name).is_file() for name in files)
 
 
+def test_importing_the_package_loads_no_file_formats(run):
+    code = "import sys, modeling_gtransformer; print([name for name in sys.modules if name.startswith({!r})])"
+    assert run(code.format("modeling_gtransformer.files"), PYTHONPATH=str(ROOT)).strip() == "[]"
+
+
 def modules():
     """Every module of the package and every script, by its dotted name."""
     folders = ("modeling_gtransformer", "train", "hub_cards", "benchmarks")
