@@ -1,0 +1,41 @@
+"""A checkpoint that one version of Transformers saves with its code translates alike with another.
+
+The tests run where `make test-oldest` or `make test-newest` has made its environment.
+"""
+
+import json
+
+import pytest
+from repository import ROOT
+from transformers import pipeline
+
+
+ENVIRONMENTS = [path for name in ("oldest", "newest") for path in ROOT.glob(f".venv-{name}/bin/python")]
+SENTENCES = ["the cat sleeps", "it is old", "die katze"]
+TRANSLATE = """
+import json
+from transformers import pipeline
+translate = pipeline(model={folder!r}, trust_remote_code=True)
+outputs = [translate({sentences!r}, **search)["translation_text"] for search in ({{}}, {{"num_beams": 3}})]
+print(json.dumps(outputs))
+"""
+SAVE = """
+import modeling_gtransformer
+from transformers import pipeline
+pipeline("document-translation", model={checkpoint!r}).save_pretrained({folder!r})
+"""
+
+pytestmark = pytest.mark.skipif(not ENVIRONMENTS, reason="neither .venv-oldest nor .venv-newest exists")
+
+
+@pytest.mark.parametrize("python", ENVIRONMENTS, ids=lambda path: path.parts[-3])
+def test_checkpoints_with_code_are_read_by_both(python, checkpoint, run, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    translate = pipeline("document-translation", model=checkpoint)
+    translate.save_pretrained(here)
+    run(SAVE.format(checkpoint=checkpoint, folder=str(there)), str(python), PYTHONPATH=str(ROOT))
+    searches: list[dict] = [{}, {"num_beams": 3}]
+    expected = [translate(SENTENCES, **search)["translation_text"] for search in searches]
+    for folder, interpreter in ((here, {"python": str(python)}), (there, {})):
+        code = TRANSLATE.format(folder=str(folder), sentences=SENTENCES)
+        assert json.loads(run(code, **interpreter)) == expected
