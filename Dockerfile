@@ -2,17 +2,16 @@
 ARG PYTHON=3.12
 FROM python:${PYTHON}-slim
 
-# The version of torch is that of constraints.txt; wheels for CUDA bring its libraries.
+# Wheels of torch for CUDA bring its libraries; those for a CPU have an index of their own.
 ARG DEVICE=cpu
 WORKDIR /app
 COPY constraints.txt setup.cfg pyproject.toml README.md LICENSE ./
 COPY modeling_gtransformer modeling_gtransformer
 RUN case "$DEVICE" in \
-        cpu) index="https://download.pytorch.org/whl/cpu" ;; \
-        cuda) index="https://pypi.org/simple" ;; \
+        cpu) export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu ;; \
+        cuda) ;; \
         *) echo "DEVICE is cpu or cuda, not $DEVICE" >&2; exit 1 ;; \
     esac \
-    && pip install --no-cache-dir --constraint constraints.txt --index-url "$index" torch \
     && pip install --no-cache-dir --constraint constraints.txt '.[files,serve,detect]'
 
 # Models from the Hub are kept in a volume, /cache; large uploads pass through /tmp.

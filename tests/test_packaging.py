@@ -7,10 +7,12 @@ import sys
 import tarfile
 import venv
 import zipfile
+from configparser import ConfigParser
 from importlib import metadata
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from repository import ROOT
 
 from modeling_gtransformer import __version__
@@ -133,6 +135,23 @@ def test_with_training(install):
         "python", "-c", "from modeling_gtransformer.training import GTransformerTrainer as T; print(T)"
     )
     assert "trainer.GTransformerTrainer" in result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("lock", ["constraints.txt", "constraints-oldest.txt"])
+def test_locks_follow_the_requirements(lock, python):
+    """A requirement that is new or raised needs `make lock`."""
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    sections = [setup["options"]["install_requires"], *setup["options.extras_require"].values()]
+    requirements = [Requirement(line) for section in sections for line in section.split("\n") if line]
+    pins = [Requirement(line) for line in (ROOT / lock).read_text().splitlines() if not line.startswith("#")]
+    environment = {"python_version": python, "python_full_version": f"{python}.9", "sys_platform": "linux"}
+    pins = [pin for pin in pins if not pin.marker or pin.marker.evaluate(environment)]
+    versions = {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in pins}
+    assert len(pins) == len(versions) > 100
+    unlocked = [r for r in requirements if versions.get(canonicalize_name(r.name), "none") not in r.specifier]
+    assert not unlocked, "make lock"
 
 
 def test_versions_are_one():

@@ -83,7 +83,12 @@ async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[
 
 
 async def _raw(request: Request) -> dict[str, Any]:
-    if request.headers.get("content-type", "").lower().startswith(FORMS):
+    media_type, semicolon, parameters = request.headers.get("content-type", "").partition(";")
+    if media_type.lower().startswith(FORMS):
+        # Before 0.0.33, python-multipart matches the media type in lower case only.
+        other = [header for header in request.scope["headers"] if header[0] != b"content-type"]
+        lower = (media_type.lower() + semicolon + parameters).encode("latin-1")
+        request = Request({**request.scope, "headers": [*other, (b"content-type", lower)]}, request.receive)
         async with request.form(max_files=1, max_fields=MOST_FIELDS) as form:
             values: dict[str, list[Any]] = {name: [] for name in form}
             for name, value in form.multi_items():
