@@ -184,6 +184,13 @@ def frame_named(name: str) -> SentenceFrame:
     return SENTENCE_FRAMES[name]
 
 
+# Upper bounds of sizes, far above those of any model: a damaged or hostile configuration must not take all memory.
+MAX_SIZES = {
+    **dict.fromkeys(("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"), 1024),
+    **dict.fromkeys(("d_model", "encoder_ffn_dim", "decoder_ffn_dim"), 2**18),
+    **dict.fromkeys(("vocab_size", "decoder_vocab_size", "max_position_embeddings"), 2**24),
+}
+
 # Fields of a plain configuration that every Transformers configuration has.
 PLAIN_FIELDS = frozenset({"architectures", "dtype", "id2label", "label2id", "name_or_path", "_name_or_path"})
 
@@ -310,6 +317,9 @@ class GTransformerConfig(PreTrainedConfig):
     def __post_init__(self, **kwargs):
         # A plain checkpoint's config.json names its own type, which must not outlive the loading.
         kwargs.pop("model_type", None)
+        for name, bound in MAX_SIZES.items():
+            if getattr(self, name) > bound:
+                raise ValueError(f"{name} is {getattr(self, name)}, but may be {bound} at most.")
         for stack, layers in self._stacks().items():
             self._fill_attention_types(stack, layers)
         if self.position_scope is None:

@@ -227,7 +227,11 @@ def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTra
     try:
         processor = GTransformerProcessor.from_pretrained(name)
         check_words(processor)
-        return AutoModelForSeq2SeqLM.from_pretrained(name, **({"dtype": dtype} if dtype else {})), processor
+        arguments = {"dtype": dtype} if dtype else {}
+        model, report = AutoModelForSeq2SeqLM.from_pretrained(name, output_loading_info=True, **arguments)
+        if missing := sorted(report["missing_keys"]):
+            raise ValueError(f"it lacks {len(missing)} tensors, the first of which is {missing[0]}.")
+        return model, processor
     except Exception as error:  # a broken file can make its reader fail anywhere
         place = "" if Path(name).is_dir() else " (there is no such folder, so from the Hub)"
         raise UsageError(f"The model {name}{place} cannot be loaded: {in_a_sentence(error)}") from error

@@ -84,6 +84,8 @@ HEADS_OF_5 = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}
         {"cross_global_layers": 13},
         {"d_model": 1000},
         {"position_embedding_type": "rotary"},
+        {"encoder_layers": 10**9},
+        {"vocab_size": 10**9},
         {"d_model": 15, "position_embedding_type": "sinusoidal"} | HEADS_OF_5,
     ],
     ids=lambda wrong: "-".join(wrong),

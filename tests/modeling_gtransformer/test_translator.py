@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from plain_translators import FAMILIES, PAIRS
+from safetensors.torch import load_file, save_file
 from transformers import pipeline
 
 from modeling_gtransformer import Translator
@@ -198,7 +199,17 @@ def without_tokenizer(folder):
             file.unlink()
 
 
+def drop_tensor(folder, name):
+    weights = load_file(folder / "model.safetensors")
+    del weights[name]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
 DAMAGES = {
+    "missing tensor": (
+        lambda folder: drop_tensor(folder, "model.decoder.layers.1.fc1.weight"),
+        "lacks 1 tensors, the first of which is model.decoder.layers.1.fc1.weight",
+    ),
     "empty": (lambda folder: [file.unlink() for file in folder.iterdir()], "has no config.json"),
     "truncated": (lambda folder: cut(folder / "model.safetensors", 3000), "cannot be loaded: SafetensorError: "),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "no file named model.safetensors"),
