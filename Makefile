@@ -4,6 +4,7 @@ MODEL  ?=#  an mBART checkpoint: a directory or a Hub name; empty: a tiny one is
 TRAIN  ?=#  documents to fine-tune on; empty: an invented language pair
 VALID  ?=#  documents to validate and score on
 OUTPUT ?= outputs/demo
+UPSTREAM ?=#  a checkout of Transformers, whose tests also cover generation; empty: its source distribution
 MUTANTS ?=#  pattern of those to try; empty: all
 ARGS   ?=#  anything else of the recipe, e.g. ARGS="--source_column en --target_column de"
 # Every published figure was measured with this version. Seeds give the same numbers only within one version of torch.
@@ -89,14 +90,16 @@ mutants: install ## list small bugs that no test notices: hours, or MUTANTS="mod
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/mutmut run $(if $(MUTANTS),"$(MUTANTS)")
 	$(BIN)/mutmut results
 
-upstream-tests: install ## run the common tests of the installed Transformers on these models; downloads them
-	rm -rf build/upstream && mkdir -p build/upstream
+upstream-tests: install ## run the common tests of the installed Transformers on these models; UPSTREAM= or downloads them
 	$(BIN)/python -m pip install --quiet parameterized
+ifeq ($(UPSTREAM),)
+	rm -rf build/upstream && mkdir -p build/upstream
 	$(BIN)/python -m pip download --quiet --no-deps --no-binary :all: --dest build/upstream \
 		"transformers==$$($(BIN)/python -c 'import transformers; print(transformers.__version__)')"
 	tar -xzf build/upstream/transformers-*.tar.gz -C build/upstream --strip-components=1
+endif
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --override-ini addopts= --disable-warnings \
-		--override-ini "pythonpath=. tests/helpers build/upstream" tests/upstream/common_model_tests.py
+		--override-ini "pythonpath=. tests/helpers $(or $(UPSTREAM),build/upstream)" tests/upstream/common_model_tests.py
 
 tables: install ## fill the tables of README, benchmarks and results from the results files
 	$(BIN)/python -m docs.fill_tables

@@ -578,14 +578,16 @@ class GTransformerGenerationMixin(GenerationMixin):
         cache, mask = inputs.get(CACHE_NAME), inputs.get("decoder_attention_mask")
         if cache is not None and cache.is_compileable:
             # Shapes that grow with the prefix would make a compiled model compile again at every step.
-            query_tags = tags[:, -new_tokens:].contiguous()
+            # A clone has the same strides at every step even if there is one row.
+            query_tags = tags[:, -new_tokens:].clone(memory_format=torch.contiguous_format)
             if mask is None or mask.dim() != 4:
                 shape = torch.empty((*query_tags.shape, 0), dtype=self.dtype, device=query_tags.device)
                 cache = getattr(cache, "self_attention_cache", cache)
                 mask = create_causal_mask(self.config, shape, mask, cache, allow_is_causal_skip=False)
             inputs["decoder_attention_mask"] = {"global": mask, "group": group_mask(mask, query_tags, tags)}
             if self.config.position_scope == "sentence":
-                inputs["decoder_position_ids"] = sentence_positions(tags)[:, -new_tokens:].contiguous()
+                positions = sentence_positions(tags)[:, -new_tokens:]
+                inputs["decoder_position_ids"] = positions.clone(memory_format=torch.contiguous_format)
             tags = query_tags
         inputs["decoder_group_tags"] = tags
         return inputs

@@ -343,3 +343,17 @@ def test_a_sentence_takes_all_positions_that_it_may_have(tiny_model, search):
     model.final_logits_bias[0, EOS] = -100.0
     [output] = model.generate(torch.tensor([[0, 5, 5, 5, 5, 5, 5, 2, 0, 5, 2]]), **search)
     assert words_per_sentence(output) == [6, 6]
+
+
+def test_steps_of_a_static_cache_have_one_layout(tiny_model):
+    """Else a compiled model compiles again at every step of a single document."""
+    model, layouts = tiny_model(position_scope="sentence"), set()
+
+    def record(module, args, kwargs):
+        tensors = (kwargs["decoder_group_tags"], kwargs["decoder_position_ids"])
+        if kwargs["decoder_input_ids"].shape[1] == 1:
+            layouts.add(tuple((each.shape, each.stride()) for each in tensors))
+
+    model.register_forward_pre_hook(record, with_kwargs=True)
+    model.generate(torch.tensor([[0, 5, 6, 2, 0, 7, 2]]), cache_implementation="static", max_length_b=3)
+    assert len(layouts) == 1
