@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
 from transformers.generation import LogitsProcessor
 
-from .plain_text import ADDRESS, TEMPLATE_SYNTAX, WEB_ADDRESS, whole_words
+from .plain_text import ADDRESS, LETTER, TEMPLATE_SYNTAX, WEB_ADDRESS, whole_words
 from .processing_gtransformer import GTransformerProcessor
 
 
@@ -31,6 +31,7 @@ PLACEHOLDER = re.compile(
 )
 # Punctuation that belongs to the sentence, not to the address before it.
 TRAILING = ".,;:!?)\"'»”"
+IS_LETTER = re.compile(LETTER)
 # Nats by which a token that begins a required word is preferred.
 BONUS = 5.0
 
@@ -50,9 +51,11 @@ class Terminology:
     def __init__(self, glossary: Mapping[str, str] | None = None):
         _check_glossary(glossary or {})
         self.glossary = {term.lower(): translation for term, translation in (glossary or {}).items()}
+        lengths: dict[str, set[int]] = {}
+        for term in glossary or ():
+            lengths.setdefault(term.lower()[0], set()).add(len(term))
         # Longest first: where one term is part of another, the longer one counts.
-        terms = sorted(glossary or (), key=len, reverse=True)
-        self.pattern = re.compile("|".join(map(whole_words, terms)), re.IGNORECASE) if terms else None
+        self.lengths = {first: sorted(of_first, reverse=True) for first, of_first in lengths.items()}
 
     def required(self, sentence: str, keep_placeholders: bool = True, kept: Sequence[str] = ()) -> list[str]:
         """
@@ -67,9 +70,25 @@ class Terminology:
         placeholders = [words for words in candidates if PLACEHOLDER.fullmatch(words)]
         for words in sorted({*placeholders, *kept} - {""}, key=len, reverse=True):
             sentence = sentence.replace(words, " | ")
-        found = self.pattern.finditer(sentence) if self.pattern else ()
-        # The pattern takes i, ı and İ for one letter, which Turkish terms and `lower` do not.
-        return placeholders + [self.glossary[word] for term in found if (word := term[0].lower()) in self.glossary]
+        return placeholders + [self.glossary[term] for term in self._terms(sentence)]
+
+    def _terms(self, sentence: str) -> Iterator[str]:
+        """Yields the terms in a sentence, in lower case. A lookup for each length of term, however many terms there
+        are."""
+        is_letter = [IS_LETTER.match(character) is not None for character in sentence] + [False]
+        position = 0
+        while position < len(sentence):
+            found = 1
+            if not (is_letter[position] and is_letter[position - 1]):
+                for length in self.lengths.get(sentence[position].lower()[0], ()):
+                    term, end = sentence[position : position + length].lower(), position + length
+                    if end > len(sentence) or term not in self.glossary:
+                        continue
+                    if not (is_letter[end - 1] and is_letter[end]):
+                        found = length
+                        yield term
+                        break
+            position += found
 
 
 def _check_glossary(glossary: Mapping[str, str]) -> None:
