@@ -132,14 +132,11 @@ class SentencePieceFiles:
         ids = {token: new_ids[old] for token, old in self.ids.items() if old in new_ids}
         (folder / self.file).write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")
         model_proto = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+        kinds = (model_proto.SentencePiece.NORMAL, model_proto.SentencePiece.USER_DEFINED)
         for name, model in self.models.items():
             proto = model_proto.FromString(model.serialized_model_proto())
             # A piece without an id was unknown before, and stays unknown.
-            pieces = [
-                p
-                for p in proto.pieces
-                if p.type != model_proto.SentencePiece.NORMAL or p.piece in ids or p.piece not in self.ids
-            ]
+            pieces = [p for p in proto.pieces if p.type not in kinds or p.piece in ids or p.piece not in self.ids]
             del proto.pieces[:]
             proto.pieces.extend(pieces)
             proto.trainer_spec.vocab_size = len(pieces)
