@@ -20,7 +20,7 @@ from .group_tags import sentence_lengths
 
 # Name of the cache in inputs and outputs of models: "past_key_values" before Transformers 5.24, then "cache".
 CACHE_NAMES = ("past_key_values", "cache")
-[CACHE_NAME] = {*CACHE_NAMES} & {field.name for field in fields(Seq2SeqLMOutput)}
+CACHE_NAME = "cache" if "cache" in {field.name for field in fields(Seq2SeqLMOutput)} else "past_key_values"
 
 # The least room that a full buffer over the document gains.
 GROWTH = 64

@@ -184,7 +184,7 @@ def frame_named(name: str) -> SentenceFrame:
     return SENTENCE_FRAMES[name]
 
 
-# Upper bounds of sizes, far above those of any model: a damaged or hostile configuration must not take all memory.
+# Upper bounds of sizes, far above those of any model. A list of a billion layers would take all memory.
 MAX_SIZES = {
     **dict.fromkeys(("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"), 1024),
     **dict.fromkeys(("d_model", "encoder_ffn_dim", "decoder_ffn_dim"), 2**18),

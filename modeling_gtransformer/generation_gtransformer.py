@@ -41,7 +41,7 @@ from .target_sentences import (
     LengthPlan,
     SentenceCountCriteria,
     plan_lengths,
-    processors_against_repetition,
+    spare_sentence_ends,
 )
 
 
@@ -223,6 +223,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         sources = (kwargs, vars(generation_config or GenerationConfig()), own)
         limited = any(source.get(name) is not None for source in sources for name in ("max_length", "max_new_tokens"))
 
+        kwargs = self._with_language(generation_config, kwargs)
         config, model_kwargs = self._merged_config(generation_config, kwargs)
         source_tags = self._source_group_tags(inputs, model_kwargs) if self._aligns_sentences(config) else None
         if config.parallel_sentences and (source_tags is None or not source_tags.any(dim=1).all()):
@@ -232,8 +233,8 @@ class GTransformerGenerationMixin(GenerationMixin):
                 if self._aligns_sentences(config):
                     logger.warning_once("The source marks no sentences with <s> and </s>: generating freely.")
                 elif not limited:
-                    self._make_room_for_free_documents(config, inputs, model_kwargs)
-                return super().generate(inputs, config, logits_processor, **model_kwargs)
+                    kwargs |= self._room_for_free_documents(config, inputs, model_kwargs)
+                return super().generate(inputs, generation_config, logits_processor, **kwargs)
             model_kwargs |= self._started_prompt(config, source_tags, model_kwargs)
             limits, plan = self._limits(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
             model_kwargs["logits_processor"] = logits_processor
@@ -287,18 +288,17 @@ class GTransformerGenerationMixin(GenerationMixin):
             arguments[CACHE_NAME] = DocumentCache(longest, len(request.source_tags))
         source_ids = arguments.get("input_ids") if request.inputs is None else request.inputs
         # Transformers applies custom processors after its own bans and before temperature, top-k and top-p.
-        processors = LogitsProcessorList(
-            [
-                *processors_against_repetition(config, source_ids, self.config.eos_token_id),
-                *(arguments.pop("logits_processor") or []),
-                limits,
-            ]
-        )
+        given = arguments.pop("logits_processor") or []
+        given = spare_sentence_ends(config, given, source_ids, self.config.eos_token_id)
+        processors = LogitsProcessorList([*given, limits])
         if limits.frame.end is None:
             ends = SentenceCountCriteria(request.plan.sentences, limits.frame)
             arguments["stopping_criteria"] = StoppingCriteriaList([*(arguments.get("stopping_criteria") or []), ends])
-            # No token ends a document: Transformers would stop at its first `</s>`.
-            config.eos_token_id = self.config.decoder_vocab_size
+            # No token ends a document, and Transformers would stop at its first `</s>`. Padding comes after the end.
+            config.eos_token_id = self.config.pad_token_id
+            # Transformers allows the token that ends a document, and only that, in this list.
+            banned = [words for words in config.bad_words_ids or [] if words != [self.config.eos_token_id]]
+            config.bad_words_ids = banned or None
         return super().generate(request.inputs, config, processors, **arguments)
 
     def _decode_documents(self, request: Request) -> Tensor:
@@ -357,12 +357,9 @@ class GTransformerGenerationMixin(GenerationMixin):
         padded = pad_sequence(rows, batch_first=True, padding_value=self.config.pad_token_id)
         return padded.to(request.source_tags.device)  # an offloaded model has its weights on no device
 
-    def _merged_config(
-        self, generation_config: GenerationConfig | None, kwargs: dict[str, Any]
-    ) -> tuple[GenerationConfig, dict[str, Any]]:
-        """Merges the config of a call with its keyword arguments, which come first, and with the model's own config,
-        which comes last; returns it with the arguments that remain. If the target language is not the model's own, it
-        is no longer suppressed, and the model's own is instead."""
+    def _with_language(self, generation_config: GenerationConfig | None, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call. If its target language is not the model's own, it is no longer suppressed, and the
+        model's own is instead."""
         setting = self.config.frame.language_setting
         given = kwargs.get(setting) or getattr(generation_config, setting or "", None)
         own = getattr(self.generation_config, setting or "", None)
@@ -374,6 +371,13 @@ class GTransformerGenerationMixin(GenerationMixin):
         if kwargs.get("num_beams") == 1:
             # Transformers would warn of these settings of a beam search.
             kwargs = {"early_stopping": False, "length_penalty": 1.0, **kwargs}
+        return kwargs
+
+    def _merged_config(
+        self, generation_config: GenerationConfig | None, kwargs: dict[str, Any]
+    ) -> tuple[GenerationConfig, dict[str, Any]]:
+        """Merges the config of a call with its keyword arguments, which come first, and with the model's own config,
+        which comes last; returns it with the arguments that remain."""
         config = copy.deepcopy(generation_config or GenerationConfig())
         config.update(**self.generation_config.to_dict(), defaults_only=True, allow_custom_entries=True)
         model_kwargs = config.update(**kwargs)
@@ -469,21 +473,20 @@ class GTransformerGenerationMixin(GenerationMixin):
         config.decoder_start_token_id = target.start
         return GroupTagLogitsProcessor(plan.word_limits, plan.min_length, longest, target), plan
 
-    def _make_room_for_free_documents(
+    def _room_for_free_documents(
         self, config: GenerationConfig, inputs: Tensor | None, model_kwargs: dict
-    ) -> None:
-        """Sets config and arguments of a call so that an unaligned document may be as long as an aligned one."""
+    ) -> dict[str, Any]:
+        """Arguments of `generate` with which an unaligned document may be as long as an aligned one."""
         if config.align_sentences or self.config.frame.end is None:
-            return
+            return {}
         source_tags = self._source_group_tags(inputs, model_kwargs)
         if source_tags is None or not source_tags.any():
-            return
+            return {}
         frame, prompt = self._target_frame(config), model_kwargs.get("decoder_input_ids")
         plan = plan_lengths(config, source_tags, prompt, self.config, frame, limited=False)
         ends = DocumentLengthCriteria(plan.longest)
         given = model_kwargs.get("stopping_criteria") or []
-        config.max_length = plan.room
-        model_kwargs["stopping_criteria"] = StoppingCriteriaList([*given, ends])
+        return {"max_length": plan.room, "stopping_criteria": StoppingCriteriaList([*given, ends])}
 
     def _target_frame(self, config: GenerationConfig) -> TargetFrame:
         """

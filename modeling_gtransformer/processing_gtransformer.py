@@ -218,8 +218,11 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         Raises:
             ValueError: the tokenizer has several tokens for this code.
         """
-        known, forms = self._structural_tokens, {language, *(form.format(language) for form in LANGUAGE_TOKENS)}
-        tokens = {form: known[form] for form in sorted(map(str, forms)) if form in known}
+        known = self._structural_tokens
+        if language in known:
+            return known[language]
+        forms = sorted(form.format(language) for form in LANGUAGE_TOKENS)
+        tokens = {form: known[form] for form in forms if form in known}
         if len({*tokens.values()}) > 1:
             raise ValueError(f"The language {language!r} has several tokens: pass one of {', '.join(tokens)}.")
         return next(iter(tokens.values()), None)

@@ -4,7 +4,7 @@ Shape legend: B documents, P tokens of a prompt, R rows (documents times beams o
 G source sentences, V vocabulary.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,12 @@ AGAINST_REPETITION: dict[str, tuple[float, Callable[[Any, Tensor], LogitsProcess
     "no_repeat_ngram_size": (0, lambda size, _: NoRepeatNGramLogitsProcessor(size)),
     "encoder_no_repeat_ngram_size": (0, EncoderNoRepeatNGramLogitsProcessor),
 }
+REPETITION_PROCESSORS = (
+    EncoderNoRepeatNGramLogitsProcessor,
+    EncoderRepetitionPenaltyLogitsProcessor,
+    NoRepeatNGramLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+)
 
 
 class GroupTagLogitsProcessor(LogitsProcessor):
@@ -117,7 +123,7 @@ class GroupTagLogitsProcessor(LogitsProcessor):
 
 
 class SentenceEndScores:
-    """Gives `</s>` back the score that it had before other processors, which take it for a repeated word."""
+    """Restores the score that `</s>` had before other processors, which take it for a repeated word."""
 
     def __init__(self, eos_token_id: int):
         self.eos_token_id = eos_token_id
@@ -127,29 +133,36 @@ class SentenceEndScores:
         self.scores = scores[:, self.eos_token_id].clone()
         return scores
 
-    def give_back(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+    def restore(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         scores = scores.clone()
         scores[:, self.eos_token_id] = self.scores
         return scores
 
 
-def processors_against_repetition(
-    config: GenerationConfig, source_ids: Tensor | None, eos_token_id: int
+def spare_sentence_ends(
+    config: GenerationConfig,
+    given: Sequence[Callable[[Tensor, Tensor], Tensor]],
+    source_ids: Tensor | None,
+    eos_token_id: int,
 ) -> list[Callable[[Tensor, Tensor], Tensor]]:
     """
-    Takes the settings against repetition out of a generation config, and returns processors for them that spare
-    `</s>`, which ends every sentence. Settings that need the ids of the source stay there if these are unknown.
+    Returns the given processors after those for the settings against repetition, which it sets to neutral in the
+    config. None of these changes the score of `</s>`, which ends every sentence. Settings that need the ids of the
+    source stay in the config if these are unknown.
     """
     processors = []
     for name, (neutral, make) in AGAINST_REPETITION.items():
         value = getattr(config, name)
-        if value not in (None, neutral) and (source_ids is not None or not name.startswith("encoder")):
+        if value is None or (source_ids is None and name.startswith("encoder")):
+            continue
+        if value != neutral:
             processors.append(make(value, source_ids))
-            setattr(config, name, neutral)
-    if not processors:
-        return []
+        setattr(config, name, neutral)
+    last = max((place for place, each in enumerate(given, 1) if isinstance(each, REPETITION_PROCESSORS)), default=0)
+    if not processors and not last:
+        return [*given]
     ends = SentenceEndScores(eos_token_id)
-    return [ends.keep, *processors, ends.give_back]
+    return [ends.keep, *processors, *given[:last], ends.restore, *given[last:]]
 
 
 class SentenceCountCriteria(StoppingCriteria):

@@ -230,7 +230,7 @@ def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTra
         arguments = {"dtype": dtype} if dtype else {}
         model, report = AutoModelForSeq2SeqLM.from_pretrained(name, output_loading_info=True, **arguments)
         if missing := sorted(report["missing_keys"]):
-            raise ValueError(f"it lacks {len(missing)} tensors, the first of which is {missing[0]}.")
+            raise ValueError(f"it lacks tensors: {', '.join(missing[:3])}{', ...' if missing[3:] else ''}.")
         return model, processor
     except Exception as error:  # a broken file can make its reader fail anywhere
         place = "" if Path(name).is_dir() else " (there is no such folder, so from the Hub)"

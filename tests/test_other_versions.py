@@ -4,13 +4,16 @@ The tests run where `make test-oldest` or `make test-newest` has made its enviro
 """
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from repository import ROOT
 from transformers import pipeline
 
 
-ENVIRONMENTS = [path for name in ("oldest", "newest") for path in ROOT.glob(f".venv-{name}/bin/python")]
+OTHERS = [ROOT / f".venv-{name}" for name in ("oldest", "newest") if (ROOT / f".venv-{name}").is_dir()]
+ENVIRONMENTS = [folder / "bin" / "python" for folder in OTHERS if folder.resolve() != Path(sys.prefix).resolve()]
 SENTENCES = ["the cat sleeps", "it is old", "die katze"]
 TRANSLATE = """
 import json

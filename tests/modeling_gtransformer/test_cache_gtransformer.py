@@ -4,8 +4,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, random_documents, seeded_model
+from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model
 from torch.utils._python_dispatch import TorchDispatchMode
+from transformers.generation import LogitsProcessorList, NoRepeatNGramLogitsProcessor
 
 from modeling_gtransformer.cache_gtransformer import CACHE_NAME, CACHE_NAMES, DocumentCache
 from modeling_gtransformer.group_tags import group_tags
@@ -58,14 +59,19 @@ CALLS = {
     "dynamic": {"cache_implementation": "dynamic"},
     "prompt_lookup": {"prompt_lookup_num_tokens": 3},
     "flex_attention": {},
+    "decay": {"do_sample": True, "exponential_decay_length_penalty": (3, 1.5)},
+    "own_processor": {"logits_processor": LogitsProcessorList([NoRepeatNGramLogitsProcessor(1)])},
+    "banned_end": {"do_sample": True, "bad_words_ids": [[EOS], [5]]},
 }
+FRAMES = [{}, {"sentence_frame": "marian", "decoder_start_token_id": PAD}]
 NEED_A_CACHE = ("cache_implementation", "prompt_lookup_num_tokens")
 
 
 @pytest.mark.parametrize("arguments", CALLS.values(), ids=CALLS)
-def test_searches_of_transformers_with_and_without_a_cache(tiny_model, arguments):
-    """Whatever a release calls the cache."""
-    model = tiny_model(init_std=0.25)
+@pytest.mark.parametrize("frame", FRAMES, ids=["paper", "marian"])
+def test_searches_of_transformers_with_and_without_a_cache(tiny_model, arguments, frame):
+    """Whatever a release calls the cache, and with as many sentences as the source has."""
+    model = tiny_model(init_std=0.25, **frame)
     model.set_attn_implementation("flex_attention" if arguments == CALLS["flex_attention"] else "sdpa")
     uncached = {name: value for name, value in arguments.items() if name not in NEED_A_CACHE}
     outputs = []
@@ -74,6 +80,7 @@ def test_searches_of_transformers_with_and_without_a_cache(tiny_model, arguments
         found = model.generate(**random_documents([[4, 3]]), max_length_b=2, **call)
         outputs.append(found if isinstance(found, torch.Tensor) else found.sequences)
     assert outputs[0].equal(outputs[1])
+    assert "align_sentences" in arguments or {(row == EOS).sum().item() for row in outputs[1]} == {2}
 
 
 @pytest.mark.parametrize("name", CACHE_NAMES)

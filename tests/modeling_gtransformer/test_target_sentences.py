@@ -13,7 +13,7 @@ from transformers.generation import (
 )
 
 from modeling_gtransformer.configuration_gtransformer import TargetFrame
-from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor, processors_against_repetition
+from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor, spare_sentence_ends
 
 
 def test_forced_tokens_score_zero_and_free_ones_keep_their_score(tiny_model, documents):
@@ -68,9 +68,10 @@ def test_sentences_may_end_alike():
     banned = plain(prefix, scores.clone())
     assert banned[0, EOS] == -torch.inf and banned[0, 5] == -2
     config = GenerationConfig(repetition_penalty=2.0, no_repeat_ngram_size=2, encoder_no_repeat_ngram_size=3)
-    sparing = LogitsProcessorList(processors_against_repetition(config, None, EOS))
+    sparing = LogitsProcessorList(spare_sentence_ends(config, [], None, EOS))
     spared = sparing(prefix, scores.clone())
     assert spared[0, EOS] == -1 and spared[0, 5] == -2
     # What needs the source is left to Transformers, which warns that it has none.
     assert (config.repetition_penalty, config.no_repeat_ngram_size, config.encoder_no_repeat_ngram_size) == (1.0, 0, 3)
-    assert processors_against_repetition(GenerationConfig(), prefix, EOS) == []
+    assert spare_sentence_ends(GenerationConfig(), [], prefix, EOS) == []
+    assert LogitsProcessorList(spare_sentence_ends(GenerationConfig(), plain, None, EOS))(prefix, scores)[0, EOS] == -1

@@ -208,7 +208,7 @@ def drop_tensor(folder, name):
 DAMAGES = {
     "missing tensor": (
         lambda folder: drop_tensor(folder, "model.decoder.layers.1.fc1.weight"),
-        "lacks 1 tensors, the first of which is model.decoder.layers.1.fc1.weight",
+        "lacks tensors: model.decoder.layers.1.fc1.weight",
     ),
     "empty": (lambda folder: [file.unlink() for file in folder.iterdir()], "has no config.json"),
     "truncated": (lambda folder: cut(folder / "model.safetensors", 3000), "cannot be loaded: SafetensorError: "),
