@@ -319,7 +319,7 @@ class GTransformerConfig(PreTrainedConfig):
         kwargs.pop("model_type", None)
         for name, bound in MAX_SIZES.items():
             if getattr(self, name) > bound:
-                raise ValueError(f"{name} is {getattr(self, name)}, but may be {bound} at most.")
+                raise ValueError(f"{name} is {getattr(self, name)}, but its maximum is {bound}.")
         for stack, layers in self._stacks().items():
             self._fill_attention_types(stack, layers)
         if self.position_scope is None:
