@@ -29,7 +29,7 @@ IN_FORMAT = {
     "subtitles": "1\n00:00:01,000 --> 00:00:02,000\n{}\n",
     "ass": "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,D,,0,0,0,,{}\n",
 }
-MOST_SECONDS = 600
+MAX_SECONDS = 600
 
 
 def take_apart_and_rejoin(format: str, content: str) -> dict[str, float]:
@@ -76,10 +76,10 @@ class Worker:
         """Seconds of each step, or the `failure` that there was; then the worker is another process."""
         self.connection.send(content)
         try:
-            if self.connection.poll(MOST_SECONDS):
+            if self.connection.poll(MAX_SECONDS):
                 return self.connection.recv()
             self.process.kill()
-            failure = f"more than {MOST_SECONDS} seconds"
+            failure = f"more than {MAX_SECONDS} seconds"
         except EOFError:
             self.process.join()
             failure = f"exit code {self.process.exitcode}"

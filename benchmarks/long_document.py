@@ -2,9 +2,10 @@
 
     python benchmarks/long_document.py [--sentences 100 1000 10000]
 
-Random words, eight to a sentence, in the frame of Opus-MT; a small model of random weights with group attention only,
-as a plain translator is, greedily, with eight tokens to every sentence at most. The model has 512 learned positions,
-fewer than any of the documents has tokens. Every document is translated in a process of its own, after a short one.
+Random words, eight to a sentence, in the template of Opus-MT; a small model of random weights with group attention
+only, as a sentence-level translator is, greedily, with eight tokens to every sentence at most. The model has 512
+learned positions, fewer than any of the documents has tokens. Every document is translated in a process of its own,
+after a short one.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from own_process import memory_mb, report, run_alone
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.document_translation import translate_documents
-from modeling_gtransformer.plain_models import ONLY_GROUP
+from modeling_gtransformer.sentence_level_models import ONLY_GROUP
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
 
@@ -30,10 +31,10 @@ def translate(sentences: int) -> dict[str, float]:
     """Seconds and peak memory of a document in this process."""
     rng = random.Random(0)
     words = ["".join(rng.choices("abcdefghijklmnop", k=6)) for _ in range(2000)]
-    processor = GTransformerProcessor(train_tokenizer(words, ["[en]", "[de]"], 4000), sentence_frame="marian")
+    processor = GTransformerProcessor(train_tokenizer(words, ["[en]", "[de]"], 4000), sentence_template="marian")
     torch.manual_seed(0)
     values = {**SMALL, "vocab_size": len(processor.tokenizer), "decoder_start_token_id": processor.pad_token_id}
-    config = GTransformerConfig(**values, sentence_frame="marian")
+    config = GTransformerConfig(**values, sentence_template="marian")
     model = GTransformerForConditionalGeneration(config).eval()
     processor.configure(model)
     document = [" ".join(rng.choices(words, k=WORDS_IN_SENTENCE)) for _ in range(sentences)]

@@ -17,7 +17,7 @@ from transformers import MBartConfig, MBartForConditionalGeneration
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.evaluation.provenance import provenance
-from modeling_gtransformer.plain_models import ONLY_GROUP
+from modeling_gtransformer.sentence_level_models import ONLY_GROUP
 
 
 PAD, END_OF_DOCUMENT = 1, 31999

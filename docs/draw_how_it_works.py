@@ -1,4 +1,4 @@
-"""The drawings of the page "How it works": tags, attention and frame are computed by the functions of the package.
+"""The drawings of the page "How it works": tags, attention and template are computed by the functions of the package.
 
 python docs/draw_how_it_works.py [FOLDER]
 """
@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 import torch
 
 from modeling_gtransformer import GroupTagLogitsProcessor
-from modeling_gtransformer.configuration_gtransformer import SENTENCE_FRAMES
+from modeling_gtransformer.configuration_gtransformer import SENTENCE_TEMPLATES
 from modeling_gtransformer.group_tags import group_tags, same_group, sentence_lengths
 
 
@@ -162,13 +162,13 @@ def draw_gate() -> str:
     return drawing.svg(320)
 
 
-def draw_frame() -> str:
+def draw_template() -> str:
     """What may come at every place of the target, by the processor that keeps `generate` to it."""
     drawing = Drawing("What may come at every position of the target document")
     limits = torch.tensor([[int(1.2 * (length - 2) + 10) for length in sentence_lengths(tags_of(SOURCE))[0].tolist()]])
     role = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "tgt_lang": END}
-    frame = SENTENCE_FRAMES["paper"].in_ids(lambda name: VOCABULARY.index(role[name]))
-    processor = GroupTagLogitsProcessor(limits, 1, 64, frame)
+    template = SENTENCE_TEMPLATES["paper"].in_ids(lambda name: VOCABULARY.index(role[name]))
+    processor = GroupTagLogitsProcessor(limits, 1, 64, template)
     y = 28
     place = 0
     for row in sentences_of([*TARGET, END]):
@@ -192,7 +192,7 @@ def draw_frame() -> str:
     return drawing.svg(y - 8)
 
 
-DRAWINGS = {"tags": draw_tags, "attention": draw_attention, "gate": draw_gate, "frame": draw_frame}
+DRAWINGS = {"tags": draw_tags, "attention": draw_attention, "gate": draw_gate, "template": draw_template}
 
 
 def main(argv: list[str]) -> None:

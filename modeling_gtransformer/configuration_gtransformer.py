@@ -1,5 +1,5 @@
-"""Configuration of G-Transformer: mBART's fields, one list of attention kinds per attention stack, and the frame of a
-sentence, which differs between the pretrained families."""
+"""Configuration of G-Transformer: mBART's fields, one list of attention kinds per attention stack, and the template of
+a sentence, which differs between the pretrained families."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ POSITION_SCOPES = ("document", "sentence")
 GLOBAL_POSITIONS = ("none", "sentence")
 
 
-class TargetFrame(NamedTuple):
+class TargetTemplate(NamedTuple):
     """
     Ids of the tokens around the words of target sentences. The decoder reads `start`, then the prefix, words and
     `</s>` of every sentence. Where `</s>` does not open the next sentence, `start` is itself the first prefix.
@@ -23,23 +23,23 @@ class TargetFrame(NamedTuple):
     Attributes:
         start: the token that the decoder starts with.
         prefix: tokens that open every sentence.
-        closer: `</s>`.
+        eos_id: `</s>`.
         pad: padding.
         end: the token after the last sentence; `None` if its `</s>` ends the document.
-        closer_opens: whether a `</s>` that is read belongs to the next sentence, as `start` does to the first one.
+        eos_opens_next: whether a `</s>` that is read belongs to the next sentence, as `start` does to the first one.
     """
 
     start: int
     prefix: tuple[int, ...]
-    closer: int
+    eos_id: int
     pad: int
     end: int | None
-    closer_opens: bool
+    eos_opens_next: bool
 
     @property
     def head(self) -> int:
         """Number of tokens of a sentence before its prefix."""
-        return int(self.closer_opens)
+        return int(self.eos_opens_next)
 
     @property
     def tokens(self) -> int:
@@ -48,41 +48,41 @@ class TargetFrame(NamedTuple):
 
     def read(self, sentences: list[list[int]]) -> list[int]:
         """Ids of finished sentences, as the decoder reads them."""
-        bodies = [token for words in sentences for token in (*self.prefix, *words, self.closer)]
-        return [self.start, *bodies] if self.closer_opens else bodies
+        bodies = [token for words in sentences for token in (*self.prefix, *words, self.eos_id)]
+        return [self.start, *bodies] if self.eos_opens_next else bodies
 
     def starts(self, ids: list[int]) -> list[int]:
         """Positions at which sentences begin, including that of a last `</s>` if it may open another one."""
-        if not self.closer_opens:
+        if not self.eos_opens_next:
             return [position for position, token in enumerate(ids) if token == self.prefix[0]]
-        return [0, *(position for position, token in enumerate(ids) if position and token == self.closer)]
+        return [0, *(position for position, token in enumerate(ids) if position and token == self.eos_id)]
 
     def split(self, ids: list[int]) -> list[list[int]]:
         """Words of every sentence that has begun in the ids, which may be padded on both sides."""
         sentences: list[list[int]] = []
-        framing = {*self.prefix, self.closer, self.pad, self.end}
+        added = {*self.prefix, self.eos_id, self.pad, self.end}
         in_sentence = False
         for token in ids[self._start_of(ids) + self.head :]:
-            if self.closer_opens and not in_sentence and token != self.pad:
+            if self.eos_opens_next and not in_sentence and token != self.pad:
                 sentences.append([])
                 in_sentence = True
-            elif not self.closer_opens and token == self.prefix[0]:
+            elif not self.eos_opens_next and token == self.prefix[0]:
                 sentences.append([])
-            if token == self.closer:
+            if token == self.eos_id:
                 in_sentence = False
-            elif sentences and token not in framing:
+            elif sentences and token not in added:
                 sentences[-1].append(token)
         return sentences
 
     def open_sentence(self, ids: list[int]) -> tuple[int, list[int]] | None:
-        """Index and words of the sentence that the next token belongs to; `None` if the frame decides that token."""
-        if not self.closer_opens:
-            if ids[-1] == self.closer or self.prefix[0] not in ids:
+        """Index and words of the sentence that the next token belongs to; `None` if the template sets it."""
+        if not self.eos_opens_next:
+            if ids[-1] == self.eos_id or self.prefix[0] not in ids:
                 return None
             return ids.count(self.prefix[0]) - 1, ids[len(ids) - ids[::-1].index(self.prefix[0]) :]
         body = ids[self._start_of(ids) + 1 :]
-        closed = body.count(self.closer)
-        words = body[len(body) - body[::-1].index(self.closer) :] if closed else body
+        closed = body.count(self.eos_id)
+        words = body[len(body) - body[::-1].index(self.eos_id) :] if closed else body
         return (closed, words[len(self.prefix) :]) if len(words) >= len(self.prefix) else None
 
     def _start_of(self, ids: list[int]) -> int:
@@ -91,7 +91,7 @@ class TargetFrame(NamedTuple):
         return max(padding - (self.start == self.pad), 0)
 
 
-class SentenceFrame(NamedTuple):
+class SentenceTemplate(NamedTuple):
     """
     The tokens around the words of every sentence of a document. `</s>` closes a sentence; the other tokens are named
     by their roles "bos", "eos", "pad", "src_lang" and "tgt_lang".
@@ -102,20 +102,20 @@ class SentenceFrame(NamedTuple):
         target_prefix: tokens that open a target sentence.
         start: token that the decoder starts with. It opens the first sentence; every `</s>` that the decoder reads
             opens the next one and belongs to it. If `None`, the decoder starts with the prefix of the first sentence.
-        reads_closer_as_start: whether the decoder embeds `</s>` as the token that it starts with.
+        embeds_eos_as_start: whether the decoder embeds `</s>` as the token that it starts with.
         end: token after the last target sentence, which ends a document; `None` if its last `</s>` does.
         label_end: token after the last target sentence in the labels.
         source_code: token before the words of a source sentence in models with several target languages.
         language_setting: field of the generation config that holds the target language, if the decoder is told it.
         position_scope: what positions count from by default, the start of the "document" or of the "sentence".
-        translates: whether plain checkpoints with this frame have learnt to translate.
+        translates: whether sentence-level checkpoints with this template have learnt to translate.
     """
 
     source_prefix: tuple[str, ...] = ()
     source_suffix: tuple[str, ...] = ()
     target_prefix: tuple[str, ...] = ()
     start: str | None = None
-    reads_closer_as_start: bool = False
+    embeds_eos_as_start: bool = False
     end: str | None = None
     label_end: str | None = None
     source_code: str | None = None
@@ -124,26 +124,26 @@ class SentenceFrame(NamedTuple):
     translates: bool = True
 
     @property
-    def closer_opens(self) -> bool:
+    def eos_opens_next(self) -> bool:
         """Whether a `</s>` that the decoder reads belongs to the next sentence."""
         return self.start is not None
 
-    def in_ids(self, id_of: Callable[[str], int]) -> TargetFrame:
+    def in_ids(self, id_of: Callable[[str], int]) -> TargetTemplate:
         """The ids around the words of target sentences, given a function from roles to ids of tokens."""
         prefix = tuple(map(id_of, self.target_prefix))
-        return TargetFrame(
+        return TargetTemplate(
             start=id_of(self.start) if self.start else prefix[0],
             prefix=prefix,
-            closer=id_of("eos"),
+            eos_id=id_of("eos"),
             pad=id_of("pad"),
             end=id_of(self.end) if self.end else None,
-            closer_opens=self.closer_opens,
+            eos_opens_next=self.eos_opens_next,
         )
 
 
-# The paper's frame, and those of the pretrained translators, in which a sentence of a document reads as it does alone.
-SENTENCE_FRAMES = {
-    "paper": SentenceFrame(
+# The paper's template, and those of pretrained translators, in which a sentence of a document reads as it does alone.
+SENTENCE_TEMPLATES = {
+    "paper": SentenceTemplate(
         source_prefix=("bos",),
         target_prefix=("bos",),
         end="tgt_lang",
@@ -153,35 +153,35 @@ SENTENCE_FRAMES = {
         translates=False,
     ),
     # mBART-25 fine-tuned to translate, PLBart.
-    "mbart": SentenceFrame(
+    "mbart": SentenceTemplate(
         source_suffix=("src_lang",),
         target_prefix=("tgt_lang",),
         label_end="tgt_lang",
         language_setting="decoder_start_token_id",
     ),
     # mBART-50, M2M100, NLLB.
-    "mbart50": SentenceFrame(
+    "mbart50": SentenceTemplate(
         source_prefix=("src_lang",),
         target_prefix=("tgt_lang",),
         start="eos",
         language_setting="forced_bos_token_id",
     ),
-    "bart": SentenceFrame(source_prefix=("bos",), target_prefix=("bos",), start="eos", translates=False),
+    "bart": SentenceTemplate(source_prefix=("bos",), target_prefix=("bos",), start="eos", translates=False),
     # Opus-MT.
-    "marian": SentenceFrame(start="pad", reads_closer_as_start=True, source_code="tgt_lang"),
+    "marian": SentenceTemplate(start="pad", embeds_eos_as_start=True, source_code="tgt_lang"),
 }
 
 
-def frame_named(name: str) -> SentenceFrame:
+def template_named(name: str) -> SentenceTemplate:
     """
-    Returns the frame with this name.
+    Returns the template with this name.
 
     Raises:
         ValueError: there is none.
     """
-    if name not in SENTENCE_FRAMES:
-        raise ValueError(f"sentence_frame must be one of {[*SENTENCE_FRAMES]}, not {name!r}.")
-    return SENTENCE_FRAMES[name]
+    if name not in SENTENCE_TEMPLATES:
+        raise ValueError(f"sentence_template must be one of {[*SENTENCE_TEMPLATES]}, not {name!r}.")
+    return SENTENCE_TEMPLATES[name]
 
 
 # Upper bounds of sizes, far above those of any model. A list of a billion layers would take all memory.
@@ -192,23 +192,23 @@ MAX_SIZES = {
 }
 
 # Fields of a plain configuration that every Transformers configuration has.
-PLAIN_FIELDS = frozenset({"architectures", "dtype", "id2label", "label2id", "name_or_path", "_name_or_path"})
+COMMON_FIELDS = frozenset({"architectures", "dtype", "id2label", "label2id", "name_or_path", "_name_or_path"})
 
 # Plain models whose checkpoints can be loaded, and what their configurations leave unsaid.
-PLAIN_MODELS = {
+SENTENCE_LEVEL_MODELS = {
     "mbart": {},
-    "bart": {"normalize_before": False, "sentence_frame": "bart"},
-    "plbart": {"normalize_before": False, "sentence_frame": "mbart"},
+    "bart": {"normalize_before": False, "sentence_template": "bart"},
+    "plbart": {"normalize_before": False, "sentence_template": "mbart"},
     "m2m_100": {
         "layernorm_embedding": False,
         "position_embedding_type": "sinusoidal",
-        "sentence_frame": "mbart50",
+        "sentence_template": "mbart50",
     },
     "marian": {
         "normalize_before": False,
         "layernorm_embedding": False,
         "position_embedding_type": "sinusoidal_marian",
-        "sentence_frame": "marian",
+        "sentence_template": "marian",
     },
 }
 
@@ -236,15 +236,16 @@ class GTransformerConfig(PreTrainedConfig):
             big, M2M100, NLLB) or "sinusoidal_marian" (Opus-MT, whose positions start at another row with other rates).
         position_scope (`str`, *optional*): what positions count from: the start of the "document", as in the paper, or
             of the "sentence", as in a sentence translator. In the latter case a document may have any number of
-            tokens, and `max_position_embeddings` bounds its sentences. By default "document" in the frame of the
+            tokens, and `max_position_embeddings` bounds its sentences. By default "document" in the template of the
             paper, else "sentence".
         global_positions (`str`, *optional*): what the global attention reads besides the states: the number of each
             token's "sentence", as a sinusoidal embedding, or "none". By default "sentence" where the other positions
             start again at every sentence, else "none".
         gate_bias (`float`, defaults to 0.0): bias of newly initialised gates; the larger it is, the more of the group
             attention a gate lets through at first.
-        sentence_frame (`str`, defaults to `"paper"`): the tokens around every sentence, a key of `SENTENCE_FRAMES`.
-            Plain checkpoints get that of their family.
+        sentence_template (`str`, defaults to `"paper"`): the tokens around every sentence, a key of
+        `SENTENCE_TEMPLATES`.
+            Sentence-level checkpoints get that of their family.
         share_encoder_decoder_embeddings (`bool`, defaults to `True`): one vocabulary and one matrix for both sides;
             `False` for the Opus-MT models that have two.
         decoder_vocab_size (`int`, *optional*): size of the target vocabulary if there are two.
@@ -297,7 +298,7 @@ class GTransformerConfig(PreTrainedConfig):
     position_scope: str | None = None
     global_positions: str | None = None
     gate_bias: float | int = 0.0
-    sentence_frame: str = "paper"
+    sentence_template: str = "paper"
     share_encoder_decoder_embeddings: bool = True
     decoder_vocab_size: int = 0
     scale_embedding: bool = True
@@ -315,7 +316,7 @@ class GTransformerConfig(PreTrainedConfig):
     decoder_start_token_id: int | None = None
 
     def __post_init__(self, **kwargs):
-        # A plain checkpoint's config.json names its own type, which must not outlive the loading.
+        # A sentence-level checkpoint's config.json names its own type, which must not outlive the loading.
         kwargs.pop("model_type", None)
         for name, bound in MAX_SIZES.items():
             if getattr(self, name) > bound:
@@ -323,22 +324,22 @@ class GTransformerConfig(PreTrainedConfig):
         for stack, layers in self._stacks().items():
             self._fill_attention_types(stack, layers)
         if self.position_scope is None:
-            self.position_scope = self.frame.position_scope
+            self.position_scope = self.template.position_scope
         if self.global_positions is None:
             self.global_positions = "sentence" if self.position_scope == "sentence" else "none"
         if not self.decoder_vocab_size or self.share_encoder_decoder_embeddings:
             self.decoder_vocab_size = self.vocab_size
-        if self.frame.target_prefix == ("bos",) and not self.frame.closer_opens:
+        if self.template.target_prefix == ("bos",) and not self.template.eos_opens_next:
             # mBART starts the decoder with the target language code; here that code ends the document instead.
             self.decoder_start_token_id = self.bos_token_id
-        elif self.frame.start and self.decoder_start_token_id is None:
-            self.decoder_start_token_id = getattr(self, f"{self.frame.start}_token_id")
+        elif self.template.start and self.decoder_start_token_id is None:
+            self.decoder_start_token_id = getattr(self, f"{self.template.start}_token_id")
         super().__post_init__(**kwargs)
 
     @property
-    def frame(self) -> SentenceFrame:
+    def template(self) -> SentenceTemplate:
         """The tokens around every sentence."""
-        return frame_named(self.sentence_frame)
+        return template_named(self.sentence_template)
 
     @property
     def has_global_attention(self) -> bool:
@@ -430,10 +431,13 @@ class GTransformerConfig(PreTrainedConfig):
         layers and attention kinds among the overrides take effect before the lists are filled."""
         model_type = config_dict.get("model_type", cls.model_type)
         if model_type != cls.model_type:
-            config_dict = cls._from_plain(config_dict)
+            config_dict = cls._from_family(config_dict)
+        elif "sentence_frame" in config_dict:  # its name in version 0.2
+            config_dict = {**config_dict, "sentence_template": config_dict["sentence_frame"]}
+            del config_dict["sentence_frame"]
         overrides = {name: kwargs.pop(name) for name in list(kwargs) if name.endswith(("_layers", "_attention_types"))}
-        # The frame decides what other fields mean.
-        followed = ("sentence_frame", "position_scope", "global_positions")
+        # The template decides what other fields mean.
+        followed = ("sentence_template", "position_scope", "global_positions")
         overrides |= {name: kwargs.pop(name) for name in followed if name in kwargs}
         config_dict = config_dict | overrides
         for stack in ("encoder", "decoder", "cross"):
@@ -445,35 +449,35 @@ class GTransformerConfig(PreTrainedConfig):
             if config_dict.get("decoder_vocab_size") == config_dict.get("vocab_size"):
                 config_dict["decoder_vocab_size"] = 0
             config_dict["vocab_size"] = kwargs.pop("vocab_size")
-        if "sentence_frame" in overrides and "position_scope" not in overrides:
+        if "sentence_template" in overrides and "position_scope" not in overrides:
             config_dict["position_scope"] = None
-        if overrides.keys() & {"sentence_frame", "position_scope"} and "global_positions" not in overrides:
+        if overrides.keys() & {"sentence_template", "position_scope"} and "global_positions" not in overrides:
             config_dict["global_positions"] = None
         return super().from_dict(config_dict, **kwargs)
 
     @classmethod
-    def _from_plain(cls, config_dict: dict) -> dict:
+    def _from_family(cls, config_dict: dict) -> dict:
         """The fields of a plain configuration, with what its type leaves unsaid and without what means nothing
         here."""
         model_type = config_dict["model_type"]
-        if model_type not in PLAIN_MODELS:
+        if model_type not in SENTENCE_LEVEL_MODELS:
             raise ValueError(
-                f"No G-Transformer can be made from a {model_type!r} checkpoint, only from {[*PLAIN_MODELS]}."
+                f"No G-Transformer can be made from a {model_type!r} checkpoint, only from {[*SENTENCE_LEVEL_MODELS]}."
             )
         theirs = CONFIG_MAPPING[model_type]().to_dict()
         defaults = {name: theirs[name] for name in cls.__dataclass_fields__ if name in theirs}
         own = {
-            name: value for name, value in config_dict.items() if name in PLAIN_FIELDS | {*cls.__dataclass_fields__}
+            name: value for name, value in config_dict.items() if name in COMMON_FIELDS | {*cls.__dataclass_fields__}
         }
         start = own.get("decoder_start_token_id")
-        frame = {}
+        template = {}
         if model_type == "mbart":
             # Pretrained mBART-25 starts with no token of its own, mBART-50 with </s>, a translator with its language.
             is_pretrained = start in (None, own.get("bos_token_id", 0))
-            frame["sentence_frame"] = (
+            template["sentence_template"] = (
                 "paper" if is_pretrained else "mbart50" if start == own["eos_token_id"] else "mbart"
             )
-        return defaults | PLAIN_MODELS[model_type] | frame | own
+        return defaults | SENTENCE_LEVEL_MODELS[model_type] | template | own
 
     def to_dict(self):
         """Returns the fields as Transformers does, without the lists that a `*_global_layers` fills, so that the

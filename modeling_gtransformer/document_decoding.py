@@ -35,7 +35,7 @@ class DocumentBatch:
         self.decoder, self.beams = decoder, beams
         self.cache = DocumentCache(decoder.limits.longest_sentence(prompts), len(prompts))
         self.documents = torch.arange(len(prompts), device=decoder.device)
-        self.sentences = (decoder.word_limits > 0).sum(dim=1).to(decoder.device)
+        self.sentences = (decoder.token_limits > 0).sum(dim=1).to(decoder.device)
         self.longest = decoder.max_length - prompts.shape[1]
         self._spread()
         self.tokens = prompts[:, -1:].expand(-1, beams)
@@ -48,12 +48,12 @@ class DocumentBatch:
         self.sources = self.decoder.sources(self.rows)
 
     def step(self, tokens: Tensor, normalize: bool = False) -> Tensor:
-        """Reads the next tokens `(B, N)` and returns the framed scores `(B, N, V)` of those that follow them."""
+        """Reads the next tokens `(B, N)` and returns the templated scores `(B, N, V)` of those that follow them."""
         decoder = self.decoder
         self.ids = torch.cat([self.ids, tokens.flatten()[:, None]], dim=1)
         for watch in decoder.watchers:
             watch(self.ids)
-        self.number, words = sentence_progress(self.ids, decoder.frame)
+        self.number, words = sentence_progress(self.ids, decoder.template)
         hidden_states = decoder.states(
             self.sources,
             self.ids[:, self.cache.get_seq_length() :],
@@ -68,11 +68,11 @@ class DocumentBatch:
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
         """Tells which of the chosen tokens `(B, M)` end the document of their parent beams `(B, M)`."""
-        frame = self.decoder.frame
-        if frame.end is not None:
-            return chosen == frame.end
+        template = self.decoder.template
+        if template.end is not None:
+            return chosen == template.end
         begun = self.number.view(-1, self.beams).gather(1, parents)
-        return (chosen == frame.closer) & (begun >= self.sentences[self.documents][:, None])
+        return (chosen == template.eos_id) & (begun >= self.sentences[self.documents][:, None])
 
     def follow(self, parents: Tensor) -> None:
         """Continues every beam from its parent beam, `(B, N)`."""

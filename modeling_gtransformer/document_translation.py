@@ -181,11 +181,11 @@ class SentenceTeller:
         if part < len(self.parts):
             return  # already reported
         self.parts.append(words)
-        glue = self.document.glue
-        if glue[part + 1 : part + 2] in ([], [None]):
-            first = next(index for index in range(part, -1, -1) if glue[index] is None)
+        separator = self.document.separator
+        if separator[part + 1 : part + 2] in ([], [None]):
+            first = next(index for index in range(part, -1, -1) if separator[index] is None)
             texts = self.processor.decode_sentences(self.parts[first:])
-            sentence = "".join((between or "") + text for between, text in zip(glue[first:], texts, strict=False))
+            sentence = "".join((between or "") + text for between, text in zip(separator[first:], texts, strict=False))
             self.on_sentence(self.document.number, self.document.sentence_of(part), sentence)
 
 
@@ -193,21 +193,21 @@ def _put_together(document: PendingDocument, processor: GTransformerProcessor, c
     """Joins the sentences of a document, some of which may have been translated in parts."""
     sentences: list[str] = []
     scores: list[tuple[float, int]] = []
-    for text, glue, score in zip(
+    for text, separator, score in zip(
         processor.decode_sentences(document.translations),
-        document.glue,
+        document.separator,
         document.scores or [(0.0, 0)] * len(document.parts),
         strict=True,
     ):
-        if glue is None:
+        if separator is None:
             sentences.append(text)
             scores.append(score)
         else:
-            sentences[-1] += glue + text
+            sentences[-1] += separator + text
             scores[-1] = (scores[-1][0] + score[0], scores[-1][1] + score[1])
     segments, first = [], 0
     for size in document.segments:
-        new_sentences = document.glue[first : first + size].count(None)
+        new_sentences = document.separator[first : first + size].count(None)
         first += size
         if new_sentences:
             segments.append(new_sentences)

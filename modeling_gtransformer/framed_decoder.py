@@ -1,4 +1,4 @@
-"""The decoder of a model over the sources of a batch, with scores that keep to the frame of sentences.
+"""The decoder of a model over the sources of a batch, with scores that keep to the template of sentences.
 
 Shape legend: B documents, R rows, T target tokens, S source tokens, D model size, V vocabulary.
 """
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import EncoderDecoderCache
 
-from .configuration_gtransformer import TargetFrame
+from .configuration_gtransformer import TargetTemplate
 
 
 class Sources(NamedTuple):
@@ -23,12 +23,12 @@ class Sources(NamedTuple):
 
 class FramedDecoder:
     """
-    The decoder of a model over the sources of a batch, with scores that keep to a frame.
+    The decoder of a model over the sources of a batch, with scores that keep to a template.
 
     Args:
         model: a `GTransformerForConditionalGeneration`.
         limits: the `GroupTagLogitsProcessor` of the batch.
-        suppressed: ids of the tokens that are never chosen where the frame leaves a choice.
+        suppressed: ids of the tokens that are never chosen where the template leaves a choice.
         sources: the documents of the batch; their masks are 1 for tokens, 0 for padding.
         watchers: called before each step with the ids `(R, T)` of documents that grow token by token.
 
@@ -44,16 +44,16 @@ class FramedDecoder:
         sources: Sources,
         watchers: Sequence[Callable[[Tensor], None]] = (),
     ):
-        self.model, self.limits, self.frame, self.suppressed = model, limits, limits.frame, suppressed
-        self.word_limits, self.max_length = limits.word_limits, limits.max_length
+        self.model, self.limits, self.template, self.suppressed = model, limits, limits.template, suppressed
+        self.token_limits, self.max_length = limits.token_limits, limits.max_length
         self.source_states, self.source_mask, self.source_tags = sources
         self.device, self.watchers = self.source_states.device, watchers
         self.is_biased = bool(model.final_logits_bias.any())  # zeros would cost a copy of the logits
         self.steps = 0
 
-    def over(self, sources: Sources, word_limits: Tensor) -> "FramedDecoder":
+    def over(self, sources: Sources, token_limits: Tensor) -> "FramedDecoder":
         """The same decoder over other sources `(B, S)`, with these limits `(B, G)` of words per target sentence."""
-        return FramedDecoder(self.model, self.limits.with_limits(word_limits), self.suppressed, sources)
+        return FramedDecoder(self.model, self.limits.with_limits(token_limits), self.suppressed, sources)
 
     def sources(self, rows: Tensor | list[int]) -> Sources:
         """The sources of these documents of the batch."""
@@ -84,19 +84,19 @@ class FramedDecoder:
         ).last_hidden_state
 
     def scores(self, hidden_states: Tensor, *before: Tensor, normalize: bool = False) -> Tensor:
-        """Scores `(R, V)` of the tokens that follow decoder states `(R, D)`, framed by what precedes them."""
+        """Scores `(R, V)` of the tokens that follow decoder states `(R, D)`, templated by what precedes them."""
         project = self.model.output_logits if self.is_biased else self.model.lm_head
         logits = project(hidden_states).to(device=self.device, dtype=torch.float32)
         scores = logits.log_softmax(dim=-1) if normalize else logits
         return self.limits.mask(scores.index_fill_(1, self.suppressed, -torch.inf), *before)
 
 
-def progress_after(tokens: Tensor, number: Tensor, read: Tensor, frame: TargetFrame) -> tuple[Tensor, Tensor]:
+def progress_after(tokens: Tensor, number: Tensor, read: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
     """What [`sentence_progress`] returns for prefixes that end with these tokens, given the number of their sentence
     and how many of its tokens were read before them; all of one shape."""
-    words = read + 1 - frame.head - len(frame.prefix)
-    if frame.closer_opens:
+    words = read + 1 - template.head - len(template.prefix)
+    if template.eos_opens_next:
         return number, words
     # A closed sentence is followed by what opens the next one.
-    closed = tokens == frame.closer
-    return number + closed, words.masked_fill(closed, -len(frame.prefix))
+    closed = tokens == template.eos_id
+    return number + closed, words.masked_fill(closed, -len(template.prefix))

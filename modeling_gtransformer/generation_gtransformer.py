@@ -21,12 +21,12 @@ from transformers.masking_utils import create_causal_mask
 from transformers.utils import logging
 
 from .cache_gtransformer import CACHE_NAME, CACHE_NAMES, DocumentCache
-from .configuration_gtransformer import TargetFrame
+from .configuration_gtransformer import TargetTemplate
 from .document_decoding import decode_greedily, search_documents
 from .framed_decoder import FramedDecoder, Sources
 from .group_attention import group_mask
 from .group_tags import (
-    in_one_piece,
+    is_contiguous,
     read_group_tags,
     sentence_lengths,
     sentence_positions,
@@ -94,15 +94,17 @@ class Request:
         """The ids that the target documents begin with, `(B, P)`."""
         given = self.arguments.get("decoder_input_ids")
         return (
-            self.source_tags.new_full((len(self.source_tags), 1), self.limits.frame.start) if given is None else given
+            self.source_tags.new_full((len(self.source_tags), 1), self.limits.template.start)
+            if given is None
+            else given
         )
 
     @property
     def has_finished_documents(self) -> bool:
         """Whether the prompt already has all sentences of a document."""
-        number, words = sentence_progress(self.prompt, self.limits.frame)
+        number, words = sentence_progress(self.prompt, self.limits.template)
         sentences = self.plan.sentences.to(number.device)
-        return bool(((number > sentences) & (words == -len(self.limits.frame.prefix))).any())
+        return bool(((number > sentences) & (words == -len(self.limits.template.prefix))).any())
 
     @property
     def watchers(self) -> list[Callable[[Tensor], None]]:
@@ -134,11 +136,11 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def document_generation_config(self, generation_config: GenerationConfig) -> GenerationConfig:
         """
-        Adapts the generation config of a plain translator to documents: without the limits of a single sentence, and
-        with the target language where the frame has it. A config made for documents stays as it is.
+        Adapts the generation config of a sentence-level translator to documents: without the limits of a single
+        sentence, and with the target language where the template has it. A config made for documents stays as it is.
         """
-        setting = self.config.frame.language_setting
-        is_plain = getattr(generation_config, "align_sentences", None) is None
+        setting = self.config.template.language_setting
+        is_sentence_level = getattr(generation_config, "align_sentences", None) is None
         # Transformers would not save the fields of documents with a config that was derived from the model's.
         config = GenerationConfig.from_dict(generation_config.to_dict() | {"_from_model_config": False})
         config = self._with_sentence_limits(config)
@@ -146,9 +148,9 @@ class GTransformerGenerationMixin(GenerationMixin):
         language = config.forced_bos_token_id or config.decoder_start_token_id
         if language in (self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id):
             language = None
-        if is_plain or config.eos_token_id in (self.config.eos_token_id, [self.config.eos_token_id]):
+        if is_sentence_level or config.eos_token_id in (self.config.eos_token_id, [self.config.eos_token_id]):
             config.eos_token_id = self.config.eos_token_id
-        if is_plain:
+        if is_sentence_level:
             config.max_length, config.min_length = None, SENTENCE_LIMITS["min_length"]
             if config.bad_words_ids == [[self.config.pad_token_id]]:  # padding is never a word here
                 config.bad_words_ids = None
@@ -213,7 +215,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             ValueError: the model has too few positions for all sentences, or an argument contradicts the alignment.
         """
         if any(isinstance(processor, GroupTagLogitsProcessor) for processor in logits_processor or []):
-            # An assistant model drafts within the frame of the model that it assists.
+            # An assistant model drafts within the template of the model that it assists.
             return super().generate(inputs, generation_config, logits_processor, **kwargs)
         if kwargs.get("decoder_group_tags") is not None:
             raise ValueError("decoder_group_tags follow from the generated tokens: generate() takes none.")
@@ -291,8 +293,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         given = arguments.pop("logits_processor") or []
         given = spare_sentence_ends(config, given, source_ids, self.config.eos_token_id)
         processors = LogitsProcessorList([*given, limits])
-        if limits.frame.end is None:
-            ends = SentenceCountCriteria(request.plan.sentences, limits.frame)
+        if limits.template.end is None:
+            ends = SentenceCountCriteria(request.plan.sentences, limits.template)
             arguments["stopping_criteria"] = StoppingCriteriaList([*(arguments.get("stopping_criteria") or []), ends])
             # No token ends a document, and Transformers would stop at its first `</s>`. Padding comes after the end.
             config.eos_token_id = self.config.pad_token_id
@@ -320,15 +322,15 @@ class GTransformerGenerationMixin(GenerationMixin):
             raise ValueError("parallel_sentences needs decoder_input_ids of no more sentences than the source has.")
         if config.max_length <= prompt.shape[1]:
             raise ValueError(f"decoder_input_ids have {prompt.shape[1]} tokens, max_length is {config.max_length}.")
-        framed = self._framed_decoder(request)
-        decoder = ParallelDecoder(framed, gives_up=not config.parallel_sentences)
+        templated = self._framed_decoder(request)
+        decoder = ParallelDecoder(templated, gives_up=not config.parallel_sentences)
         documents, rounds = decoder.decode(prompt)
         if config.num_beams not in (None, 1):
             documents = decoder.search(prompt, documents, config.num_beams, *_ranking(config))
         sequences = self._ended(request, documents)
         if not config.return_dict_in_generate:
             return sequences
-        return ParallelDocumentsOutput(sequences=sequences, rounds=torch.tensor(rounds), steps=framed.steps)
+        return ParallelDocumentsOutput(sequences=sequences, rounds=torch.tensor(rounds), steps=templated.steps)
 
     def _framed_decoder(self, request: Request) -> FramedDecoder:
         """The decoder over the encoded source."""
@@ -349,7 +351,7 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def _ended(self, request: Request, documents: list[list[int]]) -> Tensor:
         """Appends the token that ends documents, and pads these to `(B, T)`."""
-        end = [] if request.limits.frame.end is None else [request.limits.frame.end]
+        end = [] if request.limits.template.end is None else [request.limits.template.end]
         return self._padded(request, [[*document, *end] for document in documents])[:, : request.config.max_length]
 
     def _padded(self, request: Request, documents: list[list[int]]) -> Tensor:
@@ -360,7 +362,7 @@ class GTransformerGenerationMixin(GenerationMixin):
     def _with_language(self, generation_config: GenerationConfig | None, kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call. If its target language is not the model's own, it is no longer suppressed, and the
         model's own is instead."""
-        setting = self.config.frame.language_setting
+        setting = self.config.template.language_setting
         given = kwargs.get(setting) or getattr(generation_config, setting or "", None)
         own = getattr(self.generation_config, setting or "", None)
         own = own if isinstance(own, int) else None
@@ -408,12 +410,12 @@ class GTransformerGenerationMixin(GenerationMixin):
             and not any(other)
             and all(request.arguments.get(name) is None for name in asked)
             and bool((tags > 0).any(dim=1).all())
-            and in_one_piece(tags)
+            and is_contiguous(tags)
         )
 
     def _aligns_sentences(self, config: GenerationConfig) -> bool:
         needed = [self.config.eos_token_id]
-        needed += [self.config.bos_token_id] if "bos" in self.config.frame.target_prefix else []
+        needed += [self.config.bos_token_id] if "bos" in self.config.template.target_prefix else []
         return config.align_sentences and None not in needed
 
     @staticmethod
@@ -450,7 +452,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             return {}
         if len(prompt) != len(source_tags):
             raise ValueError(f"decoder_input_ids have {len(prompt)} rows, but there are {len(source_tags)} documents.")
-        start = self._target_frame(config).start
+        start = self._target_template(config).start
         if start is None or (prompt[:, :1] == start).any():
             return {}
         started = {"decoder_input_ids": torch.cat([prompt.new_full((len(prompt), 1), start), prompt], dim=1)}
@@ -464,38 +466,38 @@ class GTransformerGenerationMixin(GenerationMixin):
         """Returns the processor that keeps the sentences aligned and the plan that it follows; sets in the config how
         long documents may become, what starts them and what ends them."""
         self._refuse_contradictions(config)
-        target = self._target_frame(config)
+        target = self._target_template(config)
         plan = plan_lengths(config, source_tags, prompt, self.config, target, limited)
         self._check(plan, prompt)
         longest = plan.room if plan.room >= plan.least else plan.most
         config.max_length, config.min_length = plan.room, None
         config.max_new_tokens = config.min_new_tokens = None
         config.decoder_start_token_id = target.start
-        return GroupTagLogitsProcessor(plan.word_limits, plan.min_length, longest, target), plan
+        return GroupTagLogitsProcessor(plan.token_limits, plan.min_length, longest, target), plan
 
     def _room_for_free_documents(
         self, config: GenerationConfig, inputs: Tensor | None, model_kwargs: dict
     ) -> dict[str, Any]:
         """Arguments of `generate` with which an unaligned document may be as long as an aligned one."""
-        if config.align_sentences or self.config.frame.end is None:
+        if config.align_sentences or self.config.template.end is None:
             return {}
         source_tags = self._source_group_tags(inputs, model_kwargs)
         if source_tags is None or not source_tags.any():
             return {}
-        frame, prompt = self._target_frame(config), model_kwargs.get("decoder_input_ids")
-        plan = plan_lengths(config, source_tags, prompt, self.config, frame, limited=False)
+        template, prompt = self._target_template(config), model_kwargs.get("decoder_input_ids")
+        plan = plan_lengths(config, source_tags, prompt, self.config, template, limited=False)
         ends = DocumentLengthCriteria(plan.longest)
         given = model_kwargs.get("stopping_criteria") or []
         return {"max_length": plan.room, "stopping_criteria": StoppingCriteriaList([*given, ends])}
 
-    def _target_frame(self, config: GenerationConfig) -> TargetFrame:
+    def _target_template(self, config: GenerationConfig) -> TargetTemplate:
         """
         The ids around the words of target sentences.
 
         Raises:
             ValueError: the target language is unknown.
         """
-        setting = self.config.frame.language_setting
+        setting = self.config.template.language_setting
 
         def id_of(role: str) -> int:
             if role != "tgt_lang":
@@ -510,7 +512,7 @@ class GTransformerGenerationMixin(GenerationMixin):
                 )
             return language
 
-        return self.config.frame.in_ids(id_of)
+        return self.config.template.in_ids(id_of)
 
     def _check(self, plan: LengthPlan, prompt: Tensor | None) -> None:
         """
@@ -540,7 +542,7 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def _refuse_contradictions(self, config: GenerationConfig) -> None:
         for name in ("forced_bos_token_id", "forced_eos_token_id"):
-            if getattr(config, name, None) is not None and name != self.config.frame.language_setting:
+            if getattr(config, name, None) is not None and name != self.config.template.language_setting:
                 raise ValueError(
                     f"{name} contradicts the alignment of sentences: leave it out, or align_sentences=False."
                 )

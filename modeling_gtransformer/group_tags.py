@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers.utils import logging
 
-from .configuration_gtransformer import TargetFrame
+from .configuration_gtransformer import TargetTemplate
 
 
 logger = logging.get_logger(__name__)
@@ -20,16 +20,16 @@ logger = logging.get_logger(__name__)
 PADDING = -1
 
 
-def closed_sentences(input_ids: Tensor, frame: TargetFrame) -> Tensor:
+def closed_sentences(input_ids: Tensor, template: TargetTemplate) -> Tensor:
     """Number of sentences that prefixes `(R, T)` have closed, `(R,)`."""
-    closes = (input_ids == frame.closer).sum(dim=1)
-    if frame.start != frame.closer:
+    closes = (input_ids == template.eos_id).sum(dim=1)
+    if template.start != template.eos_id:
         return closes
     # The token that starts a document does not end a sentence.
-    return (closes - (input_ids != frame.pad).any(dim=1).long()).clamp(min=0)
+    return (closes - (input_ids != template.pad).any(dim=1).long()).clamp(min=0)
 
 
-def sentence_progress(input_ids: Tensor, frame: TargetFrame) -> tuple[Tensor, Tensor]:
+def sentence_progress(input_ids: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
     """
     Place of the token that follows prefixes `(R, T)`.
 
@@ -41,25 +41,25 @@ def sentence_progress(input_ids: Tensor, frame: TargetFrame) -> tuple[Tensor, Te
     length = input_ids.shape[1]
     position = torch.arange(1, length + 1, device=input_ids.device)
     last = input_ids[:, -1]
-    if not frame.closer_opens:
-        opens = input_ids == frame.prefix[0]
+    if not template.eos_opens_next:
+        opens = input_ids == template.prefix[0]
         opened, words = opens.sum(dim=1), length - (opens * position).amax(dim=1)
-        at_border = (opened == 0) | (last == frame.closer) | is_ended(last, frame)
-        return opened + at_border, words.masked_fill(at_border, -len(frame.prefix))
-    real = (input_ids != frame.pad).cumsum(dim=1) > 0
-    if frame.start == frame.pad:
+        at_border = (opened == 0) | (last == template.eos_id) | is_ended(last, template)
+        return opened + at_border, words.masked_fill(at_border, -len(template.prefix))
+    real = (input_ids != template.pad).cumsum(dim=1) > 0
+    if template.start == template.pad:
         real = torch.nn.functional.pad(real[:, 1:], (0, 1), value=True)
     starts = real.cumsum(dim=1) == 1
-    closes = (input_ids == frame.closer) & real & ~starts
+    closes = (input_ids == template.eos_id) & real & ~starts
     since = length - ((closes | starts) * position).amax(dim=1)
-    ended = is_ended(last, frame) & ((since > 0) | closes.any(dim=1))
-    return closes.sum(dim=1) + 1, (since - len(frame.prefix)).masked_fill(ended, -len(frame.prefix))
+    ended = is_ended(last, template) & ((since > 0) | closes.any(dim=1))
+    return closes.sum(dim=1) + 1, (since - len(template.prefix)).masked_fill(ended, -len(template.prefix))
 
 
-def is_ended(last: Tensor, frame: TargetFrame) -> Tensor:
+def is_ended(last: Tensor, template: TargetTemplate) -> Tensor:
     """Tells which of the last tokens `(R,)` of documents end them."""
-    ended = last == frame.pad
-    return ended if frame.end is None else ended | (last == frame.end)
+    ended = last == template.pad
+    return ended if template.end is None else ended | (last == template.end)
 
 
 def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_mask: Tensor | None = None) -> Tensor:
@@ -69,23 +69,23 @@ def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_m
 
     Args:
         input_ids: `(B, T)`, source documents or what the decoder reads.
-        config: a [`GTransformerConfig`]; its frame says where sentences begin and end.
+        config: a [`GTransformerConfig`]; its template says where sentences begin and end.
         is_target: whether the decoder reads these ids.
         attention_mask: `(B, T)`, 0 where a token is padding.
 
     Returns:
         `(B, T)`, int64.
     """
-    frame = config.frame
-    prefix, suffix = (frame.target_prefix, ()) if is_target else (frame.source_prefix, frame.source_suffix)
-    closer_opens = is_target and frame.closer_opens
-    if prefix == ("bos",) and not closer_opens:
+    template = config.template
+    prefix, suffix = (template.target_prefix, ()) if is_target else (template.source_prefix, template.source_suffix)
+    eos_opens_next = is_target and template.eos_opens_next
+    if prefix == ("bos",) and not eos_opens_next:
         return group_tags(input_ids, config.bos_token_id, config.eos_token_id, attention_mask)
     real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
-    if closer_opens:
+    if eos_opens_next:
         # The decoder may start with the padding token; after that, padding follows the end of a document.
         real = real & ((input_ids != config.pad_token_id) | (real.cumsum(dim=1) == 1))
-    return closed_group_tags(input_ids, config.eos_token_id, real, closer_opens, len(suffix))
+    return closed_group_tags(input_ids, config.eos_token_id, real, eos_opens_next, len(suffix))
 
 
 def group_tags(
@@ -125,21 +125,21 @@ def last_place(mask: Tensor) -> Tensor:
     return places.gather(1, count)
 
 
-def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, closer_opens: bool, suffix: int) -> Tensor:
+def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, eos_opens_next: bool, suffix: int) -> Tensor:
     """
     Tags of documents whose sentences are separated by the `</s>` that closes them.
 
     Args:
         input_ids: `(B, T)`.
         real: `(B, T)`, bool, false for padding.
-        closer_opens: whether `</s>` belongs to the sentence after it, as the first token of a document does.
+        eos_opens_next: whether `</s>` belongs to the sentence after it, as the first token of a document does.
         suffix: number of tokens after `</s>` that belong to its sentence.
 
     Returns:
         `(B, T)`, int64.
     """
     closes = (input_ids == eos_token_id) & real
-    if closer_opens:
+    if eos_opens_next:
         borders = closes & (real.cumsum(dim=1) > 1)
     else:
         borders = torch.nn.functional.pad(closes, (1 + suffix, -1 - suffix))
@@ -177,7 +177,7 @@ def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
     return (query_tags == key_tags[:, None, None, :]) | (query_tags == 0)
 
 
-def in_one_piece(tags: Tensor) -> bool:
+def is_contiguous(tags: Tensor) -> bool:
     """Tells whether the tokens of every sentence are contiguous in documents with tags `(B, T)`."""
     starts = (tags != torch.nn.functional.pad(tags, (1, -1))) & (tags > 0)
     return bool(starts.sum() == (sentence_lengths(tags) > 0).sum())

@@ -29,7 +29,7 @@ def decode_independently(
         beams: number of rows that each sentence takes.
         decode: decodes the documents of a decoder, which begin with prompts `(R, 1)`.
     """
-    frame = decoder.frame
+    template = decoder.template
     rows, index = sentence_places(decoder.source_tags)
     numbers = decoder.source_tags.flatten()[index[:, 0]] - 1
     lengths = (index >= 0).sum(dim=1)
@@ -39,17 +39,17 @@ def decode_independently(
         places = index[part, : int(lengths[part].max())]
         mask = (places >= 0).long()
         states = decoder.source_states.flatten(0, 1)[places.clamp(min=0)]
-        limits = decoder.word_limits[rows[part], numbers[part]][:, None]
+        limits = decoder.token_limits[rows[part], numbers[part]][:, None]
         sentences = decoder.over(Sources(states, mask, mask), limits)
-        prompts = part.new_full((len(part), 1), frame.start)
+        prompts = part.new_full((len(part), 1), template.start)
         for place, ids in zip(part.tolist(), decode(sentences, prompts), strict=True):
-            [words] = frame.split(ids)
+            [words] = template.split(ids)
             translated[place] = words
         decoder.steps += sentences.steps
     documents: list[list[list[int]]] = [[] for _ in decoder.source_tags]
     for place, row in enumerate(rows.tolist()):
         documents[row].append(translated[place])
-    return [frame.read(sentences) for sentences in documents]
+    return [template.read(sentences) for sentences in documents]
 
 
 def sentence_places(tags: Tensor) -> tuple[Tensor, Tensor]:

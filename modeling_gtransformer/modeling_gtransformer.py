@@ -305,7 +305,7 @@ class GTransformerDecoder(GTransformerStack):
 
     def ids_to_embed(self, input_ids: Tensor) -> Tensor:
         """The ids whose embeddings the decoder reads, `(B, T)`."""
-        if not self.config.frame.reads_closer_as_start:
+        if not self.config.template.embeds_eos_as_start:
             return input_ids
         return input_ids.masked_fill(input_ids == self.config.eos_token_id, self.config.decoder_start_token_id)
 
@@ -366,7 +366,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
         Encodes source documents and decodes target prefixes in their context.
 
         Args:
-            input_ids: source documents, in the paper's frame `<s> w w </s> <s> w </s>`, `(B, S)`.
+            input_ids: source documents, in the paper's template `<s> w w </s> <s> w </s>`, `(B, S)`.
             attention_mask: 1 for source tokens, 0 for padding, `(B, S)`.
             decoder_input_ids: target prefixes in the same format, `(B, T)`.
             decoder_attention_mask: the same for the target, cached tokens included; or ready-made masks
@@ -439,9 +439,9 @@ class GTransformerModel(GTransformerPreTrainedModel):
 class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransformerGenerationMixin, GenerationMixin):
     """G-Transformer with an output layer, for translating documents.
 
-    `from_pretrained` of a plain checkpoint (mBART, mBART-50, M2M100, NLLB, Opus-MT, BART, PLBart) works without
-    conversion: the pretrained attention becomes the group attention, and only the global attention and the gates are
-    newly initialised.
+    `from_pretrained` of a sentence-level checkpoint (mBART, mBART-50, M2M100, NLLB, Opus-MT, BART, PLBart) works
+    without conversion: the pretrained attention becomes the group attention, and only the global attention and the
+    gates are newly initialised.
     """
 
     auto_class = "AutoModelForSeq2SeqLM"
@@ -483,7 +483,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         padding."""
         real = labels != -100
         decoder_input_ids = nn.functional.pad(labels, (1, -1))
-        if self.config.frame.target_prefix == ("tgt_lang",) and not self.config.frame.closer_opens:
+        if self.config.template.target_prefix == ("tgt_lang",) and not self.config.template.eos_opens_next:
             # As in mBART, the language that ends the labels also starts them.
             last = (real * torch.arange(labels.shape[1], device=labels.device)).argmax(dim=1, keepdim=True)
             decoder_input_ids[:, :1] = labels.gather(1, last)

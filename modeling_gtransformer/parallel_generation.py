@@ -60,7 +60,7 @@ NEUTRAL = {
 # Repairs end after this many steps per token of the longest document, or when more than this share of a document's
 # sentences remains to be repaired.
 PATIENCE = 0.25
-MOST_TO_REPAIR = 0.5
+MAX_TO_REPAIR = 0.5
 
 # Logits of beams in memory at a time (64M are 256 MB in float32).
 BEAM_LOGITS = 2**26
@@ -103,7 +103,7 @@ class ParallelDecoder:
     """
 
     def __init__(self, decoder: FramedDecoder, gives_up: bool = False):
-        self.decoder, self.frame, self.gives_up = decoder, decoder.frame, gives_up
+        self.decoder, self.template, self.gives_up = decoder, decoder.template, gives_up
         self.source_lengths = [[n for n in row if n] for row in sentence_lengths(decoder.source_tags).tolist()]
         # Keys and values of all documents in their current state, if the last check covered all of them.
         self.checked: EncoderDecoderCache | None = None
@@ -144,7 +144,7 @@ class ParallelDecoder:
     def is_unsettled(self, documents: list[list[int]], moved: dict[int, list[OpenSentence]], repairs: int) -> bool:
         """Tells whether so much is left to repair, or repairs have taken so long, that decoding token by token is
         likely to be faster."""
-        most = [MOST_TO_REPAIR * len(self.source_lengths[row]) for row in moved]
+        most = [MAX_TO_REPAIR * len(self.source_lengths[row]) for row in moved]
         too_many = any(len(opened) > most for opened, most in zip(moved.values(), most, strict=True))
         too_long = repairs > PATIENCE * max(len(documents[row]) for row in moved)
         return too_many or (too_long and any(moved.values()))
@@ -152,23 +152,23 @@ class ParallelDecoder:
     def go_on(self, documents: list[list[int]], final: dict[int, int]) -> None:
         """Decodes documents token by token; `final` has the number of their final tokens, by row."""
         rows, shortest = [*final], min(final.values())
-        decoder = self.decoder.over(self.decoder.sources(rows), self.decoder.word_limits[rows])
+        decoder = self.decoder.over(self.decoder.sources(rows), self.decoder.token_limits[rows])
         prompts = torch.tensor([documents[row][:shortest] for row in rows], device=self.decoder.device)
         for row, ids in zip(rows, decode_greedily(decoder, prompts), strict=True):
-            documents[row] = ids if self.frame.end is None else ids[:-1]
+            documents[row] = ids if self.template.end is None else ids[:-1]
         self.decoder.steps += decoder.steps
 
     def drafts(self, row: int, prompt: list[int], chosen: int) -> list[OpenSentence]:
         """All sentences that the prompt has not finished; `chosen` is the token that follows it."""
-        starts, sentences = self.frame.starts(prompt), len(self.source_lengths[row])
+        starts, sentences = self.template.starts(prompt), len(self.source_lengths[row])
         opened, start, drafts = len(starts), len(prompt), []
-        if self.frame.closer_opens and opened > sentences:
+        if self.template.eos_opens_next and opened > sentences:
             return []
-        if self.frame.closer_opens or prompt[-1] != self.frame.closer:
+        if self.template.eos_opens_next or prompt[-1] != self.template.eos_id:
             begin = starts[-1]
             drafts.append(OpenSentence(opened, begin, [*prompt[begin:], chosen], len(prompt)))
             start = begin + max(*self.source_lengths[row][opened - 1 : opened], len(prompt) + 2 - begin, 0)
-        first = self.frame.closer if self.frame.closer_opens else self.frame.prefix[0]
+        first = self.template.eos_id if self.template.eos_opens_next else self.template.prefix[0]
         for number in range(opened + 1, sentences + 1):
             drafts.append(OpenSentence(number, start, [first], len(prompt)))
             start += self.source_lengths[row][number - 1]
@@ -177,23 +177,23 @@ class ParallelDecoder:
     def moved(self, document: list[int], choices: list[int], final: int) -> list[OpenSentence]:
         """The sentences in which the model would have chosen another token, up to and including that token."""
         sentences: list[OpenSentence] = []
-        starts = self.frame.starts(document)
+        starts = self.template.starts(document)
         for position in range(final - 1, len(document) - 1):
-            decided = document[position] == self.frame.closer and not self.frame.closer_opens
+            decided = document[position] == self.template.eos_id and not self.template.eos_opens_next
             if decided or choices[position] == document[position + 1]:
                 continue
             number = bisect_right(starts, position)
             if not sentences or sentences[-1].number != number:
                 start = starts[number - 1]
                 tokens = [*document[start : position + 1], choices[position]]
-                old_rest = document[position + 2 : document.index(self.frame.closer, position + 1) + 1]
+                old_rest = document[position + 2 : document.index(self.template.eos_id, position + 1) + 1]
                 sentences.append(OpenSentence(number, start, tokens, position + 1, old_rest))
         return sentences
 
     def replaced(self, document: list[int], sentences: list[OpenSentence]) -> list[int]:
         """The document with these sentences in place of those with the same numbers, or appended to it."""
-        head = self.frame.head
-        starts = self.frame.starts(document)
+        head = self.template.head
+        starts = self.template.starts(document)
         parts = [document[a + head : b + head] for a, b in pairwise([*starts, len(document)])]
         # Nothing begins after the last `</s>`.
         parts = [part for part in parts if part]
@@ -221,8 +221,8 @@ class ParallelDecoder:
         sentences = torch.tensor([len(self.source_lengths[row]) for row in rows], device=device)[:, None]
         needed = (position < lengths) & (number <= sentences)
         needed &= position + 1 >= torch.tensor(final, device=device)[:, None]
-        if not self.frame.closer_opens:
-            needed &= ids != self.frame.closer
+        if not self.template.eos_opens_next:
+            needed &= ids != self.template.eos_id
         document = torch.tensor(rows, device=device)[:, None].expand_as(ids)
         places = needed.nonzero(as_tuple=True)
         before = [field[places] for field in (document, number, words, position + 1, ids)]
@@ -234,12 +234,12 @@ class ParallelDecoder:
 
     def places(self, ids: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
         """What [`sentence_progress`] returns for the prefix that ends with each token of documents `(B, T)`."""
-        if self.frame.closer_opens:
-            starts = (position == 0) | (ids == self.frame.closer)
+        if self.template.eos_opens_next:
+            starts = (position == 0) | (ids == self.template.eos_id)
         else:
-            starts = ids == self.frame.prefix[0]
+            starts = ids == self.template.prefix[0]
         words = position - (starts * position).cummax(dim=1).values
-        return starts.cumsum(dim=1), words + 1 - self.frame.head - len(self.frame.prefix)
+        return starts.cumsum(dim=1), words + 1 - self.template.head - len(self.template.prefix)
 
     def extend(
         self, cache: EncoderDecoderCache, rows: list[int], sentences: list[list[OpenSentence]], drafting: bool
@@ -259,25 +259,26 @@ class ParallelDecoder:
         old_rests = pad_sequence(old_rests, batch_first=True, padding_value=-1).to(self.decoder.device)
         for (_, sentence), rest in zip(opened, self.greedy(batch, old_rests), strict=True):
             sentence.tokens += rest
-            if rest[-1] != self.frame.closer:
+            if rest[-1] != self.template.eos_id:
                 sentence.tokens += sentence.old_rest[len(rest) :]
 
     def greedy(self, batch: SentenceBatch, old_rests: Tensor) -> list[list[int]]:
         """The new tokens of sentences, until each is at its end or continues like its old rest `(S, L)`."""
         tokens, index = batch.tokens, torch.arange(len(batch.tokens), device=batch.tokens.device)
         read = alive = torch.ones_like(index, dtype=torch.bool)
-        empty = torch.full_like(index, self.frame.pad)
+        empty = torch.full_like(index, self.template.pad)
         decoded: list[Tensor] = []
         while True:
             tokens = batch.step(tokens, alive=read).argmax(dim=-1)
-            new = tokens[:, 0].masked_fill(~alive, self.frame.pad)
+            new = tokens[:, 0].masked_fill(~alive, self.template.pad)
             as_before = (new[:, None] == old_rests[index, len(decoded) : len(decoded) + 1]).any(dim=-1)
             decoded.append(empty.scatter(0, index, new))
             # Others see the last token of a sentence one step later.
-            read, alive = alive, alive & (new != self.frame.closer)
+            read, alive = alive, alive & (new != self.template.eos_id)
             if not bool((alive & ~as_before).any()):
                 return [
-                    [token for token in line if token != self.frame.pad] for line in torch.stack(decoded, 1).tolist()
+                    [token for token in line if token != self.template.pad]
+                    for line in torch.stack(decoded, 1).tolist()
                 ]
             rest = read.nonzero()[:, 0]
             if len(rest) <= len(index) * (1 - SHRINKS_AT):
@@ -286,7 +287,7 @@ class ParallelDecoder:
 
     def is_closed(self, sentence: OpenSentence) -> bool:
         """Tells whether the new token of a sentence is the `</s>` that closes it."""
-        return sentence.tokens[-1] == self.frame.closer and len(sentence.tokens) > self.frame.head
+        return sentence.tokens[-1] == self.template.eos_id and len(sentence.tokens) > self.template.head
 
     def search(
         self,
@@ -311,17 +312,17 @@ class ParallelDecoder:
             batch = SentenceBatch(self.decoder, cache, range(len(documents)), part, num_beams)
             found = BeamSearch(batch, length_penalty, early_stopping).run()
             for (_, sentence), tokens in zip(part, found, strict=True):
-                sentence.tokens += tokens[: tokens.index(self.frame.closer) + 1]
+                sentence.tokens += tokens[: tokens.index(self.template.eos_id) + 1]
         return [self.replaced(*pair) for pair in zip(documents, sentences, strict=True)]
 
     def unfinished(self, document: list[int], given: int) -> list[OpenSentence]:
         """The sentences of a document that its first `given` tokens have not finished."""
-        starts = self.frame.starts(document)
+        starts = self.template.starts(document)
         sentences = []
         for number, (start, end) in enumerate(pairwise([*starts, len(document)]), 1):
             # The `</s>` of a sentence may be the first token of the next one.
-            end = min(end + self.frame.head, len(document))
-            if given < end and start + self.frame.head < end:
+            end = min(end + self.template.head, len(document))
+            if given < end and start + self.template.head < end:
                 context = max(given - 1, start)
                 sentences.append(OpenSentence(number, start, document[start : context + 1], context))
         return sentences

@@ -16,9 +16,9 @@ from transformers.utils import logging
 
 from .document_translation import TranslatedDocument, translate_documents
 from .hub import PublishMixin, brought_along, with_code
-from .plain_models import from_plain_model, load_processor
 from .plain_text import BilingualText, Splitter, is_translatable, language_code, sentencex_splitter, split_text
 from .segment_plan import name_sentences
+from .sentence_level_models import from_sentence_level_model, load_processor
 from .terminology import Terminology
 
 
@@ -43,7 +43,7 @@ def _formats() -> ModuleType:
 
 
 # How much is prepared at a time, to be translated in large batches; a single document may be longer.
-MOST_DOCUMENTS, MOST_CHARACTERS = 256, 200_000
+MAX_DOCUMENTS, MAX_CHARACTERS = 256, 200_000
 
 
 class NamedDocument(NamedTuple):
@@ -81,7 +81,7 @@ def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
     characters = 0
     for document in documents:
         characters += document.characters
-        if chunk and (len(chunk) == MOST_DOCUMENTS or characters > MOST_CHARACTERS):
+        if chunk and (len(chunk) == MAX_DOCUMENTS or characters > MAX_CHARACTERS):
             yield chunk
             chunk, characters = [], document.characters
         chunk.append(document)
@@ -130,7 +130,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     - `segments`: the number of sentences in each segment that the model translated as one input; sentences that stay
       as they are do not count.
 
-    The model is a G-Transformer, or a plain sentence translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART),
+    The model is a G-Transformer, or a sentence-level translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART),
     which translates every sentence of a document without context, as if it stood alone, until it is fine-tuned.
 
     Placeholders such as `{name}` and `%s` and addresses stay as they are: a segment that has lost one is translated
@@ -164,7 +164,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     'Die Katze schläft.\\nSie ist alt.'
     ```"""
 
-    # Optional, as Transformers finds only a tokenizer beside a plain checkpoint.
+    # Optional, as Transformers finds only a tokenizer beside a sentence-level checkpoint.
     _load_processor = None
     _load_tokenizer = False
     _load_feature_extractor = False
@@ -181,12 +181,12 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         **kwargs: Any,
     ):
         _refuse_batch_size(kwargs.get("batch_size"))
-        is_plain = model.config.model_type != "gtransformer"
-        model = from_plain_model(model) if is_plain else model
+        is_sentence_level = model.config.model_type != "gtransformer"
+        model = from_sentence_level_model(model) if is_sentence_level else model
         if processor is None:
             processor = load_processor(model, tokenizer)
         super().__init__(model, *args, processor=for_languages(model, processor, src_lang, tgt_lang), **kwargs)
-        if is_plain or src_lang or tgt_lang:
+        if is_sentence_level or src_lang or tgt_lang:
             # Another pipeline may use the same model for other languages.
             self._forward_params["processor"] = self.processor
 
@@ -373,7 +373,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             if isinstance(document, bytes):
                 raise ValueError("the format 'text' takes a string")
             text = split_text(document, splitter)
-            text = BilingualText(text.sentences, text.gaps) if bilingual else text
+            text = BilingualText(text.sentences, text.separators) if bilingual else text
             return {"sentences": text.sentences, "file": text, "document_sizes": None}
         file = _formats().SplitFile(document, format, splitter, processor.tgt_lang, mark_fuzzy, bilingual)
         return {"sentences": file.sentences, "file": file, "document_sizes": file.document_sizes}

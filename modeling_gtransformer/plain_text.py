@@ -43,12 +43,13 @@ def whole_words(words: str) -> str:
 class SplitText:
     """A text that was taken apart.
 
-    `gaps` has what is before, between and after the sentences, one more than there are sentences: white space, line
-    ends, bullets, and lines without words. Gaps and sentences in turn give the text again, character by character.
+    `separators` has what is before, between and after the sentences, one more than there are sentences: white space,
+    line ends, bullets, and lines without words. Gaps and sentences in turn give the text again, character by
+    character.
     """
 
     sentences: list[str]
-    gaps: list[str]
+    separators: list[str]
 
     @property
     def kept(self) -> list[list[str]]:
@@ -64,7 +65,7 @@ class SplitText:
         """
         if len(sentences) != len(self.sentences):
             raise ValueError(f"{len(sentences)} sentences in place of {len(self.sentences)}.")
-        return "".join(chain.from_iterable(zip(self.gaps, [*sentences, ""], strict=True)))
+        return "".join(chain.from_iterable(zip(self.separators, [*sentences, ""], strict=True)))
 
 
 class BilingualText(SplitText):
@@ -72,7 +73,7 @@ class BilingualText(SplitText):
     A text in which the source stays: every line with sentences is followed by one with an arrow and their translation.
 
     >>> text = split_text("- One. Two")
-    >>> print(BilingualText(text.sentences, text.gaps).rejoin(["Eins. Zwei"]))
+    >>> print(BilingualText(text.sentences, text.separators).rejoin(["Eins. Zwei"]))
     - One. Two
     → - Eins. Zwei
     """
@@ -81,7 +82,7 @@ class BilingualText(SplitText):
         """Returns the text with these sentences beside its own."""
         source = LINE.split(super().rejoin(self.sentences))
         translated = LINE.split(super().rejoin([LINE.sub(" ", sentence) for sentence in sentences]))
-        numbers = set(accumulate(len(LINE.findall(gap)) for gap in self.gaps[:-1]))
+        numbers = set(accumulate(len(LINE.findall(gap)) for gap in self.separators[:-1]))
         line_end = source[1] if len(source) > 1 else "\n"
         result = []
         for number, (line, other, end) in enumerate(
@@ -104,7 +105,7 @@ def split_text(text: str, splitter: Splitter | None = None) -> SplitText:
     Raises:
         ValueError: the splitter returned a sentence that is not in the line, or left out words.
     """
-    sentences, gaps, done = [], [""], 0
+    sentences, separators, done = [], [""], 0
     for start, line in _lines(text):
         item = ITEM.match(line)
         place = item.end() if item else 0  # after the last piece
@@ -118,13 +119,13 @@ def split_text(text: str, splitter: Splitter | None = None) -> SplitText:
                 place = found + len(words)
             if not is_translatable(words):
                 continue
-            gaps[-1] += text[done : start + found]
+            separators[-1] += text[done : start + found]
             sentences.append(words)
-            gaps.append("")
+            separators.append("")
             done = start + place
         _check_gap(line[place:])
-    gaps[-1] += text[done:]
-    return SplitText(sentences, gaps)
+    separators[-1] += text[done:]
+    return SplitText(sentences, separators)
 
 
 def _check_gap(gap: str) -> None:

@@ -1,5 +1,5 @@
-"""Documents to ids and back: lists of sentences on one side, framed sentences such as `<s> w w </s> <s> w </s>` on the
-other."""
+"""Documents to ids and back: lists of sentences on one side, templated sentences such as `<s> w w </s> <s> w </s>` on
+the other."""
 
 import contextlib
 import copy
@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import BatchFeature, PreTrainedConfig, PreTrainedTokenizerBase, ProcessorMixin
 
-from .configuration_gtransformer import GTransformerConfig, SentenceFrame, TargetFrame, frame_named
+from .configuration_gtransformer import GTransformerConfig, SentenceTemplate, TargetTemplate, template_named
 from .hub import PublishMixin
 
 
@@ -36,12 +36,13 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
     of groups is the number of sentences whatever the document contains.
 
     Args:
-        tokenizer: has `</s>`, padding and the other tokens that the frame of a sentence needs in its vocabulary.
+        tokenizer: has `</s>`, padding and the other tokens that the template of a sentence needs in its vocabulary.
         src_lang (`str`, *optional*): source language code; by default the tokenizer's.
         tgt_lang (`str`, *optional*): target language code; by default the tokenizer's.
         normalization (`str` or `None`, defaults to `"NFKC"`): Unicode normalisation of all text. mBART was trained on
             NFKC, and Transformers 5 no longer does it for `MBartTokenizer`.
-        sentence_frame (`str`, defaults to `"paper"`): the tokens around every sentence, a key of `SENTENCE_FRAMES`.
+        sentence_template (`str`, defaults to `"paper"`): the tokens around every sentence, a key of
+        `SENTENCE_TEMPLATES`.
             `from_pretrained` takes that of the checkpoint.
         target_ratio (`float`, defaults to 1.0): number of target tokens that a segment leaves room for, per token of
             its source, so that translations are hardly longer than what the model was trained on. Training learns it
@@ -67,17 +68,18 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         src_lang: str | None = None,
         tgt_lang: str | None = None,
         normalization: Literal["NFC", "NFD", "NFKC", "NFKD"] | None = "NFKC",
-        sentence_frame: str = "paper",
+        sentence_template: str = "paper",
         target_ratio: float = 1.0,
         **kwargs,
     ):
+        sentence_template = kwargs.pop("sentence_frame", sentence_template)  # its name in version 0.2
         super().__init__(tokenizer, **kwargs)
         self.src_lang = src_lang or getattr(tokenizer, "src_lang", None) or getattr(tokenizer, "source_lang", None)
         self.tgt_lang = tgt_lang or getattr(tokenizer, "tgt_lang", None) or getattr(tokenizer, "target_lang", None)
         self.normalization = normalization
-        self.sentence_frame = sentence_frame
+        self.sentence_template = sentence_template
         self.target_ratio = target_ratio
-        needed = {"eos", "pad"} | {role for part in self.frame[:3] for role in part} - {"src_lang", "tgt_lang"}
+        needed = {"eos", "pad"} | {role for part in self.template[:3] for role in part} - {"src_lang", "tgt_lang"}
         for name in sorted(f"{role}_token_id" for role in needed):
             if getattr(tokenizer, name) is None:
                 raise ValueError(f"The tokenizer has no {name}, which the sentences of a document need.")
@@ -88,16 +90,16 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path, **kwargs):
-        """Loads as Transformers does. If a plain checkpoint has no processor, its tokenizer gets the sentence frame
-        that its model reads."""
+        """Loads as Transformers does. If a sentence-level checkpoint has no processor, its tokenizer gets the sentence
+        template that its model reads."""
         hub = {name: kwargs[name] for name in ("cache_dir", "local_files_only", "revision", "token") if name in kwargs}
-        if "sentence_frame" not in kwargs:
+        if "sentence_template" not in kwargs:
             saved, _ = cls.get_processor_dict(pretrained_model_name_or_path, **hub)
             config: dict[str, Any] = {}
             with contextlib.suppress(OSError):  # a processor alone
                 config, _ = PreTrainedConfig.get_config_dict(pretrained_model_name_or_path, **hub)
-            if "sentence_frame" not in saved and config.get("model_type"):
-                kwargs["sentence_frame"] = GTransformerConfig.from_dict(config).sentence_frame
+            if "sentence_template" not in saved and config.get("model_type"):
+                kwargs["sentence_template"] = GTransformerConfig.from_dict(config).sentence_template
         return super().from_pretrained(pretrained_model_name_or_path, **kwargs)
 
     def for_languages(self, src_lang: str | None = None, tgt_lang: str | None = None) -> "GTransformerProcessor":
@@ -109,7 +111,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         if not (src_lang or tgt_lang):
             return self
         other = copy.copy(self)
-        for cached in ("target_frame", "_structural_tokens_by_size"):
+        for cached in ("target_template", "_structural_tokens_by_size"):
             other.__dict__.pop(cached, None)
         other.src_lang, other.tgt_lang = self._code(src_lang, self.src_lang), self._code(tgt_lang, self.tgt_lang)
         other._check_languages()
@@ -128,30 +130,30 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return self.tokenizer.name_or_path
 
     @property
-    def frame(self) -> SentenceFrame:
+    def template(self) -> SentenceTemplate:
         """The tokens around every sentence, by their roles."""
-        return frame_named(self.sentence_frame)
+        return template_named(self.sentence_template)
 
     @cached_property
-    def target_frame(self) -> TargetFrame:
+    def target_template(self) -> TargetTemplate:
         """The ids around the words of target sentences."""
-        return self.frame.in_ids(self._id_of)
+        return self.template.in_ids(self._id_of)
 
     def _id_of(self, role: str) -> int:
-        """The id of the token with a role in the frame."""
+        """The id of the token with a role in the template."""
         if role not in ("src_lang", "tgt_lang"):
             return getattr(self.tokenizer, f"{role}_token_id")
         language = getattr(self, role)
         if language is None:
             raise ValueError(
-                f"The processor has no {role}, whose code frames the sentences: pass {role}, one of "
+                f"The processor has no {role}, whose code templates the sentences: pass {role}, one of "
                 f"{', '.join(self.language_codes)}."
             )
         return self._language_token_id(language)
 
     @property
     def bos_token_id(self) -> int | None:
-        """`<s>`, which opens a sentence in the frame of the paper."""
+        """`<s>`, which opens a sentence in the template of the paper."""
         return self.tokenizer.bos_token_id
 
     @property
@@ -171,14 +173,14 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     @property
     def sentence_tokens(self) -> int:
-        """Maximum number of tokens that the frame adds to the words of a sentence, source or target."""
-        frame = self.frame
-        source = len(frame.source_prefix) + len(frame.source_suffix) + bool(self._source_code)
-        return 1 + max(source, len(frame.target_prefix))
+        """Maximum number of tokens that the template adds to the words of a sentence, source or target."""
+        template = self.template
+        source = len(template.source_prefix) + len(template.source_suffix) + bool(self._source_code)
+        return 1 + max(source, len(template.target_prefix))
 
     def _check_languages(self) -> None:
         """Refuses languages that the tokenizer does not know, where they are tokens."""
-        roles = {role for part in self.frame[:3] for role in part} | {self.frame.end, self.frame.label_end}
+        roles = {role for part in self.template[:3] for role in part} | {self.template.end, self.template.label_end}
         languages = [self.src_lang, self.tgt_lang] if {"src_lang", "tgt_lang"} & roles else []
         languages += [self.tgt_lang] if self._has_targets else []
         for language in languages:
@@ -196,9 +198,9 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
     @property
     def _source_code(self) -> list[int]:
         """The token before every source sentence that tells a model with several target languages which one to use."""
-        if self.frame.source_code is None or not self._has_targets:
+        if self.template.source_code is None or not self._has_targets:
             return []
-        return [self._id_of(self.frame.source_code)]
+        return [self._id_of(self.template.source_code)]
 
     def _language_token_id(self, language: str) -> int:
         if (token := self._find_language(language)) is not None:
@@ -327,18 +329,18 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def build_source(self, sentences: list[list[int]]) -> list[int]:
         """Builds a source document, such as `<s> w w </s> <s> w </s>`, from the word ids of each sentence."""
-        prefix = [*self._source_code, *map(self._id_of, self.frame.source_prefix)]
-        suffix = [self.eos_token_id, *map(self._id_of, self.frame.source_suffix)]
+        prefix = [*self._source_code, *map(self._id_of, self.template.source_prefix)]
+        suffix = [self.eos_token_id, *map(self._id_of, self.template.source_suffix)]
         return [token for words in sentences for token in (*prefix, *words, *suffix)]
 
     def build_target(self, sentences: list[list[int]]) -> list[int]:
         """Builds what the decoder reads for finished sentences, given as word ids."""
-        return self.target_frame.read(sentences)
+        return self.target_template.read(sentences)
 
     def build_labels(self, sentences: list[list[int]]) -> list[int]:
         """Builds the labels of a target document, such as `w w </s> <s> w </s> [end]`, from the word ids of each
         sentence: what the decoder reads, except its first token, which is given, and what ends the document."""
-        end = [self._id_of(self.frame.label_end)] if self.frame.label_end else []
+        end = [self._id_of(self.template.label_end)] if self.template.label_end else []
         return [*self.build_target(sentences)[1:], *end]
 
     def __call__(
@@ -395,7 +397,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def _checked(self, ids: list[int], sentences: list[list[int]], max_length: int) -> list[int]:
         longest = max(map(len, sentences)) + self.sentence_tokens
-        counted = len(ids) if self.frame.position_scope == "document" else longest
+        counted = len(ids) if self.template.position_scope == "document" else longest
         if counted > max_length:
             advice = "split that sentence" if longest > max_length else "split the document at sentence borders"
             raise ValueError(
@@ -445,7 +447,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def _split(self, ids: list[int]) -> list[list[int]]:
         structural = set(self.structural_token_ids)
-        return [[token for token in words if token not in structural] for words in self.target_frame.split(ids)]
+        return [[token for token in words if token not in structural] for words in self.target_template.split(ids)]
 
     def configure(self, model) -> None:
         """
@@ -464,20 +466,20 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         Raises:
             ValueError: the tokenizer does not belong to the model, or there is no target language.
         """
-        if model.config.sentence_frame != self.sentence_frame:
+        if model.config.sentence_template != self.sentence_template:
             raise ValueError(
-                f"The model frames its sentences as {model.config.sentence_frame!r}, the processor as "
-                f"{self.sentence_frame!r}: load both from the same checkpoint, or pass sentence_frame to both."
+                f"The model templates its sentences as {model.config.sentence_template!r}, the processor as "
+                f"{self.sentence_template!r}: load both from the same checkpoint, or pass sentence_template to both."
             )
         names = ["eos_token_id", "pad_token_id"]
-        names += ["bos_token_id"] if "bos" in (*self.frame.source_prefix, *self.frame.target_prefix) else []
+        names += ["bos_token_id"] if "bos" in (*self.template.source_prefix, *self.template.target_prefix) else []
         for name in names:
             if getattr(model.config, name) != getattr(self, name):
                 raise ValueError(f"The {name} of tokenizer and model differ: this tokenizer belongs to another model.")
-        if self.frame.start and model.config.decoder_start_token_id != self._id_of(self.frame.start):
+        if self.template.start and model.config.decoder_start_token_id != self._id_of(self.template.start):
             raise ValueError(
-                f"The model starts with token {model.config.decoder_start_token_id}, not with the {self.frame.start} "
-                "token of this tokenizer, which belongs to another model."
+                f"The model starts with token {model.config.decoder_start_token_id}, not with the "
+                f"{self.template.start} token of this tokenizer, which belongs to another model."
             )
         vocabulary, rows = len(self._target_vocabulary), model.config.decoder_vocab_size
         if vocabulary > rows:
@@ -485,11 +487,11 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
                 f"The tokenizer has {vocabulary} tokens, the model {rows}: call "
                 "model.resize_token_embeddings(len(processor.tokenizer))."
             )
-        frame = self.target_frame
-        framed = {self.bos_token_id, self.eos_token_id, self.pad_token_id, *frame.prefix, frame.end, None}
+        template = self.target_template
+        templated = {self.bos_token_id, self.eos_token_id, self.pad_token_id, *template.prefix, template.end, None}
         # Rows of the output layer without a token are not words either.
-        unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *range(vocabulary, rows)} - framed
-        setting = self.frame.language_setting
+        unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *range(vocabulary, rows)} - templated
+        setting = self.template.language_setting
         language = {setting: self._id_of("tgt_lang")} if setting else {}
         return {**language, "suppress_tokens": sorted(unwanted) or None}
 

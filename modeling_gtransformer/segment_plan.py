@@ -23,7 +23,7 @@ class PendingDocument:
         number: its place among the documents, from 0.
         places: for every sentence, the name of its place in warnings.
         parts: word ids of each part.
-        glue: what is before a part in its sentence; `None` for the first part of a sentence.
+        separator: what is before a part in its sentence; `None` for the first part of a sentence.
         required: strings that the translation of each part must contain.
         segments: the number of new parts in each segment.
         translations: word ids of the translations of the parts that are done.
@@ -33,7 +33,7 @@ class PendingDocument:
     number: int
     places: Sequence[str]
     parts: list[list[int]] = field(default_factory=list)
-    glue: list[str | None] = field(default_factory=list)
+    separator: list[str | None] = field(default_factory=list)
     required: list[list[str]] = field(default_factory=list)
     segments: list[int] = field(default_factory=list)
     translations: list[list[int]] = field(default_factory=list)
@@ -41,7 +41,7 @@ class PendingDocument:
 
     def sentence_of(self, part: int) -> int:
         """The number of the sentence that a part belongs to, from 0."""
-        return self.glue[: part + 1].count(None) - 1
+        return self.separator[: part + 1].count(None) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class SegmentLimits:
     ):
         settings = {**vars(model.generation_config), **generate_arguments}
         self.factor, self.constant = (settings.get(name) or 0 for name in ("max_length_a", "max_length_b"))
-        self.frame, self.target_ratio = processor.sentence_tokens, processor.target_ratio
+        self.template, self.target_ratio = processor.sentence_tokens, processor.target_ratio
         # Maximum numbers of tokens of a sentence, and of a document where positions count from its start.
         # Other models, such as the mBART of the demo, have learned positions from the start of what they read.
         learned = model.config.max_position_embeddings
@@ -93,16 +93,16 @@ class SegmentLimits:
 
     def longest(self, words: int) -> int:
         """Positions that a sentence may need: its own, or those of its translation and the end of the document."""
-        return max(words + self.frame, self.word_limit(words) + self.frame + 1)
+        return max(words + self.template, self.token_limit(words) + self.template + 1)
 
-    def word_limit(self, words: int) -> int:
+    def token_limit(self, words: int) -> int:
         """Maximum number of words in the translation of a sentence of this many words."""
         return int(self.factor * words + self.constant)
 
     def cost(self, words: int) -> int:
         """Number of tokens that a sentence counts as: that of its longer side, or more where positions are scarcer."""
         share = self.tokens / self.document_positions
-        usual = max(words, math.ceil(words * self.target_ratio)) + self.frame
+        usual = max(words, math.ceil(words * self.target_ratio)) + self.template
         return max(usual, math.ceil(self.longest(words) * share))
 
 
@@ -151,16 +151,16 @@ def take_apart(
     for position, words in enumerate(processor.encode_sentences(sentences)):
         if limits.longest(len(words)) <= limits.positions:
             document.parts.append(words)
-            document.glue.append(None)
+            document.separator.append(None)
             document.required.append(required[position])
             continue
-        gaps, parts = zip(*split_long_sentence(sentences[position].strip(), fits), strict=True)
+        separators, parts = zip(*split_long_sentence(sentences[position].strip(), fits), strict=True)
         logger.warning(
             f"{places[position]} has {len(words)} tokens, and it or its translation may not fit the "
             f"{limits.positions} positions of the model: it is translated in {len(parts)} parts."
         )
         document.parts += processor.encode_sentences(parts)
-        document.glue += [None, *gaps[1:]]
+        document.separator += [None, *separators[1:]]
         of_parts: list[list[str]] = [[] for _ in parts]
         for needed in required[position]:
             of_parts[next((index for index, part in enumerate(parts) if needed in part), -1)].append(needed)

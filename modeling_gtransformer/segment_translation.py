@@ -77,7 +77,7 @@ class SegmentTranslator:
                 SentenceStreamer(
                     lambda number, words: on_part(segment.start + number, words),
                     segment.stop - segment.start,
-                    self.processor.target_frame,
+                    self.processor.target_template,
                     start=segment.carried,
                 )
             )
@@ -94,7 +94,7 @@ class SegmentTranslator:
         if not any(words for sentences in required for words in sentences):
             return None
         limits = [
-            [self.limits.word_limit(len(words)) for words in segment.document.parts[segment.start : segment.stop]]
+            [self.limits.token_limit(len(words)) for words in segment.document.parts[segment.start : segment.stop]]
             for segment in segments
         ]
         return RequiredWordsLogitsProcessor(self.processor, required, limits)
@@ -124,7 +124,7 @@ class SegmentTranslator:
         if not any(segment.carried for segment in segments):
             return {}
         # An empty prefix starts as generation does.
-        start = [self.processor.target_frame.start]
+        start = [self.processor.target_template.start]
         prefixes = [self.processor.build_target(segment.prefix) or start for segment in segments]
         longest = max(map(len, prefixes))
         ids = [[self.processor.pad_token_id] * (longest - len(prefix)) + prefix for prefix in prefixes]
@@ -173,11 +173,11 @@ class SegmentTranslator:
         """For every sentence of every row, the summed log-probability of its words and `</s>`, and their number."""
         output = self.processor.pad({"decoder_input_ids": rows})["decoder_input_ids"].to(self.model.device)
         read, labels = output[:, :-1], output[:, 1:]
-        # A token belongs to the sentence of the token that it is predicted from; those of the frame are given.
+        # A token belongs to the sentence of the token that it is predicted from; those of the template are given.
         tags = read_group_tags(read, self.model.config, is_target=True)
-        frame = self.processor.target_frame
-        framing = [token for token in (*frame.prefix, frame.pad, frame.end) if token is not None]
-        asked = (tags > 0) & ~torch.isin(labels, torch.tensor(framing, device=labels.device))
+        template = self.processor.target_template
+        added = [token for token in (*template.prefix, template.pad, template.end) if token is not None]
+        asked = (tags > 0) & ~torch.isin(labels, torch.tensor(added, device=labels.device))
         inputs = self.inputs(segments)
         labels = labels.masked_fill(~asked, -100)
         scores = label_log_probabilities(self.model, labels, decoder_input_ids=read, **inputs)

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention.varlen import varlen_attn
 
-from .group_tags import in_one_piece
+from .group_tags import is_contiguous
 
 
 # Sentences share a batch of the kernel if the shortest is at least this share of the longest.
@@ -157,7 +157,7 @@ def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False
     query_lengths, query_starts = _spans(query_tags, groups)
     key_lengths, key_starts = _spans(key_tags, groups)
     used = ((query_lengths > 0) & (key_lengths > 0)).nonzero()[:, 0]
-    if not (len(used) and in_one_piece(query_tags) and in_one_piece(key_tags)):
+    if not (len(used) and is_contiguous(query_tags) and is_contiguous(key_tags)):
         return None
     used = used[torch.maximum(query_lengths, key_lengths)[used].argsort(stable=True)]
     spans = (query_starts[used], query_lengths[used], key_starts[used], key_lengths[used])

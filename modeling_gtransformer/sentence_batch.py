@@ -207,8 +207,8 @@ class SentenceBatch:
         self.begin = column([sentence.start for _, sentence in sentences])
         self.read = column([len(sentence.tokens) - 1 for _, sentence in sentences])
         self.tokens = column([sentence.tokens[-1] for _, sentence in sentences])[:, None].expand(-1, beams)
-        around = decoder.frame.head * len(decoder.frame.prefix) + 1 + (decoder.frame.end is not None)
-        self.longest = int(decoder.word_limits[self.row].max()) + around
+        around = decoder.template.head * len(decoder.template.prefix) + 1 + (decoder.template.end is not None)
+        self.longest = int(decoder.token_limits[self.row].max()) + around
         places = [line.nonzero()[:, 0] for line in decoder.source_tags[self.row] == self.number[:, None]]
         self.source_mask = pad_sequence([torch.ones_like(each) for each in places], batch_first=True).bool()
         begun = max(len(sentence.tokens) for _, sentence in sentences) - 1
@@ -241,8 +241,8 @@ class SentenceBatch:
         self.sources = decoder.sources(self.row[:1])
 
     def step(self, tokens: Tensor, normalize: bool = False, alive: Tensor | None = None) -> Tensor:
-        """Reads the next tokens `(S, N)` and returns the framed scores `(S, N, V)` of those that follow them. Drafts
-        do not see new tokens of sentences that are no longer `alive`, `(S,)`."""
+        """Reads the next tokens `(S, N)` and returns the templated scores `(S, N, V)` of those that follow them.
+        Drafts do not see new tokens of sentences that are no longer `alive`, `(S,)`."""
         decoder = self.decoder
         row, number, begin = self.of_row
         read = self.read.repeat_interleave(tokens.shape[1])
@@ -265,7 +265,7 @@ class SentenceBatch:
         decoder.steps += 1
         self.tokens, self.read = tokens, self.read + 1
         last = tokens.flatten()
-        before = (row, *progress_after(last, number, read, decoder.frame), begin + read + 1, last)
+        before = (row, *progress_after(last, number, read, decoder.template), begin + read + 1, last)
         return decoder.scores(hidden_states, *before, normalize=normalize).view(*tokens.shape, -1)
 
     def _written(self, alive: Tensor) -> Tensor:
@@ -277,10 +277,10 @@ class SentenceBatch:
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
         """Tells which of the chosen tokens `(S, M)` end the sentence of their parent beams `(S, M)`."""
-        frame = self.decoder.frame
+        template = self.decoder.template
         # Where a token of its own ends a document, it comes after </s>, as if this were the only sentence.
-        last = chosen if frame.end is None else self.tokens.gather(1, parents)
-        return last == frame.closer
+        last = chosen if template.end is None else self.tokens.gather(1, parents)
+        return last == template.eos_id
 
     def follow(self, parents: Tensor) -> None:
         """Continues every beam from its parent beam, `(S, N)`."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from torch import Tensor
 from transformers.generation import LogitsProcessor
 
-from .configuration_gtransformer import TargetFrame
+from .configuration_gtransformer import TargetTemplate
 from .group_tags import closed_sentences
 
 
@@ -19,7 +19,7 @@ class SentenceStreamer(LogitsProcessor):
     Args:
         on_sentence: called with the number of the sentence, from 0, and the ids of its words.
         sentences: number of sentences of the document.
-        frame: the tokens around the words of target sentences, `processor.target_frame`.
+        template: the tokens around the words of target sentences, `processor.target_template`.
         start: number of sentences that are given in the prompt and not reported.
     """
 
@@ -27,12 +27,12 @@ class SentenceStreamer(LogitsProcessor):
         self,
         on_sentence: Callable[[int, list[int]], None],
         sentences: int,
-        frame: TargetFrame,
+        template: TargetTemplate,
         start: int = 0,
     ):
         self.on_sentence = on_sentence
         self.sentences = sentences
-        self.frame = frame
+        self.template = template
         self.told = start
         self._open = True
 
@@ -46,10 +46,10 @@ class SentenceStreamer(LogitsProcessor):
         if self._open:
             agreed = int((input_ids == input_ids[0]).all(dim=0).long().cumprod(dim=0).sum())
             prefix = input_ids[0, :agreed].tolist()
-            closed = int(closed_sentences(input_ids[:1, :agreed], self.frame)[0])
-            for number, words in enumerate(self.frame.split(prefix)[:closed]):
+            closed = int(closed_sentences(input_ids[:1, :agreed], self.template)[0])
+            for number, words in enumerate(self.template.split(prefix)[:closed]):
                 if number == self.told:
                     self.told += 1
                     self.on_sentence(number, words)
             # A hypothesis that may end with the next token will no longer be among those followed.
-            self._open = int(closed_sentences(input_ids, self.frame).max()) < self.sentences
+            self._open = int(closed_sentences(input_ids, self.template).max()) < self.sentences

@@ -20,7 +20,7 @@ from transformers.generation import (
     StoppingCriteria,
 )
 
-from .configuration_gtransformer import TargetFrame
+from .configuration_gtransformer import TargetTemplate
 from .group_tags import is_ended, sentence_lengths, sentence_progress
 
 
@@ -41,45 +41,49 @@ REPETITION_PROCESSORS = (
 
 class GroupTagLogitsProcessor(LogitsProcessor):
     """
-    Keeps the target aligned with the source: the prefix of the frame opens every sentence, then come words, then
+    Keeps the target aligned with the source: the prefix of the template opens every sentence, then come words, then
     `</s>`, then the next sentence or, after as many as the source has, the end of the document, then padding. Within a
     sentence, words and `</s>` keep their scores, not renormalised; a token that must come scores 0. This is a pure
     function of the prefix, so there is no state that would have to follow the beams.
 
     Args:
-        word_limits: maximum number of words of each target sentence, `(B, G)`. A row of the batch without source
+        token_limits: maximum number of words of each target sentence, `(B, G)`. A row of the batch without source
             sentences (all zero) is generated freely.
         min_length: minimum number of words of a sentence.
         max_length: maximum number of tokens of the document, the first one included. Sentences are closed early enough
             for all that follow to get `min_length` words.
-        frame: the tokens around the words of every sentence.
+        template: the tokens around the words of every sentence.
     """
 
-    def __init__(self, word_limits: Tensor, min_length: int, max_length: int, frame: TargetFrame):
-        self.word_limits = word_limits
+    def __init__(self, token_limits: Tensor, min_length: int, max_length: int, template: TargetTemplate):
+        self.token_limits = token_limits
         self.min_length = min_length
         self.max_length = max_length
-        self.frame = frame
-        end = frame.pad if frame.end is None else frame.end
-        self.forced = torch.tensor([end, *frame.prefix], device=word_limits.device)
-        banned = {frame.start, *frame.prefix, frame.pad, frame.end} - {frame.closer, None}
+        self.template = template
+        end = template.pad if template.end is None else template.end
+        self.forced = torch.tensor([end, *template.prefix], device=token_limits.device)
+        banned = {template.start, *template.prefix, template.pad, template.end} - {template.eos_id, None}
         self.banned = sorted(token for token in banned if token is not None)
 
     def longest_sentence(self, prompts: Tensor) -> int:
         """Maximum number of tokens of a target sentence or, if more, of prompts `(B, P)` and one more token."""
-        return max(int(self.word_limits.max()) + self.frame.head + self.frame.tokens, prompts.shape[1] + 1)
+        return max(int(self.token_limits.max()) + self.template.head + self.template.tokens, prompts.shape[1] + 1)
 
-    def with_limits(self, word_limits: Tensor) -> "GroupTagLogitsProcessor":
+    def with_limits(self, token_limits: Tensor) -> "GroupTagLogitsProcessor":
         """The processor for other documents, with these limits `(B, G)` of words per sentence."""
-        return GroupTagLogitsProcessor(word_limits, self.min_length, self.max_length, self.frame)
+        return GroupTagLogitsProcessor(token_limits, self.min_length, self.max_length, self.template)
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Masks scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
         # The rows of a document are adjacent.
-        documents = torch.arange(len(self.word_limits), device=input_ids.device)
+        documents = torch.arange(len(self.token_limits), device=input_ids.device)
         documents = documents.repeat_interleave(len(input_ids) // len(documents))
         return self.mask(
-            scores.clone(), documents, *sentence_progress(input_ids, self.frame), input_ids.shape[1], input_ids[:, -1]
+            scores.clone(),
+            documents,
+            *sentence_progress(input_ids, self.template),
+            input_ids.shape[1],
+            input_ids[:, -1],
         )
 
     def mask(
@@ -94,30 +98,30 @@ class GroupTagLogitsProcessor(LogitsProcessor):
             length: number of tokens of the document so far, `(R,)`.
             last: the token before it, `(R,)`.
         """
-        frame, limits = self.frame, self.word_limits.to(scores.device)[documents]
+        template, limits = self.template, self.token_limits.to(scores.device)[documents]
         sentences = (limits > 0).sum(dim=1)
         limit = limits.gather(1, (number - 1).clamp(0, limits.shape[1] - 1)[:, None])[:, 0]
         later = (sentences - number).clamp(min=0)
 
-        finished = (number > sentences) & (words == -len(frame.prefix))
+        finished = (number > sentences) & (words == -len(template.prefix))
         inside = (words >= 0) & ~finished
         # After one more word, `</s>`, the later sentences and the end of the document must still fit.
-        needed = 1 + later * (self.min_length + frame.tokens) + (frame.end is not None)
+        needed = 1 + later * (self.min_length + template.tokens) + (template.end is not None)
         no_room = self.max_length - length - 1 < needed
         close = inside & (words >= self.min_length) & ((words >= limit) | no_room)
 
         # The tokens of the prefix in order or, after the last sentence, the end.
         forced = self.forced.to(scores.device)[
-            torch.where(finished, 0, (1 + len(frame.prefix) + words).clamp(min=0, max=len(frame.prefix)))
+            torch.where(finished, 0, (1 + len(template.prefix) + words).clamp(min=0, max=len(template.prefix)))
         ]
-        forced = torch.where(finished & is_ended(last, frame), frame.pad, forced)
-        forced = torch.where(close, frame.closer, forced)[:, None]
+        forced = torch.where(finished & is_ended(last, template), template.pad, forced)
+        forced = torch.where(close, template.eos_id, forced)[:, None]
         is_document = (sentences > 0)[:, None]
         is_forced = (~inside | close)[:, None] & is_document
 
         for token in self.banned:
             scores[:, token].masked_fill_(is_document[:, 0], -torch.inf)
-        scores[:, frame.closer].masked_fill_(is_document[:, 0] & (words < self.min_length), -torch.inf)
+        scores[:, template.eos_id].masked_fill_(is_document[:, 0] & (words < self.min_length), -torch.inf)
         scores.masked_fill_(is_forced, -torch.inf)
         return scores.scatter_(1, forced, scores.gather(1, forced).masked_fill(is_forced, 0.0))
 
@@ -167,21 +171,21 @@ def spare_sentence_ends(
 
 class SentenceCountCriteria(StoppingCriteria):
     """
-    Ends documents that have as many sentences as their sources, in frames without a token that ends a document.
+    Ends documents that have as many sentences as their sources, in templates without a token that ends a document.
 
     Args:
         sentences: number of sentences of each document, `(B,)`; 0 for one that its first `</s>` ends.
     """
 
-    def __init__(self, sentences: Tensor, frame: TargetFrame):
-        self.sentences, self.frame = sentences.clamp(min=1), frame
+    def __init__(self, sentences: Tensor, template: TargetTemplate):
+        self.sentences, self.template = sentences.clamp(min=1), template
         # This attribute tells Transformers to pad finished rows.
-        self.eos_token_id = torch.tensor([frame.closer])
+        self.eos_token_id = torch.tensor([template.eos_id])
 
     def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: Any) -> Tensor:
         """Tells which of the prefixes `(R, T)` are at their end, `(R,)`, bool."""
         sentences = self.sentences.to(input_ids.device).repeat_interleave(len(input_ids) // len(self.sentences))
-        return sentence_progress(input_ids, self.frame)[0] > sentences
+        return sentence_progress(input_ids, self.template)[0] > sentences
 
 
 class DocumentLengthCriteria(StoppingCriteria):
@@ -207,7 +211,7 @@ class LengthPlan:
     Lengths of the target documents of a batch, in tokens from the first `<s>` on.
 
     Attributes:
-        word_limits: maximum number of words of each target sentence, `(B, G)`; 0 beyond the last one.
+        token_limits: maximum number of words of each target sentence, `(B, G)`; 0 beyond the last one.
         min_length: minimum number of words of a sentence.
         sentences: number of sentences of each document, `(B,)`.
         opened: number of sentences that the prompt opens, `(B,)`; at least one.
@@ -217,7 +221,7 @@ class LengthPlan:
         room: available length: `most`, or what the caller or the positions limit it to.
     """
 
-    word_limits: Tensor
+    token_limits: Tensor
     min_length: int
     sentences: Tensor
     opened: Tensor
@@ -232,11 +236,11 @@ class LengthPlan:
         return int(self.longest.max())
 
 
-def _opened(prompt: Tensor, frame: TargetFrame) -> tuple[Tensor, Tensor]:
+def _opened(prompt: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
     """Number of sentences that prompts `(B, P)` open, at least one, and number of tokens that the prefix of the last
     one still lacks, both `(B,)`."""
-    number, words = sentence_progress(prompt, frame)
-    at_border = (words == -len(frame.prefix)) & (number > 1)
+    number, words = sentence_progress(prompt, template)
+    at_border = (words == -len(template.prefix)) & (number > 1)
     return (number - at_border.long()).clamp(min=1), (-words).clamp(min=0).masked_fill(at_border, 0)
 
 
@@ -245,7 +249,7 @@ def plan_lengths(
     source_tags: Tensor,
     prompt: Tensor | None,
     model_config: Any,
-    frame: TargetFrame,
+    template: TargetTemplate,
     limited: bool,
 ) -> LengthPlan:
     """
@@ -254,7 +258,7 @@ def plan_lengths(
     Args:
         config: has the limits per sentence, and `max_length` or `max_new_tokens`.
         prompt: `decoder_input_ids` `(B, P)`.
-        frame: the tokens around the words of target sentences.
+        template: the tokens around the words of target sentences.
         limited: whether the caller set `max_length` or `max_new_tokens`.
 
     Raises:
@@ -265,21 +269,23 @@ def plan_lengths(
     if (present[:, 1:] & ~present[:, :-1]).any():
         raise ValueError("group_tags must number the sentences of a document 1, 2, 3, ... without gaps.")
     sentences, min_length = present.sum(dim=1), max(config.min_length, 1)
-    source_frame = len(model_config.frame.source_prefix) + 1 + len(model_config.frame.source_suffix)
+    source_frame = len(model_config.template.source_prefix) + 1 + len(model_config.template.source_suffix)
     words = (lengths - source_frame).clamp(min=0).double() * config.max_length_a + config.max_length_b
-    word_limits = words.long().clamp(min=min_length) * present
+    token_limits = words.long().clamp(min=min_length) * present
     positions = model_config.max_document_tokens
     if (in_sentence := model_config.max_sentence_tokens) < positions:
-        word_limits = word_limits.clamp(max=in_sentence - frame.tokens)
+        token_limits = token_limits.clamp(max=in_sentence - template.tokens)
 
-    prompt = source_tags.new_full((len(sentences), 1), frame.start) if prompt is None else prompt
-    prompt_length, (opened, lacking) = prompt.shape[1], _opened(prompt, frame)
+    prompt = source_tags.new_full((len(sentences), 1), template.start) if prompt is None else prompt
+    prompt_length, (opened, lacking) = prompt.shape[1], _opened(prompt, template)
     later = (sentences - opened).clamp(min=0)
-    least = prompt_length + int((lacking + later * (min_length + frame.tokens)).max()) + min_length + 1
-    least += frame.end is not None
-    longest = prompt_length + (word_limits + frame.tokens * present).sum(dim=1)
+    least = prompt_length + int((lacking + later * (min_length + template.tokens)).max()) + min_length + 1
+    least += template.end is not None
+    longest = prompt_length + (token_limits + template.tokens * present).sum(dim=1)
 
     room = int(longest.max())
     if limited:
         room = config.max_length if config.max_new_tokens is None else prompt_length + config.max_new_tokens
-    return LengthPlan(word_limits, min_length, sentences, opened, least, longest, positions, int(min(room, positions)))
+    return LengthPlan(
+        token_limits, min_length, sentences, opened, least, longest, positions, int(min(room, positions))
+    )

@@ -150,25 +150,25 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
 
     Args:
         required: for every sentence of every document, the words that its translation must contain.
-        word_limits: for every sentence of every document, the maximum number of words of its translation.
+        token_limits: for every sentence of every document, the maximum number of words of its translation.
     """
 
     def __init__(
         self,
         processor: GTransformerProcessor,
         required: list[list[list[str]]],
-        word_limits: list[list[int]],
+        token_limits: list[list[int]],
     ):
         self.processor = processor
         self.required = required
-        self.word_limits = word_limits
+        self.token_limits = token_limits
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Changes scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
         scores = scores.clone()
         for row, ids in enumerate(input_ids.tolist()):
             document = row * len(self.required) // len(input_ids)
-            place = self.processor.target_frame.open_sentence(ids)
+            place = self.processor.target_template.open_sentence(ids)
             if place is None or place[0] >= len(self.required[document]):
                 continue
             sentence, words = place
@@ -183,7 +183,7 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
             bonuses = torch.tensor(list(following.values()), device=scores.device, dtype=scores.dtype)
             preferred = scores[row, index] + bonuses
             # Terms that have begun count in full, as they may not be continued.
-            full = len(words) + sum(map(len, tokens)) >= self.word_limits[document][sentence]
+            full = len(words) + sum(map(len, tokens)) >= self.token_limits[document][sentence]
             if preferred.isfinite().any():
                 at_end = scores[row].argmax() == self.processor.eos_token_id
                 scores[row, self.processor.eos_token_id] = -torch.inf

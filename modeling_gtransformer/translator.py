@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, pipeline
 
-from .configuration_gtransformer import PLAIN_MODELS
+from .configuration_gtransformer import SENTENCE_LEVEL_MODELS
 from .files import Glossary
 from .pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, for_languages
 from .processing_gtransformer import GTransformerProcessor
-from .usage_error import UsageError, in_a_sentence
+from .usage_error import UsageError, user_message
 
 
 # An English-German model of dialogues that comes with the package.
@@ -29,7 +29,8 @@ class Translator:
     workers of Ray, each of which loads the model on the device that it finds.
 
     Args:
-        model: folder or name on the Hub of a G-Transformer, or of a plain translator such as Opus-MT; by default the
+        model: folder or name on the Hub of a G-Transformer, or of a sentence-level translator such as Opus-MT; by
+        default the
             small model of English-German dialogues that comes with the package.
         src_lang, tgt_lang: languages; by default those of the processor.
         device: device of the model; by default a GPU, if there is one where the model is loaded.
@@ -125,7 +126,7 @@ class Translator:
             model.float()
         try:
             processor = for_languages(model, processor, self.src_lang, self.tgt_lang)
-            processor.build_source([[]])  # raises if a language that frames its sentences is missing
+            processor.build_source([[]])  # raises if a language that templates its sentences is missing
             translate = pipeline(
                 "document-translation",
                 model=model,
@@ -180,7 +181,7 @@ def terms_of(glossary: Glossary, src_lang: str | None, tgt_lang: str | None) -> 
     try:
         return glossary.between(src_lang, tgt_lang)
     except ValueError as error:
-        raise UsageError(f"The glossary {glossary.name} cannot be used: {in_a_sentence(error)}") from error
+        raise UsageError(f"The glossary {glossary.name} cannot be used: {user_message(error)}") from error
 
 
 def as_document(source: Any, place: str) -> str | list[str]:
@@ -234,7 +235,7 @@ def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTra
         return model, processor
     except Exception as error:  # a broken file can make its reader fail anywhere
         place = "" if Path(name).is_dir() else " (there is no such folder, so from the Hub)"
-        raise UsageError(f"The model {name}{place} cannot be loaded: {in_a_sentence(error)}") from error
+        raise UsageError(f"The model {name}{place} cannot be loaded: {user_message(error)}") from error
 
 
 def check_folder(name: str) -> None:
@@ -244,7 +245,7 @@ def check_folder(name: str) -> None:
     Raises:
         UsageError: the name is that of a file, or of a folder without a model that can translate.
     """
-    path, possible = Path(name), ("gtransformer", *PLAIN_MODELS)
+    path, possible = Path(name), ("gtransformer", *SENTENCE_LEVEL_MODELS)
     if path.is_file():
         raise UsageError(f"The model {name} is a file: name the folder of a checkpoint.")
     if not path.is_dir():

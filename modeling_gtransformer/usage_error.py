@@ -5,7 +5,7 @@ class UsageError(ValueError):
     """Work cannot begin, as an argument is wrong, or the model, the glossary or the output that it names."""
 
 
-def in_a_sentence(error: BaseException) -> str:
+def user_message(error: BaseException) -> str:
     """The message of an error, without the class where the message was written for users."""
     message = " ".join(str(error).split())
     if isinstance(error, OSError) and error.strerror:

@@ -17,8 +17,8 @@ from evaluate_fixtures import evaluate_cache  # noqa: F401
 from experiment_fixtures import experiment, trained_model  # noqa: F401
 from hub_fixtures import hub, news_corpus, run, run_without_package  # noqa: F401
 from hypothesis import settings
-from plain_fixtures import plain_checkpoint  # noqa: F401
 from ray_fixtures import ray_cluster  # noqa: F401
+from sentence_level_fixtures import sentence_level_checkpoint  # noqa: F401
 from server_fixtures import gate, serve  # noqa: F401
 from space_fixtures import app, space  # noqa: F401
 from tiny import END_OF_DOCUMENT, PAD, TINY

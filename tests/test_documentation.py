@@ -77,7 +77,7 @@ PAGES = [page for page in sorted([*DOCS.glob("*.md"), ROOT / "README.md"]) if an
 
 
 @pytest.fixture
-def workplace(tmp_path, monkeypatch, mbart_tokenizer, plain_checkpoint):
+def workplace(tmp_path, monkeypatch, mbart_tokenizer, sentence_level_checkpoint):
     """A folder like a checkout, with the models and files that the pages speak of."""
     for name in ("train", "hub_cards"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -86,7 +86,7 @@ def workplace(tmp_path, monkeypatch, mbart_tokenizer, plain_checkpoint):
     torch.manual_seed(1)
     for name, family in TRANSLATORS.items():
         Path(name).parent.mkdir(exist_ok=True)
-        Path(name).symlink_to(plain_checkpoint(family))
+        Path(name).symlink_to(sentence_level_checkpoint(family))
     Path("user").mkdir()
     save_mbart(mbart_tokenizer)
     save_gtransformers(mbart_tokenizer)

@@ -1,11 +1,12 @@
-"""Plain translators of every family: a document is translated as its sentences are alone, before any fine-tuning."""
+"""Sentence-level translators of every family: a document is translated as its sentences are alone, before any
+fine-tuning."""
 
 import ast
 import shutil
 
 import pytest
 import torch
-from plain_translators import CODES, FAMILIES, PAIRS, encode
+from sentence_level_translators import CODES, FAMILIES, PAIRS, encode
 from tiny import ONLY_GROUP
 from transformers import AutoTokenizer, MarianMTModel, pipeline
 from transformers.utils import logging
@@ -21,9 +22,9 @@ DOCUMENTS = [SENTENCES[:3], SENTENCES[3:4], [*SENTENCES, *SENTENCES[:2]]]
 
 
 @pytest.fixture(params=FAMILIES, ids=lambda family: family.name)
-def family(request, plain_checkpoint):
+def family(request, sentence_level_checkpoint):
     family = request.param
-    folder = plain_checkpoint(family.name)
+    folder = sentence_level_checkpoint(family.name)
     plain = family.model_class.from_pretrained(folder).eval()
     return family, folder, plain, AutoTokenizer.from_pretrained(folder)
 
@@ -44,7 +45,7 @@ def alone(family, plain, tokenizer, processor, model, sentences, language=None, 
     for row, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True):
         ids = row[mask.bool()][None]
         output = plain.generate(input_ids=ids, attention_mask=torch.ones_like(ids), **settings, **search)
-        translations.append(processor.target_frame.split(output[0].tolist())[0])
+        translations.append(processor.target_template.split(output[0].tolist())[0])
     return translations
 
 
@@ -163,7 +164,7 @@ def test_save_and_load(family, tmp_path):
     processor.save_pretrained(tmp_path)
     again = GTransformerForConditionalGeneration.from_pretrained(tmp_path).eval()
     loaded = GTransformerProcessor.from_pretrained(tmp_path)
-    assert loaded.sentence_frame == processor.sentence_frame == again.config.sentence_frame
+    assert loaded.sentence_template == processor.sentence_template == again.config.sentence_template
     batch = processor(DOCUMENTS, return_tensors="pt")
     outputs = [each.generate(**batch, num_beams=2) for each in (model, again)]
     assert outputs[0].equal(outputs[1]) and loaded.split_sentences(outputs[1]) == processor.split_sentences(outputs[0])
@@ -231,22 +232,22 @@ def test_a_training_step(family, tmp_path):
     assert model(**batch).loss < losses[0]
 
 
-def test_tokenizer_of_another_model_is_refused(plain_checkpoint):
-    marian, many = map(plain_checkpoint, ("marian", "marian-many"))
+def test_tokenizer_of_another_model_is_refused(sentence_level_checkpoint):
+    marian, many = map(sentence_level_checkpoint, ("marian", "marian-many"))
     model = GTransformerForConditionalGeneration.from_pretrained(marian)
     with pytest.raises(ValueError, match="belongs to another model"):
         GTransformerProcessor.from_pretrained(many, tgt_lang="deu").configure(model)
-    with pytest.raises(ValueError, match="frames its sentences as 'marian'"):
-        GTransformerProcessor.from_pretrained(plain_checkpoint("mbart-50"), tgt_lang="de_DE").configure(model)
+    with pytest.raises(ValueError, match="templates its sentences as 'marian'"):
+        GTransformerProcessor.from_pretrained(sentence_level_checkpoint("mbart-50"), tgt_lang="de_DE").configure(model)
 
 
-def test_bare_checkpoints_translate_with_code_from_the_hub(plain_checkpoint, run_without_package, tmp_path):
+def test_bare_checkpoints_translate_with_code_from_the_hub(sentence_level_checkpoint, run_without_package, tmp_path):
     """All families at once, in a process that has Transformers only."""
     expected = {}
     for family in FAMILIES:
         if family.name != "bart":
             translate = pipeline(
-                "document-translation", model=plain_checkpoint(family.name), tgt_lang=family.languages[1]
+                "document-translation", model=sentence_level_checkpoint(family.name), tgt_lang=family.languages[1]
             )
             translate.save_pretrained(tmp_path / family.name)
             expected[family.name] = translate(SENTENCES[:3])["translation_text"]
@@ -260,9 +261,9 @@ for name in {[*expected]!r}:
     assert found == expected
 
 
-def test_old_files_of_torch(plain_checkpoint, tmp_path):
+def test_old_files_of_torch(sentence_level_checkpoint, tmp_path):
     """A pickled `pytorch_model.bin` with a table of positions that is computed here."""
-    folder = shutil.copytree(plain_checkpoint("marian"), tmp_path / "old")
+    folder = shutil.copytree(sentence_level_checkpoint("marian"), tmp_path / "old")
     plain = MarianMTModel.from_pretrained(folder)
     (folder / "model.safetensors").unlink()
     state = plain.state_dict() | {"model.encoder.embed_positions.weight": torch.randn(64, 32)}

@@ -119,7 +119,7 @@ def test_logits_are_those_of_the_plain_model(published):
     assert not any(report.values()), report
     inputs = processor(published.texts, published.texts, return_tensors="pt")
     read = model.prepare_decoder_input_ids_from_labels(inputs["labels"])[0].tolist()
-    starts = processor.target_frame.starts(read)
+    starts = processor.target_template.starts(read)
     logits, plain = model.eval()(**inputs).logits[0], copy.deepcopy(published.plain).double()
     assert len(starts) >= len(published.texts)
     for start, text in zip(starts, published.texts, strict=False):

@@ -1,9 +1,10 @@
-"""Compare how many sentences of paragraphs get lost with a plain translator, which reads each as one input, and ours.
+"""Compare how many sentences of paragraphs get lost with a sentence-level translator, which reads each as one input,
+and ours.
 
     python train/compare_lost_sentences.py test.jsonl --source_column en --target_column de \\
         --plain Helsinki-NLP/opus-mt-en-de --model outputs/finetuned [--paragraph_sentences 5] [--output lost.jsonl]
 
-Both translate the same text: documents whose lines are paragraphs. The plain sentence translator reads a paragraph as
+Both translate the same text: documents whose lines are paragraphs. The sentence-level translator reads a paragraph as
 if it were a sentence; the other model finds the sentences of a paragraph (sentencex) and translates each of them. The
 outputs of both are counted in the same way: the text of a paragraph is cut into sentences (sentencex) and aligned with
 the reference sentences, and a sentence is missing if nothing is aligned with its reference. The row of the reference
@@ -142,7 +143,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", help="Documents in a format that train.py reads.")
     add_column_options(parser, "source", "target")
-    parser.add_argument("--plain", required=True, help="Folder or Hub name of the plain sentence translator.")
+    parser.add_argument("--plain", required=True, help="Folder or Hub name of the sentence-level translator.")
     parser.add_argument("--model", required=True, help="Folder or Hub name of the document translator.")
     add_language_options(parser)
     parser.add_argument(

@@ -28,7 +28,7 @@ from modeling_gtransformer.segmentation import segment
 from modeling_gtransformer.training.segments import make_segments, segment_lengths, target_ratio
 
 
-# Lengths of the sentences of a document, in tokens without frames, on both sides.
+# Lengths of the sentences of a document, in tokens without templates, on both sides.
 Lengths = list[tuple[int, int]]
 
 
@@ -72,24 +72,26 @@ def ratios_of(
 
 
 def lengths_of(document: Document, columns: tuple[str, str], processor: GTransformerProcessor) -> Lengths:
-    """Length of every sentence of a document and of its reference, in tokens without frames."""
+    """Length of every sentence of a document and of its reference, in tokens without templates."""
     source, target = (document[column] for column in columns)
     ids = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
     return [(len(words), len(reference)) for words, reference in zip(*ids, strict=True)]
 
 
-def count(lengths: Lengths, ratio: float | None, frame: int, segment_tokens: int) -> tuple[int, int]:
+def count(lengths: Lengths, ratio: float | None, template: int, segment_tokens: int) -> tuple[int, int]:
     """
     Counts the segments of a document that are too long, and all of them.
 
     Args:
         ratio: target tokens per source token that the cut expects; `None` cuts by the references.
-        frame: number of tokens around the words of a sentence.
+        template: number of tokens around the words of a sentence.
         segment_tokens: bound that the tokens of a training segment stay below.
     """
-    costs = [max(source, target if ratio is None else math.ceil(source * ratio)) + frame for source, target in lengths]
+    costs = [
+        max(source, target if ratio is None else math.ceil(source * ratio)) + template for source, target in lengths
+    ]
     parts = segment(costs, segment_tokens)
-    too_long = [sum(target + frame for _, target in lengths[part]) >= segment_tokens for part in parts]
+    too_long = [sum(target + template for _, target in lengths[part]) >= segment_tokens for part in parts]
     return sum(too_long), len(parts)
 
 

@@ -1,4 +1,4 @@
-"""From a plain mBART checkpoint to translated documents, in minutes on a laptop.
+"""From an mBART checkpoint to translated documents, in minutes on a laptop.
 
     python train/demo.py
     python train/demo.py --model facebook/mbart-large-cc25 --train train.jsonl --valid dev.jsonl \\

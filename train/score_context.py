@@ -90,7 +90,7 @@ def word_class(text: str) -> tuple[str, list[str]]:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="Folder or Hub name of a trained model, or of a plain translator.")
+    parser.add_argument("model", help="Folder or Hub name of a trained model, or of a sentence-level translator.")
     parser.add_argument("files", nargs="+", help="Documents in a format that train.py reads.")
     add_language_options(parser)
     add_column_options(parser, "source", "target")

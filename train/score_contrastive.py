@@ -104,7 +104,7 @@ def table(accuracies: dict[str, dict[str, Any]]) -> str:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="Folder or Hub name of a trained model, or of a plain translator.")
+    parser.add_argument("model", help="Folder or Hub name of a trained model, or of a sentence-level translator.")
     parser.add_argument("output", type=Path, help="JSON-lines file to write, or to continue.")
     parser.add_argument(
         "--suites", nargs="+", required=True, help="ContraPro folder, or JSON files of the other suites."

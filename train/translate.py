@@ -1,4 +1,5 @@
-"""Translate documents with a G-Transformer or a plain translator; every sentence gets exactly one translation.
+"""Translate documents with a G-Transformer or a sentence-level translator; every sentence gets exactly one
+translation.
 
     python train/translate.py outputs/mbart25 talks.jsonl.xz talks.translated.jsonl --source_column en
     python train/translate.py Helsinki-NLP/opus-mt-en-de talks.txt talks.translated.jsonl

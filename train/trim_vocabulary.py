@@ -23,7 +23,7 @@ from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.cli.script_options import add_column_options
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.corpus_files import files_of, has_columns
-from modeling_gtransformer.plain_models import ONLY_GROUP
+from modeling_gtransformer.sentence_level_models import ONLY_GROUP
 from modeling_gtransformer.training.licenses import keep_origin
 from modeling_gtransformer.training.vocabularies import Vocabulary, renumber, vocabularies
 
@@ -63,10 +63,10 @@ def trim(args: argparse.Namespace, folder: Path) -> str:
 
 
 def as_it_translates(checkpoint: str) -> dict[str, int]:
-    """Gives the configuration fields with which a plain translator still translates as before."""
+    """Gives the configuration fields with which a sentence-level translator still translates as before."""
     config, _ = PreTrainedConfig.get_config_dict(checkpoint)
-    is_plain = config.get("model_type") != GTransformerConfig.model_type
-    return ONLY_GROUP if is_plain and GTransformerConfig.from_dict(config).frame.translates else {}
+    is_sentence_level = config.get("model_type") != GTransformerConfig.model_type
+    return ONLY_GROUP if is_sentence_level and GTransformerConfig.from_dict(config).template.translates else {}
 
 
 def read_texts(files: Sequence[str], columns: Sequence[str]) -> list[list[str]]:
@@ -172,7 +172,7 @@ def ids_in(value: Any) -> set[int]:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", help="Folder or Hub name of a G-Transformer or a plain checkpoint.")
+    parser.add_argument("checkpoint", help="Folder or Hub name of a G-Transformer or a sentence-level checkpoint.")
     parser.add_argument("output", help="New folder for the trimmed checkpoint.")
     parser.add_argument(
         "--text",

@@ -3,9 +3,9 @@
     GTRANSFORMER_MODEL=user/name python app.py
     python app.py outputs/mbart25
 
-The model is a folder or a name on the Hub, of a G-Transformer or of a plain translator such as Opus-MT or NLLB. Where
-this project's package is not installed, only a G-Transformer can be used, by the code of the checkpoint: name one that
-you trust.
+The model is a folder or a name on the Hub, of a G-Transformer or of a sentence-level translator such as Opus-MT or
+NLLB. Where this project's package is not installed, only a G-Transformer can be used, by the code of the checkpoint:
+name one that you trust.
 """
 
 import logging
@@ -87,7 +87,7 @@ def choices(translate: Any) -> tuple[list[str], list[str]]:
     if processor.tgt_lang and translate.model.config.has_global_attention:
         return [], []  # trained on documents, of these languages
     codes = processor.language_codes
-    reads_code = "src_lang" in (*processor.frame.source_prefix, *processor.frame.source_suffix)
+    reads_code = "src_lang" in (*processor.template.source_prefix, *processor.template.source_suffix)
     return (codes if reads_code else []), codes
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
 
-from ..usage_error import UsageError, in_a_sentence
+from ..usage_error import UsageError, user_message
 
 
 DONE, FAILED, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -41,7 +41,7 @@ def run(program: str, main: Callable[[], Any]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (OSError, ValueError, ImportError, StrictDataclassError) as error:
-        message = in_a_sentence(error) if isinstance(error, OSError | ImportError) else str(error)
+        message = user_message(error) if isinstance(error, OSError | ImportError) else str(error)
         print(f"{program}: {message}", file=sys.stderr)
         return REFUSED if isinstance(error, UsageError) else FAILED
 

@@ -10,7 +10,7 @@ from ..files import Consistency, align_words
 from ..files.aligned_pairs import Pairs
 from ..files.runs import Alignment
 from ..pipeline_gtransformer import DocumentTranslationPipeline
-from ..usage_error import in_a_sentence
+from ..usage_error import user_message
 from .errors import DONE, FAILED
 
 
@@ -45,7 +45,7 @@ class Report(logging.Handler):
     def fail(self, file: str, error: Exception, line: int | None = None) -> None:
         """Notes that a file, or a line of it, has failed."""
         place = file if line is None else f"{file}, line {line}"
-        self.say(f"{place}: {in_a_sentence(error).removeprefix(f'{file}: ')}")
+        self.say(f"{place}: {user_message(error).removeprefix(f'{file}: ')}")
         self.failed.add(file)
 
     def note(self, documents: dict[str, Pairs], translate: DocumentTranslationPipeline) -> None:
@@ -57,7 +57,7 @@ class Report(logging.Handler):
         try:
             alignments = align_words(translate.model, translate.processor, texts)
         except Exception as error:  # the translations themselves are done
-            logger.warning(f"{', '.join(documents)}: words are not compared, {in_a_sentence(error)}")
+            logger.warning(f"{', '.join(documents)}: words are not compared, {user_message(error)}")
         rest = iter(alignments)
         for name, pairs in documents.items():
             self.consistency.add(name, pairs, [*islice(rest, len(pairs))])

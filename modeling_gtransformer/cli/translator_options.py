@@ -7,7 +7,7 @@ from typing import Any
 from ..document_translation import RANGES, check_ranges
 from ..files import read_glossary
 from ..translator import PRECISIONS, SMALL_MODEL, Translator
-from ..usage_error import UsageError, in_a_sentence
+from ..usage_error import UsageError, user_message
 
 
 # Options that the pipeline takes by the same names.
@@ -18,7 +18,7 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options to a parser."""
     parser.add_argument(
         "--model",
-        help="Folder or Hub name of a G-Transformer, or of a plain sentence translator; default: a small model of "
+        help="Folder or Hub name of a G-Transformer, or of a sentence-level translator; default: a small model of "
         "English-German dialogues.",
     )
     add_language_options(parser)
@@ -103,7 +103,7 @@ def translator_of(args: argparse.Namespace, **options: Any) -> Translator:
         try:
             given["glossary"] = read_glossary(args.glossary)
         except (OSError, ValueError) as error:
-            raise UsageError(f"The glossary {args.glossary} cannot be used: {in_a_sentence(error)}") from error
+            raise UsageError(f"The glossary {args.glossary} cannot be used: {user_message(error)}") from error
     if args.model is None:
         notice = "No --model given: using the small English-German dialogue model that comes with the package."
         print(notice, file=sys.stderr)

@@ -111,7 +111,7 @@ class ChunkTranslator:
     keeps only its settings.
 
     Args:
-        model: folder or Hub name of a G-Transformer, or of a plain translator.
+        model: folder or Hub name of a G-Transformer, or of a sentence-level translator.
         device: device of the model, as for [`Translator`].
     """
 

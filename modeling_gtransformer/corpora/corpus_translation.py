@@ -23,7 +23,7 @@ def translate_corpus(
     that the model wrote for each segment).
 
     Args:
-        model: folder or Hub name of a G-Transformer, or of a plain translator.
+        model: folder or Hub name of a G-Transformer, or of a sentence-level translator.
         input: path or URI of a file or a folder of documents as [`iterate_documents`] reads them.
         output: a file, `.jsonl[.gz|.xz]` or `.parquet`, or the folder of a dataset for `load_from_disk` of `datasets`.
             Until everything is translated, the chunks are in a folder `.partial` beside it, from which the same call

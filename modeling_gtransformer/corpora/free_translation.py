@@ -61,7 +61,7 @@ def translate_freely(
             "num_beams": num_beams,
         }
     )
-    if processor.target_frame.end is None:
+    if processor.target_template.end is None:
         raise ValueError(
             "This model has no token that ends a document, only the </s> of a sentence: it cannot decode freely."
         )
@@ -90,7 +90,7 @@ def _write(
     ):
         for batch in longest_first_batches([len(segment.source) for segment in segments], max_tokens):
             rows = translator.generate([segments[index] for index in batch])
-            endless += sum(processor.target_frame.end not in row for row in rows)
+            endless += sum(processor.target_template.end not in row for row in rows)
             written |= zip(batch, processor.batch_decode_sentences(rows), strict=True)
             bar.update(len(batch))
     if endless:
@@ -103,7 +103,7 @@ def _write(
 
 def _note(segment: Segment, sentences: list[str], translation: FreeTranslation) -> None:
     """Adds the output for a segment; a segment that begins no sentence continues the segment before it."""
-    new = segment.document.glue[segment.start : segment.stop].count(None)
+    new = segment.document.separator[segment.start : segment.stop].count(None)
     if new:
         translation.segments.append(new)
         translation.translations.append([])

@@ -101,8 +101,8 @@ def translate_with_ray(
     stopped.
 
     Args:
-        model: folder or Hub name of a G-Transformer, or of a plain translator; it must be the same on every machine.
-        input: path or URI of a file, or of a folder of files, which are read in parallel.
+        model: folder or Hub name of a G-Transformer, or of a sentence-level translator; it must be the same on every
+        machine. input: path or URI of a file, or of a folder of files, which are read in parallel.
         output: path or URI of a folder that all machines can reach.
         pool: number and size of the actors.
         overwrite: whether to replace fields of these names in the documents.

@@ -105,7 +105,7 @@ def parse_translation(
     parser = HfArgumentParser(
         kinds, description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    parser.add_argument("model", help="Folder or Hub name of a G-Transformer, or of a plain sentence translator.")
+    parser.add_argument("model", help="Folder or Hub name of a G-Transformer, or of a sentence-level translator.")
     parser.add_argument("input", help=INPUT)
     parser.add_argument("output", help=output)
     parser.add_argument(

@@ -95,7 +95,7 @@ def token_words(processor: GTransformerProcessor, text: str, ids: list[int]) -> 
 
 
 def in_context(
-    context: str, documents: Sequence[Sentences], segment_tokens: int, frame: int, seed: int
+    context: str, documents: Sequence[Sentences], segment_tokens: int, template: int, seed: int
 ) -> list[Sentences]:
     """
     Puts every sentence, once, into segments as training cuts them.
@@ -104,14 +104,14 @@ def in_context(
         context: "document": the true document; "shuffled": the sentences of each segment in another order, if it has
             several; "other": every sentence among sentences of other documents, one from each, in segments of as many
             sentences; "none": single sentences.
-        frame: number of tokens that are added to the words of a sentence.
+        template: number of tokens that are added to the words of a sentence.
 
     Raises:
         ValueError: there is only one document, so there are no others.
     """
 
     def cost(pair: SentencePair) -> int:
-        return max(len(pair.source), len(pair.target)) + frame
+        return max(len(pair.source), len(pair.target)) + template
 
     if context == "none":
         return [[pair] for document in documents for pair in document]
@@ -188,7 +188,7 @@ def token_log_probabilities(
 
 
 def _inputs(processor: GTransformerProcessor, segment: Sentences) -> dict[str, list[int]]:
-    """Makes model inputs; labels are -100 for the tokens of the frame, which are given."""
+    """Makes model inputs; labels are -100 for the tokens of the template, which are given."""
     source = processor.build_source([pair.source for pair in segment])
     target = processor.build_target([pair.target for pair in segment])
     labels = [-100] * (len(target) - 1)
@@ -204,10 +204,10 @@ def _inputs(processor: GTransformerProcessor, segment: Sentences) -> dict[str, l
 
 def _places(processor: GTransformerProcessor, segment: Sentences) -> list[slice]:
     """Finds the labels of each sentence: its words and `</s>`."""
-    frame = processor.target_frame
-    places, start = [], frame.head - 1
+    template = processor.target_template
+    places, start = [], template.head - 1
     for pair in segment:
-        start += len(frame.prefix)
+        start += len(template.prefix)
         places.append(slice(start, start + len(pair.target) + 1))
         start += len(pair.target) + 1
     return places

@@ -26,7 +26,7 @@ def encode(items: list[ContrastiveItem], processor: GTransformerProcessor, confi
         candidates, written = [], processor.encode_sentences(item.candidates, is_target=True)
         for words in written:
             target = processor.build_target([*context, words])
-            # The tokens of the frame are given; only the words and </s> count.
+            # The tokens of the template are given; only the words and </s> count.
             labels = [-100] * (given - 1) + target[given:]
             candidates.append({"input_ids": source, "decoder_input_ids": target[:-1], "labels": labels})
         longest = max(len(ids) for row in candidates for ids in row.values())

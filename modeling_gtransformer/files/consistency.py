@@ -22,7 +22,7 @@ CHARACTER = re.compile(f"[{UNSPACED}]")
 # Maximum length of a stop word that is surely not a term; long lists of stop words have terms such as "system".
 SHORT = 3
 # Number of places that are named for each translation, as spreadsheets limit the length of a cell.
-MOST_PLACES = 10
+MAX_PLACES = 10
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Translation:
         """Adds an occurrence."""
         self.sources[source] += 1
         self.texts[text] += 1
-        if len(self.places) < MOST_PLACES:
+        if len(self.places) < MAX_PLACES:
             self.places.append(place)
 
     @property

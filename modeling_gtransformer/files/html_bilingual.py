@@ -61,12 +61,12 @@ class _Reader:
             position = stop
         self._add_paragraph(done, len(self.tokens), False)
 
-    def _add_paragraph(self, start: int, stop: int, is_plain: bool) -> None:
+    def _add_paragraph(self, start: int, stop: int, is_sentence_level: bool) -> None:
         """Adds the content of a block and, if it has words, its translation."""
         last = self._last_words(start, stop)
         if last is None:
             self.file.add(self.raw(start, stop))
-        elif is_plain:
+        elif is_sentence_level:
             self.file.add(self.raw(start, last + 1) + " / ")
             self._add_translation(start, last + 1, frozenset())
             self.file.add(self.raw(last + 1, stop))

@@ -8,7 +8,7 @@ from ..plain_text import language_code
 
 
 # Upper bound on the plural forms of a catalogue; no language has more than six.
-MOST_FORMS = 10
+MAX_FORMS = 10
 # The plural form is looked up for the numbers from 0 to below this one.
 EXAMPLES = 200
 # Scripts from right to left, as in codes such as `arb_Arab`.
@@ -88,7 +88,7 @@ def numbers_of_forms(plural_forms: str) -> list[list[int]]:
     [[1], [0, 2, 3]]
     """
     header = re.fullmatch(r"\s*nplurals\s*=\s*(\d{1,9})\s*;\s*plural\s*=\s*([^;]+);?\s*", plural_forms)
-    if header is None or not 0 < int(header[1]) <= MOST_FORMS:
+    if header is None or not 0 < int(header[1]) <= MAX_FORMS:
         raise ValueError(f"the header Plural-Forms cannot be read: {plural_forms[:200]!r}")
     forms: list[list[int]] = [[] for _ in range(int(header[1]))]
     try:

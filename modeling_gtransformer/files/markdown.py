@@ -41,7 +41,7 @@ LINE_END = re.compile(rb'"?[ \t]*\r?\n?')
 UNDERSCORES = re.compile(rb"(?<![\w\\])(?P<open>_{1,3})(?=[^\s_])|(?<=[^\s_\\])_{1,3}(?!\w)")
 # A paragraph is parsed in stretches, as the time grows with the square of the marks that open something but do not
 # close it.
-STRETCH, MOST_MARKS = 20_000, 300
+STRETCH, MAX_MARKS = 20_000, 300
 PIECE = re.compile(rb".{1,1000}(?:\s|\Z)|.{1,1000}", re.DOTALL)
 MARK = re.compile(rb"[*_~\[]")
 
@@ -97,7 +97,7 @@ def _stretches(content: bytes, spans: list[tuple[int, int]]) -> Iterator[list[tu
         for piece in PIECE.finditer(content, start, stop):
             size += len(piece[0])
             marks += len(MARK.findall(piece[0]))
-            if group and (size > STRETCH or marks > MOST_MARKS):
+            if group and (size > STRETCH or marks > MAX_MARKS):
                 yield group
                 group, size, marks = [], len(piece[0]), len(MARK.findall(piece[0]))
             if group and group[-1][1] == piece.start():

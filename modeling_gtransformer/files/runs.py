@@ -35,7 +35,7 @@ Block = list[Run]
 Alignment = Sequence[Sequence[float]]
 # Upper bound on the words times runs of a sentence whose borders are compared; no sentence that a person wrote reaches
 # it.
-MOST_PLACES = 100_000
+MAX_PLACES = 100_000
 
 
 def has_words(block: Block) -> bool:
@@ -64,20 +64,20 @@ def join_across_kept_runs(block: Block, split: SplitText) -> SplitText:
 
     >>> block = [Run("Read "), Run("A. B", "`A. B`"), Run(" now. Go.")]
     >>> join_across_kept_runs(block, SplitText(["Read A.", "B now.", "Go."], ["", " ", " ", ""]))
-    SplitText(sentences=['Read A. B now.', 'Go.'], gaps=['', ' ', ''])
+    SplitText(sentences=['Read A. B now.', 'Go.'], separators=['', ' ', ''])
     """
     spans = _kept_spans(block)
     sentences: list[list[str]] = []
-    gaps, place = [split.gaps[0]], len(split.gaps[0])
-    for sentence, gap in zip(split.sentences, split.gaps[1:], strict=True):
+    separators, place = [split.separators[0]], len(split.separators[0])
+    for sentence, gap in zip(split.sentences, split.separators[1:], strict=True):
         before = bisect_left(spans, (place,)) - 1  # the last kept run that begins before the sentence
-        if sentences and before >= 0 and place - len(gaps[-1]) < spans[before][1]:
-            sentences[-1] += [gaps.pop(), sentence]
+        if sentences and before >= 0 and place - len(separators[-1]) < spans[before][1]:
+            sentences[-1] += [separators.pop(), sentence]
         else:
             sentences.append([sentence])
-        gaps.append(gap)
+        separators.append(gap)
         place += len(sentence) + len(gap)
-    return SplitText(["".join(parts) for parts in sentences], gaps)
+    return SplitText(["".join(parts) for parts in sentences], separators)
 
 
 def kept_words(block: Block, split: SplitText) -> Iterator[list[str]]:
@@ -90,7 +90,7 @@ def kept_words(block: Block, split: SplitText) -> Iterator[list[str]]:
     """
     spans = _kept_spans(block)
     text, place = text_of(block), 0
-    for gap, sentence in zip(split.gaps, split.sentences, strict=False):
+    for gap, sentence in zip(split.separators, split.sentences, strict=False):
         place += len(gap)
         stop = place + len(sentence)
         inside = spans[bisect_left(spans, (place,)) : bisect_left(spans, (stop,))]
@@ -118,7 +118,7 @@ def styled_sentences(block: Block, split: SplitText) -> Iterator[bool]:
     [True, False]
     """
     borders, place = [0, *accumulate(len(run.text) for run in block)], 0
-    for gap, sentence in zip(split.gaps, split.sentences, strict=False):
+    for gap, sentence in zip(split.separators, split.sentences, strict=False):
         place += len(gap)
         runs = (block[index] for index, _ in _pieces(sentence, place, borders))
         yield len({run.style for run in runs if run.markup is None}) > 1
@@ -157,7 +157,7 @@ def translated_runs(
     start = 0
     aligned = [*(alignments or [None] * len(translations)), None]
     for gap, sentence, translation, alignment in zip(
-        split.gaps, [*split.sentences, ""], [*translations, ""], aligned, strict=True
+        split.separators, [*split.sentences, ""], [*translations, ""], aligned, strict=True
     ):
         for index, piece in _pieces(gap, start, borders):
             if block[index].markup is None:
@@ -198,7 +198,7 @@ def _translated_pieces(
             order[number] = other
     found = {number: places[order[number]] for number in kept}
     belonging = None
-    if alignment is not None and len(alignment) * len(runs) <= MOST_PLACES:
+    if alignment is not None and len(alignment) * len(runs) <= MAX_PLACES:
         belonging = _belonging(runs, pieces, alignment)
     return order, cut_around_kept(translation, [pieces[number] for number in order], found, belonging)
 

@@ -21,7 +21,7 @@ from .runs import Alignment
 # Maximum number of tokens on each side: the attention of a longer pair takes more memory than its markup is worth.
 LONGEST = 256
 # Maximum number of tokens in a batch, padding included.
-MOST_TOKENS = 1024
+MAX_TOKENS = 1024
 # Keeps sums from being divided by zero.
 LEAST = 1e-9
 
@@ -48,7 +48,7 @@ def align_words(model: Any, processor: Any, pairs: Sequence[tuple[str, str]]) ->
     limit = min(LONGEST, model.config.max_sentence_tokens - processor.sentence_tokens)
     order = sorted((number for number, length in enumerate(lengths) if 0 < length <= limit), key=lengths.__getitem__)
     result: list[Alignment | None] = [None] * len(pairs)
-    for batch in token_batches(lengths, order, MOST_TOKENS):
+    for batch in token_batches(lengths, order, MAX_TOKENS):
         rows = [encoded[number] for number in batch]
         for number, weights in zip(batch, _attention(model, processor, rows), strict=True):
             result[number] = _between_words(processor, pairs[number], encoded[number], weights)

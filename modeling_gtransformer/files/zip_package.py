@@ -11,7 +11,7 @@ from copy import copy
 
 # Maximum size in bytes of all members that are read, unpacked. Documents of 1,000 pages have a few million; a server
 # allows less.
-MOST_BYTES = ContextVar("MOST_BYTES", default=64 * 2**20)
+MAX_BYTES = ContextVar("MAX_BYTES", default=64 * 2**20)
 ENCRYPTED, SIZES_BEHIND, UTF_8_NAME = 0x1, 0x8, 0x800
 LOCAL_HEADER = struct.Struct("<4s22xHH")
 
@@ -54,7 +54,7 @@ class ZipPackage:
         """
         members = [self._members[name] for name in dict.fromkeys(names)]
         size = sum(member.file_size for member in members)
-        most = MOST_BYTES.get()
+        most = MAX_BYTES.get()
         if size > most:
             in_mib = (f"{round(number / 2**20, 1):g}" for number in (size, most))
             raise ValueError("its text takes {} MiB unpacked, more than the {} allowed".format(*in_mib))

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from ..usage_error import in_a_sentence
+from ..usage_error import user_message
 
 
 # The log of the server.
@@ -42,9 +42,9 @@ def as_api_error(error: BaseException) -> ApiError:
     if isinstance(error, ApiError):
         return error
     if isinstance(error, ImportError):
-        return ApiError(501, in_a_sentence(error))
+        return ApiError(501, user_message(error))
     if isinstance(error, ValueError):
-        return ApiError(400, in_a_sentence(error))
+        return ApiError(400, user_message(error))
     return unforeseen(error)
 
 

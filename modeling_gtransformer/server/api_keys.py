@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from pathlib import Path
 
-from ..usage_error import UsageError, in_a_sentence
+from ..usage_error import UsageError, user_message
 from .api_error import ApiError
 
 
@@ -50,7 +50,7 @@ def _read(file: str) -> list[str]:
     try:
         lines = [line.strip() for line in Path(file).read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, ValueError) as error:
-        raise UsageError(f"The API keys {file} cannot be read: {in_a_sentence(error)}") from error
+        raise UsageError(f"The API keys {file} cannot be read: {user_message(error)}") from error
     keys = [line for line in lines if line and not line.startswith("#")]
     if not keys:
         raise UsageError(f"The file {file} has no API keys: write one on each line.")

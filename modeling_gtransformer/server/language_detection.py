@@ -7,10 +7,10 @@ from .api_error import ApiError
 
 
 # Numbers of characters of a text that are examined, with its tags and without.
-MOST_MARKUP, MOST_CHARACTERS = 50_000, 5_000
+MAX_MARKUP, MAX_CHARACTERS = 50_000, 5_000
 TAG = re.compile("<[^<>]*>")
 # Upper bound on the languages in an answer.
-MOST_LANGUAGES = 5
+MAX_LANGUAGES = 5
 
 
 class LanguageDetector:
@@ -49,6 +49,6 @@ class LanguageDetector:
             raise ApiError(
                 501, "This server cannot detect languages: name the source, or pip install 'gtransformer-hf[detect]'."
             )
-        words = TAG.sub(" ", text[:MOST_MARKUP])[:MOST_CHARACTERS]
-        ranked = self._identifier.rank(words)[:MOST_LANGUAGES]
+        words = TAG.sub(" ", text[:MAX_MARKUP])[:MAX_CHARACTERS]
+        ranked = self._identifier.rank(words)[:MAX_LANGUAGES]
         return [(self.codes[language], probability) for language, probability in ranked]

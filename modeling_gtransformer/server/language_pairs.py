@@ -30,7 +30,7 @@ class LanguagePairs:
     def __init__(self, translate: DocumentTranslationPipeline):
         processor = translate.processor
         codes = [] if knows_one_pair(translate.model, processor) else processor.language_codes
-        reads_code = "src_lang" in (*processor.frame.source_prefix, *processor.frame.source_suffix)
+        reads_code = "src_lang" in (*processor.template.source_prefix, *processor.template.source_suffix)
         self.sources = _by_client_code(codes if reads_code else [], processor.src_lang)
         self.targets = _by_client_code(codes, processor.tgt_lang)
         self.own_source = _own(self.sources, processor.src_lang)

@@ -13,7 +13,7 @@ from .language_pairs import AUTO
 
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 # Upper bound on the fields of a form; every text of a list is a field.
-MOST_FIELDS = 2000
+MAX_FIELDS = 2000
 
 
 # In a long list without any text, only the first problem is reported.
@@ -89,7 +89,7 @@ async def _raw(request: Request) -> dict[str, Any]:
         other = [header for header in request.scope["headers"] if header[0] != b"content-type"]
         lower = (media_type.lower() + semicolon + parameters).encode("latin-1")
         request = Request({**request.scope, "headers": [*other, (b"content-type", lower)]}, request.receive)
-        async with request.form(max_files=1, max_fields=MOST_FIELDS) as form:
+        async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
             values: dict[str, list[Any]] = {name: [] for name in form}
             for name, value in form.multi_items():
                 if isinstance(value, str):

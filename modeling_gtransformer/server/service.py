@@ -10,7 +10,7 @@ from fastapi import Request
 from ..files import ENDINGS, FILE_FORMATS, decode
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
 from ..translator import Translator
-from ..usage_error import UsageError, in_a_sentence
+from ..usage_error import UsageError, user_message
 from .api_error import ApiError, as_api_error
 from .api_keys import ApiKeys
 from .client_limit import ClientLimit
@@ -164,7 +164,7 @@ def check_splitter(translate: DocumentTranslationPipeline) -> None:
     try:
         translate.prepare(NamedDocument("", "A."))
     except (ImportError, ValueError) as error:
-        raise UsageError(f"{in_a_sentence(error)} (--splitter line takes every line as a sentence)") from error
+        raise UsageError(f"{user_message(error)} (--splitter line takes every line as a sentence)") from error
 
 
 def content_of(upload: Upload) -> tuple[str | bytes, str]:

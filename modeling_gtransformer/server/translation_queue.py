@@ -11,10 +11,10 @@ from threading import Thread
 from typing import Any
 
 from ..document_translation import batch_tokens
-from ..files.zip_package import MOST_BYTES
+from ..files.zip_package import MAX_BYTES
 from ..pipeline_gtransformer import asked_sentences
 from ..translator import Translator
-from ..usage_error import UsageError, in_a_sentence
+from ..usage_error import UsageError, user_message
 from .api_error import ApiError, unforeseen
 from .job import Job
 from .job_warnings import JobWarnings
@@ -95,7 +95,7 @@ class TranslationQueue:
 
     def _work(self) -> None:
         """Runs in the thread until the queue is closed."""
-        MOST_BYTES.set(BYTES_OF_CHARACTER * self.limits.max_characters + BYTES_OF_STYLES)
+        MAX_BYTES.set(BYTES_OF_CHARACTER * self.limits.max_characters + BYTES_OF_STYLES)
         with self._warnings.alone():
             while self._waiting or not self._closing:
                 self._receive(wait=not self._waiting)
@@ -127,7 +127,7 @@ class TranslationQueue:
             job.fail(error)
             return
         except ValueError as error:
-            job.fail(ApiError(400, f"The document cannot be read: {in_a_sentence(error)}"))
+            job.fail(ApiError(400, f"The document cannot be read: {user_message(error)}"))
             return
         except BaseException as error:  # panics of Rust libraries are not subclasses of Exception
             job.fail(unforeseen(error))
@@ -146,7 +146,7 @@ class TranslationQueue:
             job.fail(error)
             return
         except ValueError as error:
-            job.fail(ApiError(400, f"The document cannot be translated: {in_a_sentence(error)}"))
+            job.fail(ApiError(400, f"The document cannot be translated: {user_message(error)}"))
             return
         except BaseException as error:
             job.fail(unforeseen(error))

@@ -27,7 +27,7 @@ class WordDropout(Dataset):
     def __init__(self, segments: datasets.Dataset, processor, probability: float, epochs: int | None, seed: int):
         self.segments, self.probability, self.epochs, self.seed = segments, probability, epochs, seed
         if probability:
-            self.start, self.mask_token_id = processor.target_frame.start, processor.mask_token_id
+            self.start, self.mask_token_id = processor.target_template.start, processor.mask_token_id
             untouched = {*processor.structural_token_ids, processor.tokenizer.unk_token_id} - {None}
             self.untouched = torch.tensor(sorted(untouched))
 

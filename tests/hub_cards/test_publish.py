@@ -42,11 +42,13 @@ def test_a_card_by_hand_is_published_as_it_is(trained_model, hub, run, tmp_path)
     assert (folder / "README.md").read_text() == "# Our model\n\nWritten by us.\n"
 
 
-def test_what_cannot_be_published_is_refused_before_anything_is_written(trained_model, plain_checkpoint, tmp_path):
+def test_what_cannot_be_published_is_refused_before_anything_is_written(
+    trained_model, sentence_level_checkpoint, tmp_path
+):
     with pytest.raises(UsageError, match="there is no such folder"):
         publish([str(tmp_path / "none"), "someone/name"])
     with pytest.raises(UsageError, match="is not a G-Transformer but a plain marian: fine-tune it first"):
-        publish([plain_checkpoint("marian"), "someone/name"])
+        publish([sentence_level_checkpoint("marian"), "someone/name"])
     broken = shutil.copytree(trained_model, tmp_path / "broken")
     (broken / "README.md").unlink(missing_ok=True)
     (broken / "model.safetensors").write_bytes(b"x")

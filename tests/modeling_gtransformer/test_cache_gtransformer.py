@@ -63,15 +63,15 @@ CALLS = {
     "own_processor": {"logits_processor": LogitsProcessorList([NoRepeatNGramLogitsProcessor(1)])},
     "banned_end": {"do_sample": True, "bad_words_ids": [[EOS], [5]]},
 }
-FRAMES = [{}, {"sentence_frame": "marian", "decoder_start_token_id": PAD}]
+FRAMES = [{}, {"sentence_template": "marian", "decoder_start_token_id": PAD}]
 NEED_A_CACHE = ("cache_implementation", "prompt_lookup_num_tokens")
 
 
 @pytest.mark.parametrize("arguments", CALLS.values(), ids=CALLS)
-@pytest.mark.parametrize("frame", FRAMES, ids=["paper", "marian"])
-def test_searches_of_transformers_with_and_without_a_cache(tiny_model, arguments, frame):
+@pytest.mark.parametrize("template", FRAMES, ids=["paper", "marian"])
+def test_searches_of_transformers_with_and_without_a_cache(tiny_model, arguments, template):
     """Whatever a release calls the cache, and with as many sentences as the source has."""
-    model = tiny_model(init_std=0.25, **frame)
+    model = tiny_model(init_std=0.25, **template)
     model.set_attn_implementation("flex_attention" if arguments == CALLS["flex_attention"] else "sdpa")
     uncached = {name: value for name, value in arguments.items() if name not in NEED_A_CACHE}
     outputs = []

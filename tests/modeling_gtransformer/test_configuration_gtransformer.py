@@ -6,7 +6,7 @@ from tiny import TINY
 from transformers import CONFIG_MAPPING, AutoConfig, MBartConfig
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
-from modeling_gtransformer.configuration_gtransformer import PLAIN_MODELS
+from modeling_gtransformer.configuration_gtransformer import SENTENCE_LEVEL_MODELS
 
 
 def test_attention_types_are_filled_from_the_number_of_global_layers():
@@ -97,13 +97,13 @@ def test_impossible_settings_are_refused(wrong):
 
 def test_plain_checkpoints_are_understood():
     mbart = MBartConfig(scale_embedding=True, decoder_start_token_id=250020).to_dict()
-    config = GTransformerConfig.from_dict(mbart, sentence_frame="paper")
+    config = GTransformerConfig.from_dict(mbart, sentence_template="paper")
     assert config.model_type == "gtransformer"
     assert (config.decoder_start_token_id, config.normalize_before, config.scale_embedding) == (0, True, True)
     assert not GTransformerConfig.from_dict({"model_type": "bart"}).normalize_before
 
 
-@pytest.mark.parametrize("family", PLAIN_MODELS)
+@pytest.mark.parametrize("family", SENTENCE_LEVEL_MODELS)
 def test_what_a_plain_checkpoint_says_is_kept_and_the_rest_is_as_in_its_family(family):
     """The defaults of Transformers for the family, not those of mBART25."""
     theirs = CONFIG_MAPPING[family]()
@@ -123,12 +123,12 @@ def test_global_positions_follow_the_scope_of_the_others():
     assert GTransformerConfig(position_scope="sentence", global_positions="none").global_positions == "none"
     again = GTransformerConfig.from_dict(config.to_dict(), position_scope="document")
     assert (again.position_scope, again.global_positions) == ("document", "none")
-    assert GTransformerConfig.from_dict(config.to_dict(), sentence_frame="paper").global_positions == "none"
+    assert GTransformerConfig.from_dict(config.to_dict(), sentence_template="paper").global_positions == "none"
 
 
-@pytest.mark.parametrize(("frame", "token"), [("mbart50", "eos"), ("bart", "eos"), ("marian", "pad")])
-def test_the_decoder_starts_as_its_frame_does_unless_told_otherwise(frame, token):
+@pytest.mark.parametrize(("template", "token"), [("mbart50", "eos"), ("bart", "eos"), ("marian", "pad")])
+def test_the_decoder_starts_as_its_frame_does_unless_told_otherwise(template, token):
     """Without a start the loss could not be computed."""
-    config = GTransformerConfig(**TINY, sentence_frame=frame)
+    config = GTransformerConfig(**TINY, sentence_template=template)
     assert config.decoder_start_token_id == getattr(config, f"{token}_token_id")
-    assert GTransformerConfig(**TINY, sentence_frame=frame, decoder_start_token_id=7).decoder_start_token_id == 7
+    assert GTransformerConfig(**TINY, sentence_template=template, decoder_start_token_id=7).decoder_start_token_id == 7

@@ -107,7 +107,7 @@ def test_what_the_loop_does_not_know_is_left_to_transformers(tiny_model, documen
 @pytest.mark.parametrize("parallel_sentences", [None, False, True])
 def test_prompts_in_frames_where_the_end_of_a_sentence_opens_the_next(parallel_sentences):
     """The prompt may lack what opens a sentence, which takes room; or a document may be complete from the start."""
-    model = seeded_model(sentence_frame="bart", init_std=0.5).double()
+    model = seeded_model(sentence_template="bart", init_std=0.5).double()
     model.generation_config.eos_token_id = EOS
     source = torch.tensor([[0, 5, 6, 7, 8, 2, 0, 5, 6, 7, 2, 0, 5, 2, 0, 5, 9, 2], [0, 9, 9, 9, 9, 9, 2] + [1] * 11])
     arguments = {"max_length": 20, "min_length": 3, "decoder_input_ids": torch.tensor([[2]] * 2)}

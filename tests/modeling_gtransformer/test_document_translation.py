@@ -114,7 +114,7 @@ def test_confidence_is_the_mean_log_probability_of_the_tokens(translator, proces
     for position, token in enumerate(output[0, 1:].tolist()):
         if position == 0 or token == processor.bos_token_id:
             expected.append([])
-        if token not in (processor.bos_token_id, processor.target_frame.end):
+        if token not in (processor.bos_token_id, processor.target_template.end):
             expected[-1].append(logits[position, token].item())
     means = [sum(values) / len(values) for values in expected]
     assert translated.confidences == pytest.approx(means, rel=1e-4)

@@ -133,7 +133,7 @@ def test_a_document_as_long_as_its_sentences_may_be_is_not_cut_off(tiny_model, d
     assert warnings.text == ""
 
 
-@pytest.mark.parametrize("config", [{}, {"decoder_start_token_id": PAD, "sentence_frame": "marian"}], ids=str)
+@pytest.mark.parametrize("config", [{}, {"decoder_start_token_id": PAD, "sentence_template": "marian"}], ids=str)
 def test_documents_without_room_are_named_by_their_numbers(tiny_model, documents, warnings, config):
     """However many rows there are of each, and whatever a document starts with."""
     model = tiny_model(**config)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import BOS, EOS, PAD
 
-from modeling_gtransformer.configuration_gtransformer import SENTENCE_FRAMES
+from modeling_gtransformer.configuration_gtransformer import SENTENCE_TEMPLATES
 from modeling_gtransformer.group_tags import (
     closed_group_tags,
     closed_sentences,
@@ -42,32 +42,36 @@ def test_tokens_outside_of_sentences_have_tag_0():
     assert group_tags(ids, None, None).tolist() == torch.zeros_like(ids).tolist()
 
 
-@given(st.sampled_from(sorted(SENTENCE_FRAMES)), st.lists(st.integers(1, 3), min_size=1, max_size=4))
+@given(st.sampled_from(sorted(SENTENCE_TEMPLATES)), st.lists(st.integers(1, 3), min_size=1, max_size=4))
 def test_prefixes_of_targets_in_any_frame(name, lengths):
     """Sentences that are closed, and the place of the next token, after every prefix of a document."""
-    frame = SENTENCE_FRAMES[name].in_ids({"bos": BOS, "pad": PAD, "eos": EOS, "tgt_lang": 49, "decoder_start": 3}.get)
-    ids = frame.read([[5] * length for length in lengths])
+    template = SENTENCE_TEMPLATES[name].in_ids(
+        {"bos": BOS, "pad": PAD, "eos": EOS, "tgt_lang": 49, "decoder_start": 3}.get
+    )
+    ids = template.read([[5] * length for length in lengths])
     places = [
-        (number, words) for number, length in enumerate(lengths, 1) for words in range(-len(frame.prefix), length + 1)
+        (number, words)
+        for number, length in enumerate(lengths, 1)
+        for words in range(-len(template.prefix), length + 1)
     ]
-    places.append((len(lengths) + 1, -len(frame.prefix)))
+    places.append((len(lengths) + 1, -len(template.prefix)))
     for length in range(1, len(ids) + 1):
         prefix = torch.tensor([ids[:length]])
-        closed = ids[:length].count(EOS) - (frame.closer_opens and frame.start == EOS)
-        assert closed_sentences(prefix, frame).tolist() == [closed]
-        number, words = sentence_progress(prefix, frame)
-        assert (number.item(), words.item()) == places[length - frame.head]
+        closed = ids[:length].count(EOS) - (template.eos_opens_next and template.start == EOS)
+        assert closed_sentences(prefix, template).tolist() == [closed]
+        number, words = sentence_progress(prefix, template)
+        assert (number.item(), words.item()) == places[length - template.head]
 
 
 def test_tags_of_sentences_told_apart_by_what_closes_them():
     ids = torch.tensor([[9, 5, EOS, 9, 5, 6, EOS, PAD], [PAD, 9, 5, 6, EOS, 9, 5, EOS]])
     real = ids != PAD
-    tags = closed_group_tags(ids, EOS, real, closer_opens=False, suffix=0)
+    tags = closed_group_tags(ids, EOS, real, eos_opens_next=False, suffix=0)
     assert tags.tolist() == [[1, 1, 1, 2, 2, 2, 2, 0], [0, 1, 1, 1, 1, 2, 2, 2]]
-    behind = closed_group_tags(ids, EOS, real, closer_opens=False, suffix=1)
+    behind = closed_group_tags(ids, EOS, real, eos_opens_next=False, suffix=1)
     assert behind.tolist() == [[1, 1, 1, 1, 2, 2, 2, 0], [0, 1, 1, 1, 1, 1, 2, 2]]
     read = torch.tensor([[EOS, 9, 5, EOS, 9, 6, 6, EOS]])
-    opened = closed_group_tags(read, EOS, torch.ones_like(read).bool(), closer_opens=True, suffix=0)
+    opened = closed_group_tags(read, EOS, torch.ones_like(read).bool(), eos_opens_next=True, suffix=0)
     assert opened.tolist() == [[1, 1, 1, 2, 2, 2, 2, 3]]
 
 

@@ -37,7 +37,7 @@ def mbart(tmp_path):
 
 def test_mbart_checkpoint_is_used_whole(mbart, tmp_path):
     model, info = GTransformerForConditionalGeneration.from_pretrained(
-        tmp_path, sentence_frame="paper", output_loading_info=True
+        tmp_path, sentence_template="paper", output_loading_info=True
     )
     ours, theirs = model.state_dict(), mbart.state_dict()
     assert set(info["missing_keys"]) == {name for name in ours if any(part in name for part in FRESH)}

@@ -42,7 +42,7 @@ def test_greedy_documents_are_those_of_sequential_decoding(
     with (
         mock.patch("modeling_gtransformer.generation_gtransformer.PARALLEL_SENTENCES", 0),
         mock.patch("modeling_gtransformer.parallel_generation.PATIENCE", patience),
-        mock.patch("modeling_gtransformer.parallel_generation.MOST_TO_REPAIR", most_to_repair),
+        mock.patch("modeling_gtransformer.parallel_generation.MAX_TO_REPAIR", most_to_repair),
     ):
         assert model.generate(**arguments).equal(expected)
     # Every round makes a token final, at least.
@@ -116,13 +116,13 @@ def test_sentences_that_do_not_depend_on_each_other_take_one_round(tiny_model):
     assert outputs.steps <= int(5 * 1.2 + 3) + 1 < outputs.sequences.shape[1]
 
 
-@pytest.mark.parametrize("limit", ["PATIENCE", "MOST_TO_REPAIR"])
+@pytest.mark.parametrize("limit", ["PATIENCE", "MAX_TO_REPAIR"])
 def test_what_does_not_settle_goes_on_token_by_token(tiny_model, monkeypatch, limit):
     go_on, calls = ParallelDecoder.go_on, []
     monkeypatch.setattr(ParallelDecoder, "go_on", lambda *each: calls.append(each[2]) or go_on(*each))
     model, documents = tiny_model(init_std=0.5).double(), random_documents([[5, 3, 4, 2], [1, 2]])
     expected = model.generate(**documents, parallel_sentences=False)
-    for name in ("PATIENCE", "MOST_TO_REPAIR"):
+    for name in ("PATIENCE", "MAX_TO_REPAIR"):
         monkeypatch.setattr(f"modeling_gtransformer.parallel_generation.{name}", math.inf)
     assert model.generate(**documents).equal(expected) and not calls
     monkeypatch.setattr(f"modeling_gtransformer.parallel_generation.{limit}", 0)
@@ -134,7 +134,7 @@ def test_what_does_not_settle_goes_on_token_by_token(tiny_model, monkeypatch, li
 
 
 def test_sources_in_pieces_are_never_decoded_token_by_token(tiny_model, monkeypatch):
-    monkeypatch.setattr("modeling_gtransformer.parallel_generation.MOST_TO_REPAIR", 0)
+    monkeypatch.setattr("modeling_gtransformer.parallel_generation.MAX_TO_REPAIR", 0)
     model = tiny_model(init_std=0.5).double()
     documents = {
         "input_ids": torch.randint(4, 40, (1, 16), generator=torch.Generator().manual_seed(0)),
@@ -185,13 +185,13 @@ def test_a_sentence_that_goes_on_as_before_keeps_the_rest(tiny_model, monkeypatc
 
     def decode_and_mend(decoder, prompts):
         documents, rounds = decode(decoder, prompts)
-        framed = decoder.decoder
+        templated = decoder.decoder
         cache, _ = decoder.check(documents, [0], [len(documents[0])])
-        sentence = documents[0][: documents[0].index(decoder.frame.closer) + 1]
+        sentence = documents[0][: documents[0].index(decoder.template.eos_id) + 1]
         for old_rest in (sentence[2:], [END_OF_DOCUMENT, *sentence[3:]], [END_OF_DOCUMENT] * len(sentence[2:])):
-            before, opened = framed.steps, OpenSentence(1, 0, sentence[:2], 1, old_rest)
+            before, opened = templated.steps, OpenSentence(1, 0, sentence[:2], 1, old_rest)
             decoder.extend(cache, [0], [[opened]], drafting=False)
-            steps.append(framed.steps - before)
+            steps.append(templated.steps - before)
             assert opened.tokens == sentence
         assert steps == [1, 2, len(sentence) - 2]
         return documents, rounds

@@ -140,8 +140,8 @@ def test_documents_of_a_list_share_batches(translate, monkeypatch):
 
 
 def test_documents_are_read_as_they_are_needed(monkeypatch):
-    monkeypatch.setattr(pipeline_gtransformer, "MOST_DOCUMENTS", 2)
-    monkeypatch.setattr(pipeline_gtransformer, "MOST_CHARACTERS", 10)
+    monkeypatch.setattr(pipeline_gtransformer, "MAX_DOCUMENTS", 2)
+    monkeypatch.setattr(pipeline_gtransformer, "MAX_CHARACTERS", 10)
     lengths = [4, 4, 2, 9, 50, 1, 1, 1]
     read = []
 
@@ -156,7 +156,7 @@ def test_documents_are_read_as_they_are_needed(monkeypatch):
 
 
 def test_documents_before_a_stop_are_kept(translate, monkeypatch):
-    monkeypatch.setattr(pipeline_gtransformer, "MOST_DOCUMENTS", 1)
+    monkeypatch.setattr(pipeline_gtransformer, "MAX_DOCUMENTS", 1)
     generate = translate.model.generate
 
     def stop_at_the_third(**inputs):
@@ -232,9 +232,9 @@ def test_a_batch_size_is_refused_wherever_it_is_given(checkpoint):
         pipeline("document-translation", model=checkpoint)(["the cat"], batch_size=2)
 
 
-def test_a_plain_translator_is_saved_for_the_languages_of_its_pipeline(plain_checkpoint, tmp_path):
+def test_a_plain_translator_is_saved_for_the_languages_of_its_pipeline(sentence_level_checkpoint, tmp_path):
     languages = {"src_lang": "eng_Latn", "tgt_lang": "fra_Latn"}
-    translate = pipeline("document-translation", model=plain_checkpoint("m2m_100-nllb"), **languages)
+    translate = pipeline("document-translation", model=sentence_level_checkpoint("m2m_100-nllb"), **languages)
     translate.save_pretrained(tmp_path)
     saved = GTransformerForConditionalGeneration.from_pretrained(tmp_path)
     expected = translate.processor.generation_settings(saved)

@@ -1,4 +1,4 @@
-"""Whatever the text is: sentences and gaps in turn are the text, and nothing but sentences changes."""
+"""Whatever the text is: sentences and separators in turn are the text, and nothing but sentences changes."""
 
 import re
 import sys
@@ -52,7 +52,7 @@ def test_any_text_comes_back(text, language):
     assert split.rejoin(split.sentences) == text
     with pytest.raises(ValueError, match="sentences in place of"):
         split.rejoin([*split.sentences, "one more"])
-    assert len(split.gaps) == len(split.sentences) + 1
+    assert len(split.separators) == len(split.sentences) + 1
     for sentence in split.sentences:
         assert sentence == sentence.strip() and is_translatable(sentence)
         assert not re.search(r"[\r\n\u2028\u2029]", sentence)
@@ -73,8 +73,8 @@ def test_sentences_of_a_page():
         "It ends!",
         "See www.a.org now.",
     ]
-    assert split.gaps[0] == "\ufeff" and split.gaps[2] == "  " and split.gaps[3] == "\r\n  - "
-    assert split.gaps[6] == "\r\n-----\r\nhttps://example.org/a.b\r\n😀 😀\r\n"
+    assert split.separators[0] == "\ufeff" and split.separators[2] == "  " and split.separators[3] == "\r\n  - "
+    assert split.separators[6] == "\r\n-----\r\nhttps://example.org/a.b\r\n😀 😀\r\n"
 
 
 def test_numbers_alone_are_not_translated():
@@ -90,7 +90,7 @@ def test_a_long_line_is_split_in_stretches():
 
 def test_scripts_without_spaces():
     split = split_text("日本語です。これは文です。\n終わり", sentencex_splitter("ja_XX"))
-    assert split.sentences == ["日本語です。", "これは文です。", "終わり"] and split.gaps[1:3] == ["", "\n"]
+    assert split.sentences == ["日本語です。", "これは文です。", "終わり"] and split.separators[1:3] == ["", "\n"]
 
 
 def test_a_line_is_a_sentence_by_default():
@@ -99,7 +99,7 @@ def test_a_line_is_a_sentence_by_default():
 
 def test_a_splitter_of_ones_own():
     split = split_text("a, b;  c\n\nd", lambda line: re.split("[,;]", line))
-    assert split.sentences == ["a", "b", "c", "d"] and split.gaps == ["", ", ", ";  ", "\n\n", ""]
+    assert split.sentences == ["a", "b", "c", "d"] and split.separators == ["", ", ", ";  ", "\n\n", ""]
     with pytest.raises(ValueError, match="which is not in the line"):
         split_text("a b", lambda line: ["b a"])
     for left_out in (["a"], ["b"]):
@@ -148,6 +148,6 @@ def test_codes_of_languages(language, code):
 
 def test_translations_stand_behind_their_lines():
     text = split_text("\ufeffOne. Two.\r\n\r\n--\r\n- Three", sentencex_splitter("en"))
-    result = BilingualText(text.sentences, text.gaps).rejoin(["Eins.", "Zwei\nund.", "Drei"])
+    result = BilingualText(text.sentences, text.separators).rejoin(["Eins.", "Zwei\nund.", "Drei"])
     assert result == "\ufeffOne. Two.\r\n→ Eins. Zwei und.\r\n\r\n--\r\n- Three\r\n→ - Drei"
     assert BilingualText([], ["-- \n"]).rejoin([]) == "-- \n"

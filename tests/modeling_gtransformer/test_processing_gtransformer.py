@@ -114,7 +114,7 @@ def test_saved_with_the_checkpoint(any_processor, tiny_model, tmp_path):
     any_processor.save_pretrained(tmp_path)
     loaded = AutoProcessor.from_pretrained(tmp_path)
     assert isinstance(loaded, GTransformerProcessor)
-    names = ("src_lang", "tgt_lang", "normalization", "target_frame", "structural_token_ids")
+    names = ("src_lang", "tgt_lang", "normalization", "target_template", "structural_token_ids")
     for name in (*names, "target_ratio"):
         assert getattr(loaded, name) == getattr(any_processor, name)
     assert loaded(["the cat"])["input_ids"] == any_processor(["the cat"])["input_ids"]
@@ -125,9 +125,9 @@ def test_configured_model_ends_documents_with_the_tgt_lang(any_processor, tiny_m
     any_processor.configure(model)
     inputs = any_processor([["the cat", "it is"], ["old"]], return_tensors="pt")
     outputs = model.generate(**inputs, do_sample=True, max_length_b=30)
-    assert (outputs == any_processor.target_frame.end).sum(1).tolist() == [1, 1]
-    framed = {any_processor.bos_token_id, any_processor.eos_token_id, any_processor.pad_token_id}
-    others = set(any_processor.structural_token_ids) - framed - {any_processor.target_frame.end}
+    assert (outputs == any_processor.target_template.end).sum(1).tolist() == [1, 1]
+    templated = {any_processor.bos_token_id, any_processor.eos_token_id, any_processor.pad_token_id}
+    others = set(any_processor.structural_token_ids) - templated - {any_processor.target_template.end}
     assert not others & set(outputs.flatten().tolist())
     assert [len(document) for document in any_processor.batch_decode_sentences(outputs)] == [2, 1]
 
@@ -192,11 +192,11 @@ def test_either_side_may_have_as_many_tokens_as_allowed(processor, name):
         processor(*documents, max_length=len(ids) - 1)
 
 
-def test_language_codes_are_those_that_a_caller_gives(processor, plain_checkpoint):
+def test_language_codes_are_those_that_a_caller_gives(processor, sentence_level_checkpoint):
     """Without the marks around them, and without tokens that are no languages."""
     assert {"en_XX", "de_DE", "ro_RO"} <= set(processor.language_codes)
     for family, some in {"m2m_100": {"en", "de"}, "marian-many": {"deu", "fra", "ron"}, "marian": set()}.items():
-        codes = GTransformerProcessor.from_pretrained(plain_checkpoint(family)).language_codes
+        codes = GTransformerProcessor.from_pretrained(sentence_level_checkpoint(family)).language_codes
         assert some <= set(codes) and not any(set(code) & set("<>_[]") for code in codes)
         assert family != "marian" or not codes
 
@@ -207,17 +207,17 @@ def test_other_languages_are_known_by_tokens_that_are_not_marked_as_special(bpe_
     processor = GTransformerProcessor(bpe_tokenizer, "en", "fr")
     spanish = processor.for_languages(tgt_lang="es")
     for each, code in ((processor, "[fr]"), (spanish, "[es]")):
-        assert each.target_frame.end == bpe_tokenizer.convert_tokens_to_ids(code)
-        assert each.target_frame.end in each.structural_token_ids
+        assert each.target_template.end == bpe_tokenizer.convert_tokens_to_ids(code)
+        assert each.target_template.end in each.structural_token_ids
 
 
 def test_a_bare_code_is_a_subword_unless_it_is_declared(bpe_tokenizer):
     bpe_tokenizer.add_tokens(["fr", "[fr]", "__es__", "[es]", "it"])
-    assert GTransformerProcessor(bpe_tokenizer, "en", "fr").target_frame.end == bpe_tokenizer.get_vocab()["[fr]"]
+    assert GTransformerProcessor(bpe_tokenizer, "en", "fr").target_template.end == bpe_tokenizer.get_vocab()["[fr]"]
     with pytest.raises(ValueError, match="does not know the language 'it'"):
         GTransformerProcessor(bpe_tokenizer, "en", "it")
     with pytest.raises(ValueError, match=r"'es' has several tokens: pass one of \[es\], __es__"):
         GTransformerProcessor(bpe_tokenizer, "en", "es")
-    assert GTransformerProcessor(bpe_tokenizer, "en", "[es]").target_frame.end == bpe_tokenizer.get_vocab()["[es]"]
+    assert GTransformerProcessor(bpe_tokenizer, "en", "[es]").target_template.end == bpe_tokenizer.get_vocab()["[es]"]
     bpe_tokenizer.add_tokens(["it"], special_tokens=True)
-    assert GTransformerProcessor(bpe_tokenizer, "en", "it").target_frame.end == bpe_tokenizer.get_vocab()["it"]
+    assert GTransformerProcessor(bpe_tokenizer, "en", "it").target_template.end == bpe_tokenizer.get_vocab()["it"]

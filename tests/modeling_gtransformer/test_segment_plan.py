@@ -29,10 +29,10 @@ def document_of(lengths, required=None):
 def test_positions_that_a_sentence_may_need():
     limits = limits_of()
     # Five words become eleven, with <s>, </s> and the end of the document.
-    assert (limits.word_limit(5), limits.longest(5)) == (11, 14)
+    assert (limits.token_limit(5), limits.longest(5)) == (11, 14)
     # Where translations are short, the source is the longer side.
     short = limits_of(max_length_a=0, max_length_b=1)
-    assert (short.word_limit(5), short.longest(5)) == (1, 7)
+    assert (short.token_limit(5), short.longest(5)) == (1, 7)
 
 
 def test_a_segment_has_no_more_tokens_than_the_model_positions():
@@ -68,12 +68,12 @@ def test_a_segment_has_room_for_what_translations_usually_have():
 def test_a_sentence_that_fits_stays_whole():
     required = [["x"], [], ["y", "z"]]
     document = take_apart(["a b", "c", "d e f"], 7, WordProcessor(), limits_of(), required, ["", "", ""])
-    assert (document.number, document.glue, document.required) == (7, [None] * 3, required)
+    assert (document.number, document.separator, document.required) == (7, [None] * 3, required)
     assert [len(part) for part in document.parts] == [2, 1, 3]
 
 
 def test_a_sentence_or_a_part_of_one_may_take_all_positions(caplog):
-    """Five words may become eleven, which with their frame and the end of the document take 14 positions."""
+    """Five words may become eleven, which with their template and the end of the document take 14 positions."""
     sentences, nothing, places = ["a b c d e", "a b c d e f g h i j"], [[], []], ["first", "second"]
     document = take_apart(sentences, 0, WordProcessor(), limits_of(positions=14), nothing, places)
     assert [len(part) for part in document.parts] == [5, 5, 5]
@@ -87,7 +87,11 @@ def test_a_long_sentence_in_parts_has_the_required_words_where_they_belong(caplo
     long = "one {x} two, three four, five six {y}"
     limits, required = limits_of(positions=10), [["w"], ["{y}", "{x}", "Tor"], []]
     document = take_apart(["a", long, "b"], 3, WordProcessor(), limits, required, ["", "news.txt:7", ""])
-    assert document.glue[:2] == [None, None] and None not in document.glue[2:-1] and document.glue[-1] is None
+    assert (
+        document.separator[:2] == [None, None]
+        and None not in document.separator[2:-1]
+        and document.separator[-1] is None
+    )
     assert document.required[0] == ["w"] and document.required[-1] == []
     by_part = document.required[1:-1]
     assert by_part[0] == ["{x}"] and by_part[-1] == ["{y}", "Tor"] and not any(by_part[1:-1])
@@ -99,7 +103,7 @@ def test_a_long_sentence_in_parts_has_the_required_words_where_they_belong(caplo
 def translate_at_length(segment, limits):
     """Every sentence becomes as long as it may: what is then before the end of the document."""
     new = segment.document.parts[segment.new : segment.stop]
-    translations = [[8] * limits.word_limit(len(words)) for words in new]
+    translations = [[8] * limits.token_limit(len(words)) for words in new]
     return [*segment.prefix, *translations], translations
 
 

@@ -36,7 +36,7 @@ def segment(processor):
             number=4,
             places=[f"Place {number}" for number, _ in enumerate(sentences)],
             parts=processor.encode_sentences(sentences),
-            glue=[None] * len(sentences),
+            separator=[None] * len(sentences),
         )
         document.required = required or [[] for _ in sentences]
         document.translations = processor.encode_sentences(list(translated)) if translated else []

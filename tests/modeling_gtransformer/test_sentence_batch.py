@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model
 
-from modeling_gtransformer.configuration_gtransformer import SENTENCE_FRAMES
+from modeling_gtransformer.configuration_gtransformer import SENTENCE_TEMPLATES
 from modeling_gtransformer.framed_decoder import FramedDecoder, Sources
 from modeling_gtransformer.parallel_generation import ParallelDecoder
 from modeling_gtransformer.sentence_batch import OpenSentence, SentenceBatch
@@ -59,7 +59,7 @@ def test_beams_of_the_last_sentence_are_those_of_a_document_that_is_continued(
 
 
 IDS = {"bos": BOS, "eos": EOS, "pad": PAD, "tgt_lang": END_OF_DOCUMENT}
-FRAME = SENTENCE_FRAMES["paper"].in_ids(IDS.__getitem__)
+TEMPLATE = SENTENCE_TEMPLATES["paper"].in_ids(IDS.__getitem__)
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ def decode(tiny_model, monkeypatch):
         model, calls, states = tiny_model(), [], FramedDecoder.states
         tags = torch.tensor([[1, 1, 2, 2, 0], [1, 1, 1, 1, 0]])
         limits = torch.tensor([[8, 8], [8, 0]])
-        frame = GroupTagLogitsProcessor(limits, min_length=1, max_length=40, frame=FRAME)
+        template = GroupTagLogitsProcessor(limits, min_length=1, max_length=40, template=TEMPLATE)
         sources = Sources(torch.randn(2, 5, model.config.d_model), (tags > 0).long(), tags)
-        decoder = FramedDecoder(model, frame, torch.tensor([], dtype=torch.long), sources)
+        decoder = FramedDecoder(model, template, torch.tensor([], dtype=torch.long), sources)
         cache, _ = ParallelDecoder(decoder).check([[BOS, 5, EOS, BOS, 6], [BOS]], [0, 1], [5, 1])
         sentences = [(0, OpenSentence(1, 0, [BOS, 5], 1)), (0, OpenSentence(2, 3, [BOS, 6, 7], 5))]
         sentences.append((1, OpenSentence(1, 0, [BOS], 0)))

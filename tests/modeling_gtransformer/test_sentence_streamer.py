@@ -7,7 +7,7 @@ import torch
 from transformers import pipeline
 
 from modeling_gtransformer import SentenceStreamer
-from modeling_gtransformer.configuration_gtransformer import TargetFrame
+from modeling_gtransformer.configuration_gtransformer import TargetTemplate
 from modeling_gtransformer.document_translation import translate_documents
 
 
@@ -25,7 +25,7 @@ def model(translation_model):
 def test_what_is_told_is_what_comes_out(model, processor, search, early_stopping):
     told = []
     inputs = processor(DOCUMENT, return_tensors="pt")
-    streamer = SentenceStreamer(lambda *sentence: told.append(sentence), len(DOCUMENT), processor.target_frame)
+    streamer = SentenceStreamer(lambda *sentence: told.append(sentence), len(DOCUMENT), processor.target_template)
     arguments = search | ({"early_stopping": early_stopping} if "num_beams" in search else {})
     output = model.generate(**inputs, logits_processor=[streamer], **arguments)
     [sentences] = processor.split_sentences(output)
@@ -45,7 +45,7 @@ def test_the_fast_loop_tells_what_that_of_transformers_tells(model, processor, m
             sentences.append((number, words, len(steps)))
 
         steps = []
-        streamer = SentenceStreamer(on_sentence, len(DOCUMENT), processor.target_frame)
+        streamer = SentenceStreamer(on_sentence, len(DOCUMENT), processor.target_template)
         watch = streamer.watch
         monkeypatch.setattr(streamer, "watch", lambda ids: (steps.append(ids.shape), watch(ids)))
         model.generate(**inputs, logits_processor=[streamer], num_beams=beams, **arguments)
@@ -70,7 +70,7 @@ def test_beams_agree_before_the_end(model, processor):
 
     told = []
     streamer = SentenceStreamer(
-        lambda *event: told.append((lengths[-1], *event)), len(DOCUMENT), processor.target_frame
+        lambda *event: told.append((lengths[-1], *event)), len(DOCUMENT), processor.target_template
     )
     output = model.generate(
         **processor(DOCUMENT, return_tensors="pt"), logits_processor=[surer, streamer], num_beams=3
@@ -165,8 +165,8 @@ def test_closed_early_it_ends_at_its_next_sentence(translate, monkeypatch):
 def test_nothing_is_certain_once_a_beam_may_have_ended(order):
     """A hypothesis that ends is no longer among those that are followed, and may still be the best; whether it was the
     last or the first of them."""
-    frame, told = TargetFrame(0, (0,), 2, 1, 49, closer_opens=False), []
-    streamer = SentenceStreamer(lambda *sentence: told.append(sentence), 2, frame)
+    template, told = TargetTemplate(0, (0,), 2, 1, 49, eos_opens_next=False), []
+    streamer = SentenceStreamer(lambda *sentence: told.append(sentence), 2, template)
 
     def see(*rows):
         streamer(torch.tensor(rows[::order]), torch.zeros(len(rows), 50))

@@ -1,4 +1,4 @@
-"""The frame of target documents: every token that may follow, by what is before it."""
+"""The template of target documents: every token that may follow, by what is before it."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from transformers.generation import (
     RepetitionPenaltyLogitsProcessor,
 )
 
-from modeling_gtransformer.configuration_gtransformer import TargetFrame
+from modeling_gtransformer.configuration_gtransformer import TargetTemplate
 from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor, spare_sentence_ends
 
 
@@ -48,11 +48,11 @@ def test_frame_of_any_documents(limits, spare):
     most = max(sum(row) + 2 * len(row) for row in limits) + 1
     max_length = min(most, max(3 * len(row) for row in limits) + 1 + spare)
     padded = torch.tensor([row + [0] * (groups - len(row)) for row in limits])
-    target = TargetFrame(BOS, (BOS,), EOS, PAD, END_OF_DOCUMENT, closer_opens=False)
-    frame = GroupTagLogitsProcessor(padded, 1, max_length, target)
+    target = TargetTemplate(BOS, (BOS,), EOS, PAD, END_OF_DOCUMENT, eos_opens_next=False)
+    template = GroupTagLogitsProcessor(padded, 1, max_length, target)
     ids = torch.full((2 * len(limits), 1), BOS)
     while ids.shape[1] < max_length:
-        scores = frame(ids, torch.zeros(len(ids), 50))
+        scores = template(ids, torch.zeros(len(ids), 50))
         assert ((scores == 0) | (scores == -torch.inf)).all()
         ids = torch.cat([ids, scores.exp().multinomial(1)], dim=1)
     for row, expected in zip(ids, [row for row in limits for _ in range(2)], strict=True):

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from plain_translators import FAMILIES, PAIRS
 from safetensors.torch import load_file, save_file
+from sentence_level_translators import FAMILIES, PAIRS
 from transformers import pipeline
 
 from modeling_gtransformer import Translator
@@ -55,12 +55,12 @@ def glossaries():
     return {"cat": "katze"}, Glossary("terms", [Concept("", concept)], names_languages=True)
 
 
-def test_a_glossary_is_for_its_languages(plain_checkpoint, glossaries):
+def test_a_glossary_is_for_its_languages(sentence_level_checkpoint, glossaries):
     """A call in other languages has the terms of those, or none."""
     unnamed, named = glossaries
     for glossary, french in ((unnamed, False), (named, True)):
         languages = {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn"}
-        translate = Translator(plain_checkpoint("m2m_100-nllb"), **languages, glossary=glossary)
+        translate = Translator(sentence_level_checkpoint("m2m_100-nllb"), **languages, glossary=glossary)
         assert "katze" in translate("the cat", tgt_lang="deu_Latn")["translation_text"]
         for target, term in (("fra_Latn", "chien"), ("ron_Latn", "katze")):
             plain = Translator(translate.model, **languages)("the cat", tgt_lang=target)["translation_text"]
@@ -148,21 +148,21 @@ def test_columns_that_hold_no_documents(checkpoint, columns, words):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("precision", ["bfloat16", "int8"])
-def test_precision(plain_checkpoint, precision):
-    translate = Translator(plain_checkpoint("marian"), precision=precision)
+def test_precision(sentence_level_checkpoint, precision):
+    translate = Translator(sentence_level_checkpoint("marian"), precision=precision)
     assert translate("the cat sleeps")["translation_text"] == "die katze schläft"
     layer = translate.pipeline.model.model.decoder.layers[0].fc1
     if precision == "int8":
         assert isinstance(layer, torch.ao.nn.quantized.dynamic.Linear)
         with pytest.raises(UsageError, match="int8 is for a CPU, not for meta"):
-            assert Translator(plain_checkpoint("marian"), precision="int8", device="meta").pipeline
+            assert Translator(sentence_level_checkpoint("marian"), precision="int8", device="meta").pipeline
     else:
         assert layer.weight.dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("family", TRANSLATORS, ids=lambda family: family.name)
-def test_plain_translators(plain_checkpoint, family):
-    translate = Translator(plain_checkpoint(family.name), tgt_lang=family.languages[1])
+def test_plain_translators(sentence_level_checkpoint, family):
+    translate = Translator(sentence_level_checkpoint(family.name), tgt_lang=family.languages[1])
     translated = translate(SENTENCES)["sentences"]
     assert [pair["translation_text"] for pair in translated] == [PAIRS[sentence] for sentence in SENTENCES]
 
@@ -179,9 +179,9 @@ def test_plain_translators(plain_checkpoint, family):
         ("marian-many", {}, "has no tgt_lang"),
     ],
 )
-def test_unknown_languages_are_refused_with_those_near_them(plain_checkpoint, family, languages, words):
+def test_unknown_languages_are_refused_with_those_near_them(sentence_level_checkpoint, family, languages, words):
     with pytest.raises(UsageError, match=words) as error:
-        assert Translator(plain_checkpoint(family), **languages).pipeline
+        assert Translator(sentence_level_checkpoint(family), **languages).pipeline
     assert "</s>" not in str(error.value) and "it knows xx" not in str(error.value)
 
 
@@ -223,8 +223,8 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_checkpoint_is_refused_in_a_sentence(plain_checkpoint, tmp_path, damage):
-    folder = shutil.copytree(plain_checkpoint("mbart-50"), tmp_path / "model")
+def test_a_damaged_checkpoint_is_refused_in_a_sentence(sentence_level_checkpoint, tmp_path, damage):
+    folder = shutil.copytree(sentence_level_checkpoint("mbart-50"), tmp_path / "model")
     break_it, words = DAMAGES[damage]
     break_it(folder)
     with pytest.raises(UsageError, match=words) as error:
@@ -232,17 +232,17 @@ def test_a_damaged_checkpoint_is_refused_in_a_sentence(plain_checkpoint, tmp_pat
     assert str(folder) in str(error.value) and "\n" not in str(error.value)
 
 
-def test_what_is_no_folder_of_a_checkpoint(plain_checkpoint, tmp_path):
-    file = Path(plain_checkpoint("mbart-50")) / "model.safetensors"
+def test_what_is_no_folder_of_a_checkpoint(sentence_level_checkpoint, tmp_path):
+    file = Path(sentence_level_checkpoint("mbart-50")) / "model.safetensors"
     with pytest.raises(UsageError, match=r"model\.safetensors is a file: name the folder of a checkpoint"):
         assert Translator(str(file)).pipeline
     with pytest.raises(UsageError, match="there is no such folder, so from the Hub"):
         assert Translator(str(tmp_path / "none")).pipeline
 
 
-def test_a_pretrained_model_is_no_translator(plain_checkpoint):
+def test_a_pretrained_model_is_no_translator(sentence_level_checkpoint):
     with pytest.raises(UsageError, match="is pretrained, but not a translator"):
-        assert Translator(plain_checkpoint("bart")).pipeline
+        assert Translator(sentence_level_checkpoint("bart")).pipeline
 
 
 def test_a_column_of_confidences_is_not_replaced(checkpoint):

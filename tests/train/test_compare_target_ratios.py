@@ -17,7 +17,7 @@ from train.compare_target_ratios import count, main
     ],
 )
 def test_segments_that_are_too_long(ratio, expected):
-    assert count([(2, 5), (2, 5), (2, 2)], ratio, frame=2, segment_tokens=9) == expected
+    assert count([(2, 5), (2, 5), (2, 2)], ratio, template=2, segment_tokens=9) == expected
 
 
 def test_the_table(checkpoint, tmp_path, capsys):

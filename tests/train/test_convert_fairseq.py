@@ -102,7 +102,7 @@ def test_two_dictionaries(run, tmp_path, capsys):
     model = GTransformerForConditionalGeneration.from_pretrained(output)
     inputs = source(["the cat"], return_tensors="pt")
     assert inputs["input_ids"].tolist() == [[0, 4 + source_words.index("the"), 4 + source_words.index("cat"), 2]]
-    assert model.generation_config.eos_token_id == target.target_frame.end == 113 != source.target_frame.end
+    assert model.generation_config.eos_token_id == target.target_template.end == 113 != source.target_template.end
     generated = model.generate(**inputs, num_beams=3)
     assert generated.max() < 115 and len(target.batch_decode_sentences(generated)[0]) == 1
 

@@ -39,11 +39,11 @@ def test_the_seed_draws_the_contexts(trained_model, tmp_path):
     assert first == again and first["shuffled"]["all"]["gain"] != second["shuffled"]["all"]["gain"]
 
 
-def test_a_plain_translator_gains_nothing(plain_checkpoint, tmp_path):
+def test_a_plain_translator_gains_nothing(sentence_level_checkpoint, tmp_path):
     """It is scored as it translates, every sentence alone, and not with global attention that nobody has trained."""
     corpus = write_json_lines(tmp_path / "test.jsonl", RECORDS)
     columns = ["--source_column", "en", "--target_column", "de"]
-    gains = score_context([str(plain_checkpoint("marian")), corpus, *columns, "--contexts", "none"])["gains"]
+    gains = score_context([str(sentence_level_checkpoint("marian")), corpus, *columns, "--contexts", "none"])["gains"]
     assert gains["none"]["all"]["gain"] == pytest.approx(0, abs=1e-5)
 
 

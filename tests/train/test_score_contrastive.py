@@ -69,10 +69,17 @@ def test_scores_are_those_of_the_model_one_candidate_at_a_time(model, contrapro,
             assert score == pytest.approx(of_labels[-1 - last : -1].sum().item(), rel=1e-4)
 
 
-def test_a_plain_translator_is_scored_sentence_by_sentence(plain_checkpoint, contrapro, tmp_path):
+def test_a_plain_translator_is_scored_sentence_by_sentence(sentence_level_checkpoint, contrapro, tmp_path):
     def scores(context):
         output = tmp_path / f"{context}.jsonl"
-        arguments = [plain_checkpoint("marian"), str(output), "--suites", str(contrapro), "--context", context]
+        arguments = [
+            sentence_level_checkpoint("marian"),
+            str(output),
+            "--suites",
+            str(contrapro),
+            "--context",
+            context,
+        ]
         score_contrastive(list(map(str, arguments)))
         records = map(json.loads, output.read_text().splitlines()[1:])
         return {(r["name"], number): score for r in records for number, score in enumerate(r["scores"])}

@@ -58,13 +58,13 @@ def small(name):
     return {} if "encoder_global_layers" in config else {f"{stack}_global_layers": 2 for stack in STACKS}
 
 
-# Recipes that start from a plain translator, with its family, and the languages of the tiny one.
+# Recipes that start from a sentence-level translator, with its family, and the languages of the tiny one.
 TRANSLATORS = {"opus_mt": "marian", "nllb": "m2m_100-nllb", "nllb_lora": "m2m_100-nllb", "mbart50": "mbart-50"}
 
 
-def test_every_recipe_trains(experiment, tmp_path, plain_checkpoint):
+def test_every_recipe_trains(experiment, tmp_path, sentence_level_checkpoint):
     """A step of each, at the size of the tiny model: from random weights, from a sentence-level Transformer, or from a
-    plain translator."""
+    sentence-level translator."""
     base = yaml.safe_load(Path(experiment("recipes")).read_text())
     keep = ("train_files", "validation_files", "src_lang", "tgt_lang", "max_tokens", "use_cpu", "report_to")
     shared = {name: base[name] for name in keep} | {"max_steps": 1, "tokens_per_update": 256, "segment_tokens": 64}
@@ -77,7 +77,7 @@ def test_every_recipe_trains(experiment, tmp_path, plain_checkpoint):
         values = {**shared, "extends": str(RECIPES / f"{name}.yaml"), "output_dir": str(tmp_path / name)}
         values["config"] = small(name) if name not in TRANSLATORS else {}
         if name in TRANSLATORS:
-            values["model_name_or_path"] = plain_checkpoint(TRANSLATORS[name])
+            values["model_name_or_path"] = sentence_level_checkpoint(TRANSLATORS[name])
             for language in ("src_lang", "tgt_lang"):  # those of the recipe
                 del values[language]
         elif "encoder_layers" in values["config"]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from plain_translators import FAMILIES, PAIRS
+from sentence_level_translators import FAMILIES, PAIRS
 from tiny import TINY
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import (
@@ -147,9 +147,9 @@ def test_a_plain_mbart_keeps_all_languages(save, mbart_tokenizer):
 @pytest.mark.parametrize(
     "family", ["marian", "marian-many", "marian-two", "m2m_100", "m2m_100-nllb", "mbart-50", "mbart"]
 )
-def test_plain_translators_translate_as_before(family, plain_checkpoint, tmp_path, capsys):
+def test_plain_translators_translate_as_before(family, sentence_level_checkpoint, tmp_path, capsys):
     """One vocabulary or two, pieces and ids in one file or in several, a learned bias, codes of languages."""
-    large, small = plain_checkpoint(family), str(tmp_path / "small")
+    large, small = sentence_level_checkpoint(family), str(tmp_path / "small")
     pairs = [*PAIRS.items()][:4]
     (tmp_path / "text.jsonl").write_text(
         json.dumps({"source": [s for s, _ in pairs], "target": [t for _, t in pairs]})

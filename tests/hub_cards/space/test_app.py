@@ -127,8 +127,8 @@ def session(name):
     return SimpleNamespace(session_hash=name)
 
 
-def test_a_plain_translator_and_its_languages(app, plain_checkpoint):
-    translate = app.load(plain_checkpoint("m2m_100-nllb"))
+def test_a_plain_translator_and_its_languages(app, sentence_level_checkpoint):
+    translate = app.load(sentence_level_checkpoint("m2m_100-nllb"))
     sources, targets = app.choices(translate)
     assert sources == targets and {"eng_Latn", "deu_Latn", "fra_Latn"} <= set(targets)
     assert [menu.visible for menu in app.language_menus(translate)] == [True, True]
@@ -159,10 +159,10 @@ def test_what_the_page_gives_its_readers(app, checkpoint, monkeypatch):
         page.close()
 
 
-def test_where_there_is_no_choice_of_languages(app, checkpoint, plain_checkpoint):
+def test_where_there_is_no_choice_of_languages(app, checkpoint, sentence_level_checkpoint):
     assert app.choices(app.load(checkpoint)) == ([], [])  # its tokenizer has codes, it was trained for one pair
-    assert app.choices(app.load(plain_checkpoint("marian"))) == ([], [])
-    many = app.load(plain_checkpoint("marian-many"))
+    assert app.choices(app.load(sentence_level_checkpoint("marian"))) == ([], [])
+    many = app.load(sentence_level_checkpoint("marian-many"))
     assert app.choices(many) == ([], ["deu", "fra", "ron"])
     assert app.language_menus(many)[1].value == "deu"
 

@@ -174,19 +174,19 @@ def test_a_glossary_in_several_languages(checkpoint, tmp_path, capfd):
     assert "a.tbx cannot be used: no concept has terms in both en and de" in capfd.readouterr().err
 
 
-def test_a_model_that_cannot_be_used(plain_checkpoint, tmp_path, capfd):
+def test_a_model_that_cannot_be_used(sentence_level_checkpoint, tmp_path, capfd):
     (tmp_path / "a.txt").write_text("the cat")
     assert run(tmp_path / "a.txt", "--model", tmp_path) == 2
     assert "has no config.json" in capfd.readouterr().err
     languages = ["--src_lang", "eng_Latn", "--tgt_lang", "deu"]
-    assert run(tmp_path / "a.txt", "--model", plain_checkpoint("m2m_100-nllb"), *languages) == 2
+    assert run(tmp_path / "a.txt", "--model", sentence_level_checkpoint("m2m_100-nllb"), *languages) == 2
     assert "similar are deu_Latn" in capfd.readouterr().err
 
 
-def test_a_plain_translator_into_several_languages(plain_checkpoint, tmp_path):
+def test_a_plain_translator_into_several_languages(sentence_level_checkpoint, tmp_path):
     """The tiny translator gives the same words in all of them; pairs name the language."""
     (tmp_path / "a.txt").write_text("the cat sleeps\n\nit is old\n")
-    model = plain_checkpoint("m2m_100-nllb")
+    model = sentence_level_checkpoint("m2m_100-nllb")
     for code in ("deu_Latn", "fra_Latn"):
         arguments = ["--model", model, "--src_lang", "eng_Latn", "--tgt_lang", code, "--output", tmp_path / code]
         assert run(tmp_path / "a.txt", *arguments) == 0

@@ -156,10 +156,10 @@ def test_warnings_say_where_in_the_corpus(trained_model, tmp_path, caplog):
     assert f"{corpus}:2 (source, sentence 2) has 400 tokens" in caplog.text
 
 
-def test_a_plain_translator(plain_checkpoint, tmp_path):
+def test_a_plain_translator(sentence_level_checkpoint, tmp_path):
     corpus, output = write_json_lines(tmp_path / "test.jsonl", [{"source": ["it is old"]}]), tmp_path / "out.jsonl"
     settings = TranslationSettings(src_lang="eng_Latn", tgt_lang="fra_Latn")
-    translate_corpus(plain_checkpoint("m2m_100-nllb"), corpus, str(output), settings)
+    translate_corpus(sentence_level_checkpoint("m2m_100-nllb"), corpus, str(output), settings)
     assert json.loads(output.read_text())["translation"] == ["sie ist alt"]
 
 

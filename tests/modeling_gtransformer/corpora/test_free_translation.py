@@ -45,18 +45,18 @@ def test_a_segment_without_words_is_there(translation_model, processor, monkeypa
 
 def test_what_does_not_end_is_announced(translation_model, processor, caplog):
     model = translation_model()
-    model.final_logits_bias[0, processor.target_frame.end] = -100.0
+    model.final_logits_bias[0, processor.target_template.end] = -100.0
     translate_freely(model, processor, DOCUMENTS)
     assert "3 of 3 segments did not come to an end" in caplog.text
     caplog.clear()
-    model.final_logits_bias[0, processor.target_frame.end] = 100.0
+    model.final_logits_bias[0, processor.target_template.end] = 100.0
     assert [document.translations for document in translate_freely(model, processor, DOCUMENTS)] == [[[""]]] * 3
     assert "did not come to an end" not in caplog.text
 
 
 def test_documents_that_only_a_sentence_ends_are_refused(translation_model, processor, monkeypatch):
-    endless = processor.target_frame._replace(end=None)
-    monkeypatch.setitem(processor.__dict__, "target_frame", endless)
+    endless = processor.target_template._replace(end=None)
+    monkeypatch.setitem(processor.__dict__, "target_template", endless)
     with pytest.raises(ValueError, match="cannot decode freely"):
         translate_freely(translation_model(), processor, DOCUMENTS)
 

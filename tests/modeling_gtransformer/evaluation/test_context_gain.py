@@ -19,7 +19,7 @@ from modeling_gtransformer.evaluation.context_gain import (
 from modeling_gtransformer.training.invented_language import InventedLanguagePair
 
 
-FRAME = 2
+TEMPLATE = 2
 
 
 def documents_of(*sizes):
@@ -32,30 +32,30 @@ def documents_of(*sizes):
 @pytest.mark.parametrize("context", ["document", *CONTEXTS])
 def test_every_sentence_is_there_once_in_segments_that_fit(context):
     documents = documents_of(7, 3, 5, 1)
-    segments = in_context(context, documents, 14, FRAME, seed=1)
+    segments = in_context(context, documents, 14, TEMPLATE, seed=1)
     pairs = [pair for segment in segments for pair in segment]
     assert sorted(map(id, pairs)) == sorted(id(pair) for document in documents for pair in document)
     for segment in segments:
-        assert sum(max(len(p.source), len(p.target)) + FRAME for p in segment) < 14
-    assert segments == in_context(context, documents, 14, FRAME, seed=1)
+        assert sum(max(len(p.source), len(p.target)) + TEMPLATE for p in segment) < 14
+    assert segments == in_context(context, documents, 14, TEMPLATE, seed=1)
 
 
 def test_what_the_contexts_are():
     documents = documents_of(6, 6, 6)
     whole, shuffled, other, alone = (
-        in_context(context, documents, 99, FRAME, seed=1) for context in ("document", *CONTEXTS)
+        in_context(context, documents, 99, TEMPLATE, seed=1) for context in ("document", *CONTEXTS)
     )
     assert whole == documents and all(len(segment) == 1 for segment in alone)
     assert [set(segment) for segment in shuffled] == [set(segment) for segment in documents] and shuffled != whole
     assert [sorted(pair.document for pair in segment) for segment in other] == [[0, 1, 2]] * 6
     pairs = documents_of(*[2] * 20, 1)
-    orders = in_context("shuffled", pairs, 99, FRAME, seed=1)
+    orders = in_context("shuffled", pairs, 99, TEMPLATE, seed=1)
     assert orders == [pair[::-1] for pair in pairs]  # another order there is, even of two
     # The true length of the input is kept, where there are documents enough.
-    many = in_context("other", documents_of(*[2] * 10, *[3] * 4), 99, FRAME, seed=1)
+    many = in_context("other", documents_of(*[2] * 10, *[3] * 4), 99, TEMPLATE, seed=1)
     assert sorted(map(len, many))[-14:] == [2] * 10 + [3] * 4
     with pytest.raises(ValueError, match="leave out the context 'other'"):
-        in_context("other", documents[:1], 99, FRAME, seed=1)
+        in_context("other", documents[:1], 99, TEMPLATE, seed=1)
 
 
 def test_tokens_are_those_of_the_reference(translation_model, processor):
@@ -92,12 +92,12 @@ def topic_corpus(number, rng):
 
 
 class IdProcessor:
-    """The frame of the paper around ids, as tiny models have them."""
+    """The template of the paper around ids, as tiny models have them."""
 
     sentence_tokens = 2
 
     def __init__(self, processor):
-        self.target_frame, self.pad = processor.target_frame._replace(end=49), processor.pad
+        self.target_template, self.pad = processor.target_template._replace(end=49), processor.pad
 
     def build_source(self, sentences):
         return [token for words in sentences for token in (0, *words, 2)]
@@ -107,7 +107,7 @@ class IdProcessor:
 
 def gains_of(model, processor, documents):
     scores = {
-        context: token_log_probabilities(model, processor, in_context(context, documents, 64, FRAME, seed=1))
+        context: token_log_probabilities(model, processor, in_context(context, documents, 64, TEMPLATE, seed=1))
         for context in ("document", *CONTEXTS)
     }
     return context_gains(documents, scores, {"pronouns": ["pronoun"], "absent": ["x"]})

@@ -153,7 +153,7 @@ def test_broken_books(changes, message):
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(zip_package, "MOST_BYTES", ContextVar("", default=10**5))
+    monkeypatch.setattr(zip_package, "MAX_BYTES", ContextVar("", default=10**5))
     content = packed(MEMBERS | {"OEBPS/text/a.xhtml": "a" * 10**6})
     with pytest.raises(ValueError, match="more than the"):
         SplitFile(content, "epub")

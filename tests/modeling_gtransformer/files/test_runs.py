@@ -81,8 +81,8 @@ def test_nothing_is_lost(block, translation):
         return
     runs = translated_runs(block, split, [translation])
     if all(run.markup is None for run in block):
-        assert "".join(runs) == split.gaps[0] + translation + split.gaps[1]
-        if WORD.search(split.gaps[0]):  # the number of a list, which is no part of the sentence
+        assert "".join(runs) == split.separators[0] + translation + split.separators[1]
+        if WORD.search(split.separators[0]):  # the number of a list, which is no part of the sentence
             return
         borders = pairwise([0, *accumulate(len(run.text) for run in block)])
         ends = [word.end() for word in WORD.finditer(text_of(block))]
@@ -136,7 +136,7 @@ def test_alignment_beside_what_is_kept():
 
 def test_too_many_runs_for_an_alignment(monkeypatch):
     """Then borders are in proportion, in linear time."""
-    monkeypatch.setattr("modeling_gtransformer.files.runs.MOST_PLACES", 3)
+    monkeypatch.setattr("modeling_gtransformer.files.runs.MAX_PLACES", 3)
     runs = [Run("The "), Run("black", style=(1,)), Run(" cat")]
     assert align(runs, "le chat noir", {"noir": "black"}) == translate(["The ", "black", " cat"], "le chat noir")
 

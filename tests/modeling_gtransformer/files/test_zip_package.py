@@ -91,7 +91,7 @@ def test_members_of_one_name(recwarn):
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
     """Neither one that says how large it is, nor one that says less; what is not read may be as large as it likes."""
-    monkeypatch.setattr(zip_package, "MOST_BYTES", ContextVar("", default=1000))
+    monkeypatch.setattr(zip_package, "MAX_BYTES", ContextVar("", default=1000))
     bomb = packed({"a": b"\0" * 10**6, "b": b"\0" * 100})
     with pytest.raises(ValueError, match="unpacked"):
         ZipPackage(bomb).read(["a"])

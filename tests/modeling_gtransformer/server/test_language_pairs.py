@@ -29,7 +29,7 @@ def test_a_model_of_documents_has_one_pair(checkpoint):
     assert error.value.status == 400
 
 
-def test_a_model_of_several_targets(plain_checkpoint):
-    languages = LanguagePairs(Translator(plain_checkpoint("marian-many"), tgt_lang="fra").pipeline)
+def test_a_model_of_several_targets(sentence_level_checkpoint):
+    languages = LanguagePairs(Translator(sentence_level_checkpoint("marian-many"), tgt_lang="fra").pipeline)
     assert [*languages.sources] == ["en"] and languages.targets == {"de": "deu", "fr": "fra", "ro": "ron"}
     assert languages.own_target == "fr" and languages.target("ro-MD") == ("ro", "ron") == languages.target("RON")

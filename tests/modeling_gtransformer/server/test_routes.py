@@ -67,8 +67,8 @@ def test_the_only_source_is_detected(client):
     assert client.post("/detect", data={"q": "the cat"}).json() == [detected]
 
 
-def test_languages_of_a_model_of_several(serve, plain_checkpoint):
-    client = serve(plain_checkpoint("m2m_100-nllb"))
+def test_languages_of_a_model_of_several(serve, sentence_level_checkpoint):
+    client = serve(sentence_level_checkpoint("m2m_100-nllb"))
     languages = client.get("/languages").json()
     codes = {language["code"] for language in languages}
     assert {"en", "de", "fr", "ro"} <= codes

@@ -43,9 +43,9 @@ def post(url, **fields):
     return urllib.request.urlopen(urllib.request.Request(url, json.dumps(fields).encode(), headers))
 
 
-def test_a_client_of_libretranslate(listen, plain_checkpoint):
+def test_a_client_of_libretranslate(listen, sentence_level_checkpoint):
     libretranslatepy = pytest.importorskip("libretranslatepy")
-    _, address = listen("--model", plain_checkpoint("m2m_100-nllb"))
+    _, address = listen("--model", sentence_level_checkpoint("m2m_100-nllb"))
     client = libretranslatepy.LibreTranslateAPI(address)
     assert client.translate("the cat sleeps\nit is old", "en", "de") == "die katze schläft\nsie ist alt"
     codes = [language["code"] for language in client.languages()]

@@ -12,8 +12,8 @@ from modeling_gtransformer.server.service import Service, content_of, translated
 from modeling_gtransformer.usage_error import UsageError
 
 
-def test_languages_of_a_request(plain_checkpoint):
-    service = Service(Translator(plain_checkpoint("m2m_100-nllb"), tgt_lang="fra_Latn"), ServerSettings())
+def test_languages_of_a_request(sentence_level_checkpoint):
+    service = Service(Translator(sentence_level_checkpoint("m2m_100-nllb"), tgt_lang="fra_Latn"), ServerSettings())
     pair = service.pair_of(PairFields(source="en"), ["the cat"])
     assert (pair.source, pair.target, pair.src_lang, pair.tgt_lang) == ("en", "fr", "eng_Latn", "fra_Latn")
     assert pair.detected is None
@@ -24,8 +24,8 @@ def test_languages_of_a_request(plain_checkpoint):
     assert (german.source, german.src_lang) == ("de", "deu_Latn") and 50 < german.detected <= 100
 
 
-def test_a_language_of_several_codes_must_be_named(plain_checkpoint, monkeypatch):
-    service = Service(Translator(plain_checkpoint("m2m_100-nllb"), tgt_lang="fra_Latn"), ServerSettings())
+def test_a_language_of_several_codes_must_be_named(sentence_level_checkpoint, monkeypatch):
+    service = Service(Translator(sentence_level_checkpoint("m2m_100-nllb"), tgt_lang="fra_Latn"), ServerSettings())
     service.languages.sources |= {"zh-Hans": "zho_Hans", "zh-Hant": "zho_Hant"}
     monkeypatch.setattr(service.detector, "detect", lambda text: [("zh", 0.9)])
     with pytest.raises(ApiError, match="The text is Chinese: name the source, zh-Hans or zh-Hant") as error:

@@ -145,11 +145,11 @@ def test_a_panic_takes_nobody_with_it(make_queue, monkeypatch):
     assert (cat.status, it.status, half.status) == (500, 500, 400) and text_of(old) and queue.is_alive
 
 
-def test_a_glossary_is_for_its_languages(make_queue, plain_checkpoint):
+def test_a_glossary_is_for_its_languages(make_queue, sentence_level_checkpoint):
     """A request in others has the terms of those, or none."""
     concept = Concept("", {"en": [("cat", "")], "de": [("katze", "")], "fr": [("chien", "")]})
     glossary = Glossary("terms", [concept], names_languages=True)
-    model, languages = plain_checkpoint("m2m_100-nllb"), {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn"}
+    model, languages = sentence_level_checkpoint("m2m_100-nllb"), {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn"}
     queue = make_queue(model=model, **languages, glossary=glossary)
     targets = ("deu_Latn", "fra_Latn", "ron_Latn")
     jobs = [Job(["the cat"], JobSettings("eng_Latn", target)) for target in targets]

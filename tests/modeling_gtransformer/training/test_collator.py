@@ -10,7 +10,7 @@ from modeling_gtransformer.training.collator import WordDropout
 
 # <s> <pad> </s> <unk> are 0 to 3, words 4 to 99, [en] [de] <mask> 100 to 102.
 PROCESSOR = SimpleNamespace(
-    target_frame=SimpleNamespace(start=0),
+    target_template=SimpleNamespace(start=0),
     mask_token_id=102,
     structural_token_ids=[0, 1, 2, 100, 101, 102],
     tokenizer=SimpleNamespace(unk_token_id=3),

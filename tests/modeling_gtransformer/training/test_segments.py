@@ -89,7 +89,7 @@ def test_positions_of_a_sentence_bound_only_sentences():
 
 
 def test_the_ratio_covers_nine_tenths_of_the_text():
-    """Words without frames: nine segments of ten words have twelve, the last has thirty."""
+    """Words without templates: nine segments of ten words have twelve, the last has thirty."""
     pairs = [(10, 12)] * 8 + [(10, 15), (10, 30)]
     records = [{"en": [" ".join("w" * n)], "de": [" ".join("v" * m)]} for n, m in pairs]
     processor = WordProcessor()
@@ -201,6 +201,6 @@ def test_the_longer_side_of_a_pair_counts():
 
 
 def test_a_document_of_just_enough_tokens_is_trained_on():
-    """Words and frame of the longer side: eleven and ten tokens."""
+    """Words and template of the longer side: eleven and ten tokens."""
     corpus = corpus_of(record_of(3, 4), record_of(3, 3))
     assert places(make_segments(corpus, WordProcessor(), min_document_tokens=11)) == [(0, 0, 2)]

@@ -11,8 +11,8 @@ from modeling_gtransformer.training.vocabularies import renumber, vocabularies
 
 
 @pytest.mark.parametrize("family, files", [("marian", 1), ("marian-two", 2), ("m2m_100", 1), ("mbart", 1)])
-def test_only_kept_tokens_are_written(plain_checkpoint, tmp_path, family, files):
-    tokenizer = AutoTokenizer.from_pretrained(plain_checkpoint(family))
+def test_only_kept_tokens_are_written(sentence_level_checkpoint, tmp_path, family, files):
+    tokenizer = AutoTokenizer.from_pretrained(sentence_level_checkpoint(family))
     tokenizer.save_pretrained(tmp_path)
     parts = vocabularies(tokenizer)
     assert len(parts) == files
@@ -31,9 +31,9 @@ def test_only_kept_tokens_are_written(plain_checkpoint, tmp_path, family, files)
         assert pieces <= json.loads((tmp_path / ids_of[file.name]).read_text()).keys()
 
 
-def test_other_kinds_are_refused(plain_checkpoint):
+def test_other_kinds_are_refused(sentence_level_checkpoint):
     with pytest.raises(ValueError, match="this one is a PLBartTokenizer"):
-        vocabularies(AutoTokenizer.from_pretrained(plain_checkpoint("plbart")))
+        vocabularies(AutoTokenizer.from_pretrained(sentence_level_checkpoint("plbart")))
 
 
 def test_renumber():

@@ -1,12 +1,12 @@
-"""Fixture of plain translators, of which every family is trained once."""
+"""Fixture of sentence-level translators, of which every family is trained once."""
 
 import pytest
 
 
 @pytest.fixture(scope="session")
-def plain_checkpoint(tmp_path_factory):
+def sentence_level_checkpoint(tmp_path_factory):
     """Gives the folder of a tiny trained translator by the name of its family, made when it is first asked for."""
-    from plain_translators import FAMILIES
+    from sentence_level_translators import FAMILIES
 
     families, folders = {family.name: family for family in FAMILIES}, {}
 

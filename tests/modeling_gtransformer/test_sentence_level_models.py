@@ -1,19 +1,19 @@
-"""A plain translator that is handed over as an object; `tests/test_families.py` compares its translations."""
+"""A sentence-level translator that is handed over as an object; `tests/test_families.py` compares its translations."""
 
 import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, T5Config, T5ForConditionalGeneration, pipeline
 
-from modeling_gtransformer.plain_models import from_plain_model, load_processor
+from modeling_gtransformer.sentence_level_models import from_sentence_level_model, load_processor
 
 
 @pytest.fixture
-def marian(plain_checkpoint):
-    return AutoModelForSeq2SeqLM.from_pretrained(plain_checkpoint("marian"))
+def marian(sentence_level_checkpoint):
+    return AutoModelForSeq2SeqLM.from_pretrained(sentence_level_checkpoint("marian"))
 
 
 def test_weights_are_shared(marian):
-    converted = from_plain_model(marian)
+    converted = from_sentence_level_model(marian)
     for ours, theirs in (
         (converted.lm_head.weight, marian.lm_head.weight),
         (converted.model.decoder.embed_tokens.weight, marian.model.decoder.embed_tokens.weight),
@@ -26,7 +26,7 @@ def test_weights_are_shared(marian):
 def test_a_weight_without_a_place_is_refused(marian):
     marian.model.encoder.layer_scale = torch.nn.Parameter(torch.ones(1))
     with pytest.raises(ValueError, match=r"do not fit a G-Transformer: model\.encoder\.layer_scale"):
-        from_plain_model(marian)
+        from_sentence_level_model(marian)
 
 
 def test_another_architecture_is_refused_with_what_is_possible():
@@ -35,15 +35,15 @@ def test_another_architecture_is_refused_with_what_is_possible():
         pipeline("document-translation", model=t5)
 
 
-def test_an_object_with_its_tokenizer(marian, plain_checkpoint):
-    tokenizer = AutoTokenizer.from_pretrained(plain_checkpoint("marian"))
+def test_an_object_with_its_tokenizer(marian, sentence_level_checkpoint):
+    tokenizer = AutoTokenizer.from_pretrained(sentence_level_checkpoint("marian"))
     translate = pipeline("document-translation", model=marian, tokenizer=tokenizer)
-    assert translate.processor.tokenizer is tokenizer and translate.processor.sentence_frame == "marian"
+    assert translate.processor.tokenizer is tokenizer and translate.processor.sentence_template == "marian"
     assert translate(["the cat sleeps"])["translation_text"] == "die katze schläft"
 
 
 def test_without_a_processor_it_says_what_to_pass(marian):
-    converted = from_plain_model(marian)
+    converted = from_sentence_level_model(marian)
     converted.name_or_path = ""
     with pytest.raises(ValueError, match="pass processor="):
         load_processor(converted, None)
@@ -52,7 +52,7 @@ def test_without_a_processor_it_says_what_to_pass(marian):
 def test_the_processor_is_that_of_the_same_commit(marian, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "modeling_gtransformer.plain_models.GTransformerProcessor.from_pretrained",
+        "modeling_gtransformer.sentence_level_models.GTransformerProcessor.from_pretrained",
         lambda name, **arguments: asked.append((name, arguments)),
     )
     for commit in (None, "0123abcd"):

@@ -1,10 +1,10 @@
-"""Plain sentence translators, such as Opus-MT and NLLB, as G-Transformers that translate documents."""
+"""Sentence-level translators, such as Opus-MT and NLLB, as G-Transformers that translate documents."""
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from .configuration_gtransformer import PLAIN_MODELS, GTransformerConfig
+from .configuration_gtransformer import SENTENCE_LEVEL_MODELS, GTransformerConfig
 from .modeling_gtransformer import GTransformerForConditionalGeneration
 from .processing_gtransformer import GTransformerProcessor
 
@@ -15,7 +15,7 @@ logger = logging.get_logger(__name__)
 ONLY_GROUP = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_global_layers": 0}
 
 
-def from_plain_model(model: PreTrainedModel) -> GTransformerForConditionalGeneration:
+def from_sentence_level_model(model: PreTrainedModel) -> GTransformerForConditionalGeneration:
     """
     Makes a sentence translator into a G-Transformer with only group attention, which shares its weights: every
     sentence of a document is translated as if it stood alone.
@@ -25,13 +25,13 @@ def from_plain_model(model: PreTrainedModel) -> GTransformerForConditionalGenera
             place for.
     """
     model_type, name = model.config.model_type, model.name_or_path
-    if model_type not in PLAIN_MODELS:
+    if model_type not in SENTENCE_LEVEL_MODELS:
         raise ValueError(
             f"{name} is of the type {model_type!r}, which cannot translate documents here; supported are "
-            f"'gtransformer' and translators of the types {', '.join(map(repr, PLAIN_MODELS))}."
+            f"'gtransformer' and translators of the types {', '.join(map(repr, SENTENCE_LEVEL_MODELS))}."
         )
     converted = _with_weights_of(model)
-    if not converted.config.frame.translates:
+    if not converted.config.template.translates:
         raise ValueError(f"{name} is pretrained, but not a translator: fine-tune it first, as train/README.md shows.")
     logger.warning(
         f"{name} translates sentences: no sentence of a document sees the others until the model is fine-tuned."
@@ -65,7 +65,7 @@ def load_processor(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | 
         ValueError: there is neither.
     """
     if tokenizer is not None:
-        return GTransformerProcessor(tokenizer, sentence_frame=model.config.sentence_frame)
+        return GTransformerProcessor(tokenizer, sentence_template=model.config.sentence_template)
     if not model.name_or_path:
         raise ValueError("A model that was not loaded from a checkpoint needs its processor: pass processor=.")
     return GTransformerProcessor.from_pretrained(

@@ -1,5 +1,5 @@
-"""Tiny plain translators of every family, made by Transformers' own models and tokenizers: checkpoints as users
-have."""
+"""Tiny sentence-level translators of every family, made by Transformers' own models and tokenizers: checkpoints as
+users have."""
 
 import json
 from dataclasses import dataclass, field
@@ -60,7 +60,7 @@ WITH_CODES = [letter + code for code in CODES for letter in "hklmr"]
 
 @dataclass(frozen=True)
 class Family:
-    """A family of plain translators: classes of Transformers, and languages, the source first."""
+    """A family of sentence-level translators: classes of Transformers, and languages, the source first."""
 
     name: str
     model_class: type
