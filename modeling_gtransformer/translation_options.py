@@ -1,0 +1,67 @@
+"""Options of a translation. Pipeline, commands, server and documentation are made from these fields."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+
+def option(default: Any, help: str, min: float = -math.inf, max: float = math.inf, **metadata: Any) -> Any:
+    """A field of a dataclass of options: its default, one sentence of help, and the bounds of its value."""
+    return field(default=default, metadata={"help": help, "min": min, "max": max, **metadata})
+
+
+def check_bounds(options: Any) -> None:
+    """
+    Checks the numbers of a dataclass of options; `None` is within all bounds.
+
+    Raises:
+        ValueError: a number is out of bounds.
+    """
+    for each in fields(options):
+        value, low, high = getattr(options, each.name), each.metadata["min"], each.metadata["max"]
+        if isinstance(value, int | float) and not low <= value <= high:
+            bounds = f"at least {low}" if high == math.inf else f"between {low} and {high}"
+            raise ValueError(f"{each.name} must be {bounds}, not {value}.")
+
+
+@dataclass(frozen=True)
+class TranslationOptions:
+    """
+    Options of a translation, the keyword arguments of [`DocumentTranslationPipeline`]. `None` leaves a choice to the
+    model or the format.
+
+    Raises:
+        ValueError: a number is out of bounds.
+    """
+
+    src_lang: str | None = option(None, "Code of the source language; default: that of the processor.")
+    tgt_lang: str | None = option(None, "Code of the target language, e.g. de_DE; default: that of the processor.")
+    splitter: Literal["line", "sentencex"] | Callable[[str], list[str]] | None = option(
+        None, "How to find sentences: every line is one, or the package sentencex; default: line for text files."
+    )
+    glossary: Mapping[str, str] | None = option(
+        None, "Terms and their required translations: tab-separated, .csv or .tbx."
+    )
+    keep_placeholders: bool = option(True, "Require the placeholders of the source; copy sentences without words.")
+    mark_fuzzy: bool = option(False, "Mark new translations in PO and XLIFF files for review.")
+    bilingual: bool = option(False, "Keep every paragraph and put its translation after it (text, HTML, DOCX, EPUB).")
+    segment_tokens: int = option(512, "Keep segments, the inputs of the model, below this many source tokens.", 1)
+    segment_sentences: int | None = option(None, "Maximum number of sentences in a segment; default: no limit.", 1)
+    max_tokens: int | None = option(
+        None, "Source tokens per batch, padding included; default: 16384 / num_beams, but at least 4096.", 1
+    )
+    num_beams: int | None = option(None, "Number of beams; default: that of the model's generation config.", 1, 100)
+    parallel_sentences: bool | None = option(
+        None, "Decode the sentences of a segment in parallel; default: where that is likely to be faster."
+    )
+    confidence: bool = option(False, "Return the mean log-probability of every sentence's tokens, in nats.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that differ from their defaults: keyword arguments of the pipeline."""
+        values = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        return {name: value for name, (value, default) in values.items() if value != default}
