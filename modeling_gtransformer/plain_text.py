@@ -30,6 +30,8 @@ TEMPLATE_SYNTAX = r"\{\{[^{}]*\}\}|\{%[^{}]*%\}|\{#[^{}]*#\}|<%[^<>]*%>"
 # White space whose characters take several bytes each.
 OTHER_SPACE = re.compile(r"(?=[^\x00-\x7f])\s")
 LETTER = rf"[^\W{UNSPACED}]"
+# A word, or a character in scripts without spaces between words.
+WORD = re.compile(rf"[{UNSPACED}]|{LETTER}+(?:['’-]{LETTER}+)*")
 
 
 def whole_words(words: str) -> str:

@@ -19,10 +19,20 @@ def check_bounds(options: Any) -> None:
         ValueError: a number is out of bounds.
     """
     for each in fields(options):
-        value, low, high = getattr(options, each.name), each.metadata["min"], each.metadata["max"]
-        if isinstance(value, int | float) and not low <= value <= high:
-            bounds = f"at least {low}" if high == math.inf else f"between {low} and {high}"
-            raise ValueError(f"{each.name} must be {bounds}, not {value}.")
+        if {"min", "max"} <= each.metadata.keys():
+            check_bound(each.name, getattr(options, each.name), each.metadata["min"], each.metadata["max"])
+
+
+def check_bound(name: str, value: Any, low: float, high: float) -> None:
+    """
+    Checks a value that may be a number.
+
+    Raises:
+        ValueError: it is out of bounds.
+    """
+    if isinstance(value, int | float) and not low <= value <= high:
+        bounds = f"at least {low}" if high == math.inf else f"between {low} and {high}"
+        raise ValueError(f"{name} must be {bounds}, not {value}.")
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,8 @@ class TranslationOptions:
         None, "Decode the sentences of a segment in parallel; default: where that is likely to be faster."
     )
     confidence: bool = option(False, "Return the mean log-probability of every sentence's tokens, in nats.")
+
+    word_alignment: bool = option(False, "Return the weights between the words of every sentence and its translation.")
 
     def __post_init__(self) -> None:
         check_bounds(self)

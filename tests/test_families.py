@@ -135,8 +135,8 @@ def test_confidences_are_those_of_the_sentences_alone(family):
     processor, model = load(folder, family, **ONLY_GROUP)
     [together] = translate_documents(model, processor, [SENTENCES], confidence=True)
     apart = translate_documents(model, processor, [[sentence] for sentence in SENTENCES], confidence=True)
-    expected = [confidence for document in apart for confidence in document.confidences]
-    assert together.confidences == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    expected = [sentence.confidence for document in apart for sentence in document.sentences]
+    assert [sentence.confidence for sentence in together.sentences] == pytest.approx(expected, rel=1e-3, abs=1e-6)
 
 
 def test_pipeline_of_a_plain_checkpoint(family, caplog):

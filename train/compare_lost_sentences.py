@@ -87,7 +87,7 @@ def as_one_input(
     limits = SegmentLimits(translate.model, translate.processor, 512, None, settings)
     texts = [paragraph for document in documents for paragraph in document]
     lengths = [len(words) for words in translate.processor.encode_sentences(texts)]
-    if too_long := sum(limits.longest(length) > limits.positions for length in lengths):
+    if too_long := sum(limits.max_length(length) > limits.positions for length in lengths):
         raise ValueError(
             f"{too_long} of {len(texts)} paragraphs do not fit the {limits.positions} positions of "
             f"{translate.model.name_or_path}: make them shorter with --paragraph_sentences."
@@ -96,7 +96,7 @@ def as_one_input(
         translate.model, translate.processor, [[text] for text in texts], progress=True, **settings
     )
     rest = iter(translated)
-    return [[next(rest).sentences[0] for _ in document] for document in documents]
+    return [[next(rest).texts[0] for _ in document] for document in documents]
 
 
 def as_documents(

@@ -81,7 +81,7 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
     model = GTransformerForConditionalGeneration.from_pretrained(gtransformer).eval().to(device)
     systems = {
         "mBART, by sentence": translate_sentences(mbart, processor, sources),
-        "G-Transformer": [document.sentences for document in translate_documents(model, processor, sources)],
+        "G-Transformer": [document.texts for document in translate_documents(model, processor, sources)],
     }
     scores = {name: score(hypotheses, references, language_pair) for name, hypotheses in systems.items()}
     print(score_table(scores))
@@ -115,7 +115,7 @@ def translate_sentences(
         suppress_tokens=[token for token in processor.structural_token_ids if token != processor.eos_token_id],
         max_new_tokens=128,
     )
-    sentences = iter(document.sentences[0] for document in translated)
+    sentences = iter(document.texts[0] for document in translated)
     return [[next(sentences) for _ in document] for document in documents]
 
 

@@ -31,7 +31,9 @@ def translate_files(args: argparse.Namespace) -> int:
     report = Report(PROGRAM)
     jobs = plan(args, report)
     if jobs:
-        translate = translator_of(args, confidence=args.confidence, progress=True).pipeline
+        translate = translator_of(
+            args, confidence=args.confidence, progress=True, word_alignment=bool(args.consistency_report)
+        ).pipeline
         if args.consistency_report:
             report.consistency = Consistency(translate.processor.src_lang, translate.processor.tgt_lang)
         with report.counting_warnings():

@@ -4,11 +4,9 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 
-from ..files import Consistency, align_words
+from ..files import Consistency
 from ..files.aligned_pairs import Pairs
-from ..files.runs import Alignment
 from ..pipeline_gtransformer import DocumentTranslationPipeline
 from ..usage_error import user_message
 from .errors import DONE, FAILED
@@ -52,15 +50,8 @@ class Report(logging.Handler):
         """Notes the sentence pairs of documents, by the documents' names, that a pipeline has translated."""
         if self.consistency is None:
             return
-        texts = [(pair["source_text"], pair["translation_text"]) for pairs in documents.values() for pair in pairs]
-        alignments: list[Alignment | None] = [None] * len(texts)
-        try:
-            alignments = align_words(translate.model, translate.processor, texts)
-        except Exception as error:  # the translations themselves are done
-            logger.warning(f"{', '.join(documents)}: words are not compared, {user_message(error)}")
-        rest = iter(alignments)
         for name, pairs in documents.items():
-            self.consistency.add(name, pairs, [*islice(rest, len(pairs))])
+            self.consistency.add(name, pairs, [pair["alignment"] for pair in pairs])
 
     def emit(self, record: logging.LogRecord) -> None:
         self.say(f"warning: {record.getMessage()}")

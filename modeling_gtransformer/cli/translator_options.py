@@ -4,14 +4,15 @@ import argparse
 import sys
 from typing import Any
 
-from ..document_translation import RANGES, check_ranges
 from ..files import read_glossary
+from ..translation_options import TranslationOptions
 from ..translator import PRECISIONS, SMALL_MODEL, Translator
 from ..usage_error import UsageError, user_message
 
 
 # Options that the pipeline takes by the same names.
-OPTIONS = ("splitter", "mark_fuzzy", "bilingual", "parallel_sentences", *RANGES)
+NUMBERS = ("segment_tokens", "segment_sentences", "max_tokens", "num_beams")
+OPTIONS = ("splitter", "mark_fuzzy", "bilingual", "parallel_sentences", *NUMBERS)
 
 
 def add_translator_options(parser: argparse.ArgumentParser) -> None:
@@ -47,11 +48,6 @@ def add_translator_options(parser: argparse.ArgumentParser) -> None:
         "number of beams, but at least 4096.",
     )
     parser.add_argument(
-        "--carried_sentences",
-        type=int,
-        help="Number of last sentences of a segment that also open the next one; default: 0.",
-    )
-    parser.add_argument(
         "--num_beams", type=int, help="Number of beams; default: that of the model's generation config."
     )
     parser.add_argument(
@@ -81,7 +77,7 @@ def check_translator_options(parser: argparse.ArgumentParser, args: argparse.Nam
     if args.model == "":
         parser.error("--model is empty: name a folder or a model on the Hub, or leave it out for the small model")
     try:
-        check_ranges({name: getattr(args, name) for name in RANGES})
+        TranslationOptions(**{name: value for name in NUMBERS if (value := getattr(args, name)) is not None})
     except ValueError as error:
         parser.error(f"--{error}")
 

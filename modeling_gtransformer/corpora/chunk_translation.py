@@ -159,7 +159,6 @@ class ChunkTranslator:
             pipeline.model,
             pipeline.processor,
             [document[column] for document in documents],
-            places=[places_of(document, column) for document in documents],
             progress=progress,
             **self.settings.free_arguments(),
         ):

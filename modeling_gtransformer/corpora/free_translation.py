@@ -9,11 +9,13 @@ from transformers import PreTrainedModel
 from transformers.utils import logging
 from transformers.utils.logging import tqdm
 
-from ..document_translation import batch_tokens, check_ranges
+from ..document_translation import batch_tokens
 from ..processing_gtransformer import GTransformerProcessor
-from ..segment_plan import Segment, SegmentLimits, next_segments, take_documents_apart
+from ..segment_plan import PlannedDocument, Segment, SegmentLimits
 from ..segment_translation import SegmentTranslator
 from ..segmentation import longest_first_batches
+from ..sentence import sentences_of
+from ..translation_options import TranslationOptions
 
 
 logger = logging.get_logger(__name__)
@@ -40,7 +42,6 @@ def translate_freely(
     segment_tokens: int = 512,
     max_tokens: int | None = None,
     segment_sentences: int | None = None,
-    places: Sequence[Sequence[str]] | None = None,
     progress: bool = False,
     **generate_arguments: Any,
 ) -> list[FreeTranslation]:
@@ -53,13 +54,11 @@ def translate_freely(
         ValueError: a setting is out of its range, or the model has no token that ends a document.
     """
     num_beams = generate_arguments.get("num_beams")
-    check_ranges(
-        {
-            "segment_tokens": segment_tokens,
-            "max_tokens": max_tokens,
-            "segment_sentences": segment_sentences,
-            "num_beams": num_beams,
-        }
+    TranslationOptions(
+        segment_tokens=segment_tokens,
+        max_tokens=max_tokens,
+        segment_sentences=segment_sentences,
+        num_beams=num_beams,
     )
     if processor.target_template.end is None:
         raise ValueError(
@@ -68,13 +67,16 @@ def translate_freely(
     arguments = {**generate_arguments, "align_sentences": False}
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, arguments)
     translator = SegmentTranslator(model, processor, limits, confidence=False, generate_arguments=arguments)
-    pending = take_documents_apart(documents, processor, limits, places)
-    segments = list(next_segments(pending, processor, limits, carried_sentences=0))
+    planned = [
+        PlannedDocument(sentences_of(document, f"Document {number}"), processor, limits)
+        for number, document in enumerate(documents, 1)
+    ]
+    segments = [(number, segment) for number, document in enumerate(planned) for segment in document.segments]
     max_tokens = max_tokens or batch_tokens(num_beams or model.generation_config.num_beams or 1)
-    written = _write(segments, translator, max_tokens, progress)
+    written = _write([segment for _, segment in segments], translator, max_tokens, progress)
     translations = [FreeTranslation([], []) for _ in documents]
-    for index, segment in enumerate(segments):
-        _note(segment, written[index], translations[segment.document.number])
+    for index, (number, segment) in enumerate(segments):
+        _note(segment, written[index], translations[number])
     return translations
 
 
@@ -89,7 +91,8 @@ def _write(
         tqdm(total=len(segments), desc="Translating", unit=" segments", disable=not progress) as bar,
     ):
         for batch in longest_first_batches([len(segment.source) for segment in segments], max_tokens):
-            rows = translator.generate([segments[index] for index in batch])
+            rows_of_batch = [segments[index] for index in batch]
+            rows = translator.generate(rows_of_batch, translator.encode(rows_of_batch))
             endless += sum(processor.target_template.end not in row for row in rows)
             written |= zip(batch, processor.batch_decode_sentences(rows), strict=True)
             bar.update(len(batch))
@@ -103,9 +106,8 @@ def _write(
 
 def _note(segment: Segment, sentences: list[str], translation: FreeTranslation) -> None:
     """Adds the output for a segment; a segment that begins no sentence continues the segment before it."""
-    new = segment.document.separator[segment.start : segment.stop].count(None)
-    if new:
-        translation.segments.append(new)
+    if segment.sentences:
+        translation.segments.append(segment.sentences)
         translation.translations.append([])
     written = [sentence for sentence in (*translation.translations[-1], *sentences) if sentence]
     translation.translations[-1] = written or [""]

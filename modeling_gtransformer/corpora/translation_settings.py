@@ -7,7 +7,7 @@ from typing import Any
 
 from transformers import HfArgumentParser
 
-from ..document_translation import RANGES, check_ranges
+from ..translation_options import TranslationOptions
 
 
 INPUT = "Documents: .jsonl[.gz|.xz], .parquet or text with <d> lines, or a folder of such files or of a dataset."
@@ -32,9 +32,6 @@ class TranslationSettings:
     )
     segment_sentences: int | None = field(
         default=None, metadata={"help": "Upper bound on the sentences of a segment; 1 for a sentence-level model."}
-    )
-    carried_sentences: int = field(
-        default=0, metadata={"help": "Number of last sentences of a segment that also open the next one."}
     )
     max_tokens: int | None = field(
         default=None,
@@ -68,9 +65,10 @@ class TranslationSettings:
     )
 
     def __post_init__(self) -> None:
-        check_ranges({name: getattr(self, name) for name in RANGES})
-        if not self.align_sentences and (self.carried_sentences or self.parallel_sentences):
-            raise ValueError("align_sentences false excludes carried_sentences and parallel_sentences.")
+        numbers = ("segment_tokens", "segment_sentences", "max_tokens", "num_beams")
+        TranslationOptions(**{name: getattr(self, name) for name in numbers})
+        if not self.align_sentences and self.parallel_sentences:
+            raise ValueError("align_sentences false excludes parallel_sentences.")
         if self.chunk_documents < 1:
             raise ValueError(f"chunk_documents must be at least 1, not {self.chunk_documents}.")
 
@@ -84,7 +82,7 @@ class TranslationSettings:
 
     def free_arguments(self) -> dict[str, Any]:
         """Keyword arguments for [`translate_freely`]; the pipeline already has the languages."""
-        others = ("src_lang", "tgt_lang", "carried_sentences")
+        others = ("src_lang", "tgt_lang")
         return {name: value for name, value in self.translation_arguments().items() if name not in others}
 
 

@@ -5,7 +5,6 @@ from .consistency import Consistency
 from .encoding import decode
 from .formats import BILINGUAL_FORMATS, ENDINGS, FILE_FORMATS, SplitFile, format_of, not_bilingual
 from .glossaries import Glossary, read_glossary
-from .word_alignment import align_words
 
 
 __all__ = [
@@ -16,7 +15,6 @@ __all__ = [
     "Consistency",
     "Glossary",
     "SplitFile",
-    "align_words",
     "decode",
     "format_of",
     "not_bilingual",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 from ..plain_text import SplitText
+from ..sentence import Alignment
 from .borders import WORD, Belonging, Style, cut_around_kept, kept_places
 
 
@@ -31,8 +32,6 @@ class Run:
 
 
 Block = list[Run]
-# How much of each word of a translation (rows) comes from each word of its sentence (columns).
-Alignment = Sequence[Sequence[float]]
 # Upper bound on the words times runs of a sentence whose borders are compared; no sentence that a person wrote reaches
 # it.
 MAX_PLACES = 100_000

@@ -3,13 +3,9 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any, NamedTuple
 
-from ..pipeline_gtransformer import NamedDocument
-
-
-_numbers = count(1)
+from ..pipeline_gtransformer import NamedDocument, PreparedDocument
 
 
 class JobSettings(NamedTuple):
@@ -39,27 +35,21 @@ class Job:
         tokens: number of source tokens of all documents.
         is_alone: whether it shares no batch, because an earlier batch with it has failed.
         warnings: warnings of the code, for example about a placeholder that a translation lacks.
-        first_warnings: number of warnings from before the translation, which stay if the translation is tried again.
     """
 
     documents: list[str | bytes | list[str]]
     settings: JobSettings
     format: str = "text"
     on_sentence: Callable[[dict[str, str]], None] | None = None
-    number: int = field(default_factory=lambda: next(_numbers))
     result: "Future[list[dict[str, Any]]]" = field(default_factory=Future)
-    prepared: list[dict[str, Any]] = field(default_factory=list)
+    prepared: list[PreparedDocument] = field(default_factory=list)
     tokens: int = 0
     is_alone: bool = False
     warnings: list[str] = field(default_factory=list)
-    first_warnings: int = 0
 
     def named(self) -> list[NamedDocument]:
-        """Names the documents so that the names identify their job."""
-        return [
-            NamedDocument(f"[{self.number}] Document {place}", document)
-            for place, document in enumerate(self.documents, 1)
-        ]
+        """The documents with their names in warnings."""
+        return [NamedDocument(f"Document {place}", document) for place, document in enumerate(self.documents, 1)]
 
     def can_share(self, other: "Job") -> bool:
         """Tells whether a batch may hold both jobs."""
@@ -68,6 +58,7 @@ class Job:
 
     def finish(self, results: list[dict[str, Any]]) -> None:
         """Passes the results to the caller, if it still waits."""
+        self.warnings = [warning for result in results for warning in result["warnings"]]
         if self.result.set_running_or_notify_cancel():
             self.result.set_result(results)
 

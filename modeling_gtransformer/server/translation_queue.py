@@ -5,19 +5,17 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import accumulate, compress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
 from ..document_translation import batch_tokens
 from ..files.zip_package import MAX_BYTES
-from ..pipeline_gtransformer import asked_sentences
+from ..sentence import TranslatedSentence
 from ..translator import Translator
 from ..usage_error import UsageError, user_message
 from .api_error import ApiError, unforeseen
 from .job import Job
-from .job_warnings import JobWarnings
 from .monitoring import Monitor
 from .server_settings import Limits
 
@@ -52,7 +50,6 @@ class TranslationQueue:
         self._waiting: list[Job] = []
         self._running: list[list[Job]] = []
         self._closing = False
-        self._warnings = JobWarnings(self._running)
         self._seconds = 0.0
         translate.model.model.encoder.register_forward_pre_hook(lambda *_: self._between_batches())
         translate.model.model.decoder.register_forward_pre_hook(lambda *_: self._stop_if_abandoned())
@@ -96,11 +93,10 @@ class TranslationQueue:
     def _work(self) -> None:
         """Runs in the thread until the queue is closed."""
         MAX_BYTES.set(BYTES_OF_CHARACTER * self.limits.max_characters + BYTES_OF_STYLES)
-        with self._warnings.alone():
-            while self._waiting or not self._closing:
-                self._receive(wait=not self._waiting)
-                if batch := self._next_batch():
-                    self._translate(batch)
+        while self._waiting or not self._closing:
+            self._receive(wait=not self._waiting)
+            if batch := self._next_batch():
+                self._translate(batch)
 
     def _receive(self, wait: bool) -> None:
         """Prepares new jobs."""
@@ -117,12 +113,11 @@ class TranslationQueue:
 
     def _prepare(self, job: Job) -> None:
         """Splits the documents of a job into sentences, and queues it; a job that cannot be translated fails alone."""
-        self._warnings.collect(job)
-        languages = {"src_lang": job.settings.src_lang, "tgt_lang": job.settings.tgt_lang}
+        languages = job.settings.src_lang, job.settings.tgt_lang
         try:
-            job.prepared = [
-                self.translate.prepare(document, format=job.format, **languages) for document in job.named()
-            ]
+            options: dict[str, Any] = {"format": job.format, "src_lang": languages[0], "tgt_lang": languages[1]}
+            options["glossary"] = self._terms_between(*languages)
+            job.prepared = [self.translate.prepare(document, **options) for document in job.named()]
         except (ImportError, ApiError) as error:
             job.fail(error)
             return
@@ -133,14 +128,13 @@ class TranslationQueue:
             job.fail(unforeseen(error))
             return
         try:
-            sentences = [sentence for prepared in job.prepared for sentence in prepared["sentences"]]
-            asked = [each for prepared in job.prepared for each in asked_sentences(prepared)]
-            if (characters := sum(map(len, sentences))) > self.limits.max_characters:
+            sentences = [sentence for prepared in job.prepared for sentence in prepared.sentences]
+            if (characters := sum(len(sentence.text) for sentence in sentences)) > self.limits.max_characters:
                 raise ApiError(
                     413, f"The request has {characters:,} characters: at most {self.limits.max_characters:,}."
                 )
             processor = self.translate.processor
-            encoded = processor.encode_sentences(compress(sentences, asked))
+            encoded = processor.encode_sentences([each.text for each in sentences if each.is_translated])
             job.tokens = sum(len(words) + processor.sentence_tokens for words in encoded)
         except ApiError as error:
             job.fail(error)
@@ -151,7 +145,6 @@ class TranslationQueue:
         except BaseException as error:
             job.fail(unforeseen(error))
             return
-        job.first_warnings = len(job.warnings)
         self._waiting.append(job)
 
     def _next_batch(self, only_short: bool = False) -> list[Job]:
@@ -194,21 +187,24 @@ class TranslationQueue:
             return
         for job in batch:
             job.is_alone = True
-            del job.warnings[job.first_warnings :]
         self._waiting = [*batch, *self._waiting]
 
     def _results(self, batch: Sequence[Job]) -> list[dict[str, Any]]:
         settings, first = batch[0].settings, batch[0]
-        terms = self._terms_between(settings.src_lang, settings.tgt_lang)
-        options: dict[str, Any] = {"confidence": settings.confidence, "glossary": terms}
+        options: dict[str, Any] = {"confidence": settings.confidence}
         if first.on_sentence is not None:
-            options["on_sentence"] = _with_sources(first.on_sentence, first.prepared[0])
-        return self.translate.translate_prepared(
+            options["on_sentence"] = _pairs_of(first.on_sentence)
+        steps = self.translate.translate_in_steps(
             [prepared for job in batch for prepared in job.prepared],
             src_lang=settings.src_lang,
             tgt_lang=settings.tgt_lang,
             **options,
         )
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return end.value
 
     def _between_batches(self) -> None:
         """Translates new short jobs during a job of several batches."""
@@ -233,12 +229,11 @@ class TranslationQueue:
             raise Abandoned
 
 
-def _with_sources(
-    on_sentence: Callable[[dict[str, str]], None], prepared: dict[str, Any]
-) -> Callable[[int, int, str], None]:
-    """Reports the sentences of a file with their sources; it may hold several documents, each counted from 0."""
-    sources = [*compress(prepared["sentences"], asked_sentences(prepared))]
-    firsts = [0, *accumulate(prepared["document_sizes"] or [])]
-    return lambda document, number, text: on_sentence(
-        {"source_text": sources[firsts[document] + number], "translation_text": text}
-    )
+def _pairs_of(on_sentence: Callable[[dict[str, str]], None]) -> Callable[[TranslatedSentence], None]:
+    """Reports sentences that the model translates as clients get them."""
+
+    def report(sentence: TranslatedSentence) -> None:
+        if sentence.source.is_translated:
+            on_sentence({"source_text": sentence.source.text, "translation_text": sentence.text})
+
+    return report

@@ -10,7 +10,7 @@ import torch
 from transformers import Seq2SeqTrainingArguments
 from transformers.utils import strtobool
 
-from ..document_translation import check_ranges
+from ..translation_options import check_bound
 
 
 logger = logging.getLogger(__name__)
@@ -112,7 +112,8 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     )
 
     def __post_init__(self):
-        check_ranges({name: getattr(self, name) for name in RANGES}, RANGES)
+        for name, bounds in RANGES.items():
+            check_bound(name, getattr(self, name), *bounds)
         self._set_precision()
         self._refuse_without_effect()
         self._set_save_strategy()

@@ -14,7 +14,7 @@ import yaml
 from transformers import HfArgumentParser
 
 from ..configuration_gtransformer import GTransformerConfig
-from ..document_translation import check_ranges
+from ..translation_options import check_bound
 from .arguments import GTransformerTrainingArguments
 from .paper_corpora import CORPORA
 
@@ -112,7 +112,8 @@ class DataArguments:
     )
 
     def __post_init__(self):
-        check_ranges({name: getattr(self, name) for name in RANGES}, RANGES)
+        for name, bounds in RANGES.items():
+            check_bound(name, getattr(self, name), *bounds)
         if bool(self.train_files) != bool(self.validation_files):
             raise ValueError("train_files and validation_files go together: give both.")
         files = bool(self.train_files)

@@ -1,10 +1,12 @@
-"""Documents of any length: nothing is cut short, windows continue each other, and long sentences come in parts."""
+"""Documents of any length: nothing is cut short, and long sentences come in parts."""
 
 import pytest
 import torch
 
-from modeling_gtransformer.document_translation import batch_tokens, translate_documents
+from modeling_gtransformer.document_translation import batch_tokens, translate_documents, translate_in_steps
+from modeling_gtransformer.segment_plan import PlannedDocument, SegmentLimits
 from modeling_gtransformer.segment_translation import SegmentTranslator
+from modeling_gtransformer.sentence import Sentence
 
 
 WORDS = ["the cat", "sleeps", "it is old", "a", "the old cat sleeps"]
@@ -17,8 +19,12 @@ def translator(processor, translation_model):
     def translate(documents, **arguments):
         return translate_documents(model, processor, documents, **arguments)
 
-    translate.model = model
+    translate.model, translate.processor = model, processor
     return translate
+
+
+def confidences(document):
+    return [sentence.confidence for sentence in document.sentences]
 
 
 def long_document(sentences):
@@ -28,11 +34,10 @@ def long_document(sentences):
 def test_a_thousand_sentences(translator, caplog):
     [translated] = translator([long_document(1000)], max_length_a=0, max_length_b=2)
     assert len(translated.sentences) == 1000 == sum(translated.segments)
-    assert all(translated.sentences) and "cut short" not in caplog.text
+    assert all(translated.texts) and "cut short" not in caplog.text
 
 
-@pytest.mark.parametrize("carried", [0, 2])
-def test_windows_leave_room_for_the_longest_translations(translator, monkeypatch, caplog, carried):
+def test_segments_leave_positions_for_the_longest_translations(translator, monkeypatch, caplog):
     """128 positions, and sentences of two tokens that may become 12 long: however it goes, none is cut short."""
     model = translator.model
     model.generation_config.suppress_tokens += [model.config.eos_token_id]  # every sentence goes to its limit
@@ -40,7 +45,7 @@ def test_windows_leave_room_for_the_longest_translations(translator, monkeypatch
     generate = model.generate
     monkeypatch.setattr(model, "generate", lambda **kwargs: shapes.append(generate(**kwargs)) or shapes[-1])
     monkeypatch.setattr(type(model), "_refuse_contradictions", lambda *_: None)
-    translated = translator([["a"] * 40], carried_sentences=carried)
+    translated = translator([["a"] * 40])
     assert max(output.shape[1] for output in shapes) <= 128
     assert len(translated[0].sentences) == 40 and "cut short" not in caplog.text
     lengths = [len(model_words) for output in shapes for model_words in sentences_of(output)]
@@ -60,38 +65,11 @@ def sentences_of(output):
                 words.append(token)
 
 
-def test_a_window_continues_the_one_before(translator, processor):
-    document = long_document(7)
-    [translated] = translator([document], segment_tokens=16, carried_sentences=1, max_length_b=3)
-    assert len(translated.segments) > 2 and sum(translated.segments) == 7
-    first = translated.segments[0]
-    # By hand: the last sentence of the first window, its translation as a prefix, and what the second window added.
-    [[*words]] = processor.split_sentences(
-        translator.model.generate(**processor(document[:first], return_tensors="pt"), max_length_b=3)
-    )
-    prefix = torch.tensor([processor.build_source(words[-1:])])
-    window = document[first - 1 : first + translated.segments[1]]
-    output = translator.model.generate(
-        **processor(window, return_tensors="pt"), decoder_input_ids=prefix, max_length_b=3
-    )
-    [expected] = processor.batch_decode_sentences(output)
-    assert translated.sentences[first : first + translated.segments[1]] == expected[1:]
-    # The context makes a difference, to the model's confidence at least.
-    apart, together = (
-        translator([document[: first + 1]], segment_tokens=16, carried_sentences=carried, confidence=True)[0]
-        for carried in (0, 1)
-    )
-    assert apart.confidences[:first] == pytest.approx(together.confidences[:first])
-    assert apart.confidences[first] != pytest.approx(together.confidences[first], rel=1e-3)
-
-
 @pytest.mark.parametrize("beams", [1, 3])
 def test_documents_together_are_as_alone(translator, beams):
-    """Prefixes of unequal lengths in a batch."""
     documents = [long_document(9), ["a"] * 12, long_document(5)[::-1] * 2]
     settings = {
         "segment_tokens": 18,
-        "carried_sentences": 2,
         "max_length_b": 4,
         "num_beams": beams,
         "confidence": True,
@@ -99,8 +77,8 @@ def test_documents_together_are_as_alone(translator, beams):
     together = translator(documents, **settings)
     for document, expected in zip(documents, together, strict=True):
         [alone] = translator([document], **settings)
-        assert (alone.sentences, alone.segments) == (expected.sentences, expected.segments)
-        assert alone.confidences == pytest.approx(expected.confidences, rel=1e-3)
+        assert (alone.texts, alone.segments) == (expected.texts, expected.segments)
+        assert confidences(alone) == pytest.approx(confidences(expected), rel=1e-3)
 
 
 def test_confidence_is_the_mean_log_probability_of_the_tokens(translator, processor):
@@ -117,35 +95,40 @@ def test_confidence_is_the_mean_log_probability_of_the_tokens(translator, proces
         if token not in (processor.bos_token_id, processor.target_template.end):
             expected[-1].append(logits[position, token].item())
     means = [sum(values) / len(values) for values in expected]
-    assert translated.confidences == pytest.approx(means, rel=1e-4)
-    assert translator([document])[0].confidences is None
+    assert confidences(translated) == pytest.approx(means, rel=1e-4)
+    assert confidences(translator([document])[0]) == [None] * 3
 
 
-def test_a_long_sentence_comes_in_parts(translator, caplog):
+def test_a_long_sentence_comes_in_parts(translator):
+    """Its confidence is the mean over all of its tokens."""
     long = "it is old, " * 30 + "the cat sleeps"
-    translated = translator([["the cat", long, "a"]], confidence=True)[0]
-    assert len(translated.sentences) == 3 == sum(translated.segments) == len(translated.confidences)
-    assert "Document 1, sentence 2 has" in caplog.text and "parts" in caplog.text
-    assert " " in translated.sentences[1] and len(translated.sentences[1]) > len(translated.sentences[0])
+    [translated] = translator([["the cat", long, "a"]], confidence=True)
+    assert len(translated.sentences) == 3 == sum(translated.segments)
+    [warning] = translated.warnings
+    assert warning.startswith("Document 1, sentence 2 has") and warning.endswith("parts.")
+    first, second, _ = translated.texts
+    assert " " in second and len(second) > len(first)
+    limits = SegmentLimits(translator.model, translator.processor, 512, None, {})
+    planned = PlannedDocument([Sentence("the cat"), Sentence(long), Sentence("a")], translator.processor, limits)
+    SegmentTranslator(translator.model, translator.processor, limits, True, {}).translate(planned.segments)
+    parts = planned.parts[1]
+    mean = sum(part.log_probability for part in parts) / sum(part.tokens for part in parts)
+    assert len(parts) > 1 and confidences(translated)[1] == pytest.approx(mean, rel=1e-4)
 
 
-def test_confidence_of_a_sentence_in_parts_is_that_of_all_its_tokens(translator, monkeypatch):
-    scores = []
-    of_batch = SegmentTranslator.scores
-
-    def recorded(self, segments, rows):
-        result = of_batch(self, segments, rows)
-        for segment, row in zip(segments, result, strict=True):
-            scores.extend(zip(range(segment.start, segment.stop), row, strict=True))
-        return result
-
-    monkeypatch.setattr(SegmentTranslator, "scores", recorded)
-    long = "it is old, " * 30 + "the cat sleeps"
-    [translated] = translator([["the cat", long]], confidence=True)
-    (_, first), *parts = sorted(scores)
-    assert len(parts) > 1
-    total, number = (sum(values) for values in zip(*(score for _, score in parts), strict=True))
-    assert translated.confidences == [pytest.approx(first[0] / first[1]), pytest.approx(total / number)]
+def test_a_step_translates_a_batch(translator):
+    """Whoever takes the steps may do something else between them."""
+    documents = [["the cat"] * 3, ["it is old"] * 3, ["a"]]
+    steps = translate_in_steps(translator.model, translator.processor, documents, segment_sentences=2, max_tokens=12)
+    begun = []
+    while True:
+        try:
+            begun.append(next(steps))
+        except StopIteration as end:
+            result = end.value
+            break
+    assert len(begun) > 2 and sum(begun) == 7
+    assert result == translator(documents, segment_sentences=2, max_tokens=12)
 
 
 def test_a_giant_among_others_makes_no_greater_batch(translator, monkeypatch):

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from datasets import Dataset
 from transformers import pipeline
@@ -39,18 +41,20 @@ def test_sentences_in_parallel(translate, monkeypatch):
     assert translate(SENTENCES, parallel_sentences=True) == expected
 
 
-def test_sentences_in_parallel_behind_carried_ones(translate):
-    """Whatever documents are translated with them."""
-    documents = [["the cat", "it is", "old"], ["the old cat sleeps", "it is the old cat", "it is"]]
-    settings = {"parallel_sentences": True, "segment_sentences": 2, "carried_sentences": 1}
-    assert translate(documents, **settings) == [translate(document, **settings) for document in documents]
-
-
 def test_blank_sentences_stay(translate):
     output = translate(["", "the cat", " ", "it is"])
     assert [pair["source_text"] for pair in output["sentences"]] == ["", "the cat", " ", "it is"]
     assert [bool(pair["translation_text"]) for pair in output["sentences"]] == [False, True, False, True]
-    assert translate("") == translate([]) == {"translation_text": "", "sentences": [], "segments": []}
+    assert (
+        translate("")
+        == translate([])
+        == {
+            "translation_text": "",
+            "sentences": [],
+            "segments": [],
+            "warnings": [],
+        }
+    )
     assert translate(" \r\n")["translation_text"] == " \r\n"
 
 
@@ -85,12 +89,12 @@ def test_documents_of_a_list_that_are_none(translate, wrong):
         translate([["it is"], wrong])
 
 
-def test_languages_that_a_model_of_documents_has_not_learnt(translate, caplog):
+def test_a_model_of_one_pair_refuses_other_languages(translate):
+    """Its decoder has no way to be told another target language."""
     source, target = translate.processor.src_lang, translate.processor.tgt_lang
-    translate("the cat", src_lang=source)
-    assert "has learnt" not in caplog.text
-    translate("the cat", src_lang=target, tgt_lang=source)
-    assert f"documents from {source} into {target}, not from {target} into {source}" in caplog.text
+    assert translate("the cat", src_lang=source) == translate("the cat")
+    with pytest.raises(ValueError, match=re.escape(f"from {source} into {target} only, not from {target} into")):
+        translate("the cat", src_lang=target, tgt_lang=source)
 
 
 @pytest.mark.parametrize("splitter", ["sentencex", lambda line: line.split(".")])
@@ -181,10 +185,11 @@ def test_confidence(translate):
 def test_warnings_name_document_and_sentence(translate, caplog):
     """Of several documents by their numbers, of one by the name that is given."""
     glossary = {"cat": "Катя"}
-    translate([["it is"], ["it is", "", "the cat"]], glossary=glossary)
-    assert "Document 2, sentence 3: its translation lacks Катя" in caplog.text
-    translate(["the cat"], glossary=glossary, name="talk.txt")
-    assert "talk.txt, sentence 1: its translation lacks Катя" in caplog.text
+    _, second = translate([["it is"], ["it is", "", "the cat"]], glossary=glossary)
+    assert second["warnings"] == ["Document 2, sentence 3: its translation lacks Катя."]
+    talk = translate(["the cat"], glossary=glossary, name="talk.txt")
+    assert talk["warnings"] == ["talk.txt, sentence 1: its translation lacks Катя."]
+    assert all(warning in caplog.text for warning in (*second["warnings"], *talk["warnings"]))
 
 
 @pytest.mark.parametrize(
@@ -195,7 +200,6 @@ def test_warnings_name_document_and_sentence(translate, caplog):
         ({"segment_tokens": -5}, "segment_tokens must be at least 1, not -5"),
         ({"max_tokens": 0}, "max_tokens must be at least 1, not 0"),
         ({"segment_sentences": 0}, "segment_sentences must be at least 1, not 0"),
-        ({"carried_sentences": -1}, "carried_sentences must be at least 0, not -1"),
     ],
 )
 def test_settings_out_of_their_range_are_refused(translate, setting, words):

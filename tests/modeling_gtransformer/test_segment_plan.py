@@ -3,17 +3,19 @@
 import math
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import GenerationConfig, MBartConfig
 from word_processor import WordProcessor
 
 from modeling_gtransformer import GTransformerConfig
-from modeling_gtransformer.segment_plan import PendingDocument, SegmentLimits, next_segments, take_apart
+from modeling_gtransformer.segment_plan import PlannedDocument, SegmentLimits
+from modeling_gtransformer.sentence import Sentence
 
 
 def limits_of(tokens=512, sentences=None, positions=128, embeddings="learned", **limits):
-    """Limits of a model whose translations have at most 2 n + 1 words, unless the call says otherwise."""
+    """Limits of a model whose translations have at most 2 n + 1 tokens, unless the call says otherwise."""
     model = SimpleNamespace(
         config=GTransformerConfig(position_embedding_type=embeddings, max_position_embeddings=positions),
         generation_config=SimpleNamespace(max_length_a=2, max_length_b=1),
@@ -21,18 +23,27 @@ def limits_of(tokens=512, sentences=None, positions=128, embeddings="learned", *
     return SegmentLimits(model, WordProcessor(), tokens, sentences, limits)
 
 
-def document_of(lengths, required=None):
-    parts = [[9] * length for length in lengths]
-    return PendingDocument(0, [""] * len(parts), parts, [None] * len(parts), required or [[] for _ in parts])
+def plan(texts, limits, required=None, places=None):
+    required, places = required or [()] * len(texts), places or [""] * len(texts)
+    sentences = [Sentence(*each, bool(each[0].strip())) for each in zip(texts, places, strict=True)]
+    sentences = [
+        Sentence(each.text, each.place, each.is_translated, words)
+        for each, words in zip(sentences, required, strict=True)
+    ]
+    return PlannedDocument(sentences, WordProcessor(), limits)
+
+
+def lengths_of(document):
+    return [[len(part.ids) for part in segment.parts] for segment in document.segments]
 
 
 def test_positions_that_a_sentence_may_need():
     limits = limits_of()
-    # Five words become eleven, with <s>, </s> and the end of the document.
-    assert (limits.token_limit(5), limits.longest(5)) == (11, 14)
+    # Five tokens become eleven, with <s>, </s> and the end of the document.
+    assert (limits.token_limit(5), limits.max_length(5)) == (11, 14)
     # Where translations are short, the source is the longer side.
     short = limits_of(max_length_a=0, max_length_b=1)
-    assert (short.token_limit(5), short.longest(5)) == (1, 7)
+    assert (short.token_limit(5), short.max_length(5)) == (1, 7)
 
 
 def test_a_segment_has_no_more_tokens_than_the_model_positions():
@@ -42,118 +53,80 @@ def test_a_segment_has_no_more_tokens_than_the_model_positions():
     assert (sinusoidal.tokens, sinusoidal.positions) == (512, math.inf)
 
 
-def test_positions_of_a_plain_translator():
+def test_positions_of_another_model():
     model = SimpleNamespace(config=MBartConfig(max_position_embeddings=128), generation_config=GenerationConfig())
     limits = SegmentLimits(model, WordProcessor(), 512, None, {})
     assert (limits.tokens, limits.positions, limits.document_positions) == (128, 128, 128)
 
 
-def test_a_sentence_costs_its_share_of_the_positions_if_that_is_more():
-    # A segment of 32 tokens leaves 4 positions for each: the translation of 14 tokens takes 3.5, the source takes 7.
-    assert limits_of(tokens=32).cost(5) == 7
-    # Of as many tokens as positions every one counts.
-    assert limits_of(tokens=128).cost(5) == 14
+@pytest.mark.parametrize(
+    ("settings", "ratio", "tokens", "cost"),
+    [
+        # A segment of 32 tokens leaves 4 positions for each: the translation of 14 takes 3.5, the source takes 7.
+        ({"tokens": 32}, 1.0, 5, 7),
+        # Of as many tokens as positions every one counts.
+        ({"tokens": 128}, 1.0, 5, 14),
+        # The longer side counts, with <s> and </s>.
+        ({"positions": 10_000}, 1.0, 10, 12),
+        ({"positions": 10_000}, 1.45, 10, 17),
+        ({"positions": 10_000}, 0.5, 10, 12),
+    ],
+)
+def test_cost_of_a_sentence(settings, ratio, tokens, cost):
+    limits = limits_of(**settings)
+    limits.target_ratio = ratio
+    assert limits.cost(tokens) == cost
 
 
-def test_a_segment_has_room_for_what_translations_usually_have():
-    """Ten words of the source become fifteen, with `<s>` and `</s>`."""
-    limits = limits_of(tokens=512, positions=10_000)
-    assert limits.cost(10) == 12
-    limits.target_ratio = 1.45
-    assert limits.cost(10) == 17
-    limits.target_ratio = 0.5  # the source is the longer side
-    assert limits.cost(10) == 12
+def test_sentences_that_fit_stay_whole_and_copied_ones_have_no_part():
+    document = plan(["a b", " ", "d e f"], limits_of(), [["x"], [], ["y", "z"]])
+    assert lengths_of(document) == [[2, 3]]
+    assert [[part.required for part in parts] for parts in document.parts] == [[["x"]], [], [["y", "z"]]]
+    assert document.translated(1).text == "" and document.translated(1).source.text == " "
 
 
-def test_a_sentence_that_fits_stays_whole():
-    required = [["x"], [], ["y", "z"]]
-    document = take_apart(["a b", "c", "d e f"], 7, WordProcessor(), limits_of(), required, ["", "", ""])
-    assert (document.number, document.separator, document.required) == (7, [None] * 3, required)
-    assert [len(part) for part in document.parts] == [2, 1, 3]
+def test_a_sentence_or_a_part_of_one_may_take_all_positions():
+    """Five tokens may become eleven, which with their template and the end of the document take 14 positions."""
+    texts, places = ["a b c d e", "a b c d e f g h i j"], ["first", "second"]
+    document = plan(texts, limits_of(positions=14), places=places)
+    assert lengths_of(document) == [[5], [5], [5]]
+    assert [document.translated(number).warnings for number in (0, 1)] == [
+        [],
+        [
+            "second has 10 tokens, and it or its translation may not fit the 14 positions of the model: it is "
+            "translated in 2 parts."
+        ],
+    ]
+    document = plan(texts, limits_of(positions=13), places=places)
+    assert all(length < 5 for lengths in lengths_of(document) for length in lengths)
+    assert document.translated(0).warnings[0].startswith("first has 5 tokens")
 
 
-def test_a_sentence_or_a_part_of_one_may_take_all_positions(caplog):
-    """Five words may become eleven, which with their template and the end of the document take 14 positions."""
-    sentences, nothing, places = ["a b c d e", "a b c d e f g h i j"], [[], []], ["first", "second"]
-    document = take_apart(sentences, 0, WordProcessor(), limits_of(positions=14), nothing, places)
-    assert [len(part) for part in document.parts] == [5, 5, 5]
-    assert "first has" not in caplog.text and "second has 10 tokens" in caplog.text
-    document = take_apart(sentences, 0, WordProcessor(), limits_of(positions=13), nothing, places)
-    assert max(len(part) for part in document.parts) < 5 and "first has 5 tokens" in caplog.text
-
-
-def test_a_long_sentence_in_parts_has_the_required_words_where_they_belong(caplog):
+def test_a_long_sentence_in_parts_has_the_required_words_where_they_belong():
     """In the part that has them; what is in none, such as the translation of a term, in the last."""
     long = "one {x} two, three four, five six {y}"
     limits, required = limits_of(positions=10), [["w"], ["{y}", "{x}", "Tor"], []]
-    document = take_apart(["a", long, "b"], 3, WordProcessor(), limits, required, ["", "news.txt:7", ""])
-    assert (
-        document.separator[:2] == [None, None]
-        and None not in document.separator[2:-1]
-        and document.separator[-1] is None
-    )
-    assert document.required[0] == ["w"] and document.required[-1] == []
-    by_part = document.required[1:-1]
-    assert by_part[0] == ["{x}"] and by_part[-1] == ["{y}", "Tor"] and not any(by_part[1:-1])
-    assert [document.sentence_of(part) for part in range(len(document.parts))] == [0, *[1] * len(by_part), 2]
-    assert all(limits.longest(len(part)) <= 10 for part in document.parts)
-    assert "news.txt:7 has 8 tokens" in caplog.text and f"in {len(by_part)} parts" in caplog.text
-
-
-def translate_at_length(segment, limits):
-    """Every sentence becomes as long as it may: what is then before the end of the document."""
-    new = segment.document.parts[segment.new : segment.stop]
-    translations = [[8] * limits.token_limit(len(words)) for words in new]
-    return [*segment.prefix, *translations], translations
+    first, parts, last = plan(["a", long, "b"], limits, required).parts
+    assert [[part.required for part in each] for each in (first, last)] == [[["w"]], [[]]]
+    assert [part.required for part in parts] == [["{x}"], *[[]] * (len(parts) - 2), ["{y}", "Tor"]]
+    assert parts[0].separator is None and None not in [part.separator for part in parts[1:]]
+    assert all(limits.max_length(len(part.ids)) <= 10 for part in parts)
 
 
 @given(
-    lengths=st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=12), min_size=1, max_size=3),
+    lengths=st.lists(st.integers(0, 12), min_size=1, max_size=12),
     tokens=st.integers(16, 80),
     sentences=st.none() | st.integers(1, 4),
-    carried_sentences=st.integers(0, 4),
 )
-def test_any_documents_are_planned_whole_and_within_the_limits(lengths, tokens, sentences, carried_sentences):
+def test_any_document_is_planned_whole_and_within_the_limits(lengths, tokens, sentences):
     limits = limits_of(tokens, sentences, positions=60)
-    documents = [document_of(document) for document in lengths]
-    processor = WordProcessor()
-    while segments := list(next_segments(documents, processor, limits, carried_sentences)):
-        for segment in segments:
-            parts = segment.document.parts
-            assert segment.source == processor.build_source(parts[segment.start : segment.stop])
-            assert segment.carried <= carried_sentences
-            if segment.stop - segment.new > 1:  # more than what alone may be too long
-                assert len(segment.source) < limits.tokens
-                assert sentences is None or segment.stop - segment.new <= sentences
-            whole, translations = translate_at_length(segment, limits)
-            assert sum(map(len, whole)) + 2 * len(whole) + 1 <= limits.positions
-            assert segment.new == len(segment.document.translations)
-            segment.document.translations += translations
-    assert all(len(document.translations) == len(document.parts) for document in documents)
-
-
-def test_what_is_carried_over_takes_at_most_half_of_a_segment():
-    limits = limits_of(tokens=48, positions=48)  # a sentence of five words costs 14
-    document = document_of([5, 5, 5, 5, 5])
-    [first] = next_segments([document], WordProcessor(), limits, carried_sentences=3)
-    assert (first.start, first.new, first.stop) == (0, 0, 3)
-    document.translations += [[8]] * 3
-    [second] = next_segments([document], WordProcessor(), limits, carried_sentences=3)
-    assert (second.start, second.new, second.stop) == (2, 3, 5)  # two would take 28 of 48
-    assert second.prefix == [[8]] and second.carried == 1
-
-
-def test_segments_wait_for_each_other_only_if_sentences_are_carried_over():
-    documents = [document_of([5] * 7), document_of([5])]
-    limits = limits_of(tokens=48, positions=48)
-    apart, carried = (list(next_segments(documents, WordProcessor(), limits, number)) for number in (0, 1))
-    assert [(segment.new, segment.stop) for segment in apart] == [(0, 3), (3, 6), (6, 7), (0, 1)]
-    assert [(segment.new, segment.stop) for segment in carried] == [(0, 3), (0, 1)]
-
-
-def test_what_is_carried_over_may_take_just_half_of_a_segment():
-    limits = limits_of(tokens=56, positions=56)  # a sentence of five words costs 14
-    document = document_of([5] * 6)
-    document.translations += [[8]] * 3
-    [segment] = next_segments([document], WordProcessor(), limits, carried_sentences=3)
-    assert (segment.start, segment.new, segment.stop) == (1, 3, 4)
+    document = plan([" ".join("a" * length) for length in lengths], limits)
+    parts = [part for segment in document.segments for part in segment.parts]
+    assert [len(part.ids) for part in parts] == [length for length in lengths if length]
+    for segment in document.segments:
+        assert segment.source == WordProcessor().build_source([part.ids for part in segment.parts])
+        if len(segment.parts) > 1:  # more than what alone may be too long
+            assert len(segment.source) < limits.tokens and (sentences is None or segment.sentences <= sentences)
+        # If every sentence becomes as long as it may, there is still a position for the end of the document.
+        longest = sum(limits.token_limit(len(part.ids)) + 2 for part in segment.parts)
+        assert longest + 1 <= limits.positions

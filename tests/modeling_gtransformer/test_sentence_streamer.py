@@ -81,17 +81,16 @@ def test_beams_agree_before_the_end(model, processor):
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"num_beams": 3}, {"parallel_sentences": True}, {"parallel_sentences": False}, {"carried_sentences": 1}],
+    [{}, {"num_beams": 3}, {"parallel_sentences": True}, {"parallel_sentences": False}],
 )
 def test_documents_in_windows(model, processor, arguments):
     documents = [DOCUMENT * 3, ["it is"]]
     arguments = arguments | {"segment_tokens": 20, "max_length_b": 3}
     told = []
-    translated = translate_documents(
-        model, processor, documents, on_sentence=lambda *event: told.append(event), **arguments
-    )
+    translated = translate_documents(model, processor, documents, on_sentence=told.append, **arguments)
     assert translated == translate_documents(model, processor, documents, **arguments)
-    assert told == [(i, j, text) for i, doc in enumerate(translated) for j, text in enumerate(doc.sentences)]
+    expected = [sentence for document in translated for sentence in document.sentences]
+    assert [(each.source, each.text) for each in told] == [(each.source, each.text) for each in expected]
 
 
 def test_sentences_in_parts_come_whole(model, processor):
@@ -99,9 +98,9 @@ def test_sentences_in_parts_come_whole(model, processor):
     told = []
     long = ", ".join(["the cat"] * 12)
     translated = translate_documents(
-        model, processor, [["it is", long, "old"]], on_sentence=lambda *event: told.append(event), max_length_b=2
+        model, processor, [["it is", long, "old"]], on_sentence=told.append, max_length_b=2
     )
-    assert [text for _, _, text in told] == translated[0].sentences and len(told) == 3
+    assert [sentence.text for sentence in told] == translated[0].texts and len(told) == 3
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def test_both_systems_are_scored_on_the_test_documents(run):
     model = GTransformerForConditionalGeneration.from_pretrained(folder / "gtransformer").eval()
     processor = GTransformerProcessor.from_pretrained(folder / "gtransformer")
     by_sentence = demo.translate_sentences(mbart, processor, sources)
-    by_document = [document.sentences for document in translate_documents(model, processor, sources)]
+    by_document = [document.texts for document in translate_documents(model, processor, sources)]
     language_pair = InventedLanguagePair(demo.parse_arguments([])[0].seed)
     for system, hypotheses in zip(scores, (by_sentence, by_document), strict=True):
         assert scores[system] == pytest.approx(demo.score(hypotheses, references, language_pair))

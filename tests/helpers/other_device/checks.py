@@ -149,13 +149,13 @@ def test_sampling(models):
 
 
 def test_pipeline(models, processor):
-    """Windows with carried sentences, a glossary, confidences, and sentences as they come."""
+    """Segments, a glossary, confidences, and sentences as they come."""
     results = []
     for model in models(vocab_size=len(processor.tokenizer), encoder_layers=1):
         processor.configure(model)
         model.generation_config.max_length_a, model.generation_config.max_length_b = 0, 3
         translate = DocumentTranslationPipeline(model=model, processor=processor, device=model.device)
-        settings = {"segment_sentences": 1, "carried_sentences": 1, "glossary": {"cat": "katze"}, "confidence": True}
+        settings = {"segment_sentences": 1, "glossary": {"cat": "katze"}, "confidence": True}
         output = translate(["the cat", "it is"], **settings)
         results.append([output["translation_text"], *(pair.pop("confidence") for pair in output["sentences"])])
         assert [pair["source_text"] for pair in translate.stream("it is")] == ["it is"]

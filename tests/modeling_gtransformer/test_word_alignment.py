@@ -1,11 +1,11 @@
 import pytest
 import torch
+from alignment import align_words
 from transformers import pipeline
 
-from modeling_gtransformer import files
-from modeling_gtransformer.files import SplitFile, word_alignment
-from modeling_gtransformer.files.borders import WORD
-from modeling_gtransformer.files.word_alignment import align_words
+from modeling_gtransformer import word_alignment
+from modeling_gtransformer.files import SplitFile
+from modeling_gtransformer.plain_text import WORD
 
 
 PAIR = ("the old cat sleeps.", "sie schläft. die alt katze")
@@ -19,22 +19,18 @@ def words(text):
 def pay_attention(monkeypatch):
     """Makes a model look at one word of the sentence whenever it predicts another of the translation."""
 
-    def make(model, processor, links):
-        forward = model.model.forward
-
-        def forward_with_weights(**inputs):
-            outputs = forward(**inputs)
-            weights = torch.zeros_like(outputs.cross_attentions[0])
-            tokenizer = processor.tokenizer
-            for row, (source, target) in enumerate(zip(inputs["input_ids"], inputs["decoder_input_ids"], strict=True)):
-                read, predicted = (tokenizer.convert_ids_to_tokens(ids.tolist()) for ids in (source, target[1:]))
-                for place, token in enumerate(predicted):
+    def make(processor, links):
+        def attention(model, processor, rows, *_):
+            tokens = processor.tokenizer.convert_ids_to_tokens
+            for part, _, _ in rows:
+                read = tokens(part.ids)
+                weights = torch.zeros(len(part.target), len(read))
+                for place, token in enumerate(tokens(part.target)):
                     if (seen := links.get(token)) in read:
-                        weights[row, :, place, read.index(seen)] = 1.0
-            outputs["cross_attentions"] = (weights,) * len(outputs.cross_attentions)
-            return outputs
+                        weights[place, read.index(seen)] = 1.0
+                yield weights
 
-        monkeypatch.setattr(model.model, "forward", forward_with_weights)
+        monkeypatch.setattr(word_alignment, "_attention", attention)
 
     return make
 
@@ -59,7 +55,7 @@ def test_a_batch_changes_nothing(translation_model, processor):
 
 def test_the_word_that_is_looked_at_while_predicting(translation_model, processor, pay_attention):
     model = translation_model()
-    pay_attention(model, processor, {"▁katze": "▁cat", "▁alt": "▁old", "▁die": "▁the"})
+    pay_attention(processor, {"▁katze": "▁cat", "▁alt": "▁old", "▁die": "▁the"})
     [alignment] = align_words(model, processor, [("the old cat", "katze die alt")])
     assert alignment == [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
 
@@ -67,7 +63,7 @@ def test_the_word_that_is_looked_at_while_predicting(translation_model, processo
 def test_words_in_pieces_and_words_that_stay(translation_model, processor, pay_attention):
     """A word of several tokens has the mean of these; what both have is aligned without the model."""
     model = translation_model()
-    pay_attention(model, processor, {"x": "▁old", "y": "▁cat"})
+    pay_attention(processor, {"x": "▁old", "y": "▁cat"})
     [alignment] = align_words(model, processor, [("xe old cat", "xyxy xe")])
     assert alignment == [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]]
 
@@ -80,8 +76,9 @@ def test_two_words_that_look_at_the_same_one(translation_model, processor, monke
     assert alignment[0][0] > alignment[0][1] and alignment[1] == [0.0, 1.0]
 
 
-def test_a_sentence_beyond_the_positions_is_not_aligned(translation_model, processor):
-    model = translation_model(max_position_embeddings=16)
+def test_a_long_sentence_is_not_aligned(translation_model, processor, monkeypatch):
+    monkeypatch.setattr(word_alignment, "MAX_SENTENCE_TOKENS", 12)
+    model = translation_model()
     long, short = align_words(model, processor, [("the cat " * 10, "die katze"), ("the cat", "die katze")])
     assert long is None and short is not None
 
@@ -99,7 +96,7 @@ def test_a_sentence_beyond_the_positions_is_not_aligned(translation_model, proce
 )
 def test_markup_goes_with_its_words(translation_model, processor, pay_attention, format, text, expected):
     model = translation_model()
-    pay_attention(model, processor, {"▁katze": "▁cat", "▁alt": "▁old", "▁die": "▁the"})
+    pay_attention(processor, {"▁katze": "▁cat", "▁alt": "▁old", "▁die": "▁the"})
     file = SplitFile(text, format)
     translation = "katze die alt" + "." * file.sentences[0].endswith(".")
     assert file.styled == [True]
@@ -118,28 +115,25 @@ def test_text_without_markup_asks_for_no_alignment():
 
 
 def test_the_pipeline_aligns_in_files_of_several_documents(translation_model, processor, monkeypatch):
+    """Only sentences with markup between their words."""
     given = []
-    monkeypatch.setattr(files, "align_words", lambda *args: [*args[2]])
-    monkeypatch.setattr(SplitFile, "rejoin", lambda *args: given.append(args[2]) or "")
+    monkeypatch.setattr(SplitFile, "rejoin", lambda *args: given.append(args[2:]) or "")
     unit = "<file><body><trans-unit><source>{}</source></trans-unit></body></file>"
     sources = "it is old.", "the <g id='1'>old</g> cat.", "it <g id='1'>is</g> old."
     content = f'<xliff version="1.2">{"".join(map(unit.format, sources))}</xliff>'
     translate = pipeline("document-translation", model=translation_model(), processor=processor)
     result = translate(content, format="xliff", splitter="line")
-    pairs = [(pair["source_text"], pair["translation_text"]) for pair in result["sentences"]]
-    assert len(result["segments"]) == 3 and given == [[None, *pairs[1:]]]
-
-
-def test_the_pipeline_aligns_what_has_markup(translation_model, processor, monkeypatch):
-    asked, given = [], []
-    monkeypatch.setattr(files, "align_words", lambda *args: asked.extend(args[2]) or [*range(len(args[2]))])
-    monkeypatch.setattr(SplitFile, "rejoin", lambda *args: given.append(args[2:]) or "")
-    translate = pipeline("document-translation", model=translation_model(), processor=processor)
-    page = "<p>it is old.</p><p>the <b>old</b> cat.</p><p>it <i>is</i> old.</p>"
-    sentences = translate(page, format="html", splitter="line")["sentences"]
-    assert asked == [(pair["source_text"], pair["translation_text"]) for pair in sentences[1:]]
-    assert given.pop() == ([None, 0, 1],)
-    asked.clear()
+    [(alignments,)] = given
+    assert len(result["segments"]) == 3 and [alignment is None for alignment in alignments] == [True, False, False]
+    for pair, alignment in zip(result["sentences"][1:], alignments[1:], strict=True):
+        assert len(alignment) == len(words(pair["translation_text"]))
+        assert {*map(len, alignment)} == {len(words(pair["source_text"]))}
     translate("<p>it is old.</p>", format="html", splitter="line")
-    translate("it is old.")
-    assert not asked and given == [()]
+    assert given[1:] == [()]
+
+
+def test_the_pipeline_returns_alignments_where_they_are_asked_for(translation_model, processor):
+    translate = pipeline("document-translation", model=translation_model(), processor=processor)
+    copied, sentence = translate(["42", "the old cat"], word_alignment=True)["sentences"]
+    assert copied["alignment"] is None and "alignment" not in translate("the old cat")["sentences"][0]
+    assert [sum(row) for row in sentence["alignment"]] == pytest.approx([1.0] * len(sentence["alignment"]))

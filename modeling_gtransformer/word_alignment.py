@@ -1,0 +1,123 @@
+"""Aligns the words of a translation with the words of its sentence by the model's own cross-attention.
+
+Shape legend: B pairs of sentences, H heads, T target tokens, S source tokens, V words of a translation, W words of a
+sentence.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from .plain_text import WORD
+from .segment_plan import Part
+from .segmentation import token_batches
+from .sentence import Alignment
+
+
+# Maximum number of tokens on each side: the attention of a longer pair takes more memory than its markup is worth.
+MAX_SENTENCE_TOKENS = 256
+# Maximum number of tokens in a batch, padding included.
+MAX_BATCH_TOKENS = 1024
+# Keeps sums from being divided by zero.
+EPSILON = 1e-9
+
+
+@torch.no_grad()
+def align_parts(model: Any, processor: Any, places: Sequence[tuple[Part, int, int]], encoder_outputs: Any) -> None:
+    """
+    Sets the alignment of translated parts by one pass of the decoder over each of them.
+
+    The weights are those of cross-attention, averaged over layers and heads, where the decoder predicts a word. A word
+    that both have exactly once, such as a name, is aligned with itself. Then every word of the sentence is divided
+    among the words of the translation (one iteration of Sinkhorn and Knopp, 1967). A part without words on one side,
+    or one that is too long, has no alignment.
+
+    Args:
+        model: a `GTransformerForConditionalGeneration`.
+        places: parts, each with the row of the batch and the group tag of its source sentence.
+        encoder_outputs: states `(B, S, D)` and group tags `(B, S)` of the batch.
+    """
+    places = [place for place in places if place[0].ids and place[0].target]
+    lengths = [max(len(part.ids), len(part.target)) for part, _, _ in places]
+    order = sorted(range(len(places)), key=lengths.__getitem__)
+    order = [index for index in order if lengths[index] <= MAX_SENTENCE_TOKENS]
+    for batch in token_batches(lengths, order, MAX_BATCH_TOKENS):
+        rows = [places[index] for index in batch]
+        attention = _attention(model, processor, rows, encoder_outputs[0], encoder_outputs.group_tags)
+        for (part, _, _), weights in zip(rows, attention, strict=True):
+            texts = part.sentence.text, part.text
+            part.alignment = _between_words(processor, texts, (part.ids, part.target), weights)
+
+
+def _attention(
+    model: Any, processor: Any, rows: Sequence[tuple[Part, int, int]], states: Tensor, tags: Tensor
+) -> list[Tensor]:
+    """Weights between the tokens `(T, S)` of every part. The decoder reads each as a document of one sentence."""
+    own = [states[row, tags[row].to(states.device) == number] for _, row, number in rows]
+    mask = pad_sequence([each.new_ones(len(each), dtype=torch.long) for each in own], batch_first=True)
+    targets = processor.pad({"decoder_input_ids": [processor.build_target([part.target]) for part, _, _ in rows]})
+    target_ids = targets["decoder_input_ids"].to(mask.device)
+    outputs = model.model(
+        decoder_input_ids=target_ids,
+        decoder_attention_mask=model.target_mask(target_ids),
+        encoder_outputs=(pad_sequence(own, batch_first=True), mask),
+        attention_mask=mask,
+        use_cache=False,
+        output_attentions=True,
+    )
+    weights = torch.stack([each.to(mask.device) for each in outputs.cross_attentions]).float().mean(dim=(0, 2)).cpu()
+    result = []
+    for row, (part, _, _) in enumerate(rows):
+        source, target = processor.build_source([part.ids]), processor.build_target([part.target])
+        # The token before a word predicts it.
+        first_source, first_target = source.index(part.ids[0]), target.index(part.target[0]) - 1
+        predicting = slice(first_target, first_target + len(part.target))
+        result.append(weights[row, predicting, first_source : first_source + len(part.ids)])
+    return result
+
+
+def _between_words(
+    processor: Any, pair: tuple[str, str], ids: tuple[list[int], list[int]], weights: Tensor
+) -> Alignment:
+    """Weights between words `(V, W)` from those between tokens `(T, S)`: a word of the translation has the mean of its
+    tokens, a word of the sentence the sum. Rows sum to 1."""
+    sources, targets = (_membership(processor, *side) for side in zip(pair, ids, strict=True))
+    tokens = targets.sum(dim=0, keepdim=True).clamp(min=1).T
+    alignment = (targets.T @ weights @ sources) / tokens
+    own, words = ([word[0] for word in WORD.finditer(text)] for text in pair)
+    own_counts, counts = Counter(own), Counter(words)
+    for number, word in enumerate(words):
+        if own_counts[word] == counts[word] == 1:
+            alignment[number] = torch.tensor([float(word == other) for other in own])
+    # If two words attend to the same word, it goes to the one that has no other: articles attend to their nouns.
+    shares = alignment / alignment.sum(dim=0).clamp(min=EPSILON)
+    return (shares / shares.sum(dim=1, keepdim=True).clamp(min=EPSILON)).tolist()
+
+
+def _membership(processor: Any, text: str, ids: list[int]) -> Tensor:
+    """
+    Returns which word of a text each token belongs to, as ones in a matrix of tokens and words.
+
+    A token is placed by its characters, not counting white space. If normalisation has changed their number, the
+    places are in proportion.
+    """
+    pieces = [len("".join(piece.split())) for piece in processor.decode_sentences([[token] for token in ids])]
+    characters = [0, *accumulate(not character.isspace() for character in text)]
+    words = [(characters[word.start()], characters[word.end()]) for word in WORD.finditer(text)]
+    starts, scale = [start for start, _ in words], characters[-1] / max(sum(pieces), 1)
+    members = []
+    for token, (place, size) in enumerate(zip([0, *accumulate(pieces)], pieces, strict=False)):
+        middle = (place + size / 2) * scale
+        word = bisect_right(starts, middle) - 1
+        if word >= 0 and middle < words[word][1]:
+            members.append((token, word))
+    membership = torch.zeros(len(ids), len(words))
+    if members:
+        membership[tuple(zip(*members, strict=True))] = 1.0
+    return membership
