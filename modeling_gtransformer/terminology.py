@@ -1,4 +1,4 @@
-"""Strings that a translation must contain: placeholders and addresses of its source, and terms of a glossary."""
+"""Strings that a translation must contain: placeholders, addresses, numbers and codes of its source, and terms."""
 
 import re
 from collections import Counter
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from transformers.generation import LogitsProcessor
 
+from .numbers_and_codes import count_number, is_number, numbers_and_codes
 from .plain_text import ADDRESS, LETTER, TEMPLATE_SYNTAX, WEB_ADDRESS, whole_words
 from .processing_gtransformer import GTransformerProcessor
 
@@ -70,7 +71,8 @@ class Terminology:
         placeholders = [words for words in candidates if PLACEHOLDER.fullmatch(words)]
         for words in sorted({*placeholders, *kept} - {""}, key=len, reverse=True):
             sentence = sentence.replace(words, " | ")
-        return placeholders + [self.glossary[term] for term in self._terms(sentence)]
+        numbers = numbers_and_codes(sentence) if keep_placeholders else []
+        return [*placeholders, *numbers, *(self.glossary[term] for term in self._terms(sentence))]
 
     def _terms(self, sentence: str) -> Iterator[str]:
         """Yields the terms in a sentence, in lower case. A lookup for each length of term, however many terms there
@@ -124,6 +126,8 @@ def missing(required: Sequence[str], translation: str) -> list[str]:
     for words, times in Counter(required).items():
         if PLACEHOLDER.fullmatch(words):
             found = len(re.findall(_as_it_is(words), translation))
+        elif is_number(words):
+            found = count_number(words, translation)
         else:
             found = len(re.findall(whole_words(words), translation, re.IGNORECASE))
         result += [words] * (times - found)

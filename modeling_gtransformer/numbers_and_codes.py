@@ -1,0 +1,55 @@
+"""Numbers and codes that a translation must contain, in any of the forms in which languages write them."""
+
+import re
+from collections import Counter
+
+
+# Grouped and decimal numbers, dates, telephone numbers: digits with single separators between them.
+NUMBER = re.compile(r"(?<![\w.])\d(?:[.,'’/\u00a0\u202f-]?\d)*(?!\w)")
+# An article number, a flight, a postcode: capital letters and digits, perhaps in groups.
+CODE = re.compile(r"(?<![\w-])(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z\d]+(?:-[A-Z\d]+)*(?![\w-])")
+# Shorter ones may become words ("two", "ten o'clock"), or a time of another clock; so may round numbers ("a hundred").
+MIN_DIGITS, MIN_CODE = 3, 4
+ROUND = re.compile(r"\d(?:[.,'’\u00a0\u202f]?0)*")
+
+
+def numbers_and_codes(text: str) -> list[str]:
+    """
+    Lists the numbers of three digits or more, but round ones, and the codes of a text, in order.
+
+    >>> numbers_and_codes("Flight LH441 at 4:50 for 2 people, $1,250.00; ring 564-2114.")
+    ['LH441', '1,250.00', '564-2114']
+    """
+    found = [match for match in CODE.finditer(text) if len(match[0]) >= MIN_CODE]
+    codes = {position for match in found for position in range(*match.span())}
+    found += [
+        match
+        for match in NUMBER.finditer(text)
+        if match.start() not in codes
+        and sum(map(str.isdigit, match[0])) >= MIN_DIGITS
+        and not ROUND.fullmatch(match[0])
+    ]
+    return [match[0] for match in sorted(found, key=re.Match.start)]
+
+
+def is_number(words: str) -> bool:
+    return NUMBER.fullmatch(words) is not None
+
+
+def count_number(number: str, text: str) -> int:
+    """
+    How often a text contains a number, whatever separates its digits, and a date also with its parts in another order.
+
+    >>> count_number("1,234.50", "Das kostet 1.234,50 €."), count_number("2026-11-05", "am 05.11.2026")
+    (1, 1)
+    """
+    apart = Counter(map(_key, NUMBER.findall(text)))
+    # A space may separate groups of digits, or two numbers.
+    joined = Counter(map(_key, NUMBER.findall(re.sub(r"(?<=\d) (?=\d)", "\u00a0", text))))
+    return max(apart[_key(number)], joined[_key(number)])
+
+
+def _key(number: str) -> tuple[str, ...]:
+    parts = re.findall(r"\d+", number)
+    is_date = len(parts) == 3 and sorted(map(len, parts))[:2] in ([1, 1], [1, 2], [2, 2]) and max(map(len, parts)) == 4
+    return tuple(sorted(part.lstrip("0") for part in parts)) if is_date else ("".join(parts),)
