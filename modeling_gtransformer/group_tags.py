@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers.utils import logging
 
-from .configuration_gtransformer import TargetTemplate
+from .sentence_template import TargetTemplate
 
 
 logger = logging.get_logger(__name__)
@@ -20,13 +20,15 @@ logger = logging.get_logger(__name__)
 PADDING = -1
 
 
-def closed_sentences(input_ids: Tensor, template: TargetTemplate) -> Tensor:
-    """Number of sentences that prefixes `(R, T)` have closed, `(R,)`."""
-    closes = (input_ids == template.eos_id).sum(dim=1)
-    if template.start != template.eos_id:
-        return closes
-    # The token that starts a document does not end a sentence.
-    return (closes - (input_ids != template.pad).any(dim=1).long()).clamp(min=0)
+def opens_sentence(input_ids: Tensor, template: TargetTemplate) -> Tensor:
+    """Mask `(R, T)` of the first tokens of sentences in prefixes `(R, T)`, including a last `</s>` if it may open
+    another sentence."""
+    if not template.eos_opens_next:
+        return input_ids == template.prefix[0]
+    real = (input_ids != template.pad).cumsum(dim=1) > 0
+    if template.start == template.pad:
+        real = torch.nn.functional.pad(real[:, 1:], (0, 1), value=True)
+    return real & ((real.cumsum(dim=1) == 1) | (input_ids == template.eos_id))
 
 
 def sentence_progress(input_ids: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
@@ -35,25 +37,19 @@ def sentence_progress(input_ids: Tensor, template: TargetTemplate) -> tuple[Tens
 
     Returns:
         The number of its sentence, from 1, and the number of words before it in this sentence, both `(R,)`. The latter
-        is negative while the prefix of the sentence is not complete. After the last `</s>`, and after the end of a
-        document, the number of the sentence is one more than there are sentences.
+        is negative while the prefix of the sentence is not complete. The former is one more than the number of closed
+        sentences, also at the end of a document.
     """
-    length = input_ids.shape[1]
-    position = torch.arange(1, length + 1, device=input_ids.device)
-    last = input_ids[:, -1]
+    length, last = input_ids.shape[1], input_ids[:, -1]
+    opens = opens_sentence(input_ids, template)
+    number = opens.sum(dim=1)
+    since = length - (opens * torch.arange(1, length + 1, device=input_ids.device)).amax(dim=1)
+    between = is_ended(last, template) & (since > 0)
     if not template.eos_opens_next:
-        opens = input_ids == template.prefix[0]
-        opened, words = opens.sum(dim=1), length - (opens * position).amax(dim=1)
-        at_border = (opened == 0) | (last == template.eos_id) | is_ended(last, template)
-        return opened + at_border, words.masked_fill(at_border, -len(template.prefix))
-    real = (input_ids != template.pad).cumsum(dim=1) > 0
-    if template.start == template.pad:
-        real = torch.nn.functional.pad(real[:, 1:], (0, 1), value=True)
-    starts = real.cumsum(dim=1) == 1
-    closes = (input_ids == template.eos_id) & real & ~starts
-    since = length - ((closes | starts) * position).amax(dim=1)
-    ended = is_ended(last, template) & ((since > 0) | closes.any(dim=1))
-    return closes.sum(dim=1) + 1, (since - len(template.prefix)).masked_fill(ended, -len(template.prefix))
+        between = between | (number == 0) | (last == template.eos_id)
+        number = number + between
+    words = since + 1 - template.head - len(template.prefix)
+    return number, words.masked_fill(between, -len(template.prefix))
 
 
 def is_ended(last: Tensor, template: TargetTemplate) -> Tensor:

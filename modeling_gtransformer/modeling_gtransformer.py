@@ -304,10 +304,11 @@ class GTransformerDecoder(GTransformerStack):
         return states_by_kind(encoder_hidden_states, positions)["global"]
 
     def ids_to_embed(self, input_ids: Tensor) -> Tensor:
-        """The ids whose embeddings the decoder reads, `(B, T)`."""
-        if not self.config.template.embeds_eos_as_start:
+        """The ids whose embeddings the decoder reads, `(B, T)`: a `</s>` that opens a sentence reads as the start."""
+        start = self.config.decoder_start_token_id
+        if not self.config.template.eos_opens_next or start == self.config.eos_token_id:
             return input_ids
-        return input_ids.masked_fill(input_ids == self.config.eos_token_id, self.config.decoder_start_token_id)
+        return input_ids.masked_fill(input_ids == self.config.eos_token_id, start)
 
 
 class GTransformerModel(GTransformerPreTrainedModel):

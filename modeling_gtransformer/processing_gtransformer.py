@@ -16,8 +16,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import BatchFeature, PreTrainedConfig, PreTrainedTokenizerBase, ProcessorMixin
 
-from .configuration_gtransformer import GTransformerConfig, SentenceTemplate, TargetTemplate, template_named
+from .configuration_gtransformer import GTransformerConfig
 from .hub import PublishMixin
+from .sentence_template import SentenceTemplate, TargetTemplate, template_named
 
 
 # Tabs and line breaks.
@@ -79,7 +80,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         self.normalization = normalization
         self.sentence_template = sentence_template
         self.target_ratio = target_ratio
-        needed = {"eos", "pad"} | {role for part in self.template[:3] for role in part} - {"src_lang", "tgt_lang"}
+        needed = {"eos", "pad"} | self.template.roles - {"src_lang", "tgt_lang"}
         for name in sorted(f"{role}_token_id" for role in needed):
             if getattr(tokenizer, name) is None:
                 raise ValueError(f"The tokenizer has no {name}, which the sentences of a document need.")
@@ -180,8 +181,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def _check_languages(self) -> None:
         """Refuses languages that the tokenizer does not know, where they are tokens."""
-        roles = {role for part in self.template[:3] for role in part} | {self.template.end, self.template.label_end}
-        languages = [self.src_lang, self.tgt_lang] if {"src_lang", "tgt_lang"} & roles else []
+        languages = [self.src_lang, self.tgt_lang] if {"src_lang", "tgt_lang"} & self.template.roles else []
         languages += [self.tgt_lang] if self._has_targets else []
         for language in languages:
             if language is not None:
