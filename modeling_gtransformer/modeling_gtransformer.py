@@ -20,23 +20,22 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .adapter_gtransformer import AdapterMixin
-from .attention_masks import Side, config_of_call, decoder_masks, encoder_masks, step_masks
 from .cache_gtransformer import CACHE_NAME, DocumentCache, StepCache, cache_for, given_cache, ids_so_far
 from .configuration_gtransformer import GTransformerConfig
-from .document_loss import document_loss, linear_document_loss
+from .document_loss import document_loss, is_plain_linear, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
-from .group_attention import GTransformerAttention, GTransformerGate
+from .group_attention import TaggedTokens, config_of_call, decoder_masks, encoder_masks, step_masks
 from .group_tags import read_group_tags, sentence_positions, warn_of_unknown_sentences
 from .hub import PublishMixin
 from .layers_gtransformer import (
     POSITION_EMBEDDINGS,
+    GTransformerAttention,
     GTransformerDecoderLayer,
     GTransformerEncoderLayer,
+    GTransformerGate,
     GTransformerScaledWordEmbedding,
     GTransformerSinusoidalPositionalEmbedding,
-    dropout,
     init_linear_as_base,
-    is_plain_linear,
     states_by_kind,
 )
 
@@ -121,7 +120,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
         self,
         inputs_embeds: Tensor,
         attention_mask: Tensor | None,
-        tokens: Side,
+        tokens: TaggedTokens,
         past_length,
         position_ids: Tensor | None = None,
     ) -> Tensor:
@@ -132,9 +131,11 @@ class GTransformerStack(GTransformerPreTrainedModel):
         hidden_states = inputs_embeds + self.embed_positions(position_ids).to(inputs_embeds)
         if self.config.layernorm_embedding:
             hidden_states = self.layernorm_embedding(hidden_states)
-        return dropout(hidden_states, self.config.dropout, self.training)
+        return nn.functional.dropout(hidden_states, self.config.dropout, self.training)
 
-    def _count_positions(self, length: int, attention_mask: Tensor | None, tokens: Side, past_length) -> Tensor:
+    def _count_positions(
+        self, length: int, attention_mask: Tensor | None, tokens: TaggedTokens, past_length
+    ) -> Tensor:
         """Positions of tokens in the sentence or among the real tokens of the document, `(B, T)` or `(1, T)`."""
         if self.config.position_scope == "sentence":
             position_ids = sentence_positions(tokens.tags)[:, -length:]
@@ -148,7 +149,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
             return (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)[:, -length:]
         return torch.arange(length, device=tokens.tags.device)[None] + past_length
 
-    def global_positions(self, tokens: Side) -> Tensor | None:
+    def global_positions(self, tokens: TaggedTokens) -> Tensor | None:
         """What the global attention adds to the states of tokens `(B, T)`: `(B, T, D)`, or nothing."""
         if self.config.global_positions == "none":
             return None
@@ -198,7 +199,7 @@ class GTransformerEncoder(GTransformerStack):
         if group_tags is None:
             group_tags = self.read_group_tags(input_ids, inputs_embeds, attention_mask)
 
-        source = Side.of(group_tags, attention_mask)
+        source = TaggedTokens.of(group_tags, attention_mask)
         masks = encoder_masks(config_of_call(self.config, kwargs), inputs_embeds, attention_mask, source)
         hidden_states = self.embed(inputs_embeds, attention_mask, source, 0)
         positions = self.global_positions(source)
@@ -252,8 +253,8 @@ class GTransformerDecoder(GTransformerStack):
         if group_tags is None:
             group_tags = self.read_group_tags(ids_so_far(cache, input_ids), inputs_embeds, attention_mask)
         config = config_of_call(self.config, kwargs)
-        target = Side.of(group_tags, attention_mask)
-        source = None if encoder_group_tags is None else Side.of(encoder_group_tags, encoder_attention_mask)
+        target = TaggedTokens.of(group_tags, attention_mask)
+        source = None if encoder_group_tags is None else TaggedTokens.of(encoder_group_tags, encoder_attention_mask)
         if isinstance(cache, DocumentCache):
             cache.start(target.tags, inputs_embeds.shape[1], None if source is None else source.tags)
             if cache.step is not None:
@@ -294,7 +295,7 @@ class GTransformerDecoder(GTransformerStack):
         )
 
     def _global_states_of_source(
-        self, encoder_hidden_states: Tensor | None, source: Side | None, cache: Cache | None
+        self, encoder_hidden_states: Tensor | None, source: TaggedTokens | None, cache: Cache | None
     ) -> Tensor | None:
         """The states of the source that global cross-attention reads; left as they are if already projected."""
         if encoder_hidden_states is None:

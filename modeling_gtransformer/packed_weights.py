@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from .group_attention import GTransformerAttention, GTransformerGate
+from .layers_gtransformer import GTransformerAttention, GTransformerGate
 
 
 # Number of rows that oneDNN optimises the layout for: a few beams. More rows lose nothing with it.

@@ -5,14 +5,13 @@ import torch
 from tiny import ONLY_GLOBAL, ONLY_GROUP, PAD, TINY
 
 from modeling_gtransformer import GTransformerConfig
-from modeling_gtransformer.attention_masks import Side, masks_by_kind
-from modeling_gtransformer.group_attention import group_mask
+from modeling_gtransformer.group_attention import TaggedTokens, group_mask, masks_by_kind
 from modeling_gtransformer.sentence_attention import SentencePlan, plan_sentences
 
 
 TAGS = torch.tensor([[1, 1, 2, 2], [1, 1, 1, 0]])
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
-SIDE = Side.of(TAGS, MASK)
+TOKENS = TaggedTokens.of(TAGS, MASK)
 
 
 def config(implementation="sdpa", **types):
@@ -27,24 +26,24 @@ def document_mask(config, may_skip):
     return None if may_skip else torch.zeros(2, 1, 4, 4)
 
 
-def masks(config, attention_mask=MASK, queries=SIDE, keys=SIDE, **arguments):
+def masks(config, attention_mask=MASK, queries=TOKENS, keys=TOKENS, **arguments):
     return masks_by_kind(config, "encoder", attention_mask, document_mask, queries, keys, **arguments)
 
 
 def test_padding_has_no_sentence():
-    assert Side.of(torch.tensor([[1, 2, 2]]), torch.tensor([[0, 1, 1]])).tags.tolist() == [[0, 2, 2]]
+    assert TaggedTokens.of(torch.tensor([[1, 2, 2]]), torch.tensor([[0, 1, 1]])).tags.tolist() == [[0, 2, 2]]
     for mask in (None, torch.zeros(1, 1, 3, 3), {"group": None}):  # nothing that says which tokens are padding
-        assert Side.of(torch.tensor([[1, 2, 2]]), mask).real.all()
+        assert TaggedTokens.of(torch.tensor([[1, 2, 2]]), mask).real.all()
 
 
 def test_last_tokens_of_a_side():
-    last = SIDE.last(2)
+    last = TOKENS.last(2)
     assert last.tags.tolist() == [[2, 2], [1, 0]] and last.real.tolist() == [[True, True], [True, False]]
 
 
 def test_queries_see_everything_of_a_source_without_sentences():
-    keys = Side.of(torch.tensor([[0, 0], [0, 1]]), None)
-    assert SIDE.open_to_all(keys).tags.tolist() == [[0] * 4, [1, 1, 1, 0]]
+    keys = TaggedTokens.of(torch.tensor([[0, 0], [0, 1]]), None)
+    assert TOKENS.open_to_all(keys).tags.tolist() == [[0] * 4, [1, 1, 1, 0]]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,7 @@ def test_group_mask_of_the_document(implementation, by_sentence):
 
 
 def test_scattered_tags_have_a_mask():
-    scattered = Side.of(torch.tensor([[1, 2, 1, 2]] * 2), None)
+    scattered = TaggedTokens.of(torch.tensor([[1, 2, 1, 2]] * 2), None)
     assert masks(config(), queries=scattered, keys=scattered)["group"].shape == (2, 1, 4, 4)
 
 
@@ -85,7 +84,7 @@ def plans(monkeypatch):
     """The plans that a model makes."""
     made = []
     monkeypatch.setattr(
-        "modeling_gtransformer.attention_masks.plan_sentences",
+        "modeling_gtransformer.group_attention.plan_sentences",
         lambda *args, **kwargs: made.append(plan_sentences(*args, **kwargs)) or made[-1],
     )
     return made

@@ -1,7 +1,6 @@
 """Group attention under `torch.compile` against dense attention under the group mask, the reference."""
 
 import importlib.util
-import math
 import sys
 from pathlib import Path
 
@@ -11,15 +10,14 @@ from tiny import ONLY_GROUP, PAD
 from torch._dynamo.testing import EagerAndRecordGraphs
 from transformers.modeling_outputs import BaseModelOutput
 
-import modeling_gtransformer.sentence_attention as sa
-from modeling_gtransformer.compiled_attention import (
+from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
+from modeling_gtransformer.group_tags import tags_on_cpu
+from modeling_gtransformer.sentence_attention import (
     SentenceTags,
     _group_attention,
     _group_attention_backward,
     compiled_attention,
 )
-from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
-from modeling_gtransformer.group_tags import tags_on_cpu
 
 
 # Tags from 1; 0 stands outside of all sentences, "." is padding.
@@ -41,11 +39,9 @@ def sentence_tags(tags, real, is_causal):
     return SentenceTags(*2 * [tags_on_cpu(tags, real)], is_causal)
 
 
-@pytest.mark.parametrize("alone", [0, math.inf])
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("rows", DOCUMENTS.values(), ids=DOCUMENTS.keys())
-def test_outputs_and_gradients_equal_the_reference(rows, kind, alone, monkeypatch):
-    monkeypatch.setattr(sa, "STANDS_ALONE", alone)
+def test_outputs_and_gradients_equal_the_reference(rows, kind):
     key_tags, real_keys = tags_and_real(rows)
     query_tags, real_queries = tags_and_real(["112", "12."]) if kind == "cross" else (key_tags, real_keys)
     mask = torch.zeros(2, 1, query_tags.shape[1], key_tags.shape[1])
@@ -120,7 +116,7 @@ def test_a_second_copy_of_the_code_leaves_the_first_alone(tiny_model):
         name, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
     sys.modules[name] = importlib.util.module_from_spec(spec)
-    copy = importlib.import_module(f"{name}.compiled_attention")
+    copy = importlib.import_module(f"{name}.sentence_attention")
     tags = sentence_tags(*tags_and_real(DOCUMENTS["ragged"]), is_causal=True)
     states = torch.randn(3, 2, 2, 10, 8)
     outputs = []

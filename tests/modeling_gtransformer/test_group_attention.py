@@ -4,7 +4,8 @@ import pytest
 import torch
 from tiny import ONLY_GLOBAL, ONLY_GROUP, PAD
 
-from modeling_gtransformer.group_attention import GTransformerGate, eager_attention_forward, group_mask
+from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
+from modeling_gtransformer.layers_gtransformer import GTransformerGate
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])

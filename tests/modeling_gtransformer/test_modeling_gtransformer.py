@@ -19,8 +19,8 @@ from modeling_gtransformer import (
     GTransformerForConditionalGeneration,
     GTransformerModel,
 )
-from modeling_gtransformer.group_attention import GTransformerGate
 from modeling_gtransformer.group_tags import group_tags
+from modeling_gtransformer.layers_gtransformer import GTransformerGate
 
 
 FRESH = ("_global.", "_gate.")

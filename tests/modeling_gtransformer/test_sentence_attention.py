@@ -1,7 +1,6 @@
 """Attention sentence by sentence against dense attention under the group mask, the reference."""
 
 import inspect
-import math
 from itertools import pairwise
 
 import pytest
@@ -34,10 +33,10 @@ DOCUMENTS = {
 def varlen_attn_on_cpu(*args, **kwargs):
     """What torch's kernel computes, one sequence after the other, called with what that takes."""
     call = inspect.signature(varlen_attn).bind(*args, **kwargs)
-    query, key, value, query_edges, key_edges, longest_query, longest_key = call.args
-    edges = [edges.tolist() for edges in (query_edges, key_edges)]
-    assert query_edges.dtype == key_edges.dtype == torch.int32
-    assert [max(b - a for a, b in pairwise(places)) for places in edges] == [longest_query, longest_key]
+    query, key, value, *cu_seqlens, max_query, max_key = call.args
+    edges = [each.tolist() for each in cu_seqlens]
+    assert {each.dtype for each in cu_seqlens} == {torch.int32}
+    assert [max(b - a for a, b in pairwise(places)) for places in edges] == [max_query, max_key]
     assert [places[-1] for places in edges] == [len(query), len(key)] and len(key) == len(value)
     outputs = []
     for (first, last), (start, stop) in zip(*map(pairwise, edges), strict=True):
@@ -66,16 +65,14 @@ def test_outputs_and_gradients_equal_the_reference(documents, kind, side, monkey
     real = (query_tags > 0)[..., None, None]
 
     results = []
-    for path in ("reference", "by sentence", "gathered", *(["packed"] if sa.HAS_WINDOW else [])):
+    for path in ("reference", "gathered", "packed"):
         query, key, value = (state.clone().requires_grad_() for state in states)
         if path == "reference":
             output = eager_attention_forward(torch.nn.Module(), query, key, value, mask, 0.5)[0]
         else:
-            monkeypatch.setattr(sa, "STANDS_ALONE", 0 if path == "by sentence" else math.inf)
             monkeypatch.setattr(sa, "has_variable_length_kernel", lambda _: path == "packed")  # noqa: B023
             monkeypatch.setattr(sa, "varlen_attn", varlen_attn_on_cpu)
             output = sa.sentence_attention(query, key, value, plan, dropout=0.0, scaling=0.5)
-            assert ("SentenceAttention" in output.grad_fn.next_functions[0][0].name()) == (path == "by sentence")
             assert (output[~real.expand_as(output)] == 0).all()
         output = output * real
         output.pow(2).sum().backward()
@@ -84,22 +81,6 @@ def test_outputs_and_gradients_equal_the_reference(documents, kind, side, monkey
         torch.testing.assert_close(result, results[0], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
-def test_sentence_by_sentence_in_every_precision(dtype, monkeypatch):
-    tags = tags_of([[3, 7, 1], [5]], "right")
-    plan = plan_sentences(tags, tags, is_causal=True)
-    states = torch.randn(3, 2, 4, 11, 16)
-    results = []
-    for alone, precision in ((0, dtype), (math.inf, torch.float64)):
-        monkeypatch.setattr(sa, "STANDS_ALONE", alone)
-        leaf = states.to(precision).requires_grad_()
-        output = sa.sentence_attention(*leaf, plan, dropout=0.0, scaling=0.25)
-        output.sum().backward()
-        results.append([output.double(), leaf.grad.double()])
-    torch.testing.assert_close(*results, rtol=0, atol=1e-9 if dtype == torch.float64 else 0.05)
-
-
-@pytest.mark.skipif(not sa.HAS_WINDOW, reason="the kernel of this torch has no window_size, and is not called then")
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_torchs_kernel_takes_what_it_is_given(is_causal):
     """Without a GPU its shapes, types and gradients can be had, not its numbers."""
@@ -127,18 +108,15 @@ def test_work_is_linear_in_the_number_of_sentences():
     """Neither a mask of the document's length squared nor much filling: the point of it all."""
     lengths = torch.randint(5, 60, (400,)).tolist()
     plan = plan_sentences(tags_of([lengths], "right"), tags_of([lengths], "right"))
-    scores = sum((queries.stop - queries.start) * (keys.stop - keys.start) for queries, keys in plan.spans)
-    assert scores == sum(length**2 for length in lengths)
     buckets = plan.gathering(torch.device("cpu")).buckets
-    assert sum(bucket.queries[0] * bucket.queries[1] * bucket.keys[1] for bucket in buckets) < 2 * scores
+    scores = sum(bucket.queries[0] * bucket.queries[1] * bucket.keys[1] for bucket in buckets)
+    assert scores < 2 * sum(length**2 for length in lengths)
     assert len(buckets) < 10
 
 
-@pytest.mark.parametrize("alone", [0, math.inf], ids=["long sentences", "short sentences"])
 @pytest.mark.parametrize("has_kernel", [False, True])
-def test_attention_dropout(tiny_model, documents, monkeypatch, alone, has_kernel):
-    """The kernels that go sentence by sentence or take all at once know no dropout: another one must do it."""
-    monkeypatch.setattr(sa, "STANDS_ALONE", alone)
+def test_attention_dropout(tiny_model, documents, monkeypatch, has_kernel):
+    """The kernel of all sentences at once has no dropout, so another one must serve."""
     monkeypatch.setattr(sa, "has_variable_length_kernel", lambda _: has_kernel)
     monkeypatch.setattr(sa, "varlen_attn", varlen_attn_on_cpu)
     model = tiny_model(attention_dropout=0.5, dropout=0.0, **ONLY_GROUP).train()
