@@ -19,14 +19,13 @@ from transformers.utils import TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from .adapter_gtransformer import AdapterMixin
 from .cache_gtransformer import CACHE_NAME, DocumentCache, StepCache, cache_for, given_cache, ids_so_far
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, is_plain_linear, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
 from .group_attention import TaggedTokens, config_of_call, decoder_masks, encoder_masks, step_masks
 from .group_tags import read_group_tags, sentence_positions, warn_of_unknown_sentences
-from .hub import PublishMixin
+from .hub import AdapterMixin, PublishMixin
 from .layers_gtransformer import (
     POSITION_EMBEDDINGS,
     GTransformerAttention,
