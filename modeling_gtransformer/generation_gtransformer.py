@@ -533,7 +533,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         if plan.room == plan.positions:
             raise ValueError(
                 f"A document of {sentences} sentences needs at least {plan.least} tokens, but the model has only "
-                f"{plan.room} positions: split the document at sentence borders."
+                f"{plan.room} positions: split the document at sentence boundaries."
             )
         logger.warning(
             f"{plan.room} tokens (max_length or max_new_tokens) are too few for {sentences} sentences, which take at "

@@ -1,4 +1,4 @@
-"""G-Transformer (Bao et al., ACL 2021): an encoder-decoder Transformer whose attention knows the sentence borders."""
+"""G-Transformer (Bao et al., ACL 2021): an encoder-decoder Transformer whose attention follows sentence boundaries."""
 
 from dataclasses import dataclass
 
@@ -155,11 +155,13 @@ class GTransformerStack(GTransformerPreTrainedModel):
         return self.embed_global_positions(tokens.tags)
 
     def check_length(self, length: int):
-        if length > (most := self.config.max_sentence_tokens):
-            advice = "split the document at sentence borders, as the document-translation pipeline does."
-            if self.config.position_scope == "sentence":
-                advice = "split that sentence, as the document-translation pipeline does."
-            raise ValueError(f"{length} tokens, but the model has learned {most} positions: {advice}")
+        if length > (positions := self.config.max_sentence_tokens):
+            by_sentence = self.config.position_scope == "sentence"
+            advice = "split that sentence" if by_sentence else "split the document at sentence boundaries"
+            raise ValueError(
+                f"{length} tokens, but the model has learned {positions} positions: {advice}, as the "
+                "document-translation pipeline does."
+            )
 
     def finish(self, hidden_states: Tensor) -> Tensor:
         return self.layer_norm(hidden_states) if self.config.normalize_before else hidden_states
@@ -258,37 +260,16 @@ class GTransformerDecoder(GTransformerStack):
             cache.start(target.tags, inputs_embeds.shape[1], None if source is None else source.tags)
             if cache.step is not None:
                 attention_mask, encoder_attention_mask = step_masks(
-                    config,
-                    cache.step,
-                    cache.beams,
-                    inputs_embeds,
-                    encoder_hidden_states,
-                    encoder_attention_mask,
+                    config, cache.step, cache.beams, inputs_embeds, encoder_hidden_states, encoder_attention_mask
                 )
-        masks, cross_masks = decoder_masks(
-            config,
-            inputs_embeds,
-            attention_mask,
-            target,
-            encoder_hidden_states,
-            encoder_attention_mask,
-            source,
-            cache,
-        )
+        read = (inputs_embeds, attention_mask, target, encoder_hidden_states, encoder_attention_mask, source)
+        masks, cross_masks = decoder_masks(config, *read, cache)
         hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
         positions = self.global_positions(target.last(inputs_embeds.shape[1]))
         encoder_global_states = self._global_states_of_source(encoder_hidden_states, source, cache)
+        of_source = (encoder_hidden_states, encoder_global_states, cross_masks)
         for layer in self.layers:
-            hidden_states = layer(
-                hidden_states,
-                masks,
-                positions,
-                encoder_hidden_states,
-                encoder_global_states,
-                cross_masks,
-                cache,
-                **kwargs,
-            )
+            hidden_states = layer(hidden_states, masks, positions, *of_source, cache, **kwargs)
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), **{CACHE_NAME: cache}
         )
@@ -363,30 +344,10 @@ class GTransformerModel(GTransformerPreTrainedModel):
         cache: Cache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqModelOutput:
-        r"""
+        """
         Encodes source documents and decodes target prefixes in their context.
 
-        Args:
-            input_ids: source documents, in the paper's template `<s> w w </s> <s> w </s>`, `(B, S)`.
-            attention_mask: 1 for source tokens, 0 for padding, `(B, S)`.
-            decoder_input_ids: target prefixes in the same format, `(B, T)`.
-            decoder_attention_mask: the same for the target, cached tokens included; or ready-made masks
-                `(B, 1, T, S)`.
-            encoder_outputs: what the encoder returned for the source, to avoid running it again. It has the tags; if
-                you pass only states, pass `group_tags` or `input_ids` as well.
-            group_tags: tags of the source tokens, `(B, S)`; by default read off `input_ids`. If the sentences are
-                unknown, attention is open to the whole document, with a warning.
-            decoder_group_tags: tags of the target tokens, `(B, T)` or with those of the cached ones before them; by
-                default read off `decoder_input_ids`.
-            decoder_position_ids: positions of the target tokens, `(B, T)`, below `max_position_embeddings`; by default
-                counted.
-            cache: keys and values of earlier target tokens, which generation fills; `past_key_values` is its name
-                before Transformers 5.24. Both names work with every version.
-            output_attentions: whether to return attention weights, whatever the model's `attn_implementation`: this
-                call then uses eager attention.
-            attention_recorder: called for every attention sublayer of this call with its stack ("encoder", "decoder"
-                or "cross"), its layer, its weights `(B, H, T, S)` by kind ("group", "global"), and its gate
-                `(B, T, D)`, `None` without one. Uses eager attention as well.
+        [`GTransformerForConditionalGeneration.forward`] describes the arguments.
 
         Raises:
             ValueError: no decoder input, or more tokens than learned positions.
@@ -528,14 +489,34 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         Computes the logits of the target and, given labels, the loss.
 
         Args:
+            input_ids: source documents, in the paper's template `<s> w w </s> <s> w </s>`, `(B, S)`.
+            attention_mask: 1 for source tokens, 0 for padding, `(B, S)`.
+            decoder_input_ids: target prefixes in the same format, `(B, T)`.
+            decoder_attention_mask: the same for the target, cached tokens included, or masks `(B, 1, T, S)`.
+            encoder_outputs: states of the source with its tags, as the encoder returns them, to avoid running it
+                again. Without tags, `group_tags` or `input_ids` must come with them.
+            past_key_values: name of `cache` before Transformers 5.24. Both names work with every version.
+            inputs_embeds: embeddings of the source instead of `input_ids`, `(B, S, D)`.
+            decoder_inputs_embeds: embeddings of the target instead of `decoder_input_ids`, `(B, T, D)`.
+            group_tags: tags of the source tokens, `(B, S)`; by default read off `input_ids`. If the sentences are
+                unknown, attention is open to the whole document, with a warning.
+            decoder_group_tags: tags of the target tokens, `(B, T)` or preceded by the tags of cached tokens; by
+                default read off `decoder_input_ids`.
+            decoder_position_ids: positions of the target tokens, `(B, T)`, below `max_position_embeddings`; by default
+                counted.
             labels: target documents `w w </s> <s> w </s> [end of document]`, `(B, T)`, -100 where there is no loss.
                 They also make the decoder input, unless that is given.
             label_smoothing: share of the target probability that is spread over the vocabulary (paper: 0.1 or 0.2).
             num_items_in_batch: number of labels over which the loss is averaged; by default those of this call.
-            skip_logits: whether to compute the loss without ever holding all logits, and return none of them. By
-                default so in training, unless an adapter or a hook changes the output layer.
-
-        The other arguments are those of [`GTransformerModel`].
+            skip_logits: whether to compute the loss without holding all logits, and return none of them. By default so
+                in training, unless an adapter or a hook changes the output layer.
+            use_cache: whether to return keys and values of the target; never with labels.
+            cache: keys and values of earlier target tokens, which generation fills.
+            output_attentions: whether to return attention weights. This call then uses eager attention, whatever the
+                model's `attn_implementation`.
+            attention_recorder: called for every attention sublayer of this call with its stack ("encoder", "decoder"
+                or "cross"), its layer, its weights `(B, H, T, S)` by kind ("group", "global"), and its gate
+                `(B, T, D)`, `None` without one. Uses eager attention as well.
 
         Returns:
             `Seq2SeqLMOutput` with `logits` `(B, T, vocab_size)`, unless skipped, and, given labels, `loss` in nats per
@@ -579,30 +560,17 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         loss, logits = None, None
         if skip_logits is None:
             skip_logits = self.training and is_plain_linear(self.lm_head)
-        if labels is not None and skip_logits:
-            loss = linear_document_loss(
-                outputs.last_hidden_state,
-                self.lm_head.weight,
-                self.final_logits_bias,
-                labels,
-                label_smoothing,
-                num_items_in_batch,
-            )
-        else:
+        if labels is None or not skip_logits:
             logits = self.output_logits(outputs.last_hidden_state)
-            if labels is not None:
-                loss = document_loss(logits, labels, label_smoothing, num_items_in_batch)
-        return Seq2SeqLMOutput(
-            loss=loss,
-            logits=logits,
-            **{CACHE_NAME: getattr(outputs, CACHE_NAME)},
-            decoder_hidden_states=outputs.decoder_hidden_states,
-            decoder_attentions=outputs.decoder_attentions,
-            cross_attentions=outputs.cross_attentions,
-            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
-            encoder_hidden_states=outputs.encoder_hidden_states,
-            encoder_attentions=outputs.encoder_attentions,
-        )
+        if labels is not None:
+            about_loss = (labels, label_smoothing, num_items_in_batch)
+            if logits is None:
+                output_layer = (self.lm_head.weight, self.final_logits_bias)
+                loss = linear_document_loss(outputs.last_hidden_state, *output_layer, *about_loss)
+            else:
+                loss = document_loss(logits, *about_loss)
+        others = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
+        return Seq2SeqLMOutput(loss=loss, logits=logits, **others)
 
     known_forward = forward
 
