@@ -136,18 +136,15 @@ def masks_by_kind(
         if by_sentence and config._attn_implementation != "eager":
             masks["group"] = _by_sentence(stack, queries, keys)
         if masks.get("group") is None:
-            masks["group"] = group_mask(create_mask(_with_dense_masks(config), False), queries.tags, keys.tags)
+            # Implementations other than these two take no masks of queries and keys.
+            dense = _with_implementation(config, "eager" if config._attn_implementation == "eager" else "sdpa")
+            masks["group"] = group_mask(create_mask(dense, False), queries.tags, keys.tags)
     return masks
 
 
 def config_of_call(config: GTransformerConfig, arguments: dict[str, Any]) -> GTransformerConfig:
     """The configuration with the attention implementation for a forward call with these arguments."""
     return _with_implementation(config, attention_implementation(config, arguments))
-
-
-def _with_dense_masks(config: GTransformerConfig) -> GTransformerConfig:
-    """The configuration with an attention implementation that takes dense masks of queries and keys."""
-    return config if config._attn_implementation == "eager" else _with_implementation(config, "sdpa")
 
 
 def _with_implementation(config: GTransformerConfig, implementation: str) -> GTransformerConfig:

@@ -64,8 +64,8 @@ def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_m
     sentence.
 
     Args:
-        input_ids: `(B, T)`, source documents or what the decoder reads.
-        config: a [`GTransformerConfig`]; its template says where sentences begin and end.
+        input_ids: `(B, T)`, source documents or decoder inputs.
+        config: a [`GTransformerConfig`], whose template sets the boundaries of sentences.
         is_target: whether the decoder reads these ids.
         attention_mask: `(B, T)`, 0 where a token is padding.
 
@@ -77,7 +77,7 @@ def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_m
     eos_opens_next = is_target and template.eos_opens_next
     if prefix == ("bos",) and not eos_opens_next:
         return group_tags(input_ids, config.bos_token_id, config.eos_token_id, attention_mask)
-    real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+    real = _real(input_ids, attention_mask)
     if eos_opens_next:
         # The decoder may start with the padding token; after that, padding follows the end of a document.
         real = real & ((input_ids != config.pad_token_id) | (real.cumsum(dim=1) == 1))
@@ -88,28 +88,45 @@ def group_tags(
     input_ids: Tensor, bos_token_id: int | None, eos_token_id: int | None, attention_mask: Tensor | None = None
 ) -> Tensor:
     """
-    Tags of documents `<s> w w </s> <s> w </s> ...`: k for `<s>`, words and `</s>` of the k-th sentence, 0 for padding
-    and whatever else lies outside a sentence, such as language codes.
+    Tags `(B, T)` of documents `<s> w w </s> <s> w </s> ...`: k for `<s>`, words and `</s>` of the k-th sentence, 0
+    outside sentences, as for language codes and padding.
 
     Args:
         input_ids: `(B, T)`.
         bos_token_id: id of `<s>`, which opens a sentence. If `None`, there are no sentences and every tag is 0.
         eos_token_id: id of `</s>`, which closes it. If `None`, a sentence lasts until the next `<s>`.
         attention_mask: `(B, T)`, 0 where a token is padding.
-
-    Returns:
-        `(B, T)`, int64.
     """
     if bos_token_id is None:
         return torch.zeros_like(input_ids)
-    real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+    in_sentence = real = _real(input_ids, attention_mask)
     opens = (input_ids == bos_token_id) & real
-    in_sentence = real
     if eos_token_id is not None:
         closes = (input_ids == eos_token_id) & real
         # `</s>` itself still belongs to its sentence, hence the shift by one.
         in_sentence = real & (last_place(opens) > torch.nn.functional.pad(last_place(closes), (1, -1)))
     return opens.long().cumsum(dim=1) * in_sentence
+
+
+def _real(input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
+    return torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+
+
+def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, eos_opens_next: bool, suffix: int) -> Tensor:
+    """
+    Tags `(B, T)` of documents `(B, T)` whose sentences are separated by the `</s>` that closes them.
+
+    Args:
+        real: `(B, T)`, bool, false for padding.
+        eos_opens_next: whether `</s>` belongs to the sentence after it, as the first token of a document does.
+        suffix: number of tokens after `</s>` that belong to its sentence.
+    """
+    closes = (input_ids == eos_token_id) & real
+    if eos_opens_next:
+        boundaries = closes & (real.cumsum(dim=1) > 1)
+    else:
+        boundaries = torch.nn.functional.pad(closes, (1 + suffix, -1 - suffix))
+    return (1 + boundaries.long().cumsum(dim=1)) * real
 
 
 def last_place(mask: Tensor) -> Tensor:
@@ -121,29 +138,8 @@ def last_place(mask: Tensor) -> Tensor:
     return places.gather(1, count)
 
 
-def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, eos_opens_next: bool, suffix: int) -> Tensor:
-    """
-    Tags of documents whose sentences are separated by the `</s>` that closes them.
-
-    Args:
-        input_ids: `(B, T)`.
-        real: `(B, T)`, bool, false for padding.
-        eos_opens_next: whether `</s>` belongs to the sentence after it, as the first token of a document does.
-        suffix: number of tokens after `</s>` that belong to its sentence.
-
-    Returns:
-        `(B, T)`, int64.
-    """
-    closes = (input_ids == eos_token_id) & real
-    if eos_opens_next:
-        borders = closes & (real.cumsum(dim=1) > 1)
-    else:
-        borders = torch.nn.functional.pad(closes, (1 + suffix, -1 - suffix))
-    return (1 + borders.long().cumsum(dim=1)) * real
-
-
 def sentence_positions(tags: Tensor) -> Tensor:
-    """Positions of tokens with tags `(B, T)` in their sentences, from 0; every sentence must be in one piece. Tokens
+    """Positions of tokens with tags `(B, T)` in their sentences, from 0; every sentence must be contiguous. Tokens
     outside sentences, such as padding, are at position 0; a document without tags is a single sentence."""
     position = torch.arange(tags.shape[1], device=tags.device).expand_as(tags)
     starts = tags != torch.nn.functional.pad(tags, (1, -1), value=PADDING)
@@ -159,15 +155,9 @@ def tags_on_cpu(tags: Tensor, real: Tensor) -> Tensor:
 
 def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
     """
-    Mask of group attention (M of the paper's equation 7, as a boolean): a query sees the keys of its own sentence. A
-    query with tag 0 is outside all sentences and sees every key.
-
-    Args:
-        query_tags: `(B, T)`.
-        key_tags: `(B, S)`.
-
-    Returns:
-        `(B, 1, T, S)`, bool.
+    Mask of group attention (M of the paper's equation 7) from queries with tags `(B, T)` to keys with tags `(B, S)`:
+    `(B, 1, T, S)`, bool. A query sees the keys of its own sentence; with tag 0, outside all sentences, it sees every
+    key.
     """
     query_tags = query_tags[:, None, :, None]
     return (query_tags == key_tags[:, None, None, :]) | (query_tags == 0)

@@ -371,17 +371,18 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         }
 
     def batch_decode_sentences(self, sequences: Tensor | list[list[int]]) -> list[list[str]]:
-        """
-        Returns the sentences of generated documents `(B, T)`: for each row, one string per sentence that it opened,
-        that is, as many as the source document has sentences.
-        """
+        """Returns the sentences of generated documents `(B, T)`: for each row, as many strings as the source document
+        has sentences."""
         documents = self.split_sentences(sequences)
         texts = iter(self.decode_sentences([ids for document in documents for ids in document]))
         return [[next(texts) for _ in document] for document in documents]
 
     def split_sentences(self, sequences: Tensor | list[list[int]]) -> list[list[list[int]]]:
         """Returns the word ids of each sentence of generated documents `(B, T)`."""
-        return [self._split(row) for row in (sequences.tolist() if isinstance(sequences, Tensor) else sequences)]
+        structural = set(self.structural_token_ids)
+        rows = sequences.tolist() if isinstance(sequences, Tensor) else sequences
+        documents = map(self.target_template.split, rows)
+        return [[[token for token in ids if token not in structural] for ids in document] for document in documents]
 
     def decode_sentences(self, sentences: list[list[int]]) -> list[str]:
         """Returns the texts of sentences given as word ids."""
@@ -393,10 +394,6 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
     def _joiner(self) -> str:
         """The sign of subword-nmt that a word continues, if decoding joins at it: a sentence may be cut off there."""
         return "@@" if self.tokenizer.convert_tokens_to_string(["a@@", "b"]) == "ab" else ""
-
-    def _split(self, ids: list[int]) -> list[list[int]]:
-        structural = set(self.structural_token_ids)
-        return [[token for token in words if token not in structural] for words in self.target_template.split(ids)]
 
     def configure(self, model) -> None:
         """
@@ -415,34 +412,37 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         Raises:
             ValueError: the tokenizer does not belong to the model, or there is no target language.
         """
-        if model.config.sentence_template != self.sentence_template:
-            raise ValueError(
-                f"The model templates its sentences as {model.config.sentence_template!r}, the processor as "
-                f"{self.sentence_template!r}: load both from the same checkpoint, or pass sentence_template to both."
-            )
-        names = ["eos_token_id", "pad_token_id"]
-        names += ["bos_token_id"] if "bos" in (*self.template.source_prefix, *self.template.target_prefix) else []
-        for name in names:
-            if getattr(model.config, name) != getattr(self, name):
-                raise ValueError(f"The {name} of tokenizer and model differ: this tokenizer belongs to another model.")
-        if self.template.start and model.config.decoder_start_token_id != self._id_of(self.template.start):
-            raise ValueError(
-                f"The model starts with token {model.config.decoder_start_token_id}, not with the "
-                f"{self.template.start} token of this tokenizer, which belongs to another model."
-            )
-        vocabulary, rows = len(self._target_vocabulary), model.config.decoder_vocab_size
-        if vocabulary > rows:
-            raise ValueError(
-                f"The tokenizer has {vocabulary} tokens, the model {rows}: call "
-                "model.resize_token_embeddings(len(processor.tokenizer))."
-            )
+        self._check_model(model.config)
         template = self.target_template
         templated = {self.bos_token_id, self.eos_token_id, self.pad_token_id, *template.prefix, template.end, None}
         # Rows of the output layer without a token are not words either.
-        unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *range(vocabulary, rows)} - templated
+        without_token = range(len(self._target_vocabulary), model.config.decoder_vocab_size)
+        unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *without_token} - templated
         setting = self.template.language_setting
         language = {setting: self._id_of("tgt_lang")} if setting else {}
         return {**language, "suppress_tokens": sorted(unwanted) or None}
+
+    def _check_model(self, config) -> None:
+        """Raises `ValueError` if the tokenizer does not belong to a model with this configuration."""
+        if config.sentence_template != self.sentence_template:
+            raise ValueError(
+                f"The model templates its sentences as {config.sentence_template!r}, the processor as "
+                f"{self.sentence_template!r}: load both from the same checkpoint, or pass sentence_template to both."
+            )
+        for role in sorted({"eos", "pad"} | {"bos"} & self.template.roles):
+            name = f"{role}_token_id"
+            if getattr(config, name) != getattr(self, name):
+                raise ValueError(f"The {name} of tokenizer and model differ: this tokenizer belongs to another model.")
+        if self.template.start and config.decoder_start_token_id != self._id_of(self.template.start):
+            raise ValueError(
+                f"The model starts with token {config.decoder_start_token_id}, not with the "
+                f"{self.template.start} token of this tokenizer, which belongs to another model."
+            )
+        if (tokens := len(self._target_vocabulary)) > config.decoder_vocab_size:
+            raise ValueError(
+                f"The tokenizer has {tokens} tokens, the model {config.decoder_vocab_size}: call "
+                "model.resize_token_embeddings(len(processor.tokenizer))."
+            )
 
     @property
     def _target_vocabulary(self) -> Any:
