@@ -94,8 +94,8 @@ class GTransformerConfig(PreTrainedConfig):
         init_std (`float` or `None`, defaults to 0.02): standard deviation of newly initialised weights; `None` selects
             the Xavier initialisation with which the paper's randomly initialised models start.
 
-    The other fields are those of [`MBartConfig`]. A plain `config.json` of mBART, mBART-50, M2M100, NLLB, Marian
-    (Opus-MT), BART or PLBart is understood as it is.
+    [`MBartConfig`] describes the other fields. The `config.json` of an mBART, mBART-50, M2M100, NLLB, Marian (Opus-MT),
+    BART or PLBart model can be read directly.
 
     Raises:
         ValueError: an unknown attention kind, a list or number that does not fit the layers, or a width that does not
@@ -158,7 +158,7 @@ class GTransformerConfig(PreTrainedConfig):
     decoder_start_token_id: int | None = None
 
     def __post_init__(self, **kwargs):
-        # A sentence-level checkpoint's config.json names its own type, which must not outlive the loading.
+        # A sentence-level checkpoint's config.json contains its own type, which must not outlive the loading.
         kwargs.pop("model_type", None)
         for name, bound in MAX_SIZES.items():
             if getattr(self, name) > bound:
@@ -282,8 +282,8 @@ class GTransformerConfig(PreTrainedConfig):
 
     @classmethod
     def _from_family(cls, config_dict: dict) -> dict:
-        """The fields of a plain configuration, with what its type leaves unsaid and without what means nothing
-        here."""
+        """The fields of a sentence-level configuration, with the defaults of its type and without unknown
+        ones."""
         model_type = config_dict["model_type"]
         if model_type not in SENTENCE_LEVEL_MODELS:
             raise ValueError(

@@ -89,7 +89,7 @@ class TaggedTokens:
 
     @classmethod
     def of(cls, tags: Tensor, attention_mask: Tensor | dict[str, Tensor] | None) -> "TaggedTokens":
-        """Tokens with these tags; an attention mask `(B, T)` tells which of them are padding."""
+        """Tokens with these tags; an attention mask `(B, T)` marks those that are not padding."""
         if isinstance(attention_mask, Tensor) and attention_mask.shape == tags.shape:
             real = attention_mask.bool()
         else:

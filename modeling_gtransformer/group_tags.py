@@ -53,15 +53,15 @@ def sentence_progress(input_ids: Tensor, template: TargetTemplate) -> tuple[Tens
 
 
 def is_ended(last: Tensor, template: TargetTemplate) -> Tensor:
-    """Tells which of the last tokens `(R,)` of documents end them."""
+    """Which of the last tokens `(R,)` of documents end them."""
     ended = last == template.pad
     return ended if template.end is None else ended | (last == template.end)
 
 
 def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_mask: Tensor | None = None) -> Tensor:
     """
-    Tags of documents: k for all tokens of the k-th sentence (from 1), 0 for padding and whatever else lies outside a
-    sentence.
+    Tags of documents: k for all tokens of the k-th sentence (from 1), 0 outside sentences,
+    as for padding.
 
     Args:
         input_ids: `(B, T)`, source documents or decoder inputs.
@@ -164,7 +164,7 @@ def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
 
 
 def is_contiguous(tags: Tensor) -> bool:
-    """Tells whether the tokens of every sentence are contiguous in documents with tags `(B, T)`."""
+    """Whether the tokens of every sentence are contiguous in documents with tags `(B, T)`."""
     starts = (tags != torch.nn.functional.pad(tags, (1, -1))) & (tags > 0)
     return bool(starts.sum() == (sentence_lengths(tags) > 0).sum())
 

@@ -209,7 +209,7 @@ def states_by_kind(states: Tensor, positions: Tensor | None) -> dict[str, Tensor
 
 
 def _branches(keys: Tensor, values: Tensor, number: int) -> Sequence[Pair]:
-    """Keys and values of this many branches, which are side by side, like heads, in the single entry of a layer."""
+    """Keys and values of this many branches, which the single entry of a layer holds one after the other, like heads."""
     return list(zip(keys.chunk(number, 1), values.chunk(number, 1), strict=True))
 
 

@@ -456,7 +456,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         return decoder_input_ids.masked_fill((decoder_input_ids == -100) | after_the_last, self.config.pad_token_id)
 
     def target_mask(self, decoder_input_ids: Tensor) -> Tensor:
-        """Tells which tokens `(B, T)` of right-padded target documents are real: all that are not padding, and the
+        """Which tokens `(B, T)` of right-padded target documents are real: all that are not padding, and the
         first one in models that start with the padding token."""
         mask = decoder_input_ids != self.config.pad_token_id
         if self.config.decoder_start_token_id == self.config.pad_token_id:

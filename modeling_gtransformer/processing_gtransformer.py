@@ -184,7 +184,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return 1 + max(source, len(template.target_prefix))
 
     def _check_languages(self) -> None:
-        """Refuses languages that the tokenizer does not know, where they are tokens."""
+        """Raises `ValueError` for languages that the template needs and the tokenizer does not have."""
         languages = [self.src_lang, self.tgt_lang] if {"src_lang", "tgt_lang"} & self.template.roles else []
         languages += [self.tgt_lang] if self._has_targets else []
         for language in languages:
@@ -201,7 +201,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     @property
     def _source_code(self) -> list[int]:
-        """The token before every source sentence that tells a model with several target languages which one to use."""
+        """The token of the target language before every source sentence, in models with several target languages."""
         if self.template.source_code is None or not self._has_targets:
             return []
         return [self._id_of(self.template.source_code)]
@@ -249,7 +249,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return self.tokenizer(**side, add_special_tokens=False, verbose=False)["input_ids"]
 
     def _begins_with_code(self, text: str) -> bool:
-        """Tells whether Marian would take the beginning of a text for a language code, even for one that it does not
+        """Whether Marian would take the beginning of a text for a language code, even for one that it does not
         have."""
         remove_language_code = getattr(self.tokenizer, "remove_language_code", None)
         return remove_language_code is not None and bool(remove_language_code(text)[0])
@@ -345,18 +345,18 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return batch
 
     def _checked(self, ids: list[int], sentences: list[list[int]], max_length: int) -> list[int]:
-        longest = max(map(len, sentences)) + self.sentence_tokens
-        counted = len(ids) if self.template.position_scope == "document" else longest
+        in_sentence = max(map(len, sentences)) + self.sentence_tokens
+        counted = len(ids) if self.template.position_scope == "document" else in_sentence
         if counted > max_length:
-            advice = "split that sentence" if longest > max_length else "split the document at sentence boundaries"
+            advice = "split that sentence" if in_sentence > max_length else "split the document at sentence boundaries"
             raise ValueError(
-                f"A document has {len(ids)} tokens, its longest sentence {longest}; the maximum is {max_length}: "
+                f"A document has {len(ids)} tokens, its longest sentence {in_sentence}; the maximum is {max_length}: "
                 f"{advice}."
             )
         return ids
 
     def pad(self, data: dict[str, list[list[int]]]) -> dict[str, Tensor]:
-        """Pads lists of ids to tensors `(B, longest)`: target sides on the right (labels with -100), source sides
+        """Pads lists of ids to tensors `(B, T)`: target sides on the right (labels with -100), source sides
         where the tokenizer pads."""
         values = {"labels": -100, "attention_mask": 0}
         return {
