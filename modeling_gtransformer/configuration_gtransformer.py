@@ -94,8 +94,8 @@ class GTransformerConfig(PreTrainedConfig):
         init_std (`float` or `None`, defaults to 0.02): standard deviation of newly initialised weights; `None` selects
             the Xavier initialisation with which the paper's randomly initialised models start.
 
-    [`MBartConfig`] describes the other fields. The `config.json` of an mBART, mBART-50, M2M100, NLLB, Marian (Opus-MT),
-    BART or PLBart model can be read directly.
+    [`MBartConfig`] describes the other fields. The `config.json` of an mBART, mBART-50, M2M100, NLLB, Marian
+    (Opus-MT), BART or PLBart model can be read directly.
 
     Raises:
         ValueError: an unknown attention kind, a list or number that does not fit the layers, or a width that does not
@@ -282,8 +282,7 @@ class GTransformerConfig(PreTrainedConfig):
 
     @classmethod
     def _from_family(cls, config_dict: dict) -> dict:
-        """The fields of a sentence-level configuration, with the defaults of its type and without unknown
-        ones."""
+        """The known fields of a sentence-level configuration, with the defaults of its type."""
         model_type = config_dict["model_type"]
         if model_type not in SENTENCE_LEVEL_MODELS:
             raise ValueError(

@@ -209,7 +209,7 @@ def states_by_kind(states: Tensor, positions: Tensor | None) -> dict[str, Tensor
 
 
 def _branches(keys: Tensor, values: Tensor, number: int) -> Sequence[Pair]:
-    """Keys and values of this many branches, which the single entry of a layer holds one after the other, like heads."""
+    """Keys and values of this many branches, which share the cache entry of a layer as if they were heads."""
     return list(zip(keys.chunk(number, 1), values.chunk(number, 1), strict=True))
 
 
