@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 import polib
 import torch
 from measure import save
+from modeling_gtransformer.files.word_alignment import align_words
 
 from modeling_gtransformer import Translator
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.files import SplitFile
-from modeling_gtransformer.files.word_alignment import align_words
 
 
 # A text with one inline element: what is before it, its tag, its words, what is behind it.

@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape
 import torch
 
 from modeling_gtransformer import GroupTagLogitsProcessor
-from modeling_gtransformer.configuration_gtransformer import SENTENCE_TEMPLATES
 from modeling_gtransformer.group_tags import group_tags, same_group, sentence_lengths
+from modeling_gtransformer.sentence_template import SENTENCE_TEMPLATES
 
 
 IMAGES = Path(__file__).with_name("images")

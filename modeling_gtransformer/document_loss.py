@@ -17,6 +17,12 @@ def logit_chunks(tokens: int, vocab_size: int) -> list[slice]:
     return [slice(start, min(start + size, tokens)) for start in range(0, tokens, size)]
 
 
+def is_plain_linear(layer: nn.Module) -> bool:
+    """Whether a layer is nothing but its weight and bias: no adapter, quantisation or hook changes its output."""
+    hooks = (layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks)
+    return type(layer) is nn.Linear and not any(hooks) and "forward" not in vars(layer)
+
+
 def document_loss(
     logits: Tensor, labels: Tensor, label_smoothing: float = 0.0, num_items_in_batch: Tensor | int | None = None
 ) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import EncoderDecoderCache
 
-from .configuration_gtransformer import TargetTemplate
+from .sentence_template import TargetTemplate
 
 
 class Sources(NamedTuple):

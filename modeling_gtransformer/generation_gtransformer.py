@@ -21,7 +21,6 @@ from transformers.masking_utils import create_causal_mask
 from transformers.utils import logging
 
 from .cache_gtransformer import CACHE_NAME, CACHE_NAMES, DocumentCache
-from .configuration_gtransformer import TargetTemplate
 from .document_decoding import decode_greedily, search_documents
 from .framed_decoder import FramedDecoder, Sources
 from .group_attention import group_mask
@@ -35,6 +34,7 @@ from .group_tags import (
 from .independent_sentences import decode_independently
 from .packed_weights import packed_weights
 from .parallel_generation import ParallelDecoder, ParallelDocumentsOutput, other_than_neutral
+from .sentence_template import TargetTemplate
 from .target_sentences import (
     DocumentLengthCriteria,
     GroupTagLogitsProcessor,
@@ -533,7 +533,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         if plan.room == plan.positions:
             raise ValueError(
                 f"A document of {sentences} sentences needs at least {plan.least} tokens, but the model has only "
-                f"{plan.room} positions: split the document at sentence borders."
+                f"{plan.room} positions: split the document at sentence boundaries."
             )
         logger.warning(
             f"{plan.room} tokens (max_length or max_new_tokens) are too few for {sentences} sentences, which take at "

@@ -1,31 +1,26 @@
-"""Attention under group tags, and the gate that combines it with attention over the document (paper, section 4).
+"""Attention under group tags (paper, section 4): the readable reference, and the mask of each kind of attention or the
+plan of the sentences that replaces it.
 
 Shape legend: B documents, T queries, S keys, H heads, K head size, D model size.
 """
 
+import copy
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.cache_utils import EncoderDecoderCache
+from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
 
-from .compiled_attention import SentenceTags, compiled_attention
-from .context_attention import ContextMask, context_attention
-from .group_tags import same_group
-from .sentence_attention import SentencePlan, sentence_attention
-
-
-# Called with stack ("encoder", "decoder" or "cross"), layer, weights `(B, H, T, S)` by kind, and gate `(B, T, D)`.
-AttentionRecorder: TypeAlias = Callable[[str, int, dict[str, Tensor], Tensor | None], None]
+from .cache_gtransformer import Step
+from .configuration_gtransformer import GTransformerConfig
+from .group_tags import same_group, tags_on_cpu
+from .sentence_attention import SentencePlan, SentenceTags, is_compilable, plan_sentences
 
 
-def attention_implementation(config: Any, arguments: dict[str, Any]) -> str:
-    """Returns the implementation for a forward call with these arguments: "eager", the only one that computes weights,
-    if the call returns or records them, otherwise that of the configuration."""
-    # The configuration is the default, as in `capture_outputs` of Transformers.
-    returns_weights = arguments.get("output_attentions", config.output_attentions)
-    return "eager" if returns_weights or arguments.get("attention_recorder") else config._attn_implementation
+Mask: TypeAlias = Tensor | SentencePlan | SentenceTags | None
 
 
 def group_mask(mask: Tensor, query_tags: Tensor, key_tags: Tensor) -> Tensor:
@@ -71,102 +66,183 @@ def eager_attention_forward(
     return (weights @ value).transpose(1, 2).contiguous(), weights
 
 
-class GTransformerAttention(nn.Module):
+def attention_implementation(config: Any, arguments: dict[str, Any]) -> str:
+    """Returns the implementation for a forward call with these arguments: "eager", the only one that computes weights,
+    if the call returns or records them, otherwise that of the configuration."""
+    # The configuration is the default, as in `capture_outputs` of Transformers.
+    returns_weights = arguments.get("output_attentions", config.output_attentions)
+    return "eager" if returns_weights or arguments.get("attention_recorder") else config._attn_implementation
+
+
+@dataclass(frozen=True)
+class TaggedTokens:
     """
-    Multi-head attention with the parameter names of mBART (paper, equations 5 to 9). Keys and values come from
-    outside, because a combined layer keeps those of its group and of its global attention in one cache entry.
+    The tokens on one side of an attention, queries or keys.
+
+    Attributes:
+        tags: group tags `(B, T)`, 0 for padding.
+        real: which tokens are not padding, `(B, T)`, bool.
     """
 
-    def __init__(self, config, num_heads: int, is_causal: bool = False):
-        super().__init__()
-        self.config = config
-        self.head_dim = config.d_model // num_heads
-        self.scaling = self.head_dim**-0.5
-        self.dropout = config.attention_dropout
-        self.is_causal = is_causal
-        self.k_proj = nn.Linear(config.d_model, config.d_model)
-        self.v_proj = nn.Linear(config.d_model, config.d_model)
-        self.q_proj = nn.Linear(config.d_model, config.d_model)
-        self.out_proj = nn.Linear(config.d_model, config.d_model)
-        for projection in (self.k_proj, self.v_proj, self.q_proj):
-            projection.xavier_gain = 2**-0.5
-        self.out_proj.xavier_gain = 1.0
+    tags: Tensor
+    real: Tensor
 
-    def split_heads(self, states: Tensor) -> Tensor:
-        """`(B, T, D)` to `(B, H, T, K)`."""
-        return states.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
-
-    def queries(self, states: Tensor) -> Tensor:
-        """Projects the attending states `(B, T, D)` to queries `(B, H, T, K)`."""
-        return self.split_heads(self.q_proj(states))
-
-    def keys_and_values(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Projects the attended states `(B, S, D)` to keys and values, each `(B, H, S, K)`."""
-        return self.split_heads(self.k_proj(states)), self.split_heads(self.v_proj(states))
-
-    def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of states `(B, T, D)` that attend to each other."""
-        return self.queries(states), *self.keys_and_values(states)
-
-    def forward(
-        self,
-        queries: Tensor,
-        keys: Any,
-        values: Any,
-        mask: Tensor | SentencePlan | SentenceTags | ContextMask | None,
-        **kwargs,
-    ) -> tuple[Tensor, Tensor | None]:
-        """Attends from queries `(B, H, T, K)` to keys and values `(B, H, S, K)`, and returns the output `(B, T, D)`
-        and, with eager attention, the weights `(B, H, T, S)`. Single tokens of several beams,
-        `(B * beams, H, 1, K)`, may share their keys and values. Keys and values are tensors or, under a
-        [`ContextMask`], a [`Context`] each."""
-        rows, _, tokens, _ = queries.shape
-        if isinstance(mask, ContextMask):
-            output = context_attention(queries, keys, values, mask, self.scaling)
-            return self.out_proj(output.flatten(2)), None
-        # `len` would make the number of documents a constant of an exported graph.
-        if queries.shape[0] > keys.shape[0]:
-            queries = queries[:, :, 0].unflatten(0, (keys.shape[0], -1)).transpose(1, 2)
-        dropout = self.dropout if self.training else 0.0
-        if isinstance(mask, SentencePlan):
-            output, weights = sentence_attention(queries, keys, values, mask, dropout, self.scaling), None
-        elif isinstance(mask, SentenceTags):
-            output, weights = compiled_attention(queries, keys, values, mask, dropout, self.scaling), None
+    @classmethod
+    def of(cls, tags: Tensor, attention_mask: Tensor | dict[str, Tensor] | None) -> "TaggedTokens":
+        """Tokens with these tags; an attention mask `(B, T)` marks those that are not padding."""
+        if isinstance(attention_mask, Tensor) and attention_mask.shape == tags.shape:
+            real = attention_mask.bool()
         else:
-            # No implementation other than these two takes masks of queries and keys.
-            implementation = attention_implementation(self.config, kwargs)
-            if isinstance(mask, Tensor) and mask.dim() == 4 and implementation != "eager":
-                implementation = "sdpa"
-            attend = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention_forward)
-            output, weights = attend(
-                self, queries, keys, values, mask, dropout=dropout, scaling=self.scaling, **kwargs
-            )
-        return self.out_proj(output.reshape(rows, tokens, -1)), weights
+            real = torch.ones_like(tags, dtype=torch.bool)
+        return cls(tags * real, real)
+
+    def last(self, tokens: int) -> "TaggedTokens":
+        """The last tokens, as many as asked for."""
+        return TaggedTokens(self.tags[:, -tokens:], self.real[:, -tokens:])
+
+    def open_to_all(self, keys: "TaggedTokens") -> "TaggedTokens":
+        """These queries, with tag 0 in documents whose keys have no sentences, so that they see everything there."""
+        return replace(self, tags=self.tags * (keys.tags.amax(dim=1, keepdim=True) > 0))
 
 
-class GTransformerGate(nn.Module):
-    """The gate-sum of group and global attention (paper, equation 10)."""
+def masks_by_kind(
+    config: GTransformerConfig,
+    stack: str,
+    attention_mask: Tensor | dict[str, Tensor] | None,
+    create_mask: Callable[..., Tensor | None],
+    queries: TaggedTokens,
+    keys: TaggedTokens,
+    by_sentence: bool = True,
+) -> dict[str, Mask]:
+    """
+    One mask for each attention kind that the stack "encoder", "decoder" or "cross" uses.
 
-    def __init__(self, d_model: int, initial_bias: float = 0.0):
-        super().__init__()
-        # It has the weights of a linear layer but is not one, as an adapter would expect a single input.
-        linear = nn.Linear(2 * d_model, d_model)
-        self.in_features, self.weight, self.bias = linear.in_features, linear.weight, linear.bias
-        self.xavier_gain = 1.0
-        self.initial_bias = initial_bias
+    Args:
+        attention_mask: what the caller passed. Ready-made masks, one `(B, 1, T, S)` tensor for all attention kinds or
+            a dictionary with one for each, are used as they are.
+        create_mask: makes the mask of the whole document for a configuration's attention implementation; may return
+            `None` for "nothing is masked" if its second argument allows this.
+        by_sentence: whether group attention may go sentence by sentence; step-by-step decoding keeps to masks.
+    """
+    if isinstance(attention_mask, dict):
+        return attention_mask
+    if attention_mask is not None and attention_mask.dim() == 4:
+        return {"group": attention_mask, "global": attention_mask}
+    attention_types = config.attention_types(stack)
+    masks: dict[str, Mask] = {}
+    if set(attention_types) != {"group"}:
+        masks["global"] = create_mask(config, True)
+    if set(attention_types) != {"global"}:
+        if by_sentence and config._attn_implementation != "eager":
+            masks["group"] = _by_sentence(stack, queries, keys)
+        if masks.get("group") is None:
+            # Implementations other than these two take no masks of queries and keys.
+            dense = _with_implementation(config, "eager" if config._attn_implementation == "eager" else "sdpa")
+            masks["group"] = group_mask(create_mask(dense, False), queries.tags, keys.tags)
+    return masks
 
-    def forward(self, group_output: Tensor, global_output: Tensor) -> Tensor:
-        """H = g * H_L + (1 - g) * H_G with g = sigmoid([H_L; H_G] W + b); all `(B, T, D)`."""
-        # A single interpolation, so that autograd keeps only H_L, H_G and g.
-        return torch.lerp(global_output, group_output, self.gate(group_output, global_output).to(global_output.dtype))
 
-    def gate(self, group_output: Tensor, global_output: Tensor) -> Tensor:
-        """g, the share of the group attention in every feature, `(B, T, D)`."""
-        return self.logits(group_output, global_output).sigmoid()
+def config_of_call(config: GTransformerConfig, arguments: dict[str, Any]) -> GTransformerConfig:
+    """The configuration with the attention implementation for a forward call with these arguments."""
+    return _with_implementation(config, attention_implementation(config, arguments))
 
-    def logits(self, group_output: Tensor, global_output: Tensor) -> Tensor:
-        """[H_L; H_G] W + b, `(B, T, D)`."""
-        # The two halves of W are applied separately, so that the outputs need not be copied into one tensor.
-        group_weight, global_weight = self.weight.chunk(2, dim=1)
-        logits = nn.functional.linear(group_output, group_weight, self.bias)
-        return logits + nn.functional.linear(global_output, global_weight)
+
+def _with_implementation(config: GTransformerConfig, implementation: str) -> GTransformerConfig:
+    if config._attn_implementation == implementation:
+        return config
+    changed = copy.copy(config)
+    changed._attn_implementation_internal = implementation
+    return changed
+
+
+def _by_sentence(stack: str, queries: TaggedTokens, keys: TaggedTokens) -> SentencePlan | SentenceTags | None:
+    """Replaces the mask where group attention can go sentence by sentence. Except in cross-attention, the queries are
+    the keys: step-by-step decoding never gets here."""
+    compiling = torch.compiler.is_compiling()
+    if compiling and not is_compilable(queries.tags.device):
+        return None
+    query_tags = tags_on_cpu(queries.tags, queries.real)
+    key_tags = tags_on_cpu(keys.tags, keys.real) if stack == "cross" else query_tags
+    return (SentenceTags if compiling else plan_sentences)(query_tags, key_tags, is_causal=stack == "decoder")
+
+
+def encoder_masks(
+    config: GTransformerConfig,
+    inputs_embeds: Tensor,
+    attention_mask: Tensor | dict[str, Tensor] | None,
+    source: TaggedTokens,
+) -> dict[str, Mask]:
+    """Masks of the encoder's self-attention over embeddings `(B, S, D)`, by attention kind."""
+    return masks_by_kind(
+        config,
+        "encoder",
+        attention_mask,
+        lambda config, skip: create_bidirectional_mask(
+            config, inputs_embeds, attention_mask, allow_is_bidirectional_skip=skip
+        ),
+        queries=source,
+        keys=source,
+    )
+
+
+def decoder_masks(
+    config: GTransformerConfig,
+    inputs_embeds: Tensor,
+    attention_mask: Tensor | dict[str, Tensor] | None,
+    target: TaggedTokens,
+    encoder_hidden_states: Tensor | None,
+    encoder_attention_mask: Tensor | dict[str, Tensor] | None,
+    source: TaggedTokens | None,
+    cache: EncoderDecoderCache | None,
+) -> tuple[dict[str, Mask], dict[str, Mask] | None]:
+    """Masks of the decoder's self-attention and, given encoder states `(B, S, D)`, of cross-attention, by attention
+    kind. The queries are the tokens of the embeddings `(B, T, D)`, the last of the target; the keys are all tokens of
+    the target, or of the source."""
+    queries = target.last(inputs_embeds.shape[1])
+    step_by_step = cache is not None and (cache.is_compileable or cache.get_seq_length())
+    masks = masks_by_kind(
+        config,
+        "decoder",
+        attention_mask,
+        lambda config, skip: create_causal_mask(
+            config,
+            inputs_embeds,
+            attention_mask,
+            cache.self_attention_cache if cache is not None else None,
+            allow_is_causal_skip=skip,
+        ),
+        queries=queries,
+        keys=target,
+        by_sentence=not step_by_step,
+    )
+    if encoder_hidden_states is None:
+        return masks, None
+    if source is None:
+        source = TaggedTokens.of(queries.tags.new_zeros(encoder_hidden_states.shape[:2]), encoder_attention_mask)
+    cross_masks = masks_by_kind(
+        config,
+        "cross",
+        encoder_attention_mask,
+        lambda config, skip: create_bidirectional_mask(
+            config, inputs_embeds, encoder_attention_mask, encoder_hidden_states, allow_is_bidirectional_skip=skip
+        ),
+        queries=queries.open_to_all(source),
+        keys=source,
+        by_sentence=not step_by_step,
+    )
+    return masks, cross_masks
+
+
+def step_masks(
+    config: GTransformerConfig,
+    step: Step,
+    beams: int,
+    inputs_embeds: Tensor,
+    encoder_hidden_states: Tensor,
+    encoder_attention_mask: Tensor | None,
+) -> tuple[dict[str, Tensor | None], dict[str, Tensor | None]]:
+    """Masks of one new token over what the cache keeps: the open sentence, its source sentence, both documents."""
+    group, cross = step.target_mask[:, None, None], step.source_mask[:, None, None]
+    document = create_bidirectional_mask(config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
+    document = document if document is None else document[::beams]
+    return {"group": group, "global": None}, {"group": cross, "global": document}

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers.utils import logging
 
-from .configuration_gtransformer import TargetTemplate
+from .sentence_template import TargetTemplate
 
 
 logger = logging.get_logger(__name__)
@@ -20,13 +20,15 @@ logger = logging.get_logger(__name__)
 PADDING = -1
 
 
-def closed_sentences(input_ids: Tensor, template: TargetTemplate) -> Tensor:
-    """Number of sentences that prefixes `(R, T)` have closed, `(R,)`."""
-    closes = (input_ids == template.eos_id).sum(dim=1)
-    if template.start != template.eos_id:
-        return closes
-    # The token that starts a document does not end a sentence.
-    return (closes - (input_ids != template.pad).any(dim=1).long()).clamp(min=0)
+def opens_sentence(input_ids: Tensor, template: TargetTemplate) -> Tensor:
+    """Mask `(R, T)` of the first tokens of sentences in prefixes `(R, T)`, including a last `</s>` if it may open
+    another sentence."""
+    if not template.eos_opens_next:
+        return input_ids == template.prefix[0]
+    real = (input_ids != template.pad).cumsum(dim=1) > 0
+    if template.start == template.pad:
+        real = torch.nn.functional.pad(real[:, 1:], (0, 1), value=True)
+    return real & ((real.cumsum(dim=1) == 1) | (input_ids == template.eos_id))
 
 
 def sentence_progress(input_ids: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
@@ -35,41 +37,35 @@ def sentence_progress(input_ids: Tensor, template: TargetTemplate) -> tuple[Tens
 
     Returns:
         The number of its sentence, from 1, and the number of words before it in this sentence, both `(R,)`. The latter
-        is negative while the prefix of the sentence is not complete. After the last `</s>`, and after the end of a
-        document, the number of the sentence is one more than there are sentences.
+        is negative while the prefix of the sentence is not complete. The former is one more than the number of closed
+        sentences, also at the end of a document.
     """
-    length = input_ids.shape[1]
-    position = torch.arange(1, length + 1, device=input_ids.device)
-    last = input_ids[:, -1]
+    length, last = input_ids.shape[1], input_ids[:, -1]
+    opens = opens_sentence(input_ids, template)
+    number = opens.sum(dim=1)
+    since = length - (opens * torch.arange(1, length + 1, device=input_ids.device)).amax(dim=1)
+    between = is_ended(last, template) & (since > 0)
     if not template.eos_opens_next:
-        opens = input_ids == template.prefix[0]
-        opened, words = opens.sum(dim=1), length - (opens * position).amax(dim=1)
-        at_border = (opened == 0) | (last == template.eos_id) | is_ended(last, template)
-        return opened + at_border, words.masked_fill(at_border, -len(template.prefix))
-    real = (input_ids != template.pad).cumsum(dim=1) > 0
-    if template.start == template.pad:
-        real = torch.nn.functional.pad(real[:, 1:], (0, 1), value=True)
-    starts = real.cumsum(dim=1) == 1
-    closes = (input_ids == template.eos_id) & real & ~starts
-    since = length - ((closes | starts) * position).amax(dim=1)
-    ended = is_ended(last, template) & ((since > 0) | closes.any(dim=1))
-    return closes.sum(dim=1) + 1, (since - len(template.prefix)).masked_fill(ended, -len(template.prefix))
+        between = between | (number == 0) | (last == template.eos_id)
+        number = number + between
+    words = since + 1 - template.head - len(template.prefix)
+    return number, words.masked_fill(between, -len(template.prefix))
 
 
 def is_ended(last: Tensor, template: TargetTemplate) -> Tensor:
-    """Tells which of the last tokens `(R,)` of documents end them."""
+    """Which of the last tokens `(R,)` of documents end them."""
     ended = last == template.pad
     return ended if template.end is None else ended | (last == template.end)
 
 
 def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_mask: Tensor | None = None) -> Tensor:
     """
-    Tags of documents: k for all tokens of the k-th sentence (from 1), 0 for padding and whatever else lies outside a
-    sentence.
+    Tags of documents: k for all tokens of the k-th sentence (from 1), 0 outside sentences,
+    as for padding.
 
     Args:
-        input_ids: `(B, T)`, source documents or what the decoder reads.
-        config: a [`GTransformerConfig`]; its template says where sentences begin and end.
+        input_ids: `(B, T)`, source documents or decoder inputs.
+        config: a [`GTransformerConfig`], whose template sets the boundaries of sentences.
         is_target: whether the decoder reads these ids.
         attention_mask: `(B, T)`, 0 where a token is padding.
 
@@ -81,7 +77,7 @@ def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_m
     eos_opens_next = is_target and template.eos_opens_next
     if prefix == ("bos",) and not eos_opens_next:
         return group_tags(input_ids, config.bos_token_id, config.eos_token_id, attention_mask)
-    real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+    real = _real(input_ids, attention_mask)
     if eos_opens_next:
         # The decoder may start with the padding token; after that, padding follows the end of a document.
         real = real & ((input_ids != config.pad_token_id) | (real.cumsum(dim=1) == 1))
@@ -92,28 +88,45 @@ def group_tags(
     input_ids: Tensor, bos_token_id: int | None, eos_token_id: int | None, attention_mask: Tensor | None = None
 ) -> Tensor:
     """
-    Tags of documents `<s> w w </s> <s> w </s> ...`: k for `<s>`, words and `</s>` of the k-th sentence, 0 for padding
-    and whatever else lies outside a sentence, such as language codes.
+    Tags `(B, T)` of documents `<s> w w </s> <s> w </s> ...`: k for `<s>`, words and `</s>` of the k-th sentence, 0
+    outside sentences, as for language codes and padding.
 
     Args:
         input_ids: `(B, T)`.
         bos_token_id: id of `<s>`, which opens a sentence. If `None`, there are no sentences and every tag is 0.
         eos_token_id: id of `</s>`, which closes it. If `None`, a sentence lasts until the next `<s>`.
         attention_mask: `(B, T)`, 0 where a token is padding.
-
-    Returns:
-        `(B, T)`, int64.
     """
     if bos_token_id is None:
         return torch.zeros_like(input_ids)
-    real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+    in_sentence = real = _real(input_ids, attention_mask)
     opens = (input_ids == bos_token_id) & real
-    in_sentence = real
     if eos_token_id is not None:
         closes = (input_ids == eos_token_id) & real
         # `</s>` itself still belongs to its sentence, hence the shift by one.
         in_sentence = real & (last_place(opens) > torch.nn.functional.pad(last_place(closes), (1, -1)))
     return opens.long().cumsum(dim=1) * in_sentence
+
+
+def _real(input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
+    return torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+
+
+def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, eos_opens_next: bool, suffix: int) -> Tensor:
+    """
+    Tags `(B, T)` of documents `(B, T)` whose sentences are separated by the `</s>` that closes them.
+
+    Args:
+        real: `(B, T)`, bool, false for padding.
+        eos_opens_next: whether `</s>` belongs to the sentence after it, as the first token of a document does.
+        suffix: number of tokens after `</s>` that belong to its sentence.
+    """
+    closes = (input_ids == eos_token_id) & real
+    if eos_opens_next:
+        boundaries = closes & (real.cumsum(dim=1) > 1)
+    else:
+        boundaries = torch.nn.functional.pad(closes, (1 + suffix, -1 - suffix))
+    return (1 + boundaries.long().cumsum(dim=1)) * real
 
 
 def last_place(mask: Tensor) -> Tensor:
@@ -125,29 +138,8 @@ def last_place(mask: Tensor) -> Tensor:
     return places.gather(1, count)
 
 
-def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, eos_opens_next: bool, suffix: int) -> Tensor:
-    """
-    Tags of documents whose sentences are separated by the `</s>` that closes them.
-
-    Args:
-        input_ids: `(B, T)`.
-        real: `(B, T)`, bool, false for padding.
-        eos_opens_next: whether `</s>` belongs to the sentence after it, as the first token of a document does.
-        suffix: number of tokens after `</s>` that belong to its sentence.
-
-    Returns:
-        `(B, T)`, int64.
-    """
-    closes = (input_ids == eos_token_id) & real
-    if eos_opens_next:
-        borders = closes & (real.cumsum(dim=1) > 1)
-    else:
-        borders = torch.nn.functional.pad(closes, (1 + suffix, -1 - suffix))
-    return (1 + borders.long().cumsum(dim=1)) * real
-
-
 def sentence_positions(tags: Tensor) -> Tensor:
-    """Positions of tokens with tags `(B, T)` in their sentences, from 0; every sentence must be in one piece. Tokens
+    """Positions of tokens with tags `(B, T)` in their sentences, from 0; every sentence must be contiguous. Tokens
     outside sentences, such as padding, are at position 0; a document without tags is a single sentence."""
     position = torch.arange(tags.shape[1], device=tags.device).expand_as(tags)
     starts = tags != torch.nn.functional.pad(tags, (1, -1), value=PADDING)
@@ -163,22 +155,16 @@ def tags_on_cpu(tags: Tensor, real: Tensor) -> Tensor:
 
 def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
     """
-    Mask of group attention (M of the paper's equation 7, as a boolean): a query sees the keys of its own sentence. A
-    query with tag 0 is outside all sentences and sees every key.
-
-    Args:
-        query_tags: `(B, T)`.
-        key_tags: `(B, S)`.
-
-    Returns:
-        `(B, 1, T, S)`, bool.
+    Mask of group attention (M of the paper's equation 7) from queries with tags `(B, T)` to keys with tags `(B, S)`:
+    `(B, 1, T, S)`, bool. A query sees the keys of its own sentence; with tag 0, outside all sentences, it sees every
+    key.
     """
     query_tags = query_tags[:, None, :, None]
     return (query_tags == key_tags[:, None, None, :]) | (query_tags == 0)
 
 
 def is_contiguous(tags: Tensor) -> bool:
-    """Tells whether the tokens of every sentence are contiguous in documents with tags `(B, T)`."""
+    """Whether the tokens of every sentence are contiguous in documents with tags `(B, T)`."""
     starts = (tags != torch.nn.functional.pad(tags, (1, -1))) & (tags > 0)
     return bool(starts.sum() == (sentence_lengths(tags) > 0).sum())
 

@@ -1,8 +1,8 @@
-"""The layers of G-Transformer: embeddings, dropout, and encoder and decoder layers with attention of every kind."""
+"""The layers of G-Transformer: embeddings, attention with its gate (paper, section 4), encoder and decoder layers."""
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -10,16 +10,21 @@ from transformers import initialization as init
 from transformers.activations import ACT2FN
 from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.processing_utils import Unpack
 from transformers.utils import TransformersKwargs
 
 from .cache_gtransformer import StepCache
 from .configuration_gtransformer import GTransformerConfig
-from .group_attention import AttentionRecorder, GTransformerAttention, GTransformerGate
+from .context_attention import ContextMask, context_attention
+from .group_attention import attention_implementation, eager_attention_forward
+from .sentence_attention import SentencePlan, SentenceTags, compiled_attention, sentence_attention
 
 
 # Keys and values.
-Pair = Sequence[Any]
+Pair: TypeAlias = Sequence[Any]
+# Called with stack ("encoder", "decoder" or "cross"), layer, weights `(B, H, T, S)` by kind, and gate `(B, T, D)`.
+AttentionRecorder: TypeAlias = Callable[[str, int, dict[str, Tensor], Tensor | None], None]
 
 
 class GTransformerScaledWordEmbedding(nn.Embedding):
@@ -82,38 +87,105 @@ POSITION_EMBEDDINGS: dict[str, type[nn.Module]] = {
 }
 
 
-# Number of values of the 16 random bits that decide on an element; four elements are drawn at a time.
-STEPS = 2**16
-
-
-def dropout(states: Tensor, rate: float, training: bool) -> Tensor:
+class GTransformerAttention(nn.Module):
     """
-    `torch.nn.functional.dropout`, but cheaper on a CPU, where that draws and keeps a number for every element.
-
-    There the rate is rounded to a multiple of 2**-16, and what is kept is scaled accordingly, to preserve the mean.
+    Multi-head attention with the parameter names of mBART (paper, equations 5 to 9). Keys and values come from
+    outside, because a combined layer keeps those of its group and of its global attention in one cache entry.
     """
-    dropped = round(rate * STEPS)
-    if not training or states.device.type != "cpu" or not 0 < dropped < STEPS or torch.compiler.is_compiling():
-        return nn.functional.dropout(states, rate, training)
-    return _Dropout.apply(states, dropped)
+
+    def __init__(self, config, num_heads: int, is_causal: bool = False):
+        super().__init__()
+        self.config = config
+        self.head_dim = config.d_model // num_heads
+        self.scaling = self.head_dim**-0.5
+        self.dropout = config.attention_dropout
+        self.is_causal = is_causal
+        self.k_proj = nn.Linear(config.d_model, config.d_model)
+        self.v_proj = nn.Linear(config.d_model, config.d_model)
+        self.q_proj = nn.Linear(config.d_model, config.d_model)
+        self.out_proj = nn.Linear(config.d_model, config.d_model)
+        for projection in (self.k_proj, self.v_proj, self.q_proj):
+            projection.xavier_gain = 2**-0.5
+        self.out_proj.xavier_gain = 1.0
+
+    def split_heads(self, states: Tensor) -> Tensor:
+        """`(B, T, D)` to `(B, H, T, K)`."""
+        return states.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+
+    def queries(self, states: Tensor) -> Tensor:
+        """Projects the attending states `(B, T, D)` to queries `(B, H, T, K)`."""
+        return self.split_heads(self.q_proj(states))
+
+    def keys_and_values(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Projects the attended states `(B, S, D)` to keys and values, each `(B, H, S, K)`."""
+        return self.split_heads(self.k_proj(states)), self.split_heads(self.v_proj(states))
+
+    def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of states `(B, T, D)` that attend to each other."""
+        return self.queries(states), *self.keys_and_values(states)
+
+    def forward(
+        self,
+        queries: Tensor,
+        keys: Any,
+        values: Any,
+        mask: Tensor | SentencePlan | SentenceTags | ContextMask | None,
+        **kwargs,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attends from queries `(B, H, T, K)` to keys and values `(B, H, S, K)`, and returns the output `(B, T, D)`
+        and, with eager attention, the weights `(B, H, T, S)`. Single tokens of several beams,
+        `(B * beams, H, 1, K)`, may share their keys and values. Keys and values are tensors or, under a
+        [`ContextMask`], a [`Context`] each."""
+        rows, _, tokens, _ = queries.shape
+        if isinstance(mask, ContextMask):
+            output = context_attention(queries, keys, values, mask, self.scaling)
+            return self.out_proj(output.flatten(2)), None
+        # `len` would make the number of documents a constant of an exported graph.
+        if queries.shape[0] > keys.shape[0]:
+            queries = queries[:, :, 0].unflatten(0, (keys.shape[0], -1)).transpose(1, 2)
+        dropout = self.dropout if self.training else 0.0
+        if isinstance(mask, SentencePlan):
+            output, weights = sentence_attention(queries, keys, values, mask, dropout, self.scaling), None
+        elif isinstance(mask, SentenceTags):
+            output, weights = compiled_attention(queries, keys, values, mask, dropout, self.scaling), None
+        else:
+            # No implementation other than these two takes masks of queries and keys.
+            implementation = attention_implementation(self.config, kwargs)
+            if isinstance(mask, Tensor) and mask.dim() == 4 and implementation != "eager":
+                implementation = "sdpa"
+            attend = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention_forward)
+            output, weights = attend(
+                self, queries, keys, values, mask, dropout=dropout, scaling=self.scaling, **kwargs
+            )
+        return self.out_proj(output.reshape(rows, tokens, -1)), weights
 
 
-class _Dropout(torch.autograd.Function):
-    """Dropout that keeps one byte per element for the gradient."""
+class GTransformerGate(nn.Module):
+    """The gate-sum of group and global attention (paper, equation 10)."""
 
-    @staticmethod
-    def forward(ctx, states, dropped):
-        draws = torch.empty(-(-states.numel() // 4), dtype=torch.int64, device=states.device).random_(-(2**63), None)
-        kept = (draws.view(torch.int16)[: states.numel()] >= dropped - STEPS // 2).view(states.shape)
-        ctx.save_for_backward(kept)
-        ctx.scale = STEPS / (STEPS - dropped)
-        return torch.where(kept, states, 0).mul_(ctx.scale)
+    def __init__(self, d_model: int, initial_bias: float = 0.0):
+        super().__init__()
+        # It has the weights of a linear layer but is not one, as an adapter would expect a single input.
+        linear = nn.Linear(2 * d_model, d_model)
+        self.in_features, self.weight, self.bias = linear.in_features, linear.weight, linear.bias
+        self.xavier_gain = 1.0
+        self.initial_bias = initial_bias
 
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad_output):
-        (kept,) = ctx.saved_tensors
-        return torch.where(kept, grad_output, 0).mul_(ctx.scale), None
+    def forward(self, group_output: Tensor, global_output: Tensor) -> Tensor:
+        """H = g * H_L + (1 - g) * H_G with g = sigmoid([H_L; H_G] W + b); all `(B, T, D)`."""
+        # A single interpolation, so that autograd keeps only H_L, H_G and g.
+        return torch.lerp(global_output, group_output, self.gate(group_output, global_output).to(global_output.dtype))
+
+    def gate(self, group_output: Tensor, global_output: Tensor) -> Tensor:
+        """g, the share of the group attention in every feature, `(B, T, D)`."""
+        return self.logits(group_output, global_output).sigmoid()
+
+    def logits(self, group_output: Tensor, global_output: Tensor) -> Tensor:
+        """[H_L; H_G] W + b, `(B, T, D)`."""
+        # The two halves of W are applied separately, so that the outputs need not be copied into one tensor.
+        group_weight, global_weight = self.weight.chunk(2, dim=1)
+        logits = nn.functional.linear(group_output, group_weight, self.bias)
+        return logits + nn.functional.linear(global_output, global_weight)
 
 
 def init_linear_as_base(linear: nn.Linear | GTransformerGate) -> None:
@@ -131,44 +203,13 @@ def init_linear_as_base(linear: nn.Linear | GTransformerGate) -> None:
             init.uniform_(linear.bias, -bound, bound)
 
 
-def is_plain_linear(module: nn.Module) -> bool:
-    """Tells whether the module does nothing but a linear map of its input: no adapter, quantisation or hook."""
-    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
-    return type(module) is nn.Linear and not any(hooks) and "forward" not in vars(module)
-
-
-class _ActivatedLinear(torch.autograd.Function):
-    """`linear(activation(states))` that keeps only `states`: the backward pass computes the activation again, which
-    takes no matrix product, instead of keeping the widest states of a layer twice."""
-
-    @staticmethod
-    def forward(ctx, states, weight, bias, activation):
-        ctx.save_for_backward(states, weight)
-        ctx.activation, ctx.has_bias = activation, bias is not None
-        return nn.functional.linear(activation(states), weight, bias)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad_output):
-        states, weight = ctx.saved_tensors
-        with torch.enable_grad():
-            states = states.detach().requires_grad_()
-            activated = ctx.activation.forward(states)  # without its hooks, which have already run
-        grad_activated = (grad_output @ weight.to(grad_output.dtype)).to(activated.dtype)
-        (grad_states,) = torch.autograd.grad(activated, states, grad_activated)
-        grad_weight, grad_output = None, grad_output.flatten(0, -2)
-        if ctx.needs_input_grad[1]:
-            grad_weight = grad_output.T @ activated.detach().flatten(0, -2).to(grad_output.dtype)
-        return grad_states, grad_weight, grad_output.sum(dim=0) if ctx.has_bias else None, None
-
-
 def states_by_kind(states: Tensor, positions: Tensor | None) -> dict[str, Tensor]:
     """What each kind of attention reads from the states `(B, T, D)`: the global one adds `positions`, if any."""
     return {"group": states, "global": states if positions is None else states + positions.to(states.dtype)}
 
 
 def _branches(keys: Tensor, values: Tensor, number: int) -> Sequence[Pair]:
-    """Keys and values of this many branches, which are side by side, like heads, in the single entry of a layer."""
+    """Keys and values of this many branches, which share the cache entry of a layer as if they were heads."""
     return list(zip(keys.chunk(number, 1), values.chunk(number, 1), strict=True))
 
 
@@ -201,7 +242,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
     def sublayer(self, norm: nn.LayerNorm, function, hidden_states: Tensor) -> Tensor:
         """One sublayer with its layer norm, dropout and residual connection."""
         output = function(norm(hidden_states) if self.config.normalize_before else hidden_states)
-        hidden_states = hidden_states + dropout(output, self.config.dropout, self.training)
+        hidden_states = hidden_states + nn.functional.dropout(output, self.config.dropout, self.training)
         return hidden_states if self.config.normalize_before else norm(hidden_states)
 
     def attention(
@@ -288,13 +329,8 @@ class GTransformerLayer(GradientCheckpointingLayer):
         """The position-wise feed-forward sublayer."""
 
         def transform(states: Tensor) -> Tensor:
-            states = self.fc1(states)
-            rate = self.config.activation_dropout if self.training else 0.0
-            # ReLU keeps only its output anyway.
-            lean = torch.is_grad_enabled() and not rate and self.config.activation_function != "relu"
-            if lean and is_plain_linear(self.fc2) and not torch.compiler.is_compiling():
-                return _ActivatedLinear.apply(states, self.fc2.weight, self.fc2.bias, self.activation_fn)
-            return self.fc2(dropout(self.activation_fn(states), rate, self.training))
+            activated = self.activation_fn(self.fc1(states))
+            return self.fc2(nn.functional.dropout(activated, self.config.activation_dropout, self.training))
 
         hidden_states = self.sublayer(self.final_layer_norm, transform, hidden_states)
         if hidden_states.dtype == torch.float16:

@@ -1,4 +1,4 @@
-"""G-Transformer (Bao et al., ACL 2021): an encoder-decoder Transformer whose attention knows the sentence borders."""
+"""G-Transformer (Bao et al., ACL 2021): an encoder-decoder Transformer whose attention follows sentence boundaries."""
 
 from dataclasses import dataclass
 
@@ -19,24 +19,22 @@ from transformers.utils import TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from .adapter_gtransformer import AdapterMixin
-from .attention_masks import Side, config_of_call, decoder_masks, encoder_masks, step_masks
 from .cache_gtransformer import CACHE_NAME, DocumentCache, StepCache, cache_for, given_cache, ids_so_far
 from .configuration_gtransformer import GTransformerConfig
-from .document_loss import document_loss, linear_document_loss
+from .document_loss import document_loss, is_plain_linear, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
-from .group_attention import GTransformerAttention, GTransformerGate
+from .group_attention import TaggedTokens, config_of_call, decoder_masks, encoder_masks, step_masks
 from .group_tags import read_group_tags, sentence_positions, warn_of_unknown_sentences
-from .hub import PublishMixin
+from .hub import AdapterMixin, PublishMixin
 from .layers_gtransformer import (
     POSITION_EMBEDDINGS,
+    GTransformerAttention,
     GTransformerDecoderLayer,
     GTransformerEncoderLayer,
+    GTransformerGate,
     GTransformerScaledWordEmbedding,
     GTransformerSinusoidalPositionalEmbedding,
-    dropout,
     init_linear_as_base,
-    is_plain_linear,
     states_by_kind,
 )
 
@@ -121,7 +119,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
         self,
         inputs_embeds: Tensor,
         attention_mask: Tensor | None,
-        tokens: Side,
+        tokens: TaggedTokens,
         past_length,
         position_ids: Tensor | None = None,
     ) -> Tensor:
@@ -132,9 +130,11 @@ class GTransformerStack(GTransformerPreTrainedModel):
         hidden_states = inputs_embeds + self.embed_positions(position_ids).to(inputs_embeds)
         if self.config.layernorm_embedding:
             hidden_states = self.layernorm_embedding(hidden_states)
-        return dropout(hidden_states, self.config.dropout, self.training)
+        return nn.functional.dropout(hidden_states, self.config.dropout, self.training)
 
-    def _count_positions(self, length: int, attention_mask: Tensor | None, tokens: Side, past_length) -> Tensor:
+    def _count_positions(
+        self, length: int, attention_mask: Tensor | None, tokens: TaggedTokens, past_length
+    ) -> Tensor:
         """Positions of tokens in the sentence or among the real tokens of the document, `(B, T)` or `(1, T)`."""
         if self.config.position_scope == "sentence":
             position_ids = sentence_positions(tokens.tags)[:, -length:]
@@ -148,18 +148,20 @@ class GTransformerStack(GTransformerPreTrainedModel):
             return (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)[:, -length:]
         return torch.arange(length, device=tokens.tags.device)[None] + past_length
 
-    def global_positions(self, tokens: Side) -> Tensor | None:
+    def global_positions(self, tokens: TaggedTokens) -> Tensor | None:
         """What the global attention adds to the states of tokens `(B, T)`: `(B, T, D)`, or nothing."""
         if self.config.global_positions == "none":
             return None
         return self.embed_global_positions(tokens.tags)
 
     def check_length(self, length: int):
-        if length > (most := self.config.max_sentence_tokens):
-            advice = "split the document at sentence borders, as the document-translation pipeline does."
-            if self.config.position_scope == "sentence":
-                advice = "split that sentence, as the document-translation pipeline does."
-            raise ValueError(f"{length} tokens, but the model has learned {most} positions: {advice}")
+        if length > (positions := self.config.max_sentence_tokens):
+            by_sentence = self.config.position_scope == "sentence"
+            advice = "split that sentence" if by_sentence else "split the document at sentence boundaries"
+            raise ValueError(
+                f"{length} tokens, but the model has learned {positions} positions: {advice}, as the "
+                "document-translation pipeline does."
+            )
 
     def finish(self, hidden_states: Tensor) -> Tensor:
         return self.layer_norm(hidden_states) if self.config.normalize_before else hidden_states
@@ -198,7 +200,7 @@ class GTransformerEncoder(GTransformerStack):
         if group_tags is None:
             group_tags = self.read_group_tags(input_ids, inputs_embeds, attention_mask)
 
-        source = Side.of(group_tags, attention_mask)
+        source = TaggedTokens.of(group_tags, attention_mask)
         masks = encoder_masks(config_of_call(self.config, kwargs), inputs_embeds, attention_mask, source)
         hidden_states = self.embed(inputs_embeds, attention_mask, source, 0)
         positions = self.global_positions(source)
@@ -252,49 +254,28 @@ class GTransformerDecoder(GTransformerStack):
         if group_tags is None:
             group_tags = self.read_group_tags(ids_so_far(cache, input_ids), inputs_embeds, attention_mask)
         config = config_of_call(self.config, kwargs)
-        target = Side.of(group_tags, attention_mask)
-        source = None if encoder_group_tags is None else Side.of(encoder_group_tags, encoder_attention_mask)
+        target = TaggedTokens.of(group_tags, attention_mask)
+        source = None if encoder_group_tags is None else TaggedTokens.of(encoder_group_tags, encoder_attention_mask)
         if isinstance(cache, DocumentCache):
             cache.start(target.tags, inputs_embeds.shape[1], None if source is None else source.tags)
             if cache.step is not None:
                 attention_mask, encoder_attention_mask = step_masks(
-                    config,
-                    cache.step,
-                    cache.beams,
-                    inputs_embeds,
-                    encoder_hidden_states,
-                    encoder_attention_mask,
+                    config, cache.step, cache.beams, inputs_embeds, encoder_hidden_states, encoder_attention_mask
                 )
-        masks, cross_masks = decoder_masks(
-            config,
-            inputs_embeds,
-            attention_mask,
-            target,
-            encoder_hidden_states,
-            encoder_attention_mask,
-            source,
-            cache,
-        )
+        read = (inputs_embeds, attention_mask, target, encoder_hidden_states, encoder_attention_mask, source)
+        masks, cross_masks = decoder_masks(config, *read, cache)
         hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
         positions = self.global_positions(target.last(inputs_embeds.shape[1]))
         encoder_global_states = self._global_states_of_source(encoder_hidden_states, source, cache)
+        of_source = (encoder_hidden_states, encoder_global_states, cross_masks)
         for layer in self.layers:
-            hidden_states = layer(
-                hidden_states,
-                masks,
-                positions,
-                encoder_hidden_states,
-                encoder_global_states,
-                cross_masks,
-                cache,
-                **kwargs,
-            )
+            hidden_states = layer(hidden_states, masks, positions, *of_source, cache, **kwargs)
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), **{CACHE_NAME: cache}
         )
 
     def _global_states_of_source(
-        self, encoder_hidden_states: Tensor | None, source: Side | None, cache: Cache | None
+        self, encoder_hidden_states: Tensor | None, source: TaggedTokens | None, cache: Cache | None
     ) -> Tensor | None:
         """The states of the source that global cross-attention reads; left as they are if already projected."""
         if encoder_hidden_states is None:
@@ -304,10 +285,11 @@ class GTransformerDecoder(GTransformerStack):
         return states_by_kind(encoder_hidden_states, positions)["global"]
 
     def ids_to_embed(self, input_ids: Tensor) -> Tensor:
-        """The ids whose embeddings the decoder reads, `(B, T)`."""
-        if not self.config.template.embeds_eos_as_start:
+        """The ids whose embeddings the decoder reads, `(B, T)`: a `</s>` that opens a sentence reads as the start."""
+        start = self.config.decoder_start_token_id
+        if not self.config.template.eos_opens_next or start == self.config.eos_token_id:
             return input_ids
-        return input_ids.masked_fill(input_ids == self.config.eos_token_id, self.config.decoder_start_token_id)
+        return input_ids.masked_fill(input_ids == self.config.eos_token_id, start)
 
 
 class GTransformerModel(GTransformerPreTrainedModel):
@@ -362,30 +344,10 @@ class GTransformerModel(GTransformerPreTrainedModel):
         cache: Cache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqModelOutput:
-        r"""
+        """
         Encodes source documents and decodes target prefixes in their context.
 
-        Args:
-            input_ids: source documents, in the paper's template `<s> w w </s> <s> w </s>`, `(B, S)`.
-            attention_mask: 1 for source tokens, 0 for padding, `(B, S)`.
-            decoder_input_ids: target prefixes in the same format, `(B, T)`.
-            decoder_attention_mask: the same for the target, cached tokens included; or ready-made masks
-                `(B, 1, T, S)`.
-            encoder_outputs: what the encoder returned for the source, to avoid running it again. It has the tags; if
-                you pass only states, pass `group_tags` or `input_ids` as well.
-            group_tags: tags of the source tokens, `(B, S)`; by default read off `input_ids`. If the sentences are
-                unknown, attention is open to the whole document, with a warning.
-            decoder_group_tags: tags of the target tokens, `(B, T)` or with those of the cached ones before them; by
-                default read off `decoder_input_ids`.
-            decoder_position_ids: positions of the target tokens, `(B, T)`, below `max_position_embeddings`; by default
-                counted.
-            cache: keys and values of earlier target tokens, which generation fills; `past_key_values` is its name
-                before Transformers 5.24. Both names work with every version.
-            output_attentions: whether to return attention weights, whatever the model's `attn_implementation`: this
-                call then uses eager attention.
-            attention_recorder: called for every attention sublayer of this call with its stack ("encoder", "decoder"
-                or "cross"), its layer, its weights `(B, H, T, S)` by kind ("group", "global"), and its gate
-                `(B, T, D)`, `None` without one. Uses eager attention as well.
+        [`GTransformerForConditionalGeneration.forward`] describes the arguments.
 
         Raises:
             ValueError: no decoder input, or more tokens than learned positions.
@@ -494,7 +456,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         return decoder_input_ids.masked_fill((decoder_input_ids == -100) | after_the_last, self.config.pad_token_id)
 
     def target_mask(self, decoder_input_ids: Tensor) -> Tensor:
-        """Tells which tokens `(B, T)` of right-padded target documents are real: all that are not padding, and the
+        """Which tokens `(B, T)` of right-padded target documents are real: all that are not padding, and the
         first one in models that start with the padding token."""
         mask = decoder_input_ids != self.config.pad_token_id
         if self.config.decoder_start_token_id == self.config.pad_token_id:
@@ -527,14 +489,34 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         Computes the logits of the target and, given labels, the loss.
 
         Args:
+            input_ids: source documents, in the paper's template `<s> w w </s> <s> w </s>`, `(B, S)`.
+            attention_mask: 1 for source tokens, 0 for padding, `(B, S)`.
+            decoder_input_ids: target prefixes in the same format, `(B, T)`.
+            decoder_attention_mask: the same for the target, cached tokens included, or masks `(B, 1, T, S)`.
+            encoder_outputs: states of the source with its tags, as the encoder returns them, to avoid running it
+                again. Without tags, `group_tags` or `input_ids` must come with them.
+            past_key_values: name of `cache` before Transformers 5.24. Both names work with every version.
+            inputs_embeds: embeddings of the source instead of `input_ids`, `(B, S, D)`.
+            decoder_inputs_embeds: embeddings of the target instead of `decoder_input_ids`, `(B, T, D)`.
+            group_tags: tags of the source tokens, `(B, S)`; by default read off `input_ids`. If the sentences are
+                unknown, attention is open to the whole document, with a warning.
+            decoder_group_tags: tags of the target tokens, `(B, T)` or preceded by the tags of cached tokens; by
+                default read off `decoder_input_ids`.
+            decoder_position_ids: positions of the target tokens, `(B, T)`, below `max_position_embeddings`; by default
+                counted.
             labels: target documents `w w </s> <s> w </s> [end of document]`, `(B, T)`, -100 where there is no loss.
                 They also make the decoder input, unless that is given.
             label_smoothing: share of the target probability that is spread over the vocabulary (paper: 0.1 or 0.2).
             num_items_in_batch: number of labels over which the loss is averaged; by default those of this call.
-            skip_logits: whether to compute the loss without ever holding all logits, and return none of them. By
-                default so in training, unless an adapter or a hook changes the output layer.
-
-        The other arguments are those of [`GTransformerModel`].
+            skip_logits: whether to compute the loss without holding all logits, and return none of them. By default so
+                in training, unless an adapter or a hook changes the output layer.
+            use_cache: whether to return keys and values of the target; never with labels.
+            cache: keys and values of earlier target tokens, which generation fills.
+            output_attentions: whether to return attention weights. This call then uses eager attention, whatever the
+                model's `attn_implementation`.
+            attention_recorder: called for every attention sublayer of this call with its stack ("encoder", "decoder"
+                or "cross"), its layer, its weights `(B, H, T, S)` by kind ("group", "global"), and its gate
+                `(B, T, D)`, `None` without one. Uses eager attention as well.
 
         Returns:
             `Seq2SeqLMOutput` with `logits` `(B, T, vocab_size)`, unless skipped, and, given labels, `loss` in nats per
@@ -578,30 +560,17 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         loss, logits = None, None
         if skip_logits is None:
             skip_logits = self.training and is_plain_linear(self.lm_head)
-        if labels is not None and skip_logits:
-            loss = linear_document_loss(
-                outputs.last_hidden_state,
-                self.lm_head.weight,
-                self.final_logits_bias,
-                labels,
-                label_smoothing,
-                num_items_in_batch,
-            )
-        else:
+        if labels is None or not skip_logits:
             logits = self.output_logits(outputs.last_hidden_state)
-            if labels is not None:
-                loss = document_loss(logits, labels, label_smoothing, num_items_in_batch)
-        return Seq2SeqLMOutput(
-            loss=loss,
-            logits=logits,
-            **{CACHE_NAME: getattr(outputs, CACHE_NAME)},
-            decoder_hidden_states=outputs.decoder_hidden_states,
-            decoder_attentions=outputs.decoder_attentions,
-            cross_attentions=outputs.cross_attentions,
-            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
-            encoder_hidden_states=outputs.encoder_hidden_states,
-            encoder_attentions=outputs.encoder_attentions,
-        )
+        if labels is not None:
+            about_loss = (labels, label_smoothing, num_items_in_batch)
+            if logits is None:
+                output_layer = (self.lm_head.weight, self.final_logits_bias)
+                loss = linear_document_loss(outputs.last_hidden_state, *output_layer, *about_loss)
+            else:
+                loss = document_loss(logits, *about_loss)
+        others = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
+        return Seq2SeqLMOutput(loss=loss, logits=logits, **others)
 
     known_forward = forward
 

@@ -1,6 +1,6 @@
 """Weights in the layout that a CPU multiplies fastest, while documents are translated.
 
-Decoding multiplies few rows at a time, which a plain matrix product does at a fraction of the machine's peak rate.
+Decoding multiplies few rows at a time, which an ordinary matrix product does at a fraction of the machine's peak rate.
 oneDNN reorders a weight once for its own kernels, as `torch.compile` does with frozen weights. The packed copies take
 as much memory as the weights of the linear layers, and are freed when the translation ends.
 """
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from .group_attention import GTransformerAttention, GTransformerGate
+from .layers_gtransformer import GTransformerAttention, GTransformerGate
 
 
 # Number of rows that oneDNN optimises the layout for: a few beams. More rows lose nothing with it.
@@ -33,7 +33,7 @@ def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
     methods = [method for module in model.modules() if enabled for method in _packed_methods(module)]
     for module, name, method in methods:
         # An attribute of the instance takes precedence over the method of its class.
-        setattr(module, name, _where_it_serves(method, getattr(module, name)))
+        setattr(module, name, _where_possible(method, getattr(module, name)))
     try:
         yield
     finally:
@@ -42,7 +42,7 @@ def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
 
 
 class PackedProduct:
-    """The product of states and the weights of linear layers or a gate, side by side, which the first call packs."""
+    """The product of states and the concatenated weights of linear layers or a gate, which the first call packs."""
 
     def __init__(self, *layers: nn.Linear | GTransformerGate):
         self.layers = layers
@@ -97,13 +97,13 @@ def _has_hooks(layer: nn.Module) -> bool:
     return bool(everywhere or layer._forward_hooks or layer._forward_pre_hooks)
 
 
-def _where_it_serves(packed: Callable, plain: Callable) -> Callable:
-    """Returns a method that falls back to the plain one where packed weights cannot be used."""
+def _where_possible(packed: Callable, ordinary: Callable) -> Callable:
+    """Returns a method that falls back to the ordinary one where packed weights cannot serve."""
 
     def method(*states: Tensor):
         elsewhere = torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling()
         if elsewhere or any(each.dtype != torch.float32 for each in states):
-            return plain(*states)
+            return ordinary(*states)
         return packed(*states)
 
     return method

@@ -3,12 +3,11 @@ the other."""
 
 import contextlib
 import copy
-import difflib
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import torch
@@ -16,15 +15,14 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import BatchFeature, PreTrainedConfig, PreTrainedTokenizerBase, ProcessorMixin
 
-from .configuration_gtransformer import GTransformerConfig, SentenceTemplate, TargetTemplate, template_named
+from .configuration_gtransformer import GTransformerConfig
 from .hub import PublishMixin
+from .language_tokens import LanguageTokens
+from .sentence_template import SentenceTemplate, TargetTemplate, template_named
 
 
 # Tabs and line breaks.
 BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
-# Brackets that some tokenizers put around the code of a language.
-LANGUAGE_TOKENS = ("__{}__", ">>{}<<", "[{}]")
-BRACKETED = re.compile(r"^(?:__(.+)__|>>(.+)<<|\[(.+)\])$")
 
 
 class GTransformerProcessor(PublishMixin, ProcessorMixin):
@@ -42,11 +40,10 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         normalization (`str` or `None`, defaults to `"NFKC"`): Unicode normalisation of all text. mBART was trained on
             NFKC, and Transformers 5 no longer does it for `MBartTokenizer`.
         sentence_template (`str`, defaults to `"paper"`): the tokens around every sentence, a key of
-        `SENTENCE_TEMPLATES`.
-            `from_pretrained` takes that of the checkpoint.
-        target_ratio (`float`, defaults to 1.0): number of target tokens that a segment leaves room for, per token of
-            its source, so that translations are hardly longer than what the model was trained on. Training learns it
-            for its pair of languages; other languages have 1.0.
+            `SENTENCE_TEMPLATES`. `from_pretrained` takes that of the checkpoint.
+        target_ratio (`float`, defaults to 1.0): number of target tokens per source token for which a segment leaves
+            space, so that translations are rarely longer than the training targets. Training learns it for its pair of
+            languages; other languages have 1.0.
 
     Example:
 
@@ -74,16 +71,17 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
     ):
         sentence_template = kwargs.pop("sentence_frame", sentence_template)  # its name in version 0.2
         super().__init__(tokenizer, **kwargs)
+        self._languages: tuple[tuple, LanguageTokens] | None = None
         self.src_lang = src_lang or getattr(tokenizer, "src_lang", None) or getattr(tokenizer, "source_lang", None)
         self.tgt_lang = tgt_lang or getattr(tokenizer, "tgt_lang", None) or getattr(tokenizer, "target_lang", None)
         self.normalization = normalization
         self.sentence_template = sentence_template
         self.target_ratio = target_ratio
-        needed = {"eos", "pad"} | {role for part in self.template[:3] for role in part} - {"src_lang", "tgt_lang"}
+        needed = {"eos", "pad"} | self.template.roles - {"src_lang", "tgt_lang"}
         for name in sorted(f"{role}_token_id" for role in needed):
             if getattr(tokenizer, name) is None:
                 raise ValueError(f"The tokenizer has no {name}, which the sentences of a document need.")
-        if not tgt_lang and self._has_targets and self._find_language(self.tgt_lang) is None:
+        if not tgt_lang and self._has_targets and self.languages.find(self.tgt_lang) is None:
             # Tokenizers with several target languages name their group, such as "roa", or a code of another standard.
             self.tgt_lang = None
         self._check_languages()
@@ -111,8 +109,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         if not (src_lang or tgt_lang):
             return self
         other = copy.copy(self)
-        for cached in ("target_template", "_structural_tokens_by_size"):
-            other.__dict__.pop(cached, None)
+        other.__dict__.pop("target_template", None)
         other.src_lang, other.tgt_lang = self._code(src_lang, self.src_lang), self._code(tgt_lang, self.tgt_lang)
         other._check_languages()
         if (other.src_lang, other.tgt_lang) != (self.src_lang, self.tgt_lang):
@@ -120,11 +117,19 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return other
 
     def _code(self, asked: str | None, own: str | None) -> str | None:
-        """The language that is asked for; if it is the processor's own, as the processor spells it."""
+        """The language that is asked for; if it is the processor's own, in the processor's spelling."""
         with contextlib.suppress(ValueError):
-            if asked and own and self._language_token_id(asked) == self._language_token_id(own):
+            if asked and own and self.languages.id_of(asked) == self.languages.id_of(own):
                 return own
         return asked or own
+
+    @property
+    def languages(self) -> LanguageTokens:
+        """Structural tokens, read anew when languages change or the tokenizer grows."""
+        key = (self.src_lang, self.tgt_lang, len(self.tokenizer))
+        if self._languages is None or self._languages[0] != key:
+            self._languages = key, LanguageTokens(self.tokenizer, filter(None, key[:2]))
+        return self._languages[1]
 
     def _loaded_from(self) -> str:
         return self.tokenizer.name_or_path
@@ -149,7 +154,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
                 f"The processor has no {role}, whose code templates the sentences: pass {role}, one of "
                 f"{', '.join(self.language_codes)}."
             )
-        return self._language_token_id(language)
+        return self.languages.id_of(language)
 
     @property
     def bos_token_id(self) -> int | None:
@@ -179,13 +184,12 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return 1 + max(source, len(template.target_prefix))
 
     def _check_languages(self) -> None:
-        """Refuses languages that the tokenizer does not know, where they are tokens."""
-        roles = {role for part in self.template[:3] for role in part} | {self.template.end, self.template.label_end}
-        languages = [self.src_lang, self.tgt_lang] if {"src_lang", "tgt_lang"} & roles else []
+        """Raises `ValueError` for languages that the template needs and the tokenizer does not have."""
+        languages = [self.src_lang, self.tgt_lang] if {"src_lang", "tgt_lang"} & self.template.roles else []
         languages += [self.tgt_lang] if self._has_targets else []
         for language in languages:
             if language is not None:
-                self._language_token_id(language)
+                self.languages.id_of(language)
         only = getattr(self.tokenizer, "target_lang", None)
         if only and self.tgt_lang and not self.language_codes and not self.tgt_lang.startswith(only):
             raise ValueError(f"The model translates into {only!r} only, not into {self.tgt_lang!r}.")
@@ -197,79 +201,20 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     @property
     def _source_code(self) -> list[int]:
-        """The token before every source sentence that tells a model with several target languages which one to use."""
+        """The token of the target language before every source sentence, in models with several target languages."""
         if self.template.source_code is None or not self._has_targets:
             return []
         return [self._id_of(self.template.source_code)]
 
-    def _language_token_id(self, language: str) -> int:
-        if (token := self._find_language(language)) is not None:
-            return token
-        codes = self.language_codes
-        near = [code for code in codes if code[:2] == language[:2]]
-        near = near or difflib.get_close_matches(language, codes, n=5, cutoff=0.4)
-        raise ValueError(
-            f"The tokenizer does not know the language {language!r}; "
-            + (f"similar are {', '.join(near)}." if near else f"it knows {', '.join(codes) or 'none'}.")
-        )
-
-    def _find_language(self, language: str | None) -> int | None:
-        """
-        The id of the token of a language, given as a code or as the token itself; `None` if there is none.
-
-        Raises:
-            ValueError: the tokenizer has several tokens for this code.
-        """
-        known = self._structural_tokens
-        if language in known:
-            return known[language]
-        forms = sorted(form.format(language) for form in LANGUAGE_TOKENS)
-        tokens = {form: known[form] for form in forms if form in known}
-        if len({*tokens.values()}) > 1:
-            raise ValueError(f"The language {language!r} has several tokens: pass one of {', '.join(tokens)}.")
-        return next(iter(tokens.values()), None)
-
     @property
     def language_codes(self) -> list[str]:
         """The codes of the languages that the tokenizer has tokens for, as `src_lang` and `tgt_lang` take them."""
-        names = ("bos", "eos", "pad", "unk", "mask", "cls", "sep")
-        others = {getattr(self.tokenizer, f"{name}_token", None) for name in names}
-        tokens = {*self._structural_tokens} - others
-        bare = {token: BRACKETED.sub(r"\1\2\3", token) for token in tokens}
-        # If several tokens have the same code, only the token itself identifies a language.
-        counts = Counter(bare.values())
-        return sorted(code if counts[code] == 1 else token for token, code in bare.items())
-
-    @property
-    def _structural_tokens(self) -> dict[str, int]:
-        """Every token that is not a word, with its id; `<unk>` stands for words."""
-        size = len(self.tokenizer)
-        if size not in self._structural_tokens_by_size:  # on first use, and when the tokenizer has grown
-            self._structural_tokens_by_size[size] = self._list_structural_tokens()
-        return self._structural_tokens_by_size[size]
-
-    @cached_property
-    def _structural_tokens_by_size(self) -> dict[int, dict[str, int]]:
-        return {}
-
-    def _list_structural_tokens(self) -> dict[str, int]:
-        tokenizer = self.tokenizer
-        tokens = {token.content: index for index, token in tokenizer.added_tokens_decoder.items() if token.special}
-        tokens |= dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
-        tokens |= getattr(tokenizer, "lang_token_to_id", getattr(tokenizer, "lang_code_to_id", {}))
-        languages = [*getattr(tokenizer, "supported_language_codes", ())]
-        for language in filter(None, (self.src_lang, self.tgt_lang)):
-            # A custom tokenizer may not mark its codes as special. A bare code, such as "en", is then a subword.
-            bracketed = [form.format(language) for form in LANGUAGE_TOKENS]
-            languages += [language] if BRACKETED.match(language) else bracketed
-        tokens |= {token: tokenizer.convert_tokens_to_ids(token) for token in languages}
-        # A token that a tokenizer names but does not have has no id, or that of unknown words.
-        return {token: index for token, index in tokens.items() if index not in (None, tokenizer.unk_token_id)}
+        return self.languages.codes
 
     @property
     def structural_token_ids(self) -> list[int]:
         """Ids of `<s>`, `</s>`, padding, `<mask>` and the language codes: everything that is not a word."""
-        return sorted(set(self._structural_tokens.values()))
+        return sorted(set(self.languages.ids.values()))
 
     def encode_sentences(self, sentences: Iterable[str], is_target: bool = False) -> list[list[int]]:
         """
@@ -279,14 +224,14 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             is_target: whether these are target sentences, which some tokenizers cut into other pieces.
 
         Raises:
-            ValueError: a sentence has no words, or contains half of a character.
+            ValueError: a sentence has no words, or contains an unpaired surrogate.
         """
         texts = [self._normalize(sentence) for sentence in sentences]
         for number, text in enumerate(texts, 1):
             if not text:
                 raise ValueError(f"Sentence {number} of the document is empty; every sentence needs a word.")
             if any("\ud800" <= character <= "\udfff" for character in text):
-                raise ValueError(f"Sentence {number} of the document has half of a character (a lone surrogate).")
+                raise ValueError(f"Sentence {number} of the document has an unpaired surrogate.")
         if not texts:
             return []
         encoded = self._encode(texts, is_target)
@@ -304,7 +249,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return self.tokenizer(**side, add_special_tokens=False, verbose=False)["input_ids"]
 
     def _begins_with_code(self, text: str) -> bool:
-        """Tells whether Marian would take the beginning of a text for a language code, even for one that it does not
+        """Whether Marian would take the beginning of a text for a language code, even for one that it does not
         have."""
         remove_language_code = getattr(self.tokenizer, "remove_language_code", None)
         return remove_language_code is not None and bool(remove_language_code(text)[0])
@@ -315,12 +260,12 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def _encode_as_text(self, text: str, is_target: bool) -> list[int]:
         """Encodes a text that contains the name of a structural token, by cutting inside that name."""
-        names = sorted(map(re.escape, [*self._structural_tokens, ">>"]), key=len, reverse=True)
+        names = sorted(map(re.escape, [*self.languages.ids, ">>"]), key=len, reverse=True)
         cuts = [match.start() + 1 for match in re.finditer("|".join(names), text)]
         structural = set(self.structural_token_ids)
         # Even where a tokenizer's own normalisation still produces such a name, single characters cannot.
-        for borders in (cuts, range(1, len(text))):
-            parts = [text[start:end] for start, end in zip([0, *borders], [*borders, len(text)], strict=True)]
+        for boundaries in (cuts, range(1, len(text))):
+            parts = [text[start:end] for start, end in pairwise([0, *boundaries, len(text)])]
             encoded = self._encode(parts, is_target)
             ids = [token for part in encoded for token in part]
             if structural.isdisjoint(ids):
@@ -349,6 +294,8 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         targets: list[str] | list[list[str]] | None = None,
         max_length: int | None = None,
         return_tensors: str | None = None,
+        padding: bool | None = None,
+        text_target: list[str] | list[list[str]] | None = None,
     ) -> BatchFeature:
         """
         Makes documents into model inputs.
@@ -358,7 +305,9 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             targets: their translations, sentence by sentence.
             max_length: maximum number of tokens of a document or, where positions count from the start of a sentence,
                 of each of its sentences; by default the tokenizer's `model_max_length`. Nothing is truncated.
-            return_tensors: "pt" for padded tensors, `None` for lists.
+            return_tensors: "pt" for tensors, `None` for lists.
+            padding: whether to pad the documents of a batch; by default tensors are padded and lists are not.
+            text_target: the name of `targets` in processors of Transformers.
 
         Returns:
             `input_ids`, `attention_mask` (`(B, S)`, padded on the tokenizer's side) and, given targets, `labels`
@@ -367,19 +316,19 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         Raises:
             ValueError: a document is too long or empty, or source and target do not have the same sentences.
         """
-        documents, targets = self._batch(documents), self._batch(targets) if targets is not None else None
+        documents, targets = self._batch(documents), targets if text_target is None else text_target
         max_length = max_length or self.tokenizer.model_max_length
         sources = [self.encode_sentences(document) for document in documents]
         data = {"input_ids": [self._checked(self.build_source(ids), ids, max_length) for ids in sources]}
         data["attention_mask"] = [[1] * len(ids) for ids in data["input_ids"]]
         if targets is not None:
-            translations = [self.encode_sentences(document, is_target=True) for document in targets]
+            translations = [self.encode_sentences(document, is_target=True) for document in self._batch(targets)]
             if [len(ids) for ids in sources] != [len(ids) for ids in translations]:
                 raise ValueError("Every document needs as many target sentences as it has source sentences.")
             data["labels"] = [self._checked(self.build_labels(ids), ids, max_length) for ids in translations]
-        if return_tensors is None:
-            return BatchFeature(data)
-        return BatchFeature(self.pad(data), tensor_type=return_tensors)
+        if padding or (padding is None and return_tensors):
+            data = {name: rows if return_tensors else rows.tolist() for name, rows in self.pad(data).items()}
+        return BatchFeature(data, tensor_type=return_tensors)
 
     @staticmethod
     def _batch(documents: list) -> list[list[str]]:
@@ -396,18 +345,18 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return batch
 
     def _checked(self, ids: list[int], sentences: list[list[int]], max_length: int) -> list[int]:
-        longest = max(map(len, sentences)) + self.sentence_tokens
-        counted = len(ids) if self.template.position_scope == "document" else longest
+        in_sentence = max(map(len, sentences)) + self.sentence_tokens
+        counted = len(ids) if self.template.position_scope == "document" else in_sentence
         if counted > max_length:
-            advice = "split that sentence" if longest > max_length else "split the document at sentence borders"
+            advice = "split that sentence" if in_sentence > max_length else "split the document at sentence boundaries"
             raise ValueError(
-                f"A document has {len(ids)} tokens, its longest sentence {longest}; allowed are at most {max_length}: "
+                f"A document has {len(ids)} tokens, its longest sentence {in_sentence}; the maximum is {max_length}: "
                 f"{advice}."
             )
         return ids
 
     def pad(self, data: dict[str, list[list[int]]]) -> dict[str, Tensor]:
-        """Pads lists of ids to tensors `(B, longest)`: target sides on the right (labels with -100), source sides
+        """Pads lists of ids to tensors `(B, T)`: target sides on the right (labels with -100), source sides
         where the tokenizer pads."""
         values = {"labels": -100, "attention_mask": 0}
         return {
@@ -422,17 +371,18 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         }
 
     def batch_decode_sentences(self, sequences: Tensor | list[list[int]]) -> list[list[str]]:
-        """
-        Returns the sentences of generated documents `(B, T)`: for each row, one string per sentence that it opened,
-        that is, as many as the source document has sentences.
-        """
+        """Returns the sentences of generated documents `(B, T)`: for each row, as many strings as the source document
+        has sentences."""
         documents = self.split_sentences(sequences)
         texts = iter(self.decode_sentences([ids for document in documents for ids in document]))
         return [[next(texts) for _ in document] for document in documents]
 
     def split_sentences(self, sequences: Tensor | list[list[int]]) -> list[list[list[int]]]:
         """Returns the word ids of each sentence of generated documents `(B, T)`."""
-        return [self._split(row) for row in (sequences.tolist() if isinstance(sequences, Tensor) else sequences)]
+        structural = set(self.structural_token_ids)
+        rows = sequences.tolist() if isinstance(sequences, Tensor) else sequences
+        documents = map(self.target_template.split, rows)
+        return [[[token for token in ids if token not in structural] for ids in document] for document in documents]
 
     def decode_sentences(self, sentences: list[list[int]]) -> list[str]:
         """Returns the texts of sentences given as word ids."""
@@ -444,10 +394,6 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
     def _joiner(self) -> str:
         """The sign of subword-nmt that a word continues, if decoding joins at it: a sentence may be cut off there."""
         return "@@" if self.tokenizer.convert_tokens_to_string(["a@@", "b"]) == "ab" else ""
-
-    def _split(self, ids: list[int]) -> list[list[int]]:
-        structural = set(self.structural_token_ids)
-        return [[token for token in words if token not in structural] for words in self.target_template.split(ids)]
 
     def configure(self, model) -> None:
         """
@@ -466,34 +412,37 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         Raises:
             ValueError: the tokenizer does not belong to the model, or there is no target language.
         """
-        if model.config.sentence_template != self.sentence_template:
-            raise ValueError(
-                f"The model templates its sentences as {model.config.sentence_template!r}, the processor as "
-                f"{self.sentence_template!r}: load both from the same checkpoint, or pass sentence_template to both."
-            )
-        names = ["eos_token_id", "pad_token_id"]
-        names += ["bos_token_id"] if "bos" in (*self.template.source_prefix, *self.template.target_prefix) else []
-        for name in names:
-            if getattr(model.config, name) != getattr(self, name):
-                raise ValueError(f"The {name} of tokenizer and model differ: this tokenizer belongs to another model.")
-        if self.template.start and model.config.decoder_start_token_id != self._id_of(self.template.start):
-            raise ValueError(
-                f"The model starts with token {model.config.decoder_start_token_id}, not with the "
-                f"{self.template.start} token of this tokenizer, which belongs to another model."
-            )
-        vocabulary, rows = len(self._target_vocabulary), model.config.decoder_vocab_size
-        if vocabulary > rows:
-            raise ValueError(
-                f"The tokenizer has {vocabulary} tokens, the model {rows}: call "
-                "model.resize_token_embeddings(len(processor.tokenizer))."
-            )
+        self._check_model(model.config)
         template = self.target_template
         templated = {self.bos_token_id, self.eos_token_id, self.pad_token_id, *template.prefix, template.end, None}
         # Rows of the output layer without a token are not words either.
-        unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *range(vocabulary, rows)} - templated
+        without_token = range(len(self._target_vocabulary), model.config.decoder_vocab_size)
+        unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *without_token} - templated
         setting = self.template.language_setting
         language = {setting: self._id_of("tgt_lang")} if setting else {}
         return {**language, "suppress_tokens": sorted(unwanted) or None}
+
+    def _check_model(self, config) -> None:
+        """Raises `ValueError` if the tokenizer does not belong to a model with this configuration."""
+        if config.sentence_template != self.sentence_template:
+            raise ValueError(
+                f"The model templates its sentences as {config.sentence_template!r}, the processor as "
+                f"{self.sentence_template!r}: load both from the same checkpoint, or pass sentence_template to both."
+            )
+        for role in sorted({"eos", "pad"} | {"bos"} & self.template.roles):
+            name = f"{role}_token_id"
+            if getattr(config, name) != getattr(self, name):
+                raise ValueError(f"The {name} of tokenizer and model differ: this tokenizer belongs to another model.")
+        if self.template.start and config.decoder_start_token_id != self._id_of(self.template.start):
+            raise ValueError(
+                f"The model starts with token {config.decoder_start_token_id}, not with the "
+                f"{self.template.start} token of this tokenizer, which belongs to another model."
+            )
+        if (tokens := len(self._target_vocabulary)) > config.decoder_vocab_size:
+            raise ValueError(
+                f"The tokenizer has {tokens} tokens, the model {config.decoder_vocab_size}: call "
+                "model.resize_token_embeddings(len(processor.tokenizer))."
+            )
 
     @property
     def _target_vocabulary(self) -> Any:

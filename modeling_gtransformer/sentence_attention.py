@@ -1,42 +1,29 @@
 """Group attention sentence by sentence: linear in the length of the document, without a mask of that length squared.
 
-The groups are contiguous spans. The tokens of sentences of similar length are gathered into `(sentences, longest)`,
-passed to the ordinary attention kernel together, and put back. Without attention dropout there are better ways on two
-devices: in training on a CPU, the kernel runs on one sentence after another in place, which takes less memory; in half
-precision on CUDA, torch's kernel for sequences of different lengths takes all sentences at once. Dense attention under
+The groups are contiguous spans. The tokens of sentences of similar length are gathered into `(sentences, max_seqlen)`,
+pass through the ordinary attention kernel together, and return to their places. In half precision on CUDA, torch's
+kernel for sequences of different lengths takes all sentences at once. Under `torch.compile`, the attention is one
+operator that reads the group tags, because the boundaries of sentences are data-dependent. Dense attention under
 [`group_mask`] is the reference.
 
 Shape legend: B documents, T queries, S keys, H heads, K head size, N sentences, L tokens of the longest of them.
 """
 
-import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.attention.varlen import varlen_attn
 
-from .group_tags import is_contiguous
+from .group_tags import PADDING, is_contiguous, same_group
 
 
 # Sentences share a batch of the kernel if the shortest is at least this share of the longest.
 SIMILAR_LENGTH = 0.6
-# With fewer elements per sentence on average, calls for single sentences cost more than gathering them.
-STANDS_ALONE = 6500
-# In torch 2.10 the kernel has `is_causal` instead.
-HAS_WINDOW = "window_size" in inspect.signature(varlen_attn).parameters
-
-
-class Bucket(NamedTuple):
-    """Sentences of similar length: the shapes `(N, L)` of their queries and `(N, S)` of their keys, and which keys are
-    real (`None` if no others are visible)."""
-
-    queries: tuple[int, int]
-    keys: tuple[int, int]
-    key_mask: Tensor | None
 
 
 class Packing(NamedTuple):
@@ -45,13 +32,22 @@ class Packing(NamedTuple):
 
     Attributes:
         index: positions of the tokens in the flattened batch.
-        cu_seqlens: where each sentence starts, and where the last one ends, `(N + 1,)`, int32.
+        cu_seqlens: start of each sentence, and end of the last one, `(N + 1,)`, int32.
         max_seqlen: number of tokens of the longest sentence.
     """
 
     index: Tensor
     cu_seqlens: Tensor
     max_seqlen: int
+
+
+class Bucket(NamedTuple):
+    """Sentences of similar length: the shapes `(N, L)` of their queries and `(N, S)` of their keys, and which keys are
+    real, `(N, 1, 1, S)`; `None` if no others are visible."""
+
+    queries: tuple[int, int]
+    keys: tuple[int, int]
+    key_mask: Tensor | None
 
 
 class Gathering(NamedTuple):
@@ -83,7 +79,7 @@ class SentencePlan:
         queries: number of queries, B * T.
         is_causal: whether a query sees only the keys up to its own position.
 
-    The plan is on the CPU. What is derived from it is made once for every device that has layers.
+    The plan is on the CPU. All layers on a device share the indices that are derived from it.
     """
 
     query_starts: Tensor
@@ -92,36 +88,28 @@ class SentencePlan:
     key_lengths: Tensor
     queries: int
     is_causal: bool
-    made: dict[tuple[str, torch.device], Any] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def spans(self) -> list[tuple[slice, slice]]:
-        """Slices of the queries and the keys of every sentence."""
-        edges = (self.query_starts, self.query_starts + self.query_lengths, self.key_starts)
-        edges = torch.stack([*edges, self.key_starts + self.key_lengths], dim=1).tolist()
-        return [(slice(*edge[:2]), slice(*edge[2:])) for edge in edges]
+    derived: dict[tuple[str, torch.device], Any] = field(default_factory=dict, repr=False)
 
     def packings(self, device: torch.device) -> tuple[Packing, Packing]:
         """Packings of queries and keys."""
-        return self._once(self._make_packings, device)
+        return self._once("packings", self._pack, device)
 
     def gathering(self, device: torch.device) -> Gathering:
-        return self._once(self._make_gathering, device)
+        return self._once("gathering", self._gather, device)
 
-    def _once(self, make: Callable[[torch.device], Any], device: torch.device) -> Any:
-        key = (make.__name__, device)
-        if key not in self.made:
-            self.made[key] = make(device)
-        return self.made[key]
+    def _once(self, name: str, make: Callable[[torch.device], Any], device: torch.device) -> Any:
+        if (name, device) not in self.derived:
+            self.derived[name, device] = make(device)
+        return self.derived[name, device]
 
-    def _make_packings(self, device: torch.device) -> tuple[Packing, Packing]:
+    def _pack(self, device: torch.device) -> tuple[Packing, Packing]:
         order = self.query_starts.argsort()
         return (
             _pack(self.query_starts[order], self.query_lengths[order], device),
             _pack(self.key_starts[order], self.key_lengths[order], device),
         )
 
-    def _make_gathering(self, device: torch.device) -> Gathering:
+    def _gather(self, device: torch.device) -> Gathering:
         query_parts, key_parts, buckets = [], [], []
         output_index = self.query_starts.new_full((self.queries,), -1)
         filled = 0
@@ -133,13 +121,13 @@ class SentencePlan:
             filled += query_index.numel()
             # Causality also hides the padding at the end of a sentence.
             needless = self.is_causal or bool(key_mask.all())
-            mask = None if needless else _sent(key_mask[:, None, None], device)
+            mask = None if needless else _send(key_mask[:, None, None], device)
             buckets.append(Bucket(tuple(query_index.shape), tuple(key_index.shape), mask))
             query_parts.append(query_index.flatten())
             key_parts.append(key_index.flatten())
         output_index = torch.where(output_index < 0, filled, output_index)
-        query_index, key_index = (_sent(torch.cat(parts), device) for parts in (query_parts, key_parts))
-        return Gathering(query_index, key_index, _sent(output_index, device), buckets)
+        query_index, key_index = (_send(torch.cat(parts), device) for parts in (query_parts, key_parts))
+        return Gathering(query_index, key_index, _send(output_index, device), buckets)
 
 
 def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False) -> SentencePlan | None:
@@ -148,7 +136,7 @@ def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False
 
     Returns:
         The plan, under which padding gets zeros; or `None` if a query is outside all sentences (with tag 0 it sees
-        everything), if a sentence is in several pieces, or if no sentence has both queries and keys.
+        everything), if a sentence is not contiguous, or if no sentence has both queries and keys.
     """
     if bool((query_tags == 0).any()):
         return None
@@ -186,7 +174,7 @@ def _similar(lengths: Tensor) -> list[slice]:
 
 
 def _fill(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Flat positions `(N, longest)` of the tokens of sentences, and which are real; the padding repeats a token."""
+    """Flat positions `(N, L)` of the tokens of sentences, and which are real; the padding repeats a token."""
     offset = torch.arange(int(lengths.max()), device=starts.device)
     real = offset < lengths[:, None]
     return starts[:, None] + torch.where(real, offset, 0), real
@@ -196,10 +184,10 @@ def _pack(starts: Tensor, lengths: Tensor, device: torch.device) -> Packing:
     cu_seqlens = nn.functional.pad(lengths.cumsum(dim=0), (1, 0))
     index = torch.repeat_interleave(starts - cu_seqlens[:-1], lengths)
     index += torch.arange(len(index), device=starts.device)
-    return Packing(_sent(index, device), _sent(cu_seqlens.int(), device), int(lengths.max()))
+    return Packing(_send(index, device), _send(cu_seqlens.int(), device), int(lengths.max()))
 
 
-def _sent(places: Tensor, device: torch.device) -> Tensor:
+def _send(places: Tensor, device: torch.device) -> Tensor:
     """Copies to the device without synchronising with it."""
     return places.to(device, non_blocking=True)
 
@@ -212,86 +200,21 @@ def sentence_attention(
 
     Args:
         query: `(B, H, T, K)`.
-        key: `(B, H, S, K)`.
-        value: `(B, H, S, K)`.
+        key, value: `(B, H, S, K)`.
 
     Returns:
         `(B, T, H, K)`.
     """
-    batch, _, length, _ = query.shape
-    large = query.numel() >= STANDS_ALONE * len(plan.query_lengths)
     if not dropout and has_variable_length_kernel(query):
         return packed_attention(query, key, value, plan, scaling)
-    if query.device.type != "cpu" or dropout or not torch.is_grad_enabled() or not large:
-        return gathered_attention(query, key, value, plan, dropout, scaling)
-    output, _ = _SentenceAttention.apply(*map(_tokens, (query, key, value)), plan, scaling)
-    return output.unflatten(0, (batch, length))
-
-
-def _tokens(states: Tensor) -> Tensor:
-    """`(B, H, T, K)` to `(B * T, H, K)`: heads are the inner dimension of a projection, so nothing is copied."""
-    return states.transpose(1, 2).flatten(0, 1)
-
-
-class _SentenceAttention(torch.autograd.Function):
-    """The CPU kernel of `scaled_dot_product_attention`, sentence by sentence, `(B * T, H, K)`. Only inputs and outputs
-    are kept for the gradient; autograd would make a gradient of the whole batch for every sentence."""
-
-    @staticmethod
-    def forward(query, key, value, plan, scaling):
-        output = _blank(query, plan.query_lengths)
-        # All sentences share one tensor, as many small tensors that live long would fragment the memory.
-        precision = torch.promote_types(query.dtype, torch.float32)  # of the kernel's sums
-        logsumexp = query.new_empty(1, query.shape[1], query.shape[0], dtype=precision)
-        queries, keys, values, outputs = _heads_first(query, key, value, output)
-        for asked, seen in plan.spans:
-            outputs[:, :, asked], logsumexp[:, :, asked] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-                queries[:, :, asked], keys[:, :, seen], values[:, :, seen], is_causal=plan.is_causal, scale=scaling
-            )
-        return output, logsumexp
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        *tokens, ctx.plan, ctx.scaling = inputs
-        ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(*tokens, *output)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad_output, _):
-        *tokens, logsumexp = ctx.saved_tensors
-        lengths = (ctx.plan.query_lengths, ctx.plan.key_lengths, ctx.plan.key_lengths)
-        gradients = [_blank(states, covered) for states, covered in zip(tokens[:3], lengths, strict=True)]
-        queries, keys, values, outputs, grad_outputs = _heads_first(*tokens, grad_output)
-        grad_queries, grad_keys, grad_values = _heads_first(*gradients)
-        for asked, seen in ctx.plan.spans:
-            grad_queries[:, :, asked], grad_keys[:, :, seen], grad_values[:, :, seen] = (
-                torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
-                    *(grad_outputs[:, :, asked], queries[:, :, asked], keys[:, :, seen], values[:, :, seen]),
-                    *(outputs[:, :, asked], logsumexp[:, :, asked], 0.0, ctx.plan.is_causal),
-                    scale=ctx.scaling,
-                )
-            )
-        return *gradients, None, None
-
-
-def _blank(states: Tensor, lengths: Tensor) -> Tensor:
-    """Memory for the sentences to fill; zeroed if they leave gaps, as between documents."""
-    return torch.empty_like(states) if int(lengths.sum()) == len(states) else torch.zeros_like(states)
-
-
-def _heads_first(*tokens: Tensor) -> list[Tensor]:
-    """`(L, H, K)` to `(1, H, L, K)`."""
-    return [states.transpose(0, 1)[None] for states in tokens]
+    return gathered_attention(query, key, value, plan, dropout, scaling)
 
 
 def has_variable_length_kernel(states: Tensor) -> bool:
-    """Tells whether torch's FlashAttention-2 takes such states: in half precision, on NVIDIA cards from Ampere on,
-    unless it is switched off (`torch.backends.cuda.enable_flash_sdp`). On some cards, heads larger than 192 have no
-    gradient."""
+    """Whether torch's FlashAttention-2 takes such states: in half precision, on NVIDIA cards from Ampere on, unless it
+    is switched off (`torch.backends.cuda.enable_flash_sdp`). On some cards, heads larger than 192 have no gradient."""
     return (
         states.is_cuda
-        and HAS_WINDOW
         and torch.version.hip is None
         and torch.backends.cuda.is_flash_attention_available()
         and torch.backends.cuda.flash_sdp_enabled()
@@ -304,21 +227,21 @@ def has_variable_length_kernel(states: Tensor) -> bool:
 
 def packed_attention(query: Tensor, key: Tensor, value: Tensor, plan: SentencePlan, scaling: float) -> Tensor:
     """Computes [`sentence_attention`] for all sentences at once, without padding."""
-    packings = queries, keys = plan.packings(query.device)
-    states = (
-        _tokens(states).index_select(0, packing.index)
-        for states, packing in ((query, queries), (key, keys), (value, keys))
-    )
+    queries, keys = plan.packings(query.device)
     output = varlen_attn(
-        *states,
-        *(packing.cu_seqlens for packing in packings),
-        *(packing.max_seqlen for packing in packings),
+        *(
+            _gathered(states, index)
+            for states, index in ((query, queries.index), (key, keys.index), (value, keys.index))
+        ),
+        queries.cu_seqlens,
+        keys.cu_seqlens,
+        queries.max_seqlen,
+        keys.max_seqlen,
         scale=scaling,
         window_size=(-1, 0 if plan.is_causal else -1),
     )
-    blank = output.new_zeros(plan.queries, *output.shape[1:])
-    output = blank.index_copy_(0, queries.index, output)
-    return output.unflatten(0, (query.shape[0], query.shape[2]))
+    outputs = output.new_zeros(plan.queries, *output.shape[1:]).index_copy_(0, queries.index, output)
+    return outputs.unflatten(0, (query.shape[0], query.shape[2]))
 
 
 def gathered_attention(
@@ -326,25 +249,158 @@ def gathered_attention(
 ) -> Tensor:
     """Computes [`sentence_attention`] on any device, with sentences of similar length together."""
     query_index, key_index, output_index, buckets = plan.gathering(query.device)
-    queries, keys, values = (
-        _tokens(states).index_select(0, index)
-        for states, index in ((query, query_index), (key, key_index), (value, key_index))
+    query_sizes = [sentences * length for (sentences, length), _, _ in buckets]
+    key_sizes = [sentences * length for _, (sentences, length), _ in buckets]
+    queries = _gathered(query, query_index)
+    parts = (
+        queries.split(query_sizes),
+        _gathered(key, key_index).split(key_sizes),
+        _gathered(value, key_index).split(key_sizes),
     )
-    outputs, first_query, first_key = [], 0, 0
-    for bucket in buckets:
-        last_query = first_query + bucket.queries[0] * bucket.queries[1]
-        last_key = first_key + bucket.keys[0] * bucket.keys[1]
+    outputs = [queries.new_zeros(1, *queries.shape[1:])]
+    for bucket, of_queries, of_keys, of_values in zip(buckets, *parts, strict=True):
         output = nn.functional.scaled_dot_product_attention(
-            queries[first_query:last_query].unflatten(0, bucket.queries).transpose(1, 2),
-            keys[first_key:last_key].unflatten(0, bucket.keys).transpose(1, 2),
-            values[first_key:last_key].unflatten(0, bucket.keys).transpose(1, 2),
+            of_queries.unflatten(0, bucket.queries).transpose(1, 2),
+            of_keys.unflatten(0, bucket.keys).transpose(1, 2),
+            of_values.unflatten(0, bucket.keys).transpose(1, 2),
             attn_mask=bucket.key_mask,
             dropout_p=dropout,
             is_causal=plan.is_causal,
             scale=scaling,
         )
         outputs.append(output.transpose(1, 2).flatten(0, 1))
-        first_query, first_key = last_query, last_key
-    outputs.append(queries.new_zeros(1, *queries.shape[1:]))
-    output = torch.cat(outputs).index_select(0, output_index)
+    # Zeros come last, for queries that see nothing.
+    output = torch.cat([*outputs[1:], outputs[0]]).index_select(0, output_index)
     return output.unflatten(0, (query.shape[0], query.shape[2]))
+
+
+def _gathered(states: Tensor, index: Tensor) -> Tensor:
+    """Takes states `(B, H, T, K)` at flat positions `(X,)`: `(X, H, K)`. Heads are the inner dimension of a
+    projection, so that flattening copies nothing."""
+    return states.transpose(1, 2).flatten(0, 1).index_select(0, index)
+
+
+class SentenceTags(NamedTuple):
+    """
+    Replaces a plan in a compiled graph.
+
+    Attributes:
+        query_tags, key_tags: `(B, T)` and `(B, S)`, group tags on the CPU, [`PADDING`] where there is no token.
+        is_causal: whether a query sees only the keys up to its own position.
+    """
+
+    query_tags: Tensor
+    key_tags: Tensor
+    is_causal: bool
+
+
+def is_compilable(device: torch.device) -> bool:
+    """Whether the operator may be part of a graph: on devices whose random generator it knows, and not in an exported
+    graph, which must run without the operator."""
+    return device.type in ("cpu", "cuda") and not torch.compiler.is_exporting()
+
+
+def compiled_attention(
+    query: Tensor, key: Tensor, value: Tensor, tags: SentenceTags, dropout: float, scaling: float
+) -> Tensor:
+    """
+    Computes [`sentence_attention`] in a graph. Its backward pass computes the attention again.
+
+    Args:
+        query: `(B, H, T, K)`. A query with tag 0 sees every key that is not padding.
+        key, value: `(B, H, S, K)`.
+
+    Returns:
+        `(B, T, H, K)`.
+    """
+    # The backward pass must drop the same weights again.
+    seed = torch.randint(2**62 if dropout else 1, (1,), device="cpu")
+    return _group_attention(query, key, value, tags.query_tags, tags.key_tags, seed, tags.is_causal, dropout, scaling)
+
+
+# Every copy of this file, such as one in a checkpoint, has its own operators.
+LIBRARY = re.sub(r"\W", "_", __name__)
+# They read the tags on the CPU, which a CUDA graph cannot replay.
+operator = partial(torch.library.custom_op, mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
+
+
+CONSTANTS = "Tensor query_tags, Tensor key_tags, Tensor seed, bool is_causal, float dropout, float scaling"
+
+
+@operator(f"{LIBRARY}::group_attention", schema=f"(Tensor query, Tensor key, Tensor value, {CONSTANTS}) -> Tensor")
+def _group_attention(query, key, value, *constants):
+    with torch.no_grad():
+        return _attention(query.device, *constants)(query, key, value)
+
+
+@operator(
+    f"{LIBRARY}::group_attention_backward",
+    schema=f"(Tensor grad_output, Tensor query, Tensor key, Tensor value, {CONSTANTS}) -> (Tensor, Tensor, Tensor)",
+)
+def _group_attention_backward(grad_output, query, key, value, *constants):
+    # Autograd does not work in the backward pass of an operator, but functorch does.
+    _, backward = torch.func.vjp(_attention(query.device, *constants), query, key, value)
+    gradients = zip(backward(grad_output), (query, key, value), strict=True)
+    # The graph was promised this memory layout.
+    return tuple(torch.empty_like(states).copy_(gradient) for gradient, states in gradients)
+
+
+@_group_attention.register_fake
+def _(query, *others):
+    batch, heads, length, size = query.shape
+    return query.new_empty(batch, length, heads, size)
+
+
+@_group_attention_backward.register_fake
+def _(grad_output, *others):
+    return tuple(torch.empty_like(states) for states in others[:3])
+
+
+def _keep(ctx, inputs, output):
+    *tensors, ctx.is_causal, ctx.dropout, ctx.scaling = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _backward(ctx, grad_output):
+    constants = (ctx.is_causal, ctx.dropout, ctx.scaling)
+    return *_group_attention_backward(grad_output, *ctx.saved_tensors, *constants), *[None] * 6
+
+
+_group_attention.register_autograd(_backward, setup_context=_keep)
+
+
+def _attention(
+    device: torch.device, query_tags: Tensor, key_tags: Tensor, seed: Tensor, is_causal: bool, dropout: float, scaling
+) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """Returns the attention as a function of query, key and value."""
+    sides = (tags.contiguous().numpy().tobytes() for tags in (query_tags, key_tags))
+    plan, allowed = _plan(*sides, len(query_tags), is_causal), None
+    if plan is None:
+        query_tags, key_tags = query_tags.to(device), key_tags.to(device)
+        allowed = same_group(query_tags, key_tags) & (key_tags != PADDING)[:, None, None]
+        allowed = allowed.tril() if is_causal else allowed
+
+    def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        if plan is not None:
+            return sentence_attention(query, key, value, plan, dropout, scaling)
+        output = nn.functional.scaled_dot_product_attention(query, key, value, allowed, dropout, scale=scaling)
+        return output.transpose(1, 2).contiguous()
+
+    def attend_from_seed(*states: Tensor) -> Tensor:
+        on_cuda = device.type == "cuda"
+        with torch.random.fork_rng([device] if on_cuda else []):
+            generator = torch.cuda.default_generators[device.index] if on_cuda else torch.default_generator
+            generator.manual_seed(int(seed))
+            return attend(*states)
+
+    return attend_from_seed if dropout else attend
+
+
+@lru_cache(maxsize=16)
+def _plan(query_tags: bytes, key_tags: bytes, documents: int, is_causal: bool) -> SentencePlan | None:
+    """The plan that all layers share, or `None` where there is none. It is cached by the bytes of the tags, as a graph
+    may put other tags into the memory of these."""
+    query_side, key_side = (
+        torch.frombuffer(bytearray(side), dtype=torch.int64).view(documents, -1) for side in (query_tags, key_tags)
+    )
+    return plan_sentences(query_side, key_side, is_causal)

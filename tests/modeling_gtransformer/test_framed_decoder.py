@@ -3,8 +3,8 @@
 import torch
 from tiny import BOS, END_OF_DOCUMENT, EOS, PAD
 
-from modeling_gtransformer.configuration_gtransformer import SENTENCE_TEMPLATES
 from modeling_gtransformer.framed_decoder import FramedDecoder, Sources
+from modeling_gtransformer.sentence_template import SENTENCE_TEMPLATES
 from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor
 
 

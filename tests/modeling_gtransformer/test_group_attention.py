@@ -1,10 +1,12 @@
-"""Masked attention against attention sentence by sentence, and the gate against its formula."""
+"""The reference and the gate against their formulas, and which attention goes sentence by sentence."""
 
 import pytest
 import torch
 from tiny import ONLY_GLOBAL, ONLY_GROUP, PAD
 
-from modeling_gtransformer.group_attention import GTransformerGate, eager_attention_forward, group_mask
+from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
+from modeling_gtransformer.layers_gtransformer import GTransformerGate
+from modeling_gtransformer.sentence_attention import plan_sentences
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
@@ -64,15 +66,6 @@ def test_target_sentence_without_source_sentence(tiny_model, attention):
     assert all(gradient.isfinite().all() for gradient in [output.loss, *gradients])
 
 
-def test_source_without_sentences_is_open_to_all(tiny_model):
-    """Plain mBART input has no `<s>`: nothing is masked then."""
-    grouped, plain = tiny_model(**ONLY_GROUP), tiny_model(**ONLY_GLOBAL)
-    plain.load_state_dict(grouped.state_dict())
-    ids, target = torch.tensor([[5, 6, 7, 2, 48]]), torch.tensor([[49, 5, 2]])
-    inputs = {"input_ids": ids, "decoder_input_ids": target}
-    torch.testing.assert_close(grouped(**inputs).logits, plain(**inputs).logits)
-
-
 def test_explicit_tags_replace_those_of_the_ids(tiny_model, documents):
     model = tiny_model()
     target = torch.tensor([[0, 5, 2, 0, 6, 2, 0, 7, 2]])
@@ -80,7 +73,7 @@ def test_explicit_tags_replace_those_of_the_ids(tiny_model, documents):
     tags = torch.tensor([[1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3]])
     read = model(input_ids=ids, decoder_input_ids=target).logits
     embeds = model.get_input_embeddings()(ids)
-    given = model(inputs_embeds=embeds, group_tags=tags, decoder_input_ids=target).logits
+    given = model(inputs_embeds=embeds, group_tags=tags.int(), decoder_input_ids=target).logits
     other = model(input_ids=ids, group_tags=tags * 0, decoder_input_ids=target).logits
     torch.testing.assert_close(given, read)
     assert not torch.allclose(other, read)
@@ -130,3 +123,50 @@ def test_only_documents_without_source_sentences_are_open(tiny_model):
     changed = grouped(input_ids=source, decoder_input_ids=target).logits
     torch.testing.assert_close(changed[1, :3], together[1, :3])
     assert not torch.allclose(changed[1, 3], together[1, 3])
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    """The plans that a model makes."""
+    made = []
+    monkeypatch.setattr(
+        "modeling_gtransformer.group_attention.plan_sentences",
+        lambda *args, **kwargs: made.append(plan_sentences(*args, **kwargs)) or made[-1],
+    )
+    return made
+
+
+def test_ragged_training_batch_goes_by_sentence(tiny_model, plans):
+    """Documents of unequal length must not cost more than those of equal length."""
+    labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])
+    source = torch.tensor([[0, 5, 2, 0, 6, 2], [0, 7, 2, 1, 1, 1]])
+    tiny_model()(input_ids=source, attention_mask=source.ne(PAD), labels=labels)
+    assert len(plans) == 3 and None not in plans
+
+
+def test_sentences_that_are_not_contiguous_have_a_mask(tiny_model, plans):
+    model, ids = tiny_model(), torch.tensor([[0, 5, 6, 2, 7, 2], [0, 5, 2, 7, 6, 2]])
+    tags = torch.tensor([[1, 2, 1, 2, 1, 1], [1, 2, 2, 1, 2, 2]])
+    logits = []
+    for implementation in ("sdpa", "eager"):
+        model.set_attn_implementation(implementation)
+        logits.append(model(input_ids=ids, decoder_input_ids=ids, group_tags=tags, decoder_group_tags=tags).logits)
+    torch.testing.assert_close(*logits, rtol=1e-4, atol=1e-5)
+    assert plans == [None] * 3
+
+
+@pytest.mark.parametrize("outsider", [{"source": 48}, {"target": 49}, {}], ids=str)
+def test_model_takes_the_path_wherever_it_is_exact(tiny_model, plans, outsider):
+    """Padding is no reason to leave it; a real token outside of all sentences, which sees everything, is: then those
+    attentions have no plan in which it asks."""
+    model = tiny_model()
+    source = torch.tensor([[outsider.get("source", PAD), 0, 5, 6, 2, 0, 7, 2], [0, 8, 9, 9, 2, 0, 8, 2]])
+    target = torch.tensor([[outsider.get("target", 0), 0, 5, 2, 0, 6, 2], [0, 5, 2, 0, 6, 2, PAD]])
+    target[0] = target[0] if outsider.get("target") else torch.tensor([0, 5, 2, 0, 6, 7, 2])
+    inputs = {"input_ids": source, "attention_mask": source.ne(PAD), "labels": target}
+    inputs["decoder_input_ids"] = target
+    fast = model(**inputs).logits
+    assert [plan is None for plan in plans] == ["source" in outsider, "target" in outsider, "target" in outsider]
+    model.set_attn_implementation("eager")
+    real = target != PAD
+    torch.testing.assert_close(fast[real], model(**inputs).logits[real], rtol=1e-4, atol=1e-5)

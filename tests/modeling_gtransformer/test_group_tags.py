@@ -3,16 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import BOS, EOS, PAD
 
-from modeling_gtransformer.configuration_gtransformer import SENTENCE_TEMPLATES
 from modeling_gtransformer.group_tags import (
     closed_group_tags,
-    closed_sentences,
     group_tags,
     last_place,
     sentence_lengths,
     sentence_positions,
     sentence_progress,
 )
+from modeling_gtransformer.sentence_template import SENTENCE_TEMPLATES
 
 
 def slow_tags(ids, mask):
@@ -43,8 +42,8 @@ def test_tokens_outside_of_sentences_have_tag_0():
 
 
 @given(st.sampled_from(sorted(SENTENCE_TEMPLATES)), st.lists(st.integers(1, 3), min_size=1, max_size=4))
-def test_prefixes_of_targets_in_any_frame(name, lengths):
-    """Sentences that are closed, and the place of the next token, after every prefix of a document."""
+def test_prefixes_of_targets_in_any_template(name, lengths):
+    """The words so far, the number of closed sentences and the place of the next token, after every prefix."""
     template = SENTENCE_TEMPLATES[name].in_ids(
         {"bos": BOS, "pad": PAD, "eos": EOS, "tgt_lang": 49, "decoder_start": 3}.get
     )
@@ -58,9 +57,13 @@ def test_prefixes_of_targets_in_any_frame(name, lengths):
     for length in range(1, len(ids) + 1):
         prefix = torch.tensor([ids[:length]])
         closed = ids[:length].count(EOS) - (template.eos_opens_next and template.start == EOS)
-        assert closed_sentences(prefix, template).tolist() == [closed]
         number, words = sentence_progress(prefix, template)
         assert (number.item(), words.item()) == places[length - template.head]
+        assert number.item() == closed + 1
+        padded = [PAD] * 2 + ids[:length] + [PAD] * 2 * (length == len(ids))
+        split = [words for words in template.split(padded) if words]
+        assert [len(words) for words in split[:closed]] == lengths[:closed]
+        assert sum(map(len, split)) == ids[:length].count(5)
 
 
 def test_tags_of_sentences_told_apart_by_what_closes_them():

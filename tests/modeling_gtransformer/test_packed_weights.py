@@ -6,7 +6,7 @@ from tiny import random_documents
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from modeling_gtransformer.document_translation import translate_documents
-from modeling_gtransformer.group_attention import GTransformerAttention, GTransformerGate
+from modeling_gtransformer.layers_gtransformer import GTransformerAttention, GTransformerGate
 from modeling_gtransformer.packed_weights import packed_weights
 
 

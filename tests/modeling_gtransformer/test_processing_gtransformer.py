@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoProcessor, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoProcessor, PreTrainedTokenizerFast
 
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.group_tags import group_tags
@@ -56,6 +56,14 @@ def test_batches_are_padded(processor, side):
     assert (batch["input_ids"][0] == processor.pad_token_id).sum() == 3
     assert batch["attention_mask"][0, 0 if side == "left" else -1] == 0
     assert batch["labels"][0].tolist()[4:] == [-100] * (batch["labels"].shape[1] - 4)
+
+
+def test_padding_and_targets_as_in_processors_of_transformers(processor):
+    documents, targets = [["the cat"], ["it is", "old"]], [["die katze"], ["sie ist", "alt"]]
+    batch = processor(documents, text_target=targets, padding=True)
+    expected = processor(documents, targets, return_tensors="pt")
+    assert {name: rows.tolist() for name, rows in expected.items()} == dict(batch)
+    assert processor(documents, padding=False) == processor(documents)
 
 
 def test_what_the_decoder_reads_is_padded_on_the_right(processor):
@@ -120,6 +128,19 @@ def test_saved_with_the_checkpoint(any_processor, tiny_model, tmp_path):
     assert loaded(["the cat"])["input_ids"] == any_processor(["the cat"])["input_ids"]
 
 
+def test_the_field_of_the_template_in_version_0_2(processor, tiny_model, tmp_path):
+    """Model and processor were saved with `sentence_frame`."""
+    tiny_model().save_pretrained(tmp_path)
+    processor.save_pretrained(tmp_path)
+    for name in ("config.json", "processor_config.json"):
+        text = (tmp_path / name).read_text().replace("sentence_template", "sentence_frame")
+        (tmp_path / name).write_text(text.replace('"paper"', '"bart"'))
+    config = AutoConfig.from_pretrained(tmp_path)
+    assert config.sentence_template == AutoProcessor.from_pretrained(tmp_path).sentence_template == "bart"
+    assert not hasattr(config, "sentence_frame")
+    assert AutoConfig.from_pretrained(tmp_path, sentence_template="paper").sentence_template == "paper"
+
+
 def test_configured_model_ends_documents_with_the_tgt_lang(any_processor, tiny_model):
     model = tiny_model(vocab_size=len(any_processor.tokenizer))
     any_processor.configure(model)
@@ -164,12 +185,12 @@ def test_batches_from_iterators(processor):
 def test_bad_input_is_refused(processor, tiny_model):
     for documents, message in [
         (["the cat", "  "], "Sentence 2 of the document is empty"),
-        (["the cat", "a \ud83d b"], "Sentence 2 of the document has half of a character"),
+        (["the cat", "a \ud83d b"], "Sentence 2 of the document has an unpaired surrogate"),
         ("the cat", "not a string"),
         ([], "no sentences"),
         ([["the"], []], "no sentences"),
         (["cat " * 130], "split that sentence"),
-        (["the cat sleeps"] * 40, "split the document at sentence borders"),
+        (["the cat sleeps"] * 40, "split the document at sentence boundaries"),
     ]:
         with pytest.raises(ValueError, match=message):
             processor(documents)
@@ -188,7 +209,7 @@ def test_either_side_may_have_as_many_tokens_as_allowed(processor, name):
     documents = sides if name == "input_ids" else sides[::-1]
     [ids] = processor(*documents)[name]
     assert processor(*documents, max_length=len(ids))[name] == [ids]
-    with pytest.raises(ValueError, match=f"A document has {len(ids)} tokens, .* at most {len(ids) - 1}"):
+    with pytest.raises(ValueError, match=f"A document has {len(ids)} tokens, .* maximum is {len(ids) - 1}"):
         processor(*documents, max_length=len(ids) - 1)
 
 

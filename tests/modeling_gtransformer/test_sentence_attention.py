@@ -1,43 +1,54 @@
-"""Attention sentence by sentence against dense attention under the group mask, the reference."""
+"""Attention sentence by sentence, also in a compiled graph, against dense attention under the group mask."""
 
+import importlib.util
 import inspect
-import math
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import torch
-from tiny import ONLY_GROUP
+from tiny import ONLY_GROUP, PAD
+from torch._dynamo.testing import EagerAndRecordGraphs
 from torch.nn.attention.varlen import varlen_attn
+from transformers.modeling_outputs import BaseModelOutput
 
 import modeling_gtransformer.sentence_attention as sa
 from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
 from modeling_gtransformer.group_tags import PADDING
-from modeling_gtransformer.sentence_attention import plan_sentences
 
 
-def tags_of(documents, side):
-    """Tags of documents given as sentence lengths, padded on one side."""
-    rows = [[k for k, length in enumerate(lengths, 1) for _ in range(length)] for lengths in documents]
-    longest = max(map(len, rows))
-    fill = [[PADDING] * (longest - len(row)) for row in rows]
-    return torch.tensor([f + row if side == "left" else row + f for f, row in zip(fill, rows, strict=True)])
-
-
-DOCUMENTS = {
-    "ragged": [[3, 7, 1, 2, 30], [5], [1, 1, 1]],
-    "one-sentence": [[17]],
-    "one-token-sentences": [[1] * 9, [1] * 4],
-    "400-sentences": [[2 + i % 5 for i in range(400)]],
+# Tags from 1; 0 is outside all sentences, "." is padding. Only the compiled operator takes those without a plan.
+PLANNED = {
+    "ragged": ["1112223333", "12........"],
+    "padded on the left": [".....11122", "1112223334"],
+    "one sentence": ["11111"],
+    "sentences of one token": ["123456789", "1234....."],
 }
+DOCUMENTS = PLANNED | {
+    "outsiders": ["0111222220", "11110222.."],
+    "in pieces": ["1122112233", "1112223333"],
+    "no sentences": ["0000000000", "000......."],
+}
+TARGETS = {2: ["112", "12."], 1: ["112"]}  # by the number of documents; some sentences have no source
+
+
+def tags_of(rows):
+    """Tags `(B, T)` as plans take them."""
+    return torch.tensor([[PADDING if tag == "." else int(tag) for tag in row] for row in rows])
+
+
+def sentences(lengths):
+    return torch.tensor([[number for number, length in enumerate(lengths, 1) for _ in range(length)]])
 
 
 def varlen_attn_on_cpu(*args, **kwargs):
-    """What torch's kernel computes, one sequence after the other, called with what that takes."""
+    """Computes what torch's kernel does, one sequence after the other, and checks what it is given."""
     call = inspect.signature(varlen_attn).bind(*args, **kwargs)
-    query, key, value, query_edges, key_edges, longest_query, longest_key = call.args
-    edges = [edges.tolist() for edges in (query_edges, key_edges)]
-    assert query_edges.dtype == key_edges.dtype == torch.int32
-    assert [max(b - a for a, b in pairwise(places)) for places in edges] == [longest_query, longest_key]
+    query, key, value, *cu_seqlens, max_query, max_key = call.args
+    assert {each.dtype for each in cu_seqlens} == {torch.int32}
+    edges = [each.tolist() for each in cu_seqlens]
+    assert [max(b - a for a, b in pairwise(places)) for places in edges] == [max_query, max_key]
     assert [places[-1] for places in edges] == [len(query), len(key)] and len(key) == len(value)
     outputs = []
     for (first, last), (start, stop) in zip(*map(pairwise, edges), strict=True):
@@ -49,96 +60,80 @@ def varlen_attn_on_cpu(*args, **kwargs):
     return torch.cat(outputs)
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-@pytest.mark.parametrize("documents", DOCUMENTS.values(), ids=DOCUMENTS.keys())
-def test_outputs_and_gradients_equal_the_reference(documents, kind, side, monkeypatch):
-    key_tags = tags_of(documents, side)
-    # In cross-attention the last document has a sentence more than its source, which finds nothing.
-    targets = [[length % 4 + 1 for length in lengths] for lengths in documents[:-1]] + [[*documents[-1], 2]]
-    query_tags = tags_of(targets, "right") if kind == "cross" else key_tags
-    states = [torch.randn(len(documents), 2, tags.shape[1], 8) for tags in (query_tags, key_tags, key_tags)]
-    mask = torch.zeros(1, 1, query_tags.shape[1], key_tags.shape[1])
-    if kind == "decoder":
+def reference_mask(query_tags, key_tags, is_causal):
+    mask = torch.zeros(len(key_tags), 1, query_tags.shape[1], key_tags.shape[1])
+    mask = mask.masked_fill((key_tags == PADDING)[:, None, None], torch.finfo().min)
+    if is_causal:
         mask = mask.masked_fill(torch.ones_like(mask).triu(1).bool(), torch.finfo().min)
-    mask = group_mask(mask.expand(len(documents), 1, -1, -1), query_tags, key_tags)
-    plan = plan_sentences(query_tags, key_tags, is_causal=kind == "decoder")
-    real = (query_tags > 0)[..., None, None]
+    return group_mask(mask, query_tags.clamp(min=0), key_tags.clamp(min=0))
 
-    results = []
-    for path in ("reference", "by sentence", "gathered", *(["packed"] if sa.HAS_WINDOW else [])):
-        query, key, value = (state.clone().requires_grad_() for state in states)
-        if path == "reference":
-            output = eager_attention_forward(torch.nn.Module(), query, key, value, mask, 0.5)[0]
-        else:
-            monkeypatch.setattr(sa, "STANDS_ALONE", 0 if path == "by sentence" else math.inf)
-            monkeypatch.setattr(sa, "has_variable_length_kernel", lambda _: path == "packed")  # noqa: B023
-            monkeypatch.setattr(sa, "varlen_attn", varlen_attn_on_cpu)
-            output = sa.sentence_attention(query, key, value, plan, dropout=0.0, scaling=0.5)
-            assert ("SentenceAttention" in output.grad_fn.next_functions[0][0].name()) == (path == "by sentence")
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("name", [*DOCUMENTS, "400 sentences"])
+def test_outputs_and_gradients_equal_the_reference(name, kind, monkeypatch):
+    key_tags = tags_of(DOCUMENTS[name]) if name in DOCUMENTS else sentences([2 + i % 5 for i in range(400)])
+    query_tags = tags_of(TARGETS[len(key_tags)]) if kind == "cross" else key_tags
+    is_causal = kind == "decoder"
+    states = [torch.randn(*tags.shape, 2, 8).transpose(1, 2) for tags in (query_tags, key_tags, key_tags)]
+    mask, real = reference_mask(query_tags, key_tags, is_causal), (query_tags != PADDING)[..., None, None]
+    plan = sa.plan_sentences(query_tags, key_tags, is_causal)
+    assert (plan is None) == (kind != "cross" and name not in PLANNED and name in DOCUMENTS) or kind == "cross"
+    tags = sa.SentenceTags(query_tags, key_tags, is_causal)
+    monkeypatch.setattr(sa, "varlen_attn", varlen_attn_on_cpu)
+    ways = {
+        "reference": lambda *states: eager_attention_forward(torch.nn.Module(), *states, mask, 0.5)[0],
+        "compiled": lambda *states: sa.compiled_attention(*states, tags, dropout=0.0, scaling=0.5),
+    }
+    if plan is not None:
+        ways["gathered"] = lambda *states: sa.gathered_attention(*states, plan, dropout=0.0, scaling=0.5)
+        ways["packed"] = lambda *states: sa.packed_attention(*states, plan, scaling=0.5)
+    results = {}
+    for way, attend in ways.items():
+        leaves = [state.detach().requires_grad_() for state in states]
+        output = attend(*leaves)
+        if way in ("gathered", "packed"):
             assert (output[~real.expand_as(output)] == 0).all()
         output = output * real
         output.pow(2).sum().backward()
-        results.append((output, query.grad, key.grad, value.grad))
-    for result in results[1:]:
-        torch.testing.assert_close(result, results[0], rtol=1e-4, atol=1e-5)
+        results[way] = (output, *(leaf.grad for leaf in leaves))
+    for way, result in results.items():
+        torch.testing.assert_close(result, results["reference"], rtol=1e-4, atol=1e-5, msg=lambda m, way=way: way + m)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
-def test_sentence_by_sentence_in_every_precision(dtype, monkeypatch):
-    tags = tags_of([[3, 7, 1], [5]], "right")
-    plan = plan_sentences(tags, tags, is_causal=True)
-    states = torch.randn(3, 2, 4, 11, 16)
-    results = []
-    for alone, precision in ((0, dtype), (math.inf, torch.float64)):
-        monkeypatch.setattr(sa, "STANDS_ALONE", alone)
-        leaf = states.to(precision).requires_grad_()
-        output = sa.sentence_attention(*leaf, plan, dropout=0.0, scaling=0.25)
-        output.sum().backward()
-        results.append([output.double(), leaf.grad.double()])
-    torch.testing.assert_close(*results, rtol=0, atol=1e-9 if dtype == torch.float64 else 0.05)
-
-
-@pytest.mark.skipif(not sa.HAS_WINDOW, reason="the kernel of this torch has no window_size, and is not called then")
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_torchs_kernel_takes_what_it_is_given(is_causal):
     """Without a GPU its shapes, types and gradients can be had, not its numbers."""
-    tags = tags_of([[3, 7, 1], [5]], "right")
-    states = torch.empty(2, 4, 11, 16, dtype=torch.bfloat16, device="meta", requires_grad=True)
-    plan = plan_sentences(tags, tags, is_causal)
+    states = torch.empty(2, 4, 10, 16, dtype=torch.bfloat16, device="meta", requires_grad=True)
+    plan = sa.plan_sentences(*2 * [tags_of(PLANNED["ragged"])], is_causal)
     output = sa.packed_attention(states, states, states, plan, scaling=0.25)
     output.sum().backward()
-    assert (output.shape, output.dtype, states.grad.shape) == ((2, 11, 4, 16), torch.bfloat16, states.shape)
+    assert (output.shape, output.dtype, states.grad.shape) == ((2, 10, 4, 16), torch.bfloat16, states.shape)
     assert not sa.has_variable_length_kernel(states)
 
 
 def test_default_device_of_torch_does_not_matter():
-    tags = tags_of([[3, 7, 1], [5]], "right")
-    query, key, value = torch.randn(3, 2, 2, 11, 8)
-    expected = sa.sentence_attention(query, key, value, plan_sentences(tags, tags), dropout=0.0, scaling=0.5)
+    tags = tags_of(PLANNED["ragged"])
+    query, key, value = torch.randn(3, 2, 2, 10, 8)
+    expected = sa.sentence_attention(query, key, value, sa.plan_sentences(tags, tags), dropout=0.0, scaling=0.5)
     with torch.device("meta"):
-        plan = plan_sentences(tags, tags)
+        plan = sa.plan_sentences(tags, tags)
         assert plan.packings(tags.device)[0].index.tolist() == (tags > 0).flatten().nonzero()[:, 0].tolist()
         output = sa.sentence_attention(query, key, value, plan, dropout=0.0, scaling=0.5)
     assert output.equal(expected)
 
 
 def test_work_is_linear_in_the_number_of_sentences():
-    """Neither a mask of the document's length squared nor much filling: the point of it all."""
+    """Neither a mask of the document's length squared nor much padding."""
     lengths = torch.randint(5, 60, (400,)).tolist()
-    plan = plan_sentences(tags_of([lengths], "right"), tags_of([lengths], "right"))
-    scores = sum((queries.stop - queries.start) * (keys.stop - keys.start) for queries, keys in plan.spans)
-    assert scores == sum(length**2 for length in lengths)
-    buckets = plan.gathering(torch.device("cpu")).buckets
-    assert sum(bucket.queries[0] * bucket.queries[1] * bucket.keys[1] for bucket in buckets) < 2 * scores
+    buckets = sa.plan_sentences(*2 * [sentences(lengths)]).gathering(torch.device("cpu")).buckets
+    scores = sum(bucket.queries[0] * bucket.queries[1] * bucket.keys[1] for bucket in buckets)
+    assert scores < 2 * sum(length**2 for length in lengths)
     assert len(buckets) < 10
 
 
-@pytest.mark.parametrize("alone", [0, math.inf], ids=["long sentences", "short sentences"])
 @pytest.mark.parametrize("has_kernel", [False, True])
-def test_attention_dropout(tiny_model, documents, monkeypatch, alone, has_kernel):
-    """The kernels that go sentence by sentence or take all at once know no dropout: another one must do it."""
-    monkeypatch.setattr(sa, "STANDS_ALONE", alone)
+def test_attention_dropout(tiny_model, documents, monkeypatch, has_kernel):
+    """The kernel of all sentences at once has no dropout, so another one must serve."""
     monkeypatch.setattr(sa, "has_variable_length_kernel", lambda _: has_kernel)
     monkeypatch.setattr(sa, "varlen_attn", varlen_attn_on_cpu)
     model = tiny_model(attention_dropout=0.5, dropout=0.0, **ONLY_GROUP).train()
@@ -148,6 +143,122 @@ def test_attention_dropout(tiny_model, documents, monkeypatch, alone, has_kernel
     assert len({model(**documents, labels=labels).loss.item() for _ in range(3)}) == 1
 
 
-def test_tags_that_are_no_sentences_have_no_plan():
-    for tags in ([[1, 1, 2, 2, 1]], [[0, 1, 1]], [[PADDING] * 3]):
-        assert plan_sentences(torch.tensor(tags), torch.tensor(tags)) is None
+def operands(rows=DOCUMENTS["ragged"], dropout=0.5, seed=3):
+    """What the operator takes besides query, key and value."""
+    tags = tags_of(rows)
+    return tags, tags, torch.tensor([seed]), True, dropout, 0.5
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_operator_is_what_a_graph_takes_it_for(dropout):
+    states = [torch.randn(2, 10, 2, 8).transpose(1, 2).requires_grad_() for _ in range(3)]
+    torch.library.opcheck(sa._group_attention, (*states, *operands(dropout=dropout)))
+    # CUDA graphs would repeat it with the tags of the first batch.
+    for operator in (sa._group_attention, sa._group_attention_backward):
+        assert torch.Tag.cudagraph_unsafe in operator._opoverload.tags
+
+
+@pytest.mark.parametrize("rows", DOCUMENTS.values(), ids=DOCUMENTS.keys())
+def test_gradients_lie_in_memory_as_a_graph_expects(rows):
+    documents, length = len(rows), len(rows[0])
+    for states in (torch.randn(documents, 2, length, 8), torch.randn(documents, length, 2, 8).transpose(1, 2)):
+        output = sa._group_attention(states, states, states, *operands(rows))
+        gradients = sa._group_attention_backward(output, states, states, states, *operands(rows))
+        assert output.is_contiguous() and {gradient.stride() for gradient in gradients} == {states.stride()}
+
+
+def test_a_second_copy_of_the_code_leaves_the_first_alone():
+    """As when a checkpoint carries it."""
+    name, folder = "a_copy_of_modeling_gtransformer", Path(sa.__file__).parent
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    copy = importlib.import_module(f"{name}.sentence_attention")
+    states, tags = torch.randn(3, 2, 2, 10, 8), tags_of(DOCUMENTS["ragged"])
+    outputs = []
+    for module in (copy, sa):
+        attend = torch.compile(module.compiled_attention, fullgraph=True, backend="aot_eager")
+        outputs.append(attend(*states, module.SentenceTags(tags, tags, True), 0.0, 0.5))
+    assert outputs[0].equal(outputs[1])
+    assert copy._group_attention._qualname != sa._group_attention._qualname
+
+
+@pytest.mark.parametrize("rows", [DOCUMENTS["ragged"], DOCUMENTS["outsiders"]], ids=["ragged", "outsiders"])
+def test_gradient_drops_what_the_output_dropped(rows):
+    tags = sa.SentenceTags(*2 * [tags_of(rows)], is_causal=False)
+    query, key, value, weight = torch.randn(4, 2, 2, 10, 8)
+    value.requires_grad_()
+    before = torch.get_rng_state()
+    outputs = [sa.compiled_attention(query, key, value, tags, dropout=0.5, scaling=0.5) for _ in range(2)]
+    assert not torch.equal(*outputs)
+    total = (outputs[0] * weight.transpose(1, 2)).sum()
+    after = torch.get_rng_state()
+    total.backward()
+    # The output is linear in the values as long as the same weights are dropped.
+    torch.testing.assert_close((value.grad * value).sum(), total)
+    assert torch.get_rng_state().equal(after)
+    torch.set_rng_state(before)
+    torch.testing.assert_close(sa.compiled_attention(query, key, value, tags, dropout=0.5, scaling=0.5), outputs[0])
+
+
+@pytest.mark.parametrize("skip_logits", [False, True])
+def test_model_without_a_mask_of_its_length_squared(tiny_model, skip_logits):
+    """Outputs and gradients as without a compiler; padded on the left, which asks for a mask if anything does. Without
+    logits the graph ends before the loss."""
+    model = tiny_model(encoder_layers=1, decoder_layers=1, dropout=0.0, **ONLY_GROUP).train()
+    source = torch.tensor([[0, 5, 6, 2, 0, 7, 2, 0, 9, 10, 11, 2], [PAD] * 8 + [0, 8, 6, 2]])
+    labels = torch.tensor([[5, 2, 0, 6, 7, 2, 0, 7, 2, 49], [8, 2, 49] + [-100] * 7])
+    recorder, results = EagerAndRecordGraphs(), []
+    for run in (model, torch.compile(model, fullgraph=not skip_logits, backend=recorder)):
+        model.zero_grad()
+        loss = run(input_ids=source, attention_mask=source.ne(PAD), labels=labels, skip_logits=skip_logits).loss
+        loss.backward()
+        results.append([loss, *(parameter.grad for parameter in model.parameters())])
+    torch.testing.assert_close(*results)
+    names = [str(node.target) for graph in recorder.graphs for node in graph.graph.nodes]
+    assert sum("group_attention" in name for name in names) == 3
+    assert not any("scaled_dot_product" in name for name in names)
+    assert len(recorder.graphs) == 1
+    assert any("cross_entropy" in name for name in names) != skip_logits
+
+
+@pytest.mark.parametrize("global_positions", ["none", "sentence"])
+def test_positions_of_sentences_in_a_graph(tiny_model, documents, global_positions):
+    """Loss and gradients of a model whose positions count from the start of a sentence are those of the reference."""
+    model = tiny_model(position_scope="sentence", global_positions=global_positions)
+    documents["labels"] = documents["input_ids"].masked_fill(documents["input_ids"] == PAD, -100)
+    results = []
+    for implementation, run in (
+        ("eager", model),
+        ("sdpa", model),
+        ("sdpa", torch.compile(model, backend="aot_eager")),
+    ):
+        model.set_attn_implementation(implementation)
+        model.zero_grad()
+        loss = run(**documents).loss
+        loss.backward()
+        results.append({"loss": loss} | {name: parameter.grad for name, parameter in model.named_parameters()})
+    for result in results[1:]:
+        torch.testing.assert_close(result, results[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("way", ["by sentence", "compiled"])
+def test_tags_of_padding_count_for_nothing(tiny_model, way):
+    """A caller may have given padding a tag."""
+    model = tiny_model()
+    source, target = torch.tensor([[PAD, PAD, 0, 5, 2, 0, 7, 2]]), torch.tensor([[PAD, PAD, 0, 8, 2, 0, 9]])
+    encoder_outputs = model.get_encoder()(source, source.ne(PAD))
+    inputs = {
+        "encoder_outputs": BaseModelOutput(encoder_outputs[0]),
+        "attention_mask": source.ne(PAD),
+        "group_tags": torch.tensor([[1, 1, 1, 1, 1, 2, 2, 2]]),
+        "decoder_input_ids": target,
+        "decoder_attention_mask": target.ne(PAD),
+        "decoder_group_tags": torch.tensor([[1, 1, 1, 1, 1, 2, 2]]),
+    }
+    model.set_attn_implementation("eager")
+    expected = model(**inputs).logits[:, -1]
+    model.set_attn_implementation("sdpa")
+    run = torch.compile(model, fullgraph=True, backend="eager") if way == "compiled" else model
+    torch.testing.assert_close(run(**inputs).logits[:, -1], expected, rtol=1e-4, atol=1e-5)

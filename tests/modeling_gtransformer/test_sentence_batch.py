@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model
 
-from modeling_gtransformer.configuration_gtransformer import SENTENCE_TEMPLATES
 from modeling_gtransformer.framed_decoder import FramedDecoder, Sources
 from modeling_gtransformer.parallel_generation import ParallelDecoder
 from modeling_gtransformer.sentence_batch import OpenSentence, SentenceBatch
+from modeling_gtransformer.sentence_template import SENTENCE_TEMPLATES
 from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor
 
 

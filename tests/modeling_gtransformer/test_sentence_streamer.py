@@ -7,8 +7,8 @@ import torch
 from transformers import pipeline
 
 from modeling_gtransformer import SentenceStreamer
-from modeling_gtransformer.configuration_gtransformer import TargetTemplate
 from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.sentence_template import TargetTemplate
 
 
 DOCUMENT = ["the cat sleeps", "it is old", "the cat", "it sleeps", "the old cat is it"]
@@ -164,7 +164,7 @@ def test_closed_early_it_ends_at_its_next_sentence(translate, monkeypatch):
 def test_nothing_is_certain_once_a_beam_may_have_ended(order):
     """A hypothesis that ends is no longer among those that are followed, and may still be the best; whether it was the
     last or the first of them."""
-    template, told = TargetTemplate(0, (0,), 2, 1, 49, eos_opens_next=False), []
+    template, told = TargetTemplate(0, (0,), 2, 1, 49), []
     streamer = SentenceStreamer(lambda *sentence: told.append(sentence), 2, template)
 
     def see(*rows):

@@ -12,7 +12,7 @@ from transformers.generation import (
     RepetitionPenaltyLogitsProcessor,
 )
 
-from modeling_gtransformer.configuration_gtransformer import TargetTemplate
+from modeling_gtransformer.sentence_template import TargetTemplate
 from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor, spare_sentence_ends
 
 
@@ -48,7 +48,7 @@ def test_frame_of_any_documents(limits, spare):
     most = max(sum(row) + 2 * len(row) for row in limits) + 1
     max_length = min(most, max(3 * len(row) for row in limits) + 1 + spare)
     padded = torch.tensor([row + [0] * (groups - len(row)) for row in limits])
-    target = TargetTemplate(BOS, (BOS,), EOS, PAD, END_OF_DOCUMENT, eos_opens_next=False)
+    target = TargetTemplate(BOS, (BOS,), EOS, PAD, END_OF_DOCUMENT)
     template = GroupTagLogitsProcessor(padded, 1, max_length, target)
     ids = torch.full((2 * len(limits), 1), BOS)
     while ids.shape[1] < max_length:

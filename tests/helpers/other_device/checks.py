@@ -111,12 +111,11 @@ def test_layers_on_several_devices(tiny_model, search):
     assert whole.generate(**documents, **search).equal(split.generate(**documents, **search))
 
 
-@pytest.mark.skipif(not sa.HAS_WINDOW, reason="the kernel of this torch has no window_size, and is not called then")
 def test_kernel_of_unlike_lengths_gets_its_places_on_the_device(models, monkeypatch):
     calls = []
 
-    def varlen_attn(query, key, value, query_edges, key_edges, *_, **__):
-        assert {each.device for each in (query, key, value, query_edges, key_edges)} == {query.device}
+    def varlen_attn(query, key, value, *cu_seqlens_and_max, **__):
+        assert {each.device for each in (query, key, value, *cu_seqlens_and_max[:2])} == {query.device}
         calls.append(query.device)
         return query
 

@@ -1,0 +1,156 @@
+"""The template of a sentence: the tokens around its words, which differ between the pretrained families."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+
+class TargetTemplate(NamedTuple):
+    """
+    Ids of the tokens around the words of target sentences. The decoder reads `start`, then the prefix, words and
+    `</s>` of every sentence. If `start` is the first token of the prefix, it is read only once.
+
+    Attributes:
+        start: the token that the decoder starts with.
+        prefix: tokens that open every sentence.
+        eos_id: `</s>`.
+        pad: padding.
+        end: the token after the last sentence; `None` if its `</s>` ends the document.
+    """
+
+    start: int
+    prefix: tuple[int, ...]
+    eos_id: int
+    pad: int
+    end: int | None
+
+    @property
+    def eos_opens_next(self) -> bool:
+        """Whether a `</s>` that the decoder reads belongs to the next sentence, as `start` does to the first one."""
+        return self.prefix[:1] != (self.start,)
+
+    @property
+    def head(self) -> int:
+        """Number of tokens of a sentence before its prefix."""
+        return int(self.eos_opens_next)
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens of a sentence besides its words."""
+        return len(self.prefix) + 1
+
+    def read(self, sentences: list[list[int]]) -> list[int]:
+        """Ids of finished sentences, as the decoder reads them."""
+        bodies = [token for words in sentences for token in (*self.prefix, *words, self.eos_id)]
+        return [self.start, *bodies] if self.eos_opens_next else bodies
+
+    def starts(self, ids: list[int]) -> list[int]:
+        """Positions at which sentences begin, including that of a last `</s>` if it may open another one."""
+        if not self.eos_opens_next:
+            return [position for position, token in enumerate(ids) if token == self.prefix[0]]
+        return [0, *(position for position, token in enumerate(ids) if position and token == self.eos_id)]
+
+    def split(self, ids: list[int]) -> list[list[int]]:
+        """Words of every sentence that has begun in the ids, which may be padded on both sides."""
+        padding = next((position for position, token in enumerate(ids) if token != self.pad), len(ids))
+        ids = ids[max(padding - (self.start == self.pad), 0) :]
+        parts = [ids[start + self.head : end + self.head] for start, end in pairwise([*self.starts(ids), len(ids)])]
+        added = {*self.prefix, self.eos_id, self.pad, self.end}
+        return [[token for token in part if token not in added] for part in parts if {*part} - {self.pad}]
+
+
+class SentenceTemplate(NamedTuple):
+    """
+    The tokens around the words of every sentence of a document. `</s>` closes a sentence; the other tokens are named
+    by their roles "bos", "eos", "pad", "src_lang" and "tgt_lang".
+
+    Attributes:
+        source_prefix: tokens before the words of a source sentence.
+        source_suffix: tokens after its `</s>`.
+        target_prefix: tokens that open a target sentence.
+        start: token that the decoder starts with. It opens the first sentence; every `</s>` that the decoder reads
+            opens the next one, belongs to it, and has the embedding of `start`. If `None`, the decoder starts with the
+            prefix of the first sentence.
+        end: token after the last target sentence, which ends a document; `None` if its last `</s>` does.
+        source_code: token before the words of a source sentence in models with several target languages.
+        language_setting: field of the generation config that holds the target language, if the decoder reads it.
+        position_scope: origin of positions by default, the start of the "document" or of the "sentence".
+        translates: whether sentence-level checkpoints with this template have learnt to translate.
+    """
+
+    source_prefix: tuple[str, ...] = ()
+    source_suffix: tuple[str, ...] = ()
+    target_prefix: tuple[str, ...] = ()
+    start: str | None = None
+    end: str | None = None
+    source_code: str | None = None
+    language_setting: str | None = None
+    position_scope: str = "sentence"
+    translates: bool = True
+
+    @property
+    def eos_opens_next(self) -> bool:
+        """Whether a `</s>` that the decoder reads belongs to the next sentence."""
+        return self.start is not None
+
+    @property
+    def label_end(self) -> str | None:
+        """Token after the last target sentence in the labels: the end or, as in mBART, the first decoder input."""
+        return None if self.eos_opens_next else self.end or self.target_prefix[0]
+
+    @property
+    def roles(self) -> set[str]:
+        """Roles of the tokens around words, except `</s>` and the codes of `source_code`."""
+        return {*self.source_prefix, *self.source_suffix, *self.target_prefix, self.label_end} - {None}
+
+    def in_ids(self, id_of: Callable[[str], int]) -> TargetTemplate:
+        """The ids around the words of target sentences, given a function from roles to ids of tokens."""
+        prefix = tuple(map(id_of, self.target_prefix))
+        return TargetTemplate(
+            start=id_of(self.start) if self.start else prefix[0],
+            prefix=prefix,
+            eos_id=id_of("eos"),
+            pad=id_of("pad"),
+            end=id_of(self.end) if self.end else None,
+        )
+
+
+# The paper's template, and those of pretrained translators, in which a sentence of a document reads as it does alone.
+SENTENCE_TEMPLATES = {
+    "paper": SentenceTemplate(
+        source_prefix=("bos",),
+        target_prefix=("bos",),
+        end="tgt_lang",
+        language_setting="eos_token_id",
+        position_scope="document",
+        translates=False,
+    ),
+    # mBART-25 fine-tuned to translate, PLBart.
+    "mbart": SentenceTemplate(
+        source_suffix=("src_lang",),
+        target_prefix=("tgt_lang",),
+        language_setting="decoder_start_token_id",
+    ),
+    # mBART-50, M2M100, NLLB.
+    "mbart50": SentenceTemplate(
+        source_prefix=("src_lang",),
+        target_prefix=("tgt_lang",),
+        start="eos",
+        language_setting="forced_bos_token_id",
+    ),
+    "bart": SentenceTemplate(source_prefix=("bos",), target_prefix=("bos",), start="eos", translates=False),
+    # Opus-MT.
+    "marian": SentenceTemplate(start="pad", source_code="tgt_lang"),
+}
+
+
+def template_named(name: str) -> SentenceTemplate:
+    """
+    Returns the template with this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in SENTENCE_TEMPLATES:
+        raise ValueError(f"sentence_template must be one of {[*SENTENCE_TEMPLATES]}, not {name!r}.")
+    return SENTENCE_TEMPLATES[name]
