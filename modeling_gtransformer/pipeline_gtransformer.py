@@ -482,8 +482,8 @@ def _required(
         return [terminology.required(text, keep_placeholders) for text in texts]
     required = [
         terminology.required(text, keep_placeholders, own)
-        for text, own in zip(texts, document["file"].kept, strict=True)
+        for text, own in zip(texts, document["file"].protected, strict=True)
     ]
     # Code may also be a placeholder; it is then required only once.
-    both = [Counter(words) | Counter(own) for words, own in zip(required, document["file"].kept, strict=True)]
+    both = [Counter(words) | Counter(own) for words, own in zip(required, document["file"].protected, strict=True)]
     return [list(Counter(words).elements()) for words in both]

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..plain_text import UNSPACED
 from .aligned_pairs import Pairs, tab_separated
-from .borders import WORD
+from .boundaries import WORD
 from .runs import Alignment
 from .word_forms import stemmer, stop_words
 

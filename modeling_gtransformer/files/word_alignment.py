@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..segmentation import token_batches
-from .borders import WORD
+from .boundaries import WORD
 from .runs import Alignment
 
 

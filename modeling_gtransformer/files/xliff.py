@@ -227,7 +227,7 @@ class _Reader:
                 words = token.get("disp") or scope.data.get(token.get("dataRef"), "") or token.get("equiv")
         words = " ".join(words.split())
         if words and not words.startswith("<"):
-            self.file.keep(raw, words)
+            self.file.add_protected(raw, words)
         else:
             self._add_border(token, raw)
         if token.get("ctype") == "lb" or token.get("subType") == "xlf:lb":

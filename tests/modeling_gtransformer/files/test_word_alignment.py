@@ -4,7 +4,7 @@ from transformers import pipeline
 
 from modeling_gtransformer import files
 from modeling_gtransformer.files import SplitFile, word_alignment
-from modeling_gtransformer.files.borders import WORD
+from modeling_gtransformer.files.boundaries import WORD
 from modeling_gtransformer.files.word_alignment import align_words
 
 
