@@ -102,7 +102,7 @@ def test_files_are_checked_before_the_model_is_loaded(tmp_path, capfd, monkeypat
     files = [tmp_path / "a.rst", tmp_path / "none.txt", tmp_path]
     assert run(*files, "--model", "any", "--output", tmp_path / "out") == 1
     errors = capfd.readouterr().err
-    assert "a.rst: the ending '.rst' says nothing" in errors and f"{tmp_path}: it is a folder" in errors
+    assert "a.rst: cannot infer the format" in errors and f"{tmp_path}: it is a folder" in errors
     assert errors.endswith("3 files, 3 failed, 0 skipped, 0 warnings\n") and not (tmp_path / "out").exists()
 
 
