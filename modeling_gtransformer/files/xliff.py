@@ -1,9 +1,11 @@
 """XLIFF 1.2 and 2: units without a translation get one; inline elements are boundaries between runs, or stay in them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from .languages import is_same_language, language_tag
+from .placeholders import has_same_placeholders
 from .template import TextFile
 from .xml_tokens import XML, XmlToken, ends_of, tag_name, with_attribute, words_of, xml_escape, xml_tokens
 
@@ -33,7 +35,8 @@ def read_xliff(text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False)
     """
     Reads an XLIFF file of version 1.2 or 2. Units without a target, or with one whose state marks it as not yet a
     translation (`new`, `needs-translation`, `initial`), get a target in the state `translated`; everything else does
-    not change, including elements with `translate="no"`. Every `<file>` is a document. The target has the inline
+    not change, including elements with `translate="no"`, and units whose translation has other placeholders, which
+    would break the program. Every `<file>` is a document. The target has the inline
     elements of the source; the model reads the words that a placeholder has.
 
     Args:
@@ -49,9 +52,38 @@ def read_xliff(text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False)
     return reader.file
 
 
+class _XliffFile(TextFile):
+    """A file whose units do not change if their translation has other placeholders."""
+
+    def __init__(self, text: str):
+        super().__init__(xml_escape(text))
+        # For every unit with a new target: its characters, and the numbers of its parts and of its blocks.
+        self._units: list[tuple[str, slice, slice]] = []
+
+    def add_unit(self, raw: str, add: Callable[[], None]) -> None:
+        """Adds a unit, which `add` adds with a target."""
+        parts, blocks = len(self._parts), len(self.blocks)
+        add()
+        self._units.append((raw, slice(parts, len(self._parts)), slice(blocks, len(self.blocks))))
+
+    def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
+        """Returns the parts of the file, in order, with these texts for its runs."""
+        result = super().filled_parts(blocks)
+        for raw, parts, own in self._units:
+            runs = [run for block in self.blocks[own] for run in block]
+            texts = [text for block in blocks[own] for text in block]
+            source, translation = (
+                "".join(text for run, text in zip(runs, each, strict=True) if run.markup is None)
+                for each in ([run.text for run in runs], texts)
+            )
+            if not has_same_placeholders(source, translation):
+                result[parts] = [raw, *[""] * (parts.stop - parts.start - 1)]
+        return result
+
+
 class _Reader:
     def __init__(self, text: str, language: str | None, mark_fuzzy: bool):
-        self.file, self.tokens = TextFile(xml_escape(text)), xml_tokens(text)
+        self.file, self.tokens = _XliffFile(text), xml_tokens(text)
         self.ends = ends_of(self.tokens)
         self.language, self.mark_fuzzy = language, mark_fuzzy
         root = next(token for token in self.tokens if token.kind == "start")
@@ -119,7 +151,13 @@ class _Reader:
         is_done = target is not None and self._is_done(position, target)
         if source is None or not scope.is_translated or is_done or not self._words(source).strip():
             self.file.add(self._raw(position, stop))
-            return
+        else:
+            self.file.add_unit(
+                self._raw(position, stop), partial(self._add_with_target, position, source, target, scope)
+            )
+
+    def _add_with_target(self, position: int, source: int, target: int | None, scope: _Scope) -> None:
+        """Adds a unit with a new target, in the place of an old one."""
         unit_tag, behind = self.tokens[position].raw, self.ends[source] + 1
         self.file.add(self._in_state(unit_tag) if self.version == "2" else unit_tag)
         if target is None:
@@ -134,7 +172,7 @@ class _Reader:
         self.file.add(self._in_state(start) if self.version == "1" else start)
         space = self.tokens[source].get("space", XML)
         self._add_content(source, replace(scope, keeps_space=space == "preserve") if space else scope)
-        self.file.add(f"</{tag_name(start)}>" + self._raw(rest, stop))
+        self.file.add(f"</{tag_name(start)}>" + self._raw(rest, self.ends[position] + 1))
 
     def _is_done(self, unit: int, target: int) -> bool:
         """Returns whether the target of a unit is a translation."""
