@@ -363,7 +363,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         """Takes a document apart into its sentences, and finds what their translations must contain."""
         file, texts, sizes = self._taken_apart(document, format, splitter, processor, mark_fuzzy, bilingual)
         terminology = terminology or Terminology()
-        protected = getattr(file, "kept", None) or [[]] * len(texts)
+        protected = getattr(file, "protected", None) or [[]] * len(texts)
         styled = getattr(file, "styled", None) or [False] * len(texts)
         has_words = is_translatable if keep_placeholders and file is None else str.strip
         sentences = []

@@ -54,7 +54,7 @@ class SplitText:
     separators: list[str]
 
     @property
-    def kept(self) -> list[list[str]]:
+    def protected(self) -> list[list[str]]:
         """For every sentence, the words that its translation must keep: none, as plain text has no markup."""
         return [[] for _ in self.sentences]
 

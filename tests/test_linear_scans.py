@@ -36,8 +36,8 @@ MATCHED_ONLY = {
         "plain_text": ["ITEM"], "files.subtitles": ["TIMING", "NO_CUE", "LINE"],
         "files.substation": ["LINE", "SECTION", "TIMING"], "files.gettext": ["STRING"],
         "files.xml_tokens": ["ENCODING", "TAG_NAME"],
-        "files.html_tokens": ["ATTRIBUTE"], "files.borders": ["SPACES"],
-        "files.markdown": ["FORMULA", "FOOTNOTE", "LINE_BREAK", "LINE_END"], "files.word": ["PARTS", "MAIN_PART"],
+        "files.html_tokens": ["ATTRIBUTE"], "files.boundaries": ["SPACES"],
+        "files.markdown": ["FORMULA", "FOOTNOTE", "LINE_BREAK", "LINE_END"], "files.docx": ["PARTS", "MAIN_PART"],
     }.items()
     for name in names
 }  # fmt: skip

@@ -35,7 +35,7 @@ try:
     from modeling_gtransformer import files
 except ModuleNotFoundError:
     files = None  # type: ignore[assignment]  # the code of the checkpoint is run, which reads plain text
-ENDINGS = {".txt": "text"} if files is None else files.ENDINGS
+ENDINGS = {".txt": "text"} if files is None else files.EXTENSIONS
 
 # The code of a language that is not known.
 UNDETERMINED = "und"

@@ -162,7 +162,7 @@ def _ending_of(format: str | None) -> str:
     """The usual ending of a format's files; by default that of text."""
     if format == "jsonl":
         return ".jsonl"
-    return next(iter(FILE_FORMATS[format].endings), ".txt") if format in FILE_FORMATS else ".txt"
+    return next(iter(FILE_FORMATS[format].extensions), ".txt") if format in FILE_FORMATS else ".txt"
 
 
 def plan(args: argparse.Namespace, report: Report) -> list[Job]:

@@ -3,14 +3,14 @@
 from .aligned_pairs import ALIGNED_FORMATS
 from .consistency import Consistency
 from .encoding import decode
-from .formats import BILINGUAL_FORMATS, ENDINGS, FILE_FORMATS, SplitFile, format_of, not_bilingual
+from .formats import BILINGUAL_FORMATS, EXTENSIONS, FILE_FORMATS, SplitFile, format_of, not_bilingual
 from .glossaries import Glossary, read_glossary
 
 
 __all__ = [
     "ALIGNED_FORMATS",
     "BILINGUAL_FORMATS",
-    "ENDINGS",
+    "EXTENSIONS",
     "FILE_FORMATS",
     "Consistency",
     "Glossary",

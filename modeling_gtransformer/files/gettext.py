@@ -7,6 +7,7 @@ from typing import Any
 
 from ..terminology import Terminology
 from .languages import EXAMPLES, language_tag, numbers_of_forms, plural_forms_of
+from .placeholders import has_same_placeholders
 from .runs import Block, Run
 
 
@@ -18,8 +19,9 @@ UTF_8 = "text/plain; charset=UTF-8"
 class Catalogue:
     """
     A PO file. `blocks` are the messages that have no translation yet, or only a fuzzy one; for a plural, both forms.
-    The translation of the singular becomes the form for the number one, that of the plural all others; forms that
-    exist stay. A template gets the plural forms of its language. `polib` writes the file, with the same messages and
+    The translation of the singular becomes the form for the number one, that of the plural all others; existing forms
+    do not change. A message does not change either if its translation has other placeholders, which would break the
+    program. A template gets the plural forms of its language. `polib` writes the file, with the same messages and
     comments, wrapped and ordered in its own way.
 
     Args:
@@ -52,17 +54,11 @@ class Catalogue:
         self._entries = [
             entry for entry in self._file if entry.msgid and not entry.obsolete and not entry.translated()
         ]
-        header = self._file.metadata
-        self._new_header: dict[str, str] = {}
-        if not header.get("Language") and language_tag(tgt_lang):
-            self._new_header["Language"] = str(language_tag(tgt_lang)).replace("-", "_")
-        if not re.search("charset=utf-?8", content_type := header.get("Content-Type", ""), re.IGNORECASE):
-            self._new_header["Content-Type"] = re.sub(r"(charset=)\S*", r"\1UTF-8", content_type) or UTF_8
-        plural_forms = header.get("Plural-Forms", "")
+        self._new_header = _new_header(self._file.metadata, language_tag(tgt_lang))
         if any(entry.msgid_plural for entry in self._entries):
+            plural_forms = self._file.metadata.get("Plural-Forms", "")
             if not plural_forms or "EXPRESSION" in plural_forms:  # a template
-                plural_forms = plural_forms_of(tgt_lang)
-                self._new_header["Plural-Forms"] = plural_forms
+                self._new_header["Plural-Forms"] = plural_forms = plural_forms_of(tgt_lang)
             self._numbers = numbers_of_forms(plural_forms)
         self.document_starts = [0]
         self.blocks: list[Block] = [
@@ -71,19 +67,20 @@ class Catalogue:
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
         """Returns the catalogue with these translations."""
-        translations = iter(text for [text] in blocks)
+        rest = iter(text for [text] in blocks)
         for entry in self._entries:
-            singular = next(translations)
+            messages = [message for message in (entry.msgid, entry.msgid_plural) if message]
+            translations = [next(rest) for _ in messages]
+            if not all(map(has_same_placeholders, messages, translations)):
+                continue
             if entry.msgid_plural:
-                plural = next(translations)
-                kept = {} if entry.fuzzy else {form: text for form, text in entry.msgstr_plural.items() if text}
-                forms = {
-                    form: singular if _is_singular(entry, numbers) else plural
+                old = {} if entry.fuzzy else {form: text for form, text in entry.msgstr_plural.items() if text}
+                entry.msgstr_plural = {
+                    form: translations[0 if _is_singular(entry, numbers) else 1]
                     for form, numbers in enumerate(self._numbers)
-                }
-                entry.msgstr_plural = forms | kept
+                } | old
             else:
-                entry.msgstr = singular
+                [entry.msgstr] = translations
             entry.previous_msgctxt = entry.previous_msgid = entry.previous_msgid_plural = None
             entry.flags = [flag for flag in entry.flags if flag != "fuzzy"] + ["fuzzy"] * self._mark_fuzzy
         if self._entries:
@@ -97,9 +94,20 @@ class Catalogue:
         return catalogue.replace("\n", self._line_end)
 
 
+def _new_header(header: dict[str, str], language: str | None) -> dict[str, str]:
+    """Returns the fields that a header lacks: the language, and a character set for the translation."""
+    new = {}
+    if not header.get("Language") and language:
+        new["Language"] = language.replace("-", "_")
+    content_type = header.get("Content-Type", "")
+    if not re.search("charset=utf-?8", content_type, re.IGNORECASE):
+        new["Content-Type"] = re.sub(r"(charset=)\S*", r"\1UTF-8", content_type) or UTF_8
+    return new
+
+
 def _is_singular(entry: Any, numbers: Sequence[int]) -> bool:
     """
-    Tells whether the form for some numbers comes from the singular: if it is only for 1, or if it is for 1 among
+    Returns whether the form for some numbers comes from the singular: if it is only for 1, or if it is for 1 among
     others, as in Serbian for 21 and 31, and the singular names the number as the plural does.
     """
     if 1 not in numbers or len(numbers) == EXAMPLES:

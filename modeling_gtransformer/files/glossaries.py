@@ -24,7 +24,7 @@ NOT_USED = frozenset({"deprecatedTerm-admn-sts", "supersededTerm-admn-sts", "for
 @dataclass(frozen=True)
 class Concept:
     """
-    What the terms of a glossary stand for.
+    Terms of one meaning.
 
     Attributes:
         place: name of its place in the file, for messages.
@@ -35,10 +35,23 @@ class Concept:
     place: str
     terms: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
+    def terms_in(self, tag: str) -> list[str]:
+        """Returns the terms in a language; those for the same country, if there are any."""
+        return [term for term, _ in self._entries(tag)]
+
+    def translations(self, tag: str) -> list[str]:
+        """Returns the terms in a language that a translation may use, preferred ones first."""
+        usable = [entry for entry in self._entries(tag) if entry[1] not in NOT_USED]
+        return [term for term, _ in sorted(usable, key=lambda entry: entry[1] != PREFERRED)]
+
+    def _entries(self, tag: str) -> list[tuple[str, str]]:
+        same = (terms for own, terms in self.terms.items() if is_same_language(own, tag))
+        return self.terms.get(tag) or next(same, [])
+
 
 @dataclass(frozen=True)
 class Glossary:
-    """A glossary: its name, its concepts, and whether it says which languages its terms are in."""
+    """A glossary: its name, its concepts, and whether it names the languages of its terms."""
 
     name: str
     concepts: list[Concept]
@@ -58,43 +71,31 @@ class Glossary:
         glossary: dict[str, str] = {}
         known: dict[str, str] = {}  # in lower case, as terms are found
         for concept in self.concepts:
-            usable = _usable_terms(concept, target)
-            usable.sort(key=lambda term: term[1] != PREFERRED)
-            for term, _ in _terms_in(concept, source) if usable else ():
-                if known.setdefault(term.lower(), usable[0][0]) != usable[0][0]:
-                    raise ValueError(f"{concept.place}: {term!r} already has another translation")
-                glossary[term] = usable[0][0]
+            for translation in concept.translations(target)[:1]:
+                for term in concept.terms_in(source):
+                    if known.setdefault(term.lower(), translation) != translation:
+                        raise ValueError(f"{concept.place}: {term!r} already has another translation")
+                    glossary[term] = translation
         if self.concepts and not glossary:
             tags = ", ".join(sorted({tag for concept in self.concepts for tag in concept.terms}))
             raise ValueError(f"no concept has terms in both {source} and {target}; its languages are {tags}")
         return glossary
 
     def has_terms_between(self, src_lang: str | None, tgt_lang: str | None) -> bool:
-        """Tells whether any concept has a term in one language, and one that may be used in the other."""
+        """Returns whether any concept has a term in one language, and one that may be used in the other."""
         source, target = self._tags(src_lang, tgt_lang)
-        return any(_terms_in(concept, source) and _usable_terms(concept, target) for concept in self.concepts)
+        return any(concept.terms_in(source) and concept.translations(target) for concept in self.concepts)
 
     def _tags(self, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
-        """The keys of the terms in two languages; an empty string for an unknown language."""
+        """Returns the keys of the terms in two languages; an empty string for an unknown language."""
         if not self.names_languages:
             return "source", "target"
         return language_tag(src_lang) or "", language_tag(tgt_lang) or ""
 
 
-def _terms_in(concept: Concept, tag: str) -> list[tuple[str, str]]:
-    """The terms in a language; those for the same country, if there are any."""
-    found = [terms for own, terms in concept.terms.items() if is_same_language(own, tag)]
-    return concept.terms.get(tag) or (found[0] if found else [])
-
-
-def _usable_terms(concept: Concept, tag: str) -> list[tuple[str, str]]:
-    """The terms in a language that a translation may use."""
-    return [term for term in _terms_in(concept, tag) if term[1] not in NOT_USED]
-
-
 def read_glossary(path: str | Path) -> Glossary:
     """
-    Reads a glossary according to its ending: a term and its translation on every line, as CSV (`.csv`) or otherwise
+    Reads a glossary according to its extension: a term and its translation on every line, as CSV (`.csv`) or otherwise
     separated by a tab, in which case quotation marks belong to the terms; or TBX of version 2 or 3 (`.tbx`). Blank
     lines are skipped. A report of [`Consistency`] is also a glossary, once its unwanted lines have been deleted.
 
@@ -102,21 +103,21 @@ def read_glossary(path: str | Path) -> Glossary:
         ValueError: the file is not a glossary, or a term has several translations; the line or the concept is named.
     """
     text = decode(Path(path).read_bytes()).removeprefix("\ufeff")
-    ending = Path(path).suffix.lower()
-    if ending == ".tbx":
+    extension = Path(path).suffix.lower()
+    if extension == ".tbx":
         return Glossary(str(path), list(_concepts(text)), names_languages=True)
-    glossary = Glossary(str(path), list(_lines(text, ending == ".csv")))
+    glossary = Glossary(str(path), list(_lines(text, _separator(text) if extension == ".csv" else "\t")))
     glossary.between(None, None)
     return glossary
 
 
-def _lines(text: str, is_csv: bool) -> Iterator[Concept]:
+def _lines(text: str, separator: str) -> Iterator[Concept]:
     """Yields the concepts of a file with one on each line."""
-    separator = _separator(text) if is_csv else "\t"
     name = {",": "comma", ";": "semicolon", "\t": "tab"}[separator]
     is_report = next(csv.reader([text.partition("\n")[0]], delimiter=separator), []) == COLUMNS
     # Between tabs, a quotation mark has no special meaning.
-    quoting: dict[str, Any] = {"strict": True} if is_csv or is_report else {"quoting": csv.QUOTE_NONE}
+    is_plain = separator == "\t" and not is_report
+    quoting: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if is_plain else {"strict": True}
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, **quoting)
     try:
         for row in reader:
@@ -134,7 +135,7 @@ def _lines(text: str, is_csv: bool) -> Iterator[Concept]:
 
 def _separator(text: str) -> str:
     """
-    The comma, or the semicolon that some spreadsheets write instead: whichever divides all lines.
+    Returns the comma, or the semicolon that some spreadsheets write instead: whichever divides all lines.
 
     Raises:
         ValueError: both do.
@@ -152,7 +153,7 @@ def _separator(text: str) -> str:
 
 
 def _divides(text: str, separator: str) -> bool:
-    """Tells whether this separator divides all lines into the columns of a glossary or of the report."""
+    """Returns whether this separator divides all lines into the columns of a glossary or of the report."""
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         sizes = {len(row) for row in rows if any(map(str.strip, row))}
@@ -162,45 +163,44 @@ def _divides(text: str, separator: str) -> bool:
 
 
 def _concepts(text: str) -> Iterator[Concept]:
-    """Yields the concepts of a TBX file."""
-    tokens = xml_tokens(text)
-    ends = ends_of(tokens)
-    number = position = 0
-    while position < len(tokens):
-        token = tokens[position]
-        if token.kind == "start" and token.name[1] in CONCEPTS:
-            number += 1
-            name = token.get("id")
-            concept = Concept(f"concept {number}" + (f" ({name})" if name else ""))
-            _add_terms(concept, tokens, ends, position)
-            yield concept
-            position = ends[position]
-        position += 1
-    if not number:
-        raise ValueError("not TBX: it has neither termEntry nor conceptEntry")
-
-
-def _add_terms(concept: Concept, tokens: list[XmlToken], ends: dict[int, int], start: int) -> None:
     """
-    Adds the terms of an element to their concept, each in its language.
+    Yields the concepts of a TBX file.
 
     Raises:
-        ValueError: a term has no language, or is empty.
+        ValueError: it has none, or a term has no language or is empty.
     """
-    language, position = "", start
-    while position < ends[start]:
-        token = tokens[position]
-        name = (token.get("type") or token.name[1]) if token.name[1] == "termNote" else token.name[1]
-        if token.kind == "start" and name in LANGUAGES:
+    tokens = xml_tokens(text)
+    ends = ends_of(tokens)
+    concept, language, number = Concept(""), "", 0
+    for position, token in enumerate(tokens):
+        if token.kind != "start":
+            continue
+        name = token.get("type") if token.name[1] == "termNote" else token.name[1]
+        if name in CONCEPTS:
+            if number:
+                yield concept
+            number, language = number + 1, ""
+            identifier = token.get("id")
+            concept = Concept(f"concept {number}" + (f" ({identifier})" if identifier else ""))
+        elif name in LANGUAGES:
             language = token.get("lang", XML)
-        elif token.kind == "start" and name in ("term", "administrativeStatus"):
-            words = " ".join("".join(inner.words for inner in tokens[position : ends[position]]).split())
-            terms = concept.terms.setdefault(language, [])
-            if name == "administrativeStatus":
-                terms[-1:] = [(term, words) for term, _ in terms[-1:]]
-            elif not language or not words:
-                raise ValueError(f"{concept.place}: a term {'is empty' if language else 'has no language'}")
-            else:
-                terms.append((words, ""))
-            position = ends[position]
-        position += 1
+        elif name in ("term", "administrativeStatus") and number:
+            _add_term(concept, name == "term", language, _words(tokens[position : ends[position]]))
+    if not number:
+        raise ValueError("not TBX: it has neither termEntry nor conceptEntry")
+    yield concept
+
+
+def _add_term(concept: Concept, is_term: bool, language: str, words: str) -> None:
+    """Adds a term to its concept, or sets the status of the last one."""
+    terms = concept.terms.setdefault(language, [])
+    if not is_term:
+        terms[-1:] = [(term, words) for term, _ in terms[-1:]]
+    elif not language or not words:
+        raise ValueError(f"{concept.place}: a term {'is empty' if language else 'has no language'}")
+    else:
+        terms.append((words, ""))
+
+
+def _words(tokens: list[XmlToken]) -> str:
+    return " ".join("".join(token.words for token in tokens).split())

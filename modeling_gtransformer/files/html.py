@@ -1,12 +1,11 @@
-"""HTML: text in blocks, with inline tags as borders between runs; everything else stays byte for byte."""
+"""HTML: text in blocks, with inline tags as boundaries between runs; everything else stays byte for byte."""
 
 import re
 from collections.abc import Callable
 
 from ..plain_text import TEMPLATE_SYNTAX
 from .character_references import escape_for, unescape
-from .html_elements import ends_of_elements, ends_of_tags
-from .html_ruby import ruby_annotations
+from .html_elements import ends_of_elements
 from .html_tokens import Attribute, Token, html_tokens, words_of
 from .languages import language_tag, text_direction
 from .template import TextFile
@@ -20,7 +19,15 @@ INLINE = frozenset({
 })
 # fmt: on
 # Parts of a sentence that are not translated.
-KEPT = frozenset({"code", "kbd", "math", "samp", "svg", "tt", "var"})
+PROTECTED = frozenset({"code", "kbd", "math", "samp", "svg", "tt", "var"})
+READINGS = frozenset({"rp", "rt", "rtc"})
+# Inline elements that are repeated in a translation; pictures and fields of forms appear only once.
+COPIED = INLINE - {"button", "img", "input", "label", "wbr"}
+# Elements that may contain only text, and lists of links.
+WITHOUT_MARKUP = frozenset({"nav", "option", "title"})
+# Attributes that a page must not have twice.
+IDENTIFIER = re.compile(r"""\s(?:id|name)\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
+STYLE = "opacity: 0.7"
 # Elements without text, or whose text is not meant to be translated.
 SKIPPED = frozenset({"pre", "script", "style", "template", "textarea"})
 # Attributes that readers see or hear; in `<meta>` the content of these names, in buttons the value.
@@ -36,65 +43,178 @@ CHARSET = re.compile(
 )
 
 
-def read_html(text: str, tgt_lang: str | None = None) -> TextFile:
+def read_html(text: str, tgt_lang: str | None = None, bilingual: bool = False) -> TextFile:
     """
     Reads a page. Text, titles, descriptions of images and pages, and labels are translated. A block ends at every tag
-    that is not inline, and at `<br>`. `<code>` and the like, what is marked with `translate="no"`, and the syntax of
-    templates such as `{{ name }}` and `{% tag %}` stay as they are. Translations leave out readings of ruby
-    annotations.
+    that is not inline, and at `<br>`. `<code>` and the like, elements with `translate="no"`, and the syntax of
+    templates such as `{{ name }}` and `{% tag %}` do not change. Translations omit readings of ruby annotations.
 
     Args:
         tgt_lang: language of the translation, which `lang` and `dir` of the translated page name.
+        bilingual: whether the page is kept. The text of a paragraph, heading, item or cell is then followed by a line
+            with its translation, a `<span class="translation">` with its language; in titles and navigation it follows
+            a slash. Attributes are not translated.
     """
-    file = TextFile(escape_in(text))
-    tokens = list(html_tokens(text))
-    ends, elements = ends_of_tags(tokens), ends_of_elements(tokens)
-    page = Page(text, tokens, tgt_lang)
-    annotations = ruby_annotations(tokens, ends, elements, page.is_translated)
-    opened: dict[int, int] = {}  # from the number of an inline end tag to that of its start tag
-    position = 0
-    while position < len(tokens):
-        token = tokens[position]
-        stop = position + 1
-        if position in annotations:
-            file.add_reading(token.raw)
-        elif token.kind == "text":
-            file.add_text(token.raw, unescape)
-        elif token.kind == "template":
-            file.keep(token.raw, token.raw)
-        elif token.kind == "start" and not page.is_translated(token):
-            stop = elements[position]
-            raw = "".join(inner.raw for inner in tokens[position:stop])
-            if token.tag in INLINE | KEPT:
-                file.keep(raw, words_of(tokens[position:stop]))
+    reader = _Reader(text, tgt_lang, bilingual)
+    if bilingual:
+        reader.read_bilingual()
+    else:
+        reader.read()
+    return reader.file
+
+
+class _Reader:
+    def __init__(self, text: str, tgt_lang: str | None, bilingual: bool):
+        self.tokens = list(html_tokens(text))
+        self.ends, self.starts = ends_of_elements(self.tokens)
+        self.paired = {*self.starts.values()}
+        self.page = _Page(text, self.tokens, None if bilingual else language_tag(tgt_lang))
+        self.annotations = self._ruby_annotations()
+        declared = CHARSET.search(text[:4096])
+        # Also in a declared character set other than UTF-8.
+        self.file = TextFile(escape_for(declared and declared[1]))
+        language = language_tag(tgt_lang)
+        attributes = f' lang="{language}" dir="{text_direction(language)}"' if language else ""
+        self.opening = f'<br/><span class="translation"{attributes} style="{STYLE}">'
+
+    def read(self) -> None:
+        """Reads a page whose text is replaced."""
+        position = 0
+        while position < len(self.tokens):
+            token, stop = self.tokens[position], position + 1
+            if position in self.annotations:
+                self.file.add_reading(token.raw)
+            elif self._is_protected(token) and token.tag not in INLINE | PROTECTED:
+                stop = self.ends[position]
+                self.file.end_block()
+                self.file.add(self._raw(position, stop))
+            elif token.kind in ("text", "template") or self._is_protected(token):
+                stop = self._add_words(position, len(self.tokens))
             else:
-                file.end_block()
-                file.add(raw)
+                self._add_tag(position)
+            position = stop
+        self.file.end_block()
+
+    def _add_tag(self, position: int) -> None:
+        token = self.tokens[position]
+        is_inline = token.tag in INLINE
+        if token.kind in ("start", "end") and not is_inline:
+            self.file.end_block()
+        if is_inline and position in self.paired:
+            self.file.open_style(position)
+        self.page.add_markup(self.file, token)
+        if is_inline and position in self.starts:
+            self.file.close_style(self.starts[position])
+
+    def read_bilingual(self) -> None:
+        """Reads a page in which translations follow the text."""
+        position = done = slash_until = 0
+        while position < len(self.tokens):
+            token = self.tokens[position]
+            is_protected = self._is_protected(token)
+            stop = self.ends[position] if is_protected else position + 1
+            is_inline = token.tag in INLINE or (is_protected and token.tag in PROTECTED)
+            if token.kind in ("start", "end") and not is_inline and position not in self.annotations:
+                self._add_paragraph(done, position, done < slash_until)
+                self.file.add(self._raw(position, stop))
+                done = stop
+                if token.kind == "start" and token.tag in WITHOUT_MARKUP:
+                    slash_until = max(slash_until, self.ends[position])
+            position = stop
+        self._add_paragraph(done, len(self.tokens), False)
+
+    def _add_paragraph(self, start: int, stop: int, has_slash: bool) -> None:
+        """Adds the content of a block and, if it has words, its translation."""
+        last = self._last_words(start, stop)
+        if last is None:
+            self.file.add(self._raw(start, stop))
+        elif has_slash:
+            self.file.add(self._raw(start, last + 1) + " / ")
+            self._add_copy(start, last + 1, frozenset())
+            self.file.add(self._raw(last + 1, stop))
         else:
-            if token.kind in ("start", "end") and token.tag not in INLINE:
-                file.end_block()
-            if token.tag in INLINE and position in ends:
-                file.open_style(position)
-                opened[ends[position] - 1] = position
-            page.add_markup(file, token)
-            if position in opened:
-                file.close_style(opened[position])
-        position = stop
-    file.end_block()
-    return file
+            self.file.add(self._raw(start, stop) + self.opening)
+            self._add_copy(start, stop, COPIED)
+            self.file.add("</span>")
+
+    def _last_words(self, start: int, stop: int) -> int | None:
+        """Returns the number of the last text in a block that has words to translate, if there is one."""
+        last, position = None, start
+        while position < stop:
+            token = self.tokens[position]
+            if position in self.annotations:
+                last = None if last is None else position
+            elif token.kind == "text" and any(letter.isalpha() for letter in unescape(token.raw)):
+                last = position
+            position = self.ends[position] if self._is_protected(token) else position + 1
+        return last
+
+    def _add_copy(self, start: int, stop: int, copied: frozenset[str]) -> None:
+        """Adds the text of a block again, to be translated, with those tags that are opened and closed in it."""
+        self.file.style = ()
+        position, opened = start, set[int]()
+        closed_here = {self.starts[number] for number in range(start, stop) if number in self.starts}
+        while position < stop:
+            token, behind = self.tokens[position], position + 1
+            if position in self.annotations:
+                pass
+            elif token.kind in ("text", "template") or self._is_protected(token):
+                behind = self._add_words(position, stop, IDENTIFIER)
+            elif token.tag in copied and position in closed_here:
+                opened.add(position)
+                self.file.open_style(position)
+                self.file.add(IDENTIFIER.sub("", token.raw))
+            elif self.starts.get(position) in opened:
+                self.file.add(token.raw)
+                self.file.close_style(self.starts[position])
+            position = behind
+        self.file.end_block()
+
+    def _add_words(self, position: int, stop: int, removed: re.Pattern[str] | None = None) -> int:
+        """Adds text, a template or a protected element, and returns the number of the token after it."""
+        token, behind = self.tokens[position], position + 1
+        if token.kind == "text":
+            self.file.add_text(token.raw, unescape)
+        elif token.kind == "template":
+            self.file.add_protected(token.raw, token.raw)
+        else:
+            behind = min(self.ends[position], stop)
+            inside = self.tokens[position:behind]
+            raws = [removed.sub("", one.raw) if removed and one.kind == "start" else one.raw for one in inside]
+            self.file.add_protected("".join(raws), words_of(inside))
+        return behind
+
+    def _is_protected(self, token: Token) -> bool:
+        return token.kind == "start" and not self.page.is_translated(token)
+
+    def _raw(self, start: int, stop: int) -> str:
+        return "".join(token.raw for token in self.tokens[start:stop])
+
+    def _ruby_annotations(self) -> frozenset[int]:
+        """
+        Returns the numbers of the tokens that belong to readings, such as furigana, and of the tags around the words
+        that have them. A `<ruby>` without an end tag, or one that is not translated, has no readings.
+        """
+        found: set[int] = set()
+        ends = {start: end + 1 for end, start in self.starts.items()}
+        behind = 0  # number of the token after the element whose words have readings
+        for position, token in enumerate(self.tokens):
+            if token.kind == "start" and token.tag == "ruby" and self.page.is_translated(token):
+                behind = max(behind, ends.get(position, 0))
+            if position in found or position >= behind:
+                continue
+            if token.kind in ("start", "end") and token.tag in ("rb", "ruby"):
+                found.add(position)
+            elif token.kind == "start" and token.tag in READINGS:
+                found.update(range(position, min(self.ends[position], behind - 1)))
+        return frozenset(found)
 
 
-def escape_in(page: str) -> Callable[[str], str]:
-    """Makes a function that makes text safe in a page, also in a declared character set other than UTF-8."""
-    declared = CHARSET.search(page[:4096])
-    return escape_for(declared and declared[1])
-
-
-class Page:
+class _Page:
     """Translates in the tags of a page the attributes for readers, and those that name its language."""
 
-    def __init__(self, text: str, tokens: list[Token], tgt_lang: str | None):
-        self.text, self.language, self.root = text, language_tag(tgt_lang), None
+    def __init__(self, text: str, tokens: list[Token], language: str | None):
+        self.text, self.language, self.root = text, language, None
         if self.language is not None:
             self.root = next((token for token in tokens if token.kind == "start" and token.tag == "html"), None)
         pages = [self.values(token) for token in tokens if token.kind == "start" and token.tag in PAGE]
@@ -105,7 +225,7 @@ class Page:
         return {one.name: unescape(self.text[one.start : one.stop]) for one in reversed(token.attributes)}
 
     def is_translated(self, token: Token) -> bool:
-        if token.tag in SKIPPED | KEPT:
+        if token.tag in SKIPPED | PROTECTED:
             # In XHTML, `<script/>` and the like are complete elements.
             return token.is_empty
         values = self.values(token)

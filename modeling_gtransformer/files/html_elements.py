@@ -30,28 +30,19 @@ ENDED_BY = {
 # The reverse: for every element, those that its start ends.
 ENDS = {tag: {ended for ended, by in ENDED_BY.items() if tag in by} for tag in frozenset().union(*ENDED_BY.values())}
 # A tag inside one of these ends no element outside it; parts of tables and lists end within their own table or list.
-BORDERS = frozenset({"button", "caption", "object", "table", "td", "template", "th"})
-OWN_BORDERS = dict.fromkeys(CELLS | {"caption", "colgroup"}, frozenset({"table", "template"}))
-OWN_BORDERS |= {"li": BORDERS | {"menu", "ol", "ul"}, "dt": BORDERS | {"dl"}, "dd": BORDERS | {"dl"}}
-OWN_BORDERS |= {"table": frozenset({"template"}), "template": frozenset()}
+SCOPES = frozenset({"button", "caption", "object", "table", "td", "template", "th"})
+OWN_SCOPES = dict.fromkeys(CELLS | {"caption", "colgroup"}, frozenset({"table", "template"}))
+OWN_SCOPES |= {"li": SCOPES | {"menu", "ol", "ul"}, "dt": SCOPES | {"dl"}, "dd": SCOPES | {"dl"}}
+OWN_SCOPES |= {"table": frozenset({"template"}), "template": frozenset()}
 # Elements whose end tag also ends what is open inside them; other end tags, such as `</b>`, end only one element.
-STRUCTURE = BLOCKS | BORDERS | ENDED_BY.keys() | {"body", "datalist", "html", "ruby", "select"}
+STRUCTURE = BLOCKS | SCOPES | ENDED_BY.keys() | {"body", "datalist", "html", "ruby", "select"}
 
 
-def ends_of_tags(tokens: Sequence[Token]) -> dict[int, int]:
-    """Returns, by the numbers of the start tags that have an end tag, the number of the token after the end tag."""
-    ends = {}
-    open_tags: dict[str, list[int]] = {}
-    for position, token in enumerate(tokens):
-        if token.kind == "start":
-            open_tags.setdefault(token.tag, []).append(position)
-        elif token.kind == "end" and open_tags.get(token.tag):
-            ends[open_tags[token.tag].pop()] = position + 1
-    return ends
-
-
-def ends_of_elements(tokens: Sequence[Token]) -> dict[int, int]:
-    """Returns, by the numbers of all start tags, the number of the token after the element."""
+def ends_of_elements(tokens: Sequence[Token]) -> tuple[dict[int, int], dict[int, int]]:
+    """
+    Returns, by the numbers of all start tags, the number of the token after the element; and by the numbers of the end
+    tags that end an element, the number of its start tag.
+    """
     elements = _OpenElements(tokens)
     for position, token in enumerate(tokens):
         if token.kind == "start":
@@ -59,7 +50,7 @@ def ends_of_elements(tokens: Sequence[Token]) -> dict[int, int]:
         elif token.kind == "end":
             elements.end(position)
     elements.close_from(0, len(tokens))
-    return elements.ends
+    return elements.ends, elements.starts
 
 
 class _OpenElements:
@@ -68,6 +59,7 @@ class _OpenElements:
     def __init__(self, tokens: Sequence[Token]):
         self.tokens = tokens
         self.ends: dict[int, int] = {}
+        self.starts: dict[int, int] = {}
         self.open: list[int] = []  # numbers of start tags
         self.by_tag: dict[str, list[int]] = {}  # places in that list
         self.is_xml = any(map(_says_that_it_is_xml, tokens[:20]))
@@ -89,6 +81,7 @@ class _OpenElements:
         if place is None:
             return
         self.ends[self.open[place]] = position + 1
+        self.starts[position] = self.open[place]
         self.by_tag[tag].pop()
         if tag in STRUCTURE:
             self.close_from(place, position)
@@ -102,12 +95,12 @@ class _OpenElements:
                 self.by_tag[self.tokens[start].tag].pop()
 
     def _nearest(self, tag: str) -> int | None:
-        """The place of the innermost open element with this tag, unless there is a border in between."""
+        """The place of the innermost open element with this tag, unless a scope begins in between."""
         places = self.by_tag.get(tag)
         if not places:
             return None
-        borders = (self.by_tag.get(border) for border in OWN_BORDERS.get(tag, BORDERS) - {tag})
-        return None if any(border and border[-1] > places[-1] for border in borders) else places[-1]
+        scopes = (self.by_tag.get(scope) for scope in OWN_SCOPES.get(tag, SCOPES) - {tag})
+        return None if any(scope and scope[-1] > places[-1] for scope in scopes) else places[-1]
 
 
 def _says_that_it_is_xml(token: Token) -> bool:

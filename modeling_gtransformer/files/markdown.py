@@ -138,7 +138,7 @@ def _add_block(file: MarkdownTemplate, content: bytes, done: int, end: int, part
         if kind == "continuation":
             file.add_continuation(raw)
         elif kind == "kept":
-            file.keep(raw, words)
+            file.add_protected(raw, words)
         elif kind == "open":
             file.open_emphasis(raw)
         elif kind == "close":

@@ -1,5 +1,6 @@
 """A Markdown file as a template, whose marks of emphasis remain marks when other text is filled in."""
 
+import operator
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -44,9 +45,10 @@ class MarkdownTemplate(TextFile):
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
         """Returns the parts of the file with these texts for its runs, and marks that still mark emphasis."""
         parts = super().filled_parts(blocks)
-        changes = [0, *accumulate(part != self.source_of(number) for number, part in enumerate(parts))]
+        own = [[run.text if run.markup is None else run.markup for run in block] for block in self.blocks]
+        changes = [0, *accumulate(map(operator.ne, parts, super().filled_parts(own)))]
         for first, last in self._emphases:
-            # The part beside it is room for words, and the next one is what was beside it.
+            # The part beside it may take words, and the next one is what was beside it.
             if changes[max(first - 2, 0)] == changes[min(last + 3, len(parts))]:
                 continue  # nothing has changed inside it or beside it
             inside = range(first + 1, last)

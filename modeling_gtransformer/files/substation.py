@@ -9,11 +9,11 @@ from .template import TextFile
 
 SECTION = re.compile(r"\s*\[([^\]]*)\]\s*\Z")
 TIMING = re.compile(TIME)
-# Fields of an event, unless a line says what they are. The text is the last one and may contain commas.
+# Fields of an event, unless a line names them. The text is the last one and may contain commas.
 FIELDS = ["layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text"]
 # Override tags, and line breaks.
 MARKUP = re.compile(r"(?<!\\)\{(?P<tags>[^{}]*)\}|\\[Nn]")
-# A tag that says whether what follows is a drawing.
+# A tag that begins or ends a drawing.
 DRAWING = re.compile(r"\\p(\d)")
 ESCAPED = re.compile(r"\\([h{}])")
 # A backslash that would turn what follows into a line break, a space or a tag.
@@ -22,9 +22,9 @@ SPECIAL = re.compile(r"\\(?=[Nnh{}]|\Z)")
 
 def read_substation(text: str) -> TextFile:
     """
-    Reads an SSA or ASS file. The text of its dialogue is translated, with tags such as `{\\i1}` as borders between
+    Reads an SSA or ASS file. The text of its dialogue is translated, with tags such as `{\\i1}` as boundaries between
     runs and `\\N` as a line break; a sentence may span several events of one style and speaker, like cues in SubRip.
-    Comments, drawings, styles and all other sections stay.
+    Comments, drawings, styles and all other sections do not change.
 
     Raises:
         ValueError: there is no dialogue, or a line of it has no readable time.
@@ -33,44 +33,36 @@ def read_substation(text: str) -> TextFile:
     fields, section = FIELDS, ""
     begun = ended = 0.0
     spoken = None
-    number = events = position = 0
-    while position < len(text):
-        line, line_end = LINE.match(text, position).groups()  # type: ignore[union-attr]  # any text has a line
-        position += len(line) + len(line_end)
-        number += 1
+    # Any text has a line at its end, which is empty.
+    for number, match in enumerate(LINE.finditer(text), 1):
+        line, line_end = match.groups()
         kind, _, values = line.partition(":")
-        kind = kind.strip().lower()
+        kind = kind.strip().lower() if section == "events" else ""
         if heading := SECTION.match(line):
             section = heading[1].strip().lower()
-        elif section == "events" and kind == "format":
+        elif kind == "format":
             fields = [name.strip().lower() for name in values.split(",")]
             if fields[-1] != "text" or not {"start", "end"} <= {*fields}:
                 raise ValueError(
                     f"line {number} does not name the fields of subtitles with the text last: {line[:200]!r}"
                 )
-        elif section == "events" and kind == "dialogue":
-            event, words = _event(line, values, fields, number)
+        elif kind == "dialogue":
+            parts = values.split(",", len(fields) - 1)
+            if len(parts) < len(fields):
+                raise ValueError(f"line {number} has {len(parts)} fields, not {len(fields)}: {line[:200]!r}")
+            event = {name: part.strip() for name, part in zip(fields, parts, strict=True)}
             start, stop = (_time(event[name], number, line) for name in ("start", "end"))
             speaker = event.get("style"), event.get("name")
             if speaker != spoken or start <= begun or start - ended >= PAUSE:
                 file.end_block()
-            file.add(line[: len(line) - len(words)])
-            _add_words(file, words, line_end)
+            file.add(line[: len(line) - len(parts[-1])])
+            _add_words(file, parts[-1], line_end)
             begun, ended, spoken = start, stop, speaker
-            events += 1
             continue
         file.add(line + line_end)
-    if not events:
+    if spoken is None:
         raise ValueError("no subtitles in it: there is no line that begins with Dialogue: under [Events]")
     return file
-
-
-def _event(line: str, values: str, fields: list[str], number: int) -> tuple[dict[str, str], str]:
-    """Returns the fields of a line and, separately, its text."""
-    parts = values.split(",", len(fields) - 1)
-    if len(parts) < len(fields):
-        raise ValueError(f"line {number} has {len(parts)} fields, not {len(fields)}: {line[:200]!r}")
-    return {name: part.strip() for name, part in zip(fields, parts, strict=True)}, parts[-1]
 
 
 def _time(value: str, number: int, line: str) -> float:

@@ -1,17 +1,16 @@
-"""A file as a template: what is translated, as blocks of runs, and everything else, which stays byte for byte."""
+"""A file as a template: blocks of runs to translate, and everything else, which stays byte for byte."""
 
 import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
-from .borders import Style
-from .runs import Block, Run
+from .runs import Block, Run, Style
 
 
 # Hyphens that divide a word at the end of a line.
 HYPHENS = ("\u2010", "\u00ad")
-# Number of nested formats that are distinguished.
-DEEPEST = 8
+# Maximum number of nested formats that are distinguished.
+MAX_STYLES = 8
 
 
 class TextFile:
@@ -22,26 +21,28 @@ class TextFile:
         escape: makes text safe in the file.
         drop_blank_lines: whether to drop a line that its translation leaves blank, as it would end the paragraph.
 
-    `blocks` are the paragraphs, in order; a sentence never extends beyond one. `document_starts` are the numbers of
-    those that begin a document.
+    Attributes:
+        blocks: the paragraphs, in order; a sentence never extends beyond one.
+        document_starts: numbers of the blocks that begin a document.
+        style: formats of the text that comes next.
     """
 
     def __init__(self, escape: Callable[[str], str] = str, drop_blank_lines: bool = False):
         self.escape, self.drop_blank_lines = escape, drop_blank_lines
         self.blocks: list[Block] = []
         self.document_starts = [0]
-        # The formats of the text that comes next.
         self.style: Style = ()
-        # Parts where words may move, and the formats there.
-        self._rooms: list[tuple[int, Style]] = []
         self._parts: list[str | _Continuation | _FilePart | _Reading] = []
-        # Places of the readings in the paragraph that has not ended.
-        self._readings: list[int] = []
-        # The number of the block that has not ended, if there is one.
+        # Of the paragraph that has not ended: the number of its block, if it has one; parts where words may move, and
+        # the formats there; parts that are readings.
         self._open: int | None = None
+        self._insertions: list[tuple[int, Style]] = []
+        self._readings: list[int] = []
+        # The same of the paragraphs around it.
+        self._outer: list[tuple[Style, int | None, list[tuple[int, Style]], list[int]]] = []
 
     def add(self, markup: str) -> None:
-        """Adds markup, which stays as it is."""
+        """Adds markup, which does not change."""
         self._parts.append(markup)
 
     def add_continuation(self, markup: str) -> None:
@@ -49,12 +50,12 @@ class TextFile:
         self._parts.append(_Continuation(markup))
 
     def add_reading(self, markup: str) -> None:
-        """Adds what is above words, and is removed when their paragraph is translated."""
+        """Adds a reading above words, which is removed when their paragraph is translated."""
         self._readings.append(len(self._parts))
         self._parts.append(markup)
 
     def add_text(self, raw: str, unescape: Callable[[str], str] = str) -> None:
-        """Adds text to translate. A line end in it reads as a space, and is put back at about the same place."""
+        """Adds text to translate. The model reads a line end as a space, and the file keeps it at about its place."""
         done = 0
         for end in re.finditer(r"[\r\n][ \t\r\n]*", raw):
             line = raw[done : end.start()].rstrip(" \t")
@@ -71,60 +72,56 @@ class TextFile:
             text = text[:-1] if text.endswith(HYPHENS) else f"{text} "
         self._add_run(Run(text, style=self.style), raw, tail)
 
-    def open_style(self, name: Hashable) -> None:
-        """Begins a format, whose markup comes next. Words may move before it."""
-        if len(self.style) < DEEPEST:
-            self._add_room()
-            self.style = (*self.style, name)
+    def add_element(self, raw: str, text: str, escape: Callable[[str], str]) -> int:
+        """Adds text together with the markup around it, which `escape` writes as well. Returns the part's number."""
+        return self._add_run(Run(text, style=self.style), raw, escape=escape)
 
-    def close_style(self, name: Hashable) -> None:
-        """Ends a format, whose markup has just been added. Words may move after it."""
-        if name in self.style:
-            self.style = tuple(other for other in self.style if other != name)
-            self._add_room()
+    def add_copy(self, number: int, raw: str) -> None:
+        """Adds text that must be the same as that of another part."""
+        part = self._parts[number]
+        self._parts.append(part._replace(raw=raw) if isinstance(part, _FilePart) else raw)
 
-    def _add_room(self) -> None:
-        """Marks a place for an empty run, in case there is no run of its style beside it."""
-        self._rooms.append((len(self._parts), self.style))
-        self._parts.append("")
-
-    def _make_room(self, number: int, following: Style | None = None) -> None:
-        """Adds the empty runs that are needed before a run of a style, or at the end of a block."""
-        block = self.blocks[number]
-        for place, style in self._rooms:
-            is_beside = bool(block) and block[-1].markup is None and block[-1].style == style
-            if not is_beside and style != following:
-                block.append(Run("", style=style))
-                self._parts[place] = _FilePart(number, len(block) - 1, "", "", self.escape)
-        self._rooms.clear()
-
-    def keep(self, raw: str, text: str) -> None:
-        """Adds a part of a sentence that stays as it is, such as code or an image; the model reads `text` instead."""
-        self._add_run(Run(text, raw), raw, "")
+    def add_protected(self, raw: str, text: str, is_movable: bool = True) -> None:
+        """Adds a part of a sentence that does not change, such as code or an image; the model reads `text`."""
+        self._add_run(Run(text, raw if is_movable else ""), raw if is_movable else "")
+        if not is_movable:
+            self.add(raw)
 
     def add_aside(self, raw: str, text: str, escape: Callable[[str], str]) -> None:
         """Adds a block inside another, such as the description of an image."""
         self.blocks.append([Run(text)])
         self._parts.append(_FilePart(len(self.blocks) - 1, 0, raw, "", escape))
 
-    def _add_run(self, run: Run, raw: str, tail: str) -> None:
-        if self._open is None:
-            self._open = len(self.blocks)
-            self.blocks.append([])
-        self._make_room(self._open, run.style if run.markup is None else None)
-        block = self.blocks[self._open]
-        block.append(run)
-        self._parts.append(_FilePart(self._open, len(block) - 1, raw, tail, self.escape))
+    def open_style(self, name: Hashable) -> None:
+        """Begins a format, whose markup comes next. Words may move before it."""
+        if len(self.style) < MAX_STYLES:
+            self._add_insertion()
+            self.style = (*self.style, name)
+
+    def close_style(self, name: Hashable) -> None:
+        """Ends a format, whose markup has just been added. Words may move after it."""
+        if name in self.style:
+            self.style = tuple(other for other in self.style if other != name)
+            self._add_insertion()
 
     def end_block(self) -> None:
         """Ends the paragraph."""
         if self._open is not None:
-            self._make_room(self._open)
+            self._use_insertions(self._open)
             for place in self._readings:
                 self._parts[place] = _Reading(str(self._parts[place]), self._open)
-        self._rooms.clear()
-        self._readings.clear()
-        self._open = None
+        self._open, self._insertions, self._readings = None, [], []
+
+    def open_paragraph(self) -> None:
+        """Begins a paragraph that may lie inside another, which continues after it."""
+        self._outer.append((self.style, self._open, self._insertions, self._readings))
+        self.style, self._open, self._insertions, self._readings = (), None, [], []
+
+    def close_paragraph(self) -> None:
+        """Ends such a paragraph."""
+        self.end_block()
+        if self._outer:
+            self.style, self._open, self._insertions, self._readings = self._outer.pop()
 
     def begin_document(self) -> None:
         """Ends the paragraph and the document: what follows is translated without what came before."""
@@ -133,16 +130,9 @@ class TextFile:
             self.document_starts.append(len(self.blocks))
 
     def has_words(self, number: int) -> bool:
-        """Tells whether a part of the file is a run that is not blank."""
+        """Returns whether a part of the file is a run that is not blank."""
         part = self._parts[number]
         return isinstance(part, _FilePart) and bool(part.raw.strip())
-
-    def source_of(self, number: int) -> str:
-        """Returns the characters of a part in the file as it was."""
-        part = self._parts[number]
-        if isinstance(part, _FilePart):
-            return part.raw + part.tail
-        return part.markup if isinstance(part, _Reading) else part
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
         """Returns the file with these texts for its runs."""
@@ -150,22 +140,20 @@ class TextFile:
 
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
         """Returns the parts of the file, in order, with these texts for its runs."""
-        # The last run of every block that is not left blank, and the last one that was not blank.
-        last = [_last_words(texts) for texts in blocks]
         before = [[run.text for run in block] for block in self.blocks]
-        last_before = list(map(_last_words, before))
+        last, last_before = ([*map(_last_words, texts)] for texts in (blocks, before))
         result: list[str] = []
         is_dropped = False
         for part in self._parts:
             if isinstance(part, _FilePart):
-                run, text = self.blocks[part.block][part.number], blocks[part.block][part.number]
-                filled = self._filled(part, run, text, "".join(blocks[part.block][part.number + 1 : part.number + 2]))
-                is_blank = bool(run.text.strip()) and not text.strip()
-                is_last = part.number == last[part.block] < last_before[part.block]
+                block, number = part.block, part.number
+                filled = self._filled(part, blocks[block][number], "".join(blocks[block][number + 1 : number + 2]))
+                is_blank = bool(before[block][number].strip()) and not blocks[block][number].strip()
+                is_last = number == last[block] < last_before[block]
                 is_dropped = self.drop_blank_lines and bool(part.tail) and (is_blank or is_last)
                 if not is_dropped:
                     filled += part.tail
-                elif part.number < last[part.block] and (filled or "".join(result[-1:]))[-1:].strip():
+                elif number < last[block] and (filled or "".join(result[-1:]))[-1:].strip():
                     filled += " "
                 result.append(filled)
             elif isinstance(part, _Reading):
@@ -174,8 +162,9 @@ class TextFile:
                 result.append("" if is_dropped and isinstance(part, _Continuation) else str(part))
         return result
 
-    def _filled(self, part: "_FilePart", run: Run, text: str, following: str) -> str:
-        """Returns what stands for a run in the file, without the line end after it."""
+    def _filled(self, part: "_FilePart", text: str, following: str) -> str:
+        """Returns what represents a run in the file, without the line end after it."""
+        run = self.blocks[part.block][part.number]
         if run.markup is not None:
             return text
         if text == run.text:
@@ -183,6 +172,31 @@ class TextFile:
         filled = part.escape(text.rstrip(" ") if part.tail else text)
         is_divided = part.tail and part.raw.endswith(HYPHENS) and text[-1:].isalnum() and following[:1].isalnum()
         return filled + part.raw[-1] if is_divided else filled
+
+    def _add_run(self, run: Run, raw: str, tail: str = "", escape: Callable[[str], str] | None = None) -> int:
+        if self._open is None:
+            self._open = len(self.blocks)
+            self.blocks.append([])
+        self._use_insertions(self._open, run.style if run.markup is None else None)
+        block = self.blocks[self._open]
+        block.append(run)
+        self._parts.append(_FilePart(self._open, len(block) - 1, raw, tail, escape or self.escape))
+        return len(self._parts) - 1
+
+    def _add_insertion(self) -> None:
+        """Marks a place for an empty run, in case there is no run of its style beside it."""
+        self._insertions.append((len(self._parts), self.style))
+        self._parts.append("")
+
+    def _use_insertions(self, number: int, following: Style | None = None) -> None:
+        """Adds the empty runs that are needed before a run of a style, or at the end of a block."""
+        block = self.blocks[number]
+        for place, style in self._insertions:
+            is_beside = bool(block) and block[-1].markup is None and block[-1].style == style
+            if not is_beside and style != following:
+                block.append(Run("", style=style))
+                self._parts[place] = _FilePart(number, len(block) - 1, "", "", self.escape)
+        self._insertions = []
 
 
 def _last_words(texts: Sequence[str]) -> int:
@@ -195,7 +209,7 @@ class _Continuation(str):
 
 
 class _Reading(NamedTuple):
-    """Markup that stays only if its block is unchanged."""
+    """Markup that remains only if its block is unchanged."""
 
     markup: str
     block: int

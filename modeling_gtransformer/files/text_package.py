@@ -1,7 +1,8 @@
 """A ZIP package with text members, each of which is a template, as one file."""
 
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
 from urllib.parse import unquote
@@ -23,8 +24,8 @@ class TextPackage:
 
     Args:
         texts: contents of members by their names.
-        files: the same members in reading order, taken apart.
-        is_one_document: whether the members are one document together; otherwise each is one or several.
+        files: templates of the same members, in reading order.
+        is_one_document: whether all members are one document; otherwise each is one or several.
     """
 
     def __init__(
@@ -50,6 +51,15 @@ class TextPackage:
         return self._package.replaced(changed)
 
 
+@contextmanager
+def reading(problem: str) -> Iterator[None]:
+    """Puts a problem such as "not a readable e-book" before the message of every `ValueError`."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{problem}: {error}") from error
+
+
 def read_texts(package: ZipPackage, names: Sequence[str]) -> dict[str, str]:
     """
     Returns the texts of members, in the order of their names.
@@ -63,9 +73,11 @@ def read_texts(package: ZipPackage, names: Sequence[str]) -> dict[str, str]:
     return {name: in_member(name, decode, contents[name]) for name in names}
 
 
-def member_tokens(package: ZipPackage, name: str) -> list[XmlToken]:
-    """Returns the tokens of a member that is XML."""
-    return in_member(name, xml_tokens, read_texts(package, [name])[name])
+def start_tags(package: ZipPackage, names: Sequence[str]) -> dict[str, list[XmlToken]]:
+    """Returns the start tags of members that are XML."""
+    texts = read_texts(package, names)
+    tokens = {name: in_member(name, xml_tokens, text) for name, text in texts.items()}
+    return {name: [token for token in own if token.kind == "start"] for name, own in tokens.items()}
 
 
 def in_member(name: str, read: Callable[..., Read], *arguments: object) -> Read:
@@ -83,7 +95,7 @@ def in_member(name: str, read: Callable[..., Read], *arguments: object) -> Read:
 
 def member_name(reference: str, member: str) -> str:
     """
-    Returns the name of the member that a reference in another member stands for.
+    Returns the name of the member to which a reference in another member points.
 
     >>> member_name("../text/a%20b.xhtml#c", "OEBPS/nav/toc.ncx"), member_name("/ppt/a.xml", "ppt/slides/b.xml")
     ('OEBPS/text/a b.xhtml', 'ppt/a.xml')

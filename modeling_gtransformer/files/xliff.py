@@ -1,9 +1,11 @@
-"""XLIFF 1.2 and 2: units without a translation get one; inline elements are borders between runs, or stay in them."""
+"""XLIFF 1.2 and 2: units without a translation get one; inline elements are boundaries of runs, or stay in them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from .languages import is_same_language, language_tag
+from .placeholders import has_same_placeholders
 from .template import TextFile
 from .xml_tokens import XML, XmlToken, ends_of, tag_name, with_attribute, words_of, xml_escape, xml_tokens
 
@@ -13,7 +15,7 @@ UNITS = {"1": "trans-unit", "2": "segment"}
 LANGUAGE_ATTRIBUTES = {"1": ("file", "target-language"), "2": ("xliff", "trgLang")}
 # States of a target that is not yet a translation, such as a copy of the source.
 NEW_STATES = {"1": frozenset({"new", "needs-translation"}), "2": frozenset({"initial"})}
-# Inline elements whose text belongs to the sentence, and those that stand for something in it.
+# Inline elements whose text belongs to the sentence, and those that represent something in it.
 AROUND_TEXT = frozenset({"g", "mrk", "pc"})
 PLACEHOLDERS = frozenset({"it", "ph", "x"})
 # Empty elements and native codes that begin or end a format.
@@ -31,9 +33,10 @@ class _Scope:
 
 def read_xliff(text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False) -> TextFile:
     """
-    Reads an XLIFF file of version 1.2 or 2. Units without a target, or with one whose state says that it is not yet a
-    translation (`new`, `needs-translation`, `initial`), get a target in the state `translated`; everything else stays
-    as it is, including what is marked with `translate="no"`. Every `<file>` is a document. The target has the inline
+    Reads an XLIFF file of version 1.2 or 2. Units without a target, or with one whose state marks it as not yet a
+    translation (`new`, `needs-translation`, `initial`), get a target in the state `translated`; everything else does
+    not change, including elements with `translate="no"`, and units whose translation has other placeholders, which
+    would break the program. Every `<file>` is a document. The target has the inline
     elements of the source; the model reads the words that a placeholder has.
 
     Args:
@@ -44,15 +47,45 @@ def read_xliff(text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False)
     Raises:
         ValueError: the file is broken, of another version, or for another target language.
     """
-    return _Reader(text, tgt_lang, mark_fuzzy).file
+    reader = _Reader(text, language_tag(tgt_lang), mark_fuzzy)
+    reader.read()
+    return reader.file
+
+
+class _XliffFile(TextFile):
+    """A file whose units do not change if their translation has other placeholders."""
+
+    def __init__(self, text: str):
+        super().__init__(xml_escape(text))
+        # For every unit with a new target: its characters, and the numbers of its parts and of its blocks.
+        self._units: list[tuple[str, slice, slice]] = []
+
+    def add_unit(self, raw: str, add: Callable[[], None]) -> None:
+        """Adds a unit, which `add` adds with a target."""
+        parts, blocks = len(self._parts), len(self.blocks)
+        add()
+        self._units.append((raw, slice(parts, len(self._parts)), slice(blocks, len(self.blocks))))
+
+    def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
+        """Returns the parts of the file, in order, with these texts for its runs."""
+        result = super().filled_parts(blocks)
+        for raw, parts, own in self._units:
+            runs = [run for block in self.blocks[own] for run in block]
+            texts = [text for block in blocks[own] for text in block]
+            source, translation = (
+                "".join(text for run, text in zip(runs, each, strict=True) if run.markup is None)
+                for each in ([run.text for run in runs], texts)
+            )
+            if not has_same_placeholders(source, translation):
+                result[parts] = [raw, *[""] * (parts.stop - parts.start - 1)]
+        return result
 
 
 class _Reader:
-    def __init__(self, text: str, tgt_lang: str | None, mark_fuzzy: bool):
-        self.file = TextFile(xml_escape(text))
-        self.tokens = xml_tokens(text)
+    def __init__(self, text: str, language: str | None, mark_fuzzy: bool):
+        self.file, self.tokens = _XliffFile(text), xml_tokens(text)
         self.ends = ends_of(self.tokens)
-        self.language, self.mark_fuzzy = language_tag(tgt_lang), mark_fuzzy
+        self.language, self.mark_fuzzy = language, mark_fuzzy
         root = next(token for token in self.tokens if token.kind == "start")
         self.namespace = root.name[0]
         if root.name[1] != "xliff":
@@ -60,68 +93,37 @@ class _Reader:
         self.version = root.get("version")[:1]
         if self.version not in UNITS:
             raise ValueError(f"XLIFF of the version {root.get('version')!r} is unknown: 1.2, 2.0 and 2.1 are read")
-        self._read()
 
-    def local(self, token: XmlToken) -> str:
-        """The local name of an XLIFF element, or an empty string."""
-        return token.name[1] if token.kind in ("start", "end") and token.name[0] == self.namespace else ""
-
-    def _read(self) -> None:
+    def read(self) -> None:
         scopes = [_Scope()]
         position = 0
         while position < len(self.tokens):
-            token = self.tokens[position]
+            token, name = self.tokens[position], self._local(position)
             if token.kind == "end":
                 scopes.pop()
             elif token.kind == "start":
                 scopes.append(self._scope(position, scopes[-1]))
-                if self.local(token) == "file":
+                if name == "file":
                     self.file.begin_document()
-                if self.local(token) == UNITS[self.version]:
+                if name == UNITS[self.version]:
                     self._add_unit(position, scopes.pop())
                     position = self.ends[position] + 1
                     continue
-            self.file.add(self._with_language(token))
+            self.file.add(self._with_language(token) if name == LANGUAGE_ATTRIBUTES[self.version][0] else token.raw)
             position += 1
 
     def _scope(self, position: int, outer: _Scope) -> _Scope:
+        """Returns what applies inside an element."""
         token = self.tokens[position]
         translated, space = token.get("translate"), token.get("space", XML)
-        data = self._original_data(position) if self.local(token) == "unit" else outer.data
         return _Scope(
             translated == "yes" if translated else outer.is_translated,
             space == "preserve" if space else outer.keeps_space,
-            data,
+            self._original_data(position) if self._local(position) == "unit" else outer.data,
         )
 
-    def _with_language(self, token: XmlToken) -> str:
-        """The raw token; where a file should name its target language, with that of the translation."""
-        name, attribute = LANGUAGE_ATTRIBUTES[self.version]
-        if token.kind != "start" or self.local(token) != name or self.language is None:
-            return token.raw
-        there = token.get(attribute)
-        if there and not is_same_language(there, self.language):
-            raise ValueError(f"its target language is {there}, but that of the translation is {self.language}")
-        return token.raw if there else with_attribute(token.raw, attribute, self.language)
-
-    def _children(self, position: int) -> Iterator[tuple[str, int]]:
-        """Yields the local names and the numbers of the children of an element."""
-        place = position + 1
-        while place < self.ends[position]:
-            if self.tokens[place].kind == "start":
-                yield self.local(self.tokens[place]), place
-                place = self.ends[place]
-            place += 1
-
-    def _words(self, position: int) -> str:
-        """The text inside an element."""
-        return "".join(token.words for token in self.tokens[position : self.ends[position]])
-
-    def _raw(self, start: int, stop: int) -> str:
-        return "".join(token.raw for token in self.tokens[start:stop])
-
     def _original_data(self, position: int) -> dict[str, str]:
-        """What the inline elements of a unit of version 2 stand for, by their `dataRef`."""
+        """Returns what the inline elements of a unit of version 2 represent, by their `dataRef`."""
         return {
             self.tokens[number].get("id"): self._words(number)
             for kind, place in self._children(position)
@@ -130,51 +132,54 @@ class _Reader:
             if name == "data"
         }
 
+    def _with_language(self, token: XmlToken) -> str:
+        """Returns the characters of a tag that names the target language, with that of the translation."""
+        _, attribute = LANGUAGE_ATTRIBUTES[self.version]
+        there = token.get(attribute)
+        if token.kind != "start" or self.language is None:
+            return token.raw
+        if there and not is_same_language(there, self.language):
+            raise ValueError(f"its target language is {there}, but that of the translation is {self.language}")
+        return token.raw if there else with_attribute(token.raw, attribute, self.language)
+
     def _add_unit(self, position: int, scope: _Scope) -> None:
         """Adds a unit, with a target if it needs one."""
         # The first child of each name.
         children = dict(reversed([*self._children(position)]))
-        model = children.get("seg-source", children.get("source"))
-        target = children.get("target")
+        source, target = children.get("seg-source", children.get("source")), children.get("target")
         stop = self.ends[position] + 1
-        if model is None or not scope.is_translated or self._is_done(position, target) or not self._has_text(model):
+        is_done = target is not None and self._is_done(position, target)
+        if source is None or not scope.is_translated or is_done or not self._words(source).strip():
             self.file.add(self._raw(position, stop))
-            return
-        behind = self.ends[model] + 1
-        start_tag = self.tokens[position].raw
-        self.file.add(self._in_state(start_tag) if self.version == "2" else start_tag)
+        else:
+            self.file.add_unit(
+                self._raw(position, stop), partial(self._add_with_target, position, source, target, scope)
+            )
+
+    def _add_with_target(self, position: int, source: int, target: int | None, scope: _Scope) -> None:
+        """Adds a unit with a new target, in the place of an old one."""
+        unit_tag, behind = self.tokens[position].raw, self.ends[source] + 1
+        self.file.add(self._in_state(unit_tag) if self.version == "2" else unit_tag)
         if target is None:
-            own_name = tag_name(self.tokens[model].raw)
-            name = own_name.removesuffix(self.local(self.tokens[model])) + "target"
-            start, end, rest = f"<{name}>", f"</{name}>", behind
-            before = self.tokens[model - 1]
-            indentation = before.raw if before.kind == "text" else ""
-            self.file.add(self._raw(position + 1, behind) + indentation)
+            own_name = tag_name(self.tokens[source].raw)
+            start, rest = f"<{own_name.removesuffix(self._local(source))}target>", behind
+            before = self.tokens[source - 1]
+            self.file.add(self._raw(position + 1, behind) + (before.raw if before.kind == "text" else ""))
         else:
             start, rest = self.tokens[target].raw, self.ends[target] + 1
-            end = f"</{tag_name(start)}>"
             start = start.removesuffix("/>").rstrip() + ">" if start.endswith("/>") else start
             self.file.add(self._raw(position + 1, target))
         self.file.add(self._in_state(start) if self.version == "1" else start)
-        self._add_content(model, self._inner_scope(model, scope))
-        self.file.add(end + self._raw(rest, stop))
+        space = self.tokens[source].get("space", XML)
+        self._add_content(source, replace(scope, keeps_space=space == "preserve") if space else scope)
+        self.file.add(f"</{tag_name(start)}>" + self._raw(rest, self.ends[position] + 1))
 
-    def _inner_scope(self, model: int, scope: _Scope) -> _Scope:
-        space = self.tokens[model].get("space", XML)
-        return replace(scope, keeps_space=space == "preserve") if space else scope
-
-    def _is_done(self, unit: int, target: int | None) -> bool:
-        """Tells whether a unit has a translation."""
-        if target is None or not self._has_content(target):
-            return False
-        return self.tokens[target if self.version == "1" else unit].get("state") not in NEW_STATES[self.version]
-
-    def _has_content(self, position: int) -> bool:
-        inside = self.tokens[position + 1 : self.ends[position]]
-        return any(token.kind == "start" or token.words.strip() for token in inside)
-
-    def _has_text(self, model: int) -> bool:
-        return bool(self._words(model).strip())
+    def _is_done(self, unit: int, target: int) -> bool:
+        """Returns whether the target of a unit is a translation."""
+        inside = self.tokens[target + 1 : self.ends[target]]
+        state = self.tokens[target if self.version == "1" else unit].get("state")
+        has_content = any(token.kind == "start" or token.words.strip() for token in inside)
+        return has_content and state not in NEW_STATES[self.version]
 
     def _in_state(self, tag: str) -> str:
         """Returns a start tag with the state of having a translation."""
@@ -183,29 +188,29 @@ class _Reader:
         tag = with_attribute(tag, "state", "translated")
         return with_attribute(tag, "subState", "gtransformer:needs-review") if self.mark_fuzzy else tag
 
-    def _add_content(self, model: int, scope: _Scope) -> None:
+    def _add_content(self, source: int, scope: _Scope) -> None:
         """Adds the text and the inline elements of a source as those of a target."""
         self.file.end_block()
         self.file.style = ()
-        position, borders = model + 1, set()
+        position, segments = source + 1, set()
         opened: dict[int, int] = {}  # from the number of an end tag to that of its start tag
-        while position < self.ends[model]:
+        while position < self.ends[source]:
             token = self.tokens[position]
             stop = position + 1
             if token.kind == "cdata" or (token.kind == "text" and scope.keeps_space):
                 self.file.add_line(token.raw, "", words_of)
             elif token.kind == "text":
                 self.file.add_text(token.raw, words_of)
-            elif token.kind == "start" and (self.local(token) not in AROUND_TEXT or _is_protected(token)):
+            elif token.kind == "start" and (self._local(position) not in AROUND_TEXT or _is_protected(token)):
                 stop = self.ends[position] + 1
                 self._add_code(position, stop, scope)
             else:
                 if token.kind == "start" and token.get("mtype") == "seg":
-                    borders |= {position, self.ends[position]}
+                    segments |= {position, self.ends[position]}
                 elif token.kind == "start":
                     opened[self.ends[position]] = position
                     self.file.open_style(position)
-                if position in borders:
+                if position in segments:
                     self.file.end_block()
                 self.file.add(token.raw)
                 if position in opened:
@@ -214,35 +219,49 @@ class _Reader:
         self.file.end_block()
 
     def _add_code(self, position: int, stop: int, scope: _Scope) -> None:
-        """Adds an inline element that stays as it is; the model reads what a placeholder stands for."""
-        token = self.tokens[position]
-        raw = self._raw(position, stop)
+        """Adds an inline element that does not change; the model reads what a placeholder represents."""
+        token, name, raw = self.tokens[position], self._local(position), self._raw(position, stop)
         words = ""
         if _is_protected(token):
             words = self._words(position)
-        elif self.local(token) in PLACEHOLDERS:
-            if self.version == "1":
-                words = token.get("equiv-text") or self._words(position)
-            else:
-                words = token.get("disp") or scope.data.get(token.get("dataRef"), "") or token.get("equiv")
+        elif name in PLACEHOLDERS and self.version == "1":
+            words = token.get("equiv-text") or self._words(position)
+        elif name in PLACEHOLDERS:
+            words = token.get("disp") or scope.data.get(token.get("dataRef"), "") or token.get("equiv")
         words = " ".join(words.split())
+        # An element that ends a format names the one that begins it.
+        pair = token.get("startRef") or token.get("rid") or token.get("id")
         if words and not words.startswith("<"):
-            self.file.keep(raw, words)
+            self.file.add_protected(raw, words)
         else:
-            self._add_border(token, raw)
+            if name in OPENING:
+                self.file.open_style(pair)
+            self.file.add(raw)
+            if name in CLOSING:
+                self.file.close_style(pair)
         if token.get("ctype") == "lb" or token.get("subType") == "xlf:lb":
             self.file.end_block()
 
-    def _add_border(self, token: XmlToken, raw: str) -> None:
-        """Adds an element without words, which may begin a format or end one."""
-        name = self.local(token)
-        # An element that ends a format names the one that begins it.
-        pair = token.get("startRef") or token.get("rid") or token.get("id")
-        if name in OPENING:
-            self.file.open_style(pair)
-        self.file.add(raw)
-        if name in CLOSING:
-            self.file.close_style(pair)
+    def _local(self, position: int) -> str:
+        """Returns the local name of an XLIFF element, or an empty string."""
+        token = self.tokens[position]
+        return token.name[1] if token.kind in ("start", "end") and token.name[0] == self.namespace else ""
+
+    def _children(self, position: int) -> Iterator[tuple[str, int]]:
+        """Yields the local names and the numbers of the children of an element."""
+        place = position + 1
+        while place < self.ends[position]:
+            if self.tokens[place].kind == "start":
+                yield self._local(place), place
+                place = self.ends[place]
+            place += 1
+
+    def _words(self, position: int) -> str:
+        """Returns the text inside an element."""
+        return "".join(token.words for token in self.tokens[position : self.ends[position]])
+
+    def _raw(self, start: int, stop: int) -> str:
+        return "".join(token.raw for token in self.tokens[start:stop])
 
 
 def _is_protected(token: XmlToken) -> bool:

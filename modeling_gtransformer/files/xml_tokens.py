@@ -2,8 +2,9 @@
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 from xml.parsers import expat
@@ -58,8 +59,13 @@ def xml_tokens(text: str) -> list[XmlToken]:
         marks.parser.Parse(content, True)
     except expat.ExpatError as error:
         raise ValueError(f"broken XML, line {error.lineno}: {expat.ErrorString(error.code)}") from error
-    mark = [XmlToken("other", "\ufeff")] if bare != text else []
-    return [*mark, *_tokens(content, marks.found)]
+    # Nothing is left out, not even a byte order mark before the first mark.
+    places = [0, *(place for place, *_ in marks.found[1:]), len(content)]
+    byte_order_mark = [XmlToken("other", "\ufeff")] if bare != text else []
+    return byte_order_mark + [
+        XmlToken(kind, content[start:stop].decode("utf-8", "surrogatepass"), _split(name), attributes)
+        for (_, kind, name, attributes), (start, stop) in zip(marks.found, pairwise(places), strict=True)
+    ]
 
 
 def words_of(raw: str) -> str:
@@ -74,8 +80,8 @@ def words_of(raw: str) -> str:
     return unescape(raw)
 
 
-def ends_of(tokens: list[XmlToken]) -> dict[int, int]:
-    """Returns, by the number of every start tag, that of its end tag."""
+def ends_of(tokens: Sequence[XmlToken]) -> dict[int, int]:
+    """Returns the numbers of the end tags by those of their start tags."""
     ends, open_tags = {}, []
     for number, token in enumerate(tokens):
         if token.kind == "start":
@@ -116,34 +122,43 @@ def tag_name(tag: str) -> str:
     return TAG_NAME.match(tag)[1]  # type: ignore[index]  # every tag has a name
 
 
-# Position in bytes, kind, name and attributes.
-Mark = tuple[int, str, str, dict[str, str] | None]
-
-
 class _Marks:
-    """Notes what expat finds and where: position in bytes, kind, name and attributes."""
+    """Collects what expat finds: position in bytes, kind, name and attributes; stretches of one kind are one mark."""
 
     def __init__(self) -> None:
-        self.found: list[Mark] = []
+        self.found: list[tuple[int, str, str, Mapping[tuple[str, str], str]]] = []
+        self.depth, self.is_cdata = 0, False
         self.parser = parser = expat.ParserCreate("utf-8", SEPARATOR)
-        parser.StartElementHandler = lambda name, attributes: self.note("start", name, attributes)
-        parser.EndElementHandler = lambda name: self.note("end", name)
+        parser.StartElementHandler = self.start
+        parser.EndElementHandler = self.end
         parser.CharacterDataHandler = lambda _: self.note("text")
-        parser.StartCdataSectionHandler = lambda: self.note("cdata")
-        parser.EndCdataSectionHandler = lambda: self.note("cdata end")
+        parser.StartCdataSectionHandler = lambda: self.cdata(True)
+        parser.EndCdataSectionHandler = lambda: self.cdata(False)
         parser.CommentHandler = lambda _: self.note("other")
         parser.ProcessingInstructionHandler = lambda *_: self.note("other")
         parser.StartDoctypeDeclHandler = self.doctype
         # A reference to an entity that only an external declaration, which is not read, could define.
         parser.SkippedEntityHandler = lambda *_: self.note("text")
-        parser.DefaultHandler = lambda _: self.note("default")
-        self.is_inside = 0
+        parser.DefaultHandler = lambda _: self.note("text" if self.depth else "other")
 
-    def note(self, kind: str, name: str = "", attributes: dict[str, str] | None = None) -> None:
-        if kind == "default":
-            kind = "text" if self.is_inside > 0 else "other"
-        self.is_inside += {"start": 1, "end": -1}.get(kind, 0)
-        self.found.append((self.parser.CurrentByteIndex, kind, name, attributes or None))
+    def note(self, kind: str, name: str = "", attributes: Mapping[tuple[str, str], str] = NO_ATTRIBUTES) -> None:
+        is_more = self.found and kind in ("text", "other") and self.found[-1][1] == kind
+        if not is_more and not self.is_cdata:
+            self.found.append((self.parser.CurrentByteIndex, kind, name, attributes))
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self.depth += 1
+        named = {_split(key): value for key, value in attributes.items()}
+        self.note("start", name, named or NO_ATTRIBUTES)
+
+    def end(self, name: str) -> None:
+        self.depth -= 1
+        self.note("end", name)
+
+    def cdata(self, begins: bool) -> None:
+        if begins:
+            self.note("cdata")
+        self.is_cdata = begins
 
     def doctype(self, name: str, system: str | None, public: str | None, has_internal_subset: int) -> None:
         if has_internal_subset:
@@ -151,28 +166,6 @@ class _Marks:
                 "its document type declaration (DOCTYPE) declares something, such as entities: remove it first"
             )
         self.note("other")
-
-
-def _tokens(content: bytes, marks: list[Mark]) -> Iterator[XmlToken]:
-    """Yields the tokens between the marks; stretches of one kind are one token."""
-    marks.append((len(content), "", "", None))
-    number, first = 0, 0
-    while number < len(marks) - 1:
-        _, kind, name, attributes = marks[number]
-        after = number + 1
-        if kind == "cdata":
-            while marks[after][1] != "cdata end":
-                after += 1
-            after += 1
-        elif kind in ("text", "other"):
-            while marks[after][1] == kind:
-                after += 1
-        # Nothing is left out, not even a byte order mark before the first mark.
-        raw = content[first : marks[after][0]].decode("utf-8", "surrogatepass")
-        first = marks[after][0]
-        named = {_split(key): value for key, value in attributes.items()} if attributes else NO_ATTRIBUTES
-        yield XmlToken(kind, raw, _split(name), named)
-        number = after
 
 
 @lru_cache(maxsize=256)

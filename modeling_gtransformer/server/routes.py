@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from ..files import ENDINGS
+from ..files import EXTENSIONS
 from ..translator import as_its_source
 from . import answers
 from .api_error import ApiError, as_api_error
@@ -197,7 +197,7 @@ def add_information(router: APIRouter, service: Service) -> None:
             frontendTimeout=FRONTEND_TIMEOUT,
             suggestions=False,
             filesTranslation=True,
-            supportedFilesFormat=[*ENDINGS],
+            supportedFilesFormat=[*EXTENSIONS],
             language=answers.LanguageChoices(
                 source=answers.LanguageChoice(code=source, name=name_of(source)),
                 target=answers.LanguageChoice(code=target, name=name_of(target)),

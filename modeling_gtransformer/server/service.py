@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import Request
 
-from ..files import ENDINGS, FILE_FORMATS, decode
+from ..files import EXTENSIONS, FILE_FORMATS, decode
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
 from ..translator import Translator
 from ..usage_error import UsageError, user_message
@@ -176,9 +176,9 @@ def content_of(upload: Upload) -> tuple[str | bytes, str]:
         ValueError: a file in a text format is not text.
     """
     ending = PurePosixPath(upload.name).suffix.lower()
-    if ending not in ENDINGS:
-        raise ApiError(400, f"Files are known by their endings: {' '.join(ENDINGS)}.")
-    format = ENDINGS[ending]
+    if ending not in EXTENSIONS:
+        raise ApiError(400, f"Files are known by their endings: {' '.join(EXTENSIONS)}.")
+    format = EXTENSIONS[ending]
     binary = format != "text" and FILE_FORMATS[format].binary
     return upload.content if binary else decode(upload.content), format
 

@@ -102,7 +102,7 @@ def test_files_are_checked_before_the_model_is_loaded(tmp_path, capfd, monkeypat
     files = [tmp_path / "a.rst", tmp_path / "none.txt", tmp_path]
     assert run(*files, "--model", "any", "--output", tmp_path / "out") == 1
     errors = capfd.readouterr().err
-    assert "a.rst: the ending '.rst' says nothing" in errors and f"{tmp_path}: it is a folder" in errors
+    assert "a.rst: cannot infer the format" in errors and f"{tmp_path}: it is a folder" in errors
     assert errors.endswith("3 files, 3 failed, 0 skipped, 0 warnings\n") and not (tmp_path / "out").exists()
 
 
@@ -228,7 +228,7 @@ def test_files(checkpoint, tmp_path, name):
 def test_the_format_is_known_or_given(checkpoint, tmp_path, capfd):
     (tmp_path / "a.rst").write_text("the\ncat\n")
     assert run(tmp_path / "a.rst", "--model", checkpoint, "--output", tmp_path / "out") == 1
-    assert "the ending '.rst' says nothing about its format; use --format" in capfd.readouterr().err
+    assert "cannot infer the format from the extension '.rst'; use --format" in capfd.readouterr().err
     assert not (tmp_path / "out").exists()
     arguments = ["--format", "wrapped", "--output_format", "jsonl"]
     assert run(tmp_path / "a.rst", "--model", checkpoint, *arguments) == 0
@@ -329,7 +329,7 @@ def test_files_in_two_languages(checkpoint, tmp_path, capfd):
     assert (tmp_path / "out" / "a.txt").read_text().startswith("the cat\n→ ")
     errors = capfd.readouterr().err
     for name, format in (("b.md", "markdown"), ("c.jsonl", "jsonl")):
-        assert f"{name}: the format '{format}' has no place for source and translation side by side" in errors
+        assert f"{name}: the format '{format}' cannot hold source and translation in parallel" in errors
     with pytest.raises(SystemExit):
         run(tmp_path / "a.txt", *arguments, "--output_format", "tmx")
     assert "--bilingual needs --output_format same" in capfd.readouterr().err

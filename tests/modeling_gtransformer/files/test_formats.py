@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from modeling_gtransformer.files import pptx
 from modeling_gtransformer.files.formats import FILE_FORMATS, SplitFile, format_of
-from modeling_gtransformer.files.presentation import DRAWING, RELATIONSHIPS
 from modeling_gtransformer.plain_text import sentencex_splitter
 
 
@@ -43,7 +43,7 @@ def test_any_file_comes_back(format, text, words):
         )
         return
     assert file.rejoin(file.sentences) == text
-    assert len(file.kept) == len(file.sentences)
+    assert len(file.protected) == len(file.sentences)
     translations = [f"{sentence} {words[number % len(words)]}" for number, sentence in enumerate(file.sentences)]
     for others in (translations, [words[0]] * len(translations), [""] * len(translations)):
         assert isinstance(file.rejoin(others), str)
@@ -99,9 +99,9 @@ with zipfile.ZipFile(PACKAGE, "w", zipfile.ZIP_DEFLATED) as archive:
         '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r>'
         "<w:t>a b. c</w:t></w:r></w:p></w:body></w:document>",
     )
-    archive.writestr("ppt/presentation.xml", f'<p xmlns:r="{RELATIONSHIPS[0]}"><sldId r:id="1"/></p>')
+    archive.writestr("ppt/presentation.xml", f'<p xmlns:r="{pptx.RELATIONSHIPS[0]}"><sldId r:id="1"/></p>')
     archive.writestr("ppt/_rels/presentation.xml.rels", '<a><Relationship Id="1" Target="s.xml"/></a>')
-    archive.writestr("ppt/s.xml", f'<p xmlns="{min(DRAWING)}"><t>a b. c</t></p>')
+    archive.writestr("ppt/s.xml", f'<p xmlns="{min(pptx.MARKUP.namespaces)}"><t>a b. c</t></p>')
     archive.writestr("META-INF/container.xml", '<a><rootfile full-path="book"/></a>')
     archive.writestr(
         "book", '<a><item id="1" href="p" media-type="text/html"/><spine><itemref idref="1"/></spine></a>'
@@ -131,14 +131,14 @@ def test_text_and_bytes_are_not_mistaken(format, content, message):
         SplitFile(content, format)
 
 
-@pytest.mark.parametrize("format, package", [("markdown", "tree_sitter_markdown"), ("po", "polib"), ("docx", "lxml")])
+@pytest.mark.parametrize("format, package", [("markdown", "tree_sitter_markdown"), ("po", "polib")])
 def test_without_the_package_of_a_format(format, package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match="pip install"):
         SplitFile(b"" if FILE_FORMATS[format].binary else "", format)
 
 
-def test_formats_by_their_endings():
+def test_formats_by_their_extensions():
     assert [format_of(name) for name in ("a.txt", "b.SRT", "c.d.md")] == ["text", "subtitles", "markdown"]
-    with pytest.raises(ValueError, match=r"ending '\.pdf'.*--format"):
+    with pytest.raises(ValueError, match=r"extension '\.pdf'.*--format"):
         format_of("a.pdf")

@@ -1,5 +1,9 @@
 """Message catalogues: messages without a translation get one, in all their forms."""
 
+import shutil
+import subprocess
+
+import polib
 import pytest
 
 from modeling_gtransformer.files.formats import SplitFile
@@ -123,3 +127,28 @@ def test_a_catalogue_without_anything_to_translate_keeps_its_header():
     content = 'msgid ""\nmsgstr ""\n"Project-Id-Version: x\\n"\n"X-Note: y\\n"\n\nmsgid "Gate"\nmsgstr "Tür"\n'
     file = SplitFile(content, "po", None, tgt_lang="de_DE")
     assert file.sentences == [] and file.rejoin([]) == content
+
+
+BAD = [
+    ("%(n)d orders", "%(n) %(ners %(n)ders %"),
+    ("%1$s sent %2$d files", "%1$s %2$daten %2$d"),
+    ("{a} and {b}", "{a} und {a}"),
+    ("Use %s", "Nutze"),
+]
+
+
+@pytest.mark.parametrize("message, translation", BAD)
+def test_a_message_whose_translation_has_other_placeholders_does_not_change(message, translation, tmp_path):
+    flag = "python-format" if "%(" in message else "c-format"
+    head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+    content = f'{head}#, {flag}\nmsgid "{message}"\nmsgstr ""\n\nmsgid "Go"\nmsgstr ""\n'
+    result = SplitFile(content, "po").rejoin([translation, "Los"])
+    assert result == content.replace('"Go"\nmsgstr ""', '"Go"\nmsgstr "Los"')
+    assert polib.pofile(result).percent_translated() == 50
+    if msgfmt := shutil.which("msgfmt"):
+        (tmp_path / "de.po").write_text(result)
+        subprocess.run([msgfmt, "-c", "-o", tmp_path / "de.mo", tmp_path / "de.po"], check=True)
+    unit = f'<trans-unit id="1"><source>{message} <g id="1">now</g></source></trans-unit>'
+    content = f'<xliff version="1.2"><file><body>{unit}</body></file></xliff>'
+    assert SplitFile(content, "xliff").rejoin([f"{translation} jetzt"]) == content
+    assert "<target" in SplitFile(content, "xliff").rejoin([f"{message} jetzt"])

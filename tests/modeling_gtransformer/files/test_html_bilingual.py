@@ -63,9 +63,7 @@ def test_a_page_in_xhtml_stays_well_formed():
 
 @pytest.mark.parametrize("format", ["markdown", "xliff", "po"])
 def test_formats_without_a_place_for_it(format):
-    with pytest.raises(
-        ValueError, match=f"the format '{format}' has no place for source and translation side by side"
-    ):
+    with pytest.raises(ValueError, match=f"the format '{format}' cannot hold source and translation in parallel"):
         SplitFile("", format, bilingual=True)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from modeling_gtransformer.files.formats import SplitFile
-from modeling_gtransformer.files.html_elements import ends_of_elements, ends_of_tags
+from modeling_gtransformer.files.html_elements import ends_of_elements
 from modeling_gtransformer.files.html_tokens import html_tokens
 
 
@@ -38,15 +38,15 @@ from modeling_gtransformer.files.html_tokens import html_tokens
 )
 def test_where_an_element_ends(page, element):
     tokens = list(html_tokens(page))
-    ends = ends_of_elements(tokens)
+    ends, _ = ends_of_elements(tokens)
     assert sorted(ends) == [position for position, token in enumerate(tokens) if token.kind == "start"]
     start = next(i for i, token in enumerate(tokens) if token.raw == element[: element.index(">") + 1])
     assert "".join(token.raw for token in tokens[start : ends[start]]) == element
 
 
-def test_tags_are_paired_by_their_names_alone():
-    tokens = list(html_tokens("<b>one<p>two</b>three<br></p>"))
-    assert {start: tokens[end - 1].raw for start, end in ends_of_tags(tokens).items()} == {0: "</b>", 2: "</p>"}
+def test_end_tags_are_paired_with_start_tags():
+    tokens = list(html_tokens("<b>one<p>two</b>three<br></p></i>"))
+    assert {tokens[end].raw: start for end, start in ends_of_elements(tokens)[1].items()} == {"</b>": 0, "</p>": 2}
 
 
 @pytest.mark.parametrize("bilingual", [False, True])

@@ -6,16 +6,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from modeling_gtransformer.files import borders
-from modeling_gtransformer.files.borders import WORD
+from modeling_gtransformer.files import boundaries
+from modeling_gtransformer.files.boundaries import WORD
 from modeling_gtransformer.files.formats import SplitFile
-from modeling_gtransformer.files.runs import Run, text_of, translated_runs
-from modeling_gtransformer.plain_text import split_text
+from modeling_gtransformer.files.runs import Run, SplitBlock
+from modeling_gtransformer.plain_text import SplitText, split_text
+
+
+def text_of(block):
+    return "".join(run.text for run in block)
 
 
 def translate(runs, *translations, splitter=None):
     block = [run if isinstance(run, Run) else Run(run) for run in runs]
-    return translated_runs(block, split_text(text_of(block), splitter), translations)
+    return SplitBlock(block, splitter).fill(translations)
 
 
 @pytest.mark.parametrize(
@@ -74,12 +78,11 @@ WORDS = st.text("ab1 .,猫", max_size=12)
 @example([Run("11"), Run("1"), Run("1")], "1.1.1")
 def test_nothing_is_lost(block, translation):
     split = split_text(text_of(block))
-    assert translated_runs(block, split, split.sentences) == [
-        run.text if run.markup is None else run.markup for run in block
-    ]
-    if len(split.sentences) != 1:
+    own = SplitBlock(block)
+    assert own.fill(own.sentences) == [run.text if run.markup is None else run.markup for run in block]
+    if len(own.sentences) != 1:
         return
-    runs = translated_runs(block, split, [translation])
+    runs = own.fill([translation])
     if all(run.markup is None for run in block):
         assert "".join(runs) == split.separators[0] + translation + split.separators[1]
         if WORD.search(split.separators[0]):  # the number of a list, which is no part of the sentence
@@ -101,13 +104,13 @@ def test_a_sentence_through_a_thousand_cues(monkeypatch):
     searched: list[tuple[int, ...]] = []
 
     class Counted:
-        search = borders.WORD.search
+        search = boundaries.WORD.search
 
-        def finditer(self, text, *start, word=borders.WORD):
+        def finditer(self, text, *start, word=boundaries.WORD):
             searched.append(start)
             return word.finditer(text, *start)
 
-    monkeypatch.setattr(borders, "WORD", Counted())
+    monkeypatch.setattr(boundaries, "WORD", Counted())
     assert file.rejoin([file.sentences[0].upper() + " AND MORE"]).count("-->") == 1000
     assert searched.count(()) < 10
 
@@ -119,7 +122,7 @@ def align(runs, translation, links):
     """Translates one sentence, whose words (columns) belong to those of the translation (rows) as linked."""
     source = WORD.findall(text_of(runs))
     alignment = [[float(links.get(word) == other) for other in source] for word in WORD.findall(translation)]
-    return translated_runs(runs, split_text(text_of(runs)), [translation], [alignment])
+    return SplitBlock(runs).fill([translation], [alignment])
 
 
 def test_words_go_to_the_runs_that_they_are_aligned_with():
@@ -148,12 +151,13 @@ def test_any_alignment_keeps_the_text(data):
     runs = data.draw(
         st.lists(st.builds(Run, text, style=st.sampled_from([(), (1,), (1, 2), (3,)])), min_size=1, max_size=6)
     )
-    split = split_text(text_of(runs))
+    split = SplitBlock(runs)
     translations = [data.draw(st.text("xy ,-猫犬", max_size=12)) for _ in split.sentences]
     alignments = []
     for sentence, translation in zip(split.sentences, translations, strict=True):
         columns = len(WORD.findall(sentence))
         row = st.lists(st.floats(0, 1), min_size=columns, max_size=columns)
         alignments.append([data.draw(row) for _ in WORD.findall(translation)])
-    result = translated_runs(runs, split, translations, alignments)
-    assert len(result) == len(runs) and "".join(result) == split.rejoin(translations)
+    result = split.fill(translations, alignments)
+    text = split_text(text_of(runs)) if split.sentences else SplitText([], [text_of(runs)])
+    assert len(result) == len(runs) and "".join(result) == text.rejoin(translations)

@@ -64,7 +64,7 @@ def test_markup_between_the_lines_of_a_paragraph():
 def test_kept_runs_are_read_by_the_model_and_filled_with_markup():
     file = TextFile(escape=html.escape)
     file.add_text("Use ")
-    file.keep("<code>a&lt;b</code>", "a<b")
+    file.add_protected("<code>a&lt;b</code>", "a<b")
     assert file.blocks == [[Run("Use "), Run("a<b", "<code>a&lt;b</code>")]]
     assert file.fill([["Nutze ", "<code>a&lt;b</code>"]]) == "Nutze <code>a&lt;b</code>"
 

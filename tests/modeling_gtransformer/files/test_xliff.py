@@ -95,7 +95,7 @@ def with_prefix(content):
 def test_version_2(form):
     file = SplitFile(form(NEW), "xliff", sentencex_splitter("en"))
     assert file.sentences == ["Delete %s now by rm & co!", "one", "two"]
-    assert file.kept == [["%s", "rm & co"], [], []]
+    assert file.protected == [["%s", "rm & co"], [], []]
     expected = NEW.replace('<segment id="s1"', '<segment id="s1" state="translated"')
     expected = expected.replace('state="initial"', 'state="translated"')
     expected = expected.replace("<target>one</target>", "<target>eins\nzwei</target>").replace(

@@ -59,7 +59,7 @@ def test_word_elements_without_text():
     buffer = io.BytesIO()
     document.save(buffer)
     file = SplitFile(buffer.getvalue(), "docx", None)
-    assert file.sentences == ["Well-known is x+y today."] and file.kept == [["-", "x+y"]]
+    assert file.sentences == ["Well-known is x+y today."] and file.protected == [["-", "x+y"]]
     translated = docx.Document(io.BytesIO(file.rejoin(["Heute ist x+y wohl\x01-bekannt."])))
     text = translated.paragraphs[0]._p.xml
     assert text.count("noBreakHyphen") == 1 and "x+y" in text and "gone" in text and "\x01" not in text
@@ -108,7 +108,7 @@ def test_fields_keep_their_result():
     simple = f'<w:fldSimple w:instr=" DATE \\@ x ">{text("May")}</w:fldSimple>'
     body = f"<w:p>{text('Page ')}{field(' PAGE ', 'seven')}{text(' of ')}{simple}{field('HYPERLINK x', ' here')}</w:p>"
     file = SplitFile(package(body), "docx", None)
-    assert file.sentences == ["Page seven of May here"] and file.kept == [["seven", "May"]]
+    assert file.sentences == ["Page seven of May here"] and file.protected == [["seven", "May"]]
     xml = xml_of(file.rejoin(["Hier May und seven Seiten"]))
     assert ">seven<" in xml and ">May<" in xml and "> here<" not in xml and " PAGE " in xml
 

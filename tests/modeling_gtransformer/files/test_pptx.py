@@ -83,7 +83,7 @@ def test_fields_and_formulas_stay():
     )
     members = with_slide(body)
     file = SplitFile(packed(members), "pptx", None)
-    assert file.sentences == ["Page seven shows x+y"] and file.kept == [["seven", "x+y"]]
+    assert file.sentences == ["Page seven shows x+y"] and file.protected == [["seven", "x+y"]]
     slide = unpacked(file.rejoin(["x+y steht auf Seite seven"]))["ppt/slides/slide1.xml"]
     assert "<m:t>x+y</m:t>" in slide and ">seven<" in slide and " steht auf Seite" in slide
 

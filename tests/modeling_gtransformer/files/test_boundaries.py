@@ -1,13 +1,13 @@
 """Borders in a translation, in number what its sentence has, without recursion."""
 
-from modeling_gtransformer.files.borders import cut_around_kept, kept_places, nearest
+from modeling_gtransformer.files.boundaries import cut_around_protected, nearest, protected_places
 
 
 def cut(translation, marked):
-    """Pieces in backticks are kept."""
+    """Pieces in backticks are protected."""
     pieces = [piece.strip("`") for piece in marked]
-    kept = [number for number, piece in enumerate(marked) if piece.startswith("`")]
-    return cut_around_kept(translation, pieces, kept_places(pieces, kept, translation))
+    protected = [number for number, piece in enumerate(marked) if piece.startswith("`")]
+    return cut_around_protected(translation, pieces, protected_places(pieces, protected, translation))
 
 
 def test_repeated_words_are_left_to_the_pieces_that_come():
@@ -15,7 +15,7 @@ def test_repeated_words_are_left_to_the_pieces_that_come():
     assert cut("a a a", ["`a`", " x ", "`a`"]) == ["", " a ", ""]
 
 
-def test_more_kept_words_than_python_recurses():
+def test_more_protected_words_than_python_recurses():
     pieces = ["`a`", " and "] * 3000 + ["more"]
     result = cut("a und " * 3000 + "mehr", pieces)
     assert result == ["", " und "] * 3000 + ["mehr"]

@@ -1,0 +1,317 @@
+"""
+Boundaries between the runs of a sentence, in its translation.
+
+The words of a translation differ from those of its sentence in order and number, so the place of a boundary is a
+guess. Every function shows by an example what it guesses.
+"""
+
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from ..plain_text import WORD
+from .occurrences import Occurrences
+
+
+SPACES = re.compile(r"\s*")
+# Penalty of a boundary for each word between it and its proportional place. A word in the right piece gains up to 1,
+# so the penalty decides only where nothing else does, as between two lines.
+DRIFT = 0.01
+
+# What distinguishes the format of a piece from that of others, such as the numbers of the tags around it.
+Style = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True)
+class SpanAlignment:
+    """
+    How the words of a translation are aligned with the pieces of its sentence.
+
+    Attributes:
+        styles: styles of the pieces, in order; pieces of one style may take each other's words.
+        weights: for every word, how much it belongs to each style.
+    """
+
+    styles: Sequence[Style]
+    weights: Sequence[Mapping[Style, float]]
+
+    def part(self, words: slice, pieces: slice) -> "SpanAlignment":
+        """Returns the alignment of some of the words and pieces."""
+        return SpanAlignment(self.styles[pieces], self.weights[words])
+
+    def cuts(self, has_words: Sequence[bool], proportional: Sequence[int]) -> list[int] | None:
+        """
+        Finds the numbers of words before each boundary that put the most words where they belong (by dynamic
+        programming). A piece that has words gets at least one, unless another piece has the same style; returns `None`
+        if there are too few.
+
+        >>> bold = SpanAlignment([(), (1,), ()], [{(1,): 1.0}, {(): 1.0}, {(): 1.0}])
+        >>> bold.cuts([True, True, True], [1, 2])
+        [0, 1]
+
+        Args:
+            has_words: which pieces have words in the sentence.
+            proportional: numbers of words before each boundary in proportion to the sentence.
+        """
+        counts = Counter(self.styles)
+        words = len(self.weights)
+        best, choices = [0.0, *[-math.inf] * words], []
+        for number, style in enumerate(self.styles):
+            need = has_words[number] and counts[style] == 1
+            sums = [0.0, *accumulate(word.get(style, 0.0) for word in self.weights)]
+            after, chosen, start = [-math.inf] * (words + 1), [0] * (words + 1), 0
+            for stop in range(need, words + 1):
+                if best[stop - need] - sums[stop - need] > best[start] - sums[start]:
+                    start = stop - need
+                drift = abs(stop - proportional[number]) * DRIFT if number < len(proportional) else 0
+                after[stop], chosen[stop] = best[start] - sums[start] + sums[stop] - drift, start
+            best = after
+            choices.append(chosen)
+        if best[words] == -math.inf:
+            return None
+        cuts = [words]
+        for chosen in reversed(choices):
+            cuts.append(chosen[cuts[-1]])
+        return cuts[-2:0:-1]
+
+
+def protected_places(pieces: Sequence[str], protected: Sequence[int], translation: str) -> dict[int, int | None]:
+    """
+    Finds where the words of protected pieces are in a translation; `None` for words that it lacks.
+
+    Words that sentence and translation have equally often, in protected pieces or not, are taken in order; of others,
+    the occurrences nearest to their places in the sentence are taken, each once.
+
+    >>> protected_places(["A list: ", "map", " on ", "list"], [1, 3], "Eine list: map auf list")
+    {1: 11, 3: 19}
+    """
+    sentence = "".join(pieces)
+    starts = [0, *accumulate(map(len, pieces))]
+    own, theirs = Occurrences(sentence), Occurrences(translation)
+    to_come = Counter(pieces[number].strip() for number in protected)
+    taken: Counter[str] = Counter()
+    result: dict[int, int | None] = {}
+    for number in protected:
+        words = pieces[number].strip()
+        start = starts[number] + len(pieces[number]) - len(pieces[number].lstrip())
+        found, in_sentence = theirs.of(words), own.of(words)
+        to_come[words] -= 1
+        if len(found) == len(in_sentence):
+            ordinal = bisect_left(in_sentence, start)
+            result[number] = found[ordinal] if ordinal < len(found) else None
+            continue
+        # Leave the later pieces as many as they need.
+        highest = max(len(found) - to_come[words], taken[words] + 1)
+        place = nearest(found, start / len(sentence) * len(translation), taken[words], highest)
+        result[number] = place
+        if place is not None:
+            taken[words] = bisect_right(found, place)
+    return result
+
+
+def cut_around_protected(
+    text: str, pieces: Sequence[str], protected: Mapping[int, int | None], alignment: SpanAlignment | None = None
+) -> list[str]:
+    """
+    Cuts a translation into as many pieces as its sentence has; protected pieces are left empty.
+
+    Args:
+        pieces: the sentence between its boundaries, protected pieces in the order in which the translation has them.
+        protected: numbers of the protected pieces, and where their words are in the translation, if they are.
+        alignment: which pieces the words belong to, if this is known; as many words as possible are then put there.
+
+    >>> cut_around_protected("Nutze foo() jetzt", ["Use ", "foo()", " now"], {1: 6})
+    ['Nutze ', '', ' jetzt']
+    >>> cut_around_protected("Jetzt nutzen", ["Use ", "foo()", " now"], {1: None})  # foo() was lost
+    ['Jetzt ', '', ' nutzen']
+    >>> alignment = SpanAlignment([(), (1,), ()], [{(1,): 1.0}, {(): 1.0}, {(): 1.0}])
+    >>> cut_around_protected("Heute lese ich.", ["I read ", "today", "."], {}, alignment)
+    ['', 'Heute', ' lese ich.']
+    """
+    word_starts = [*(word.start() for word in WORD.finditer(text)), len(text)]
+    lengths = [0, *accumulate(map(len, pieces))]
+    result = [""] * len(pieces)
+    done, first, carried = 0, 0, ""  # place in the translation, first piece without text, text before the place
+
+    def fill(left: str, stop: int, last: int) -> None:
+        """Distributes the text up to a place over the pieces before a protected one."""
+        own = None
+        if alignment is not None and not carried.strip():
+            words = slice(bisect_left(word_starts, done), bisect_left(word_starts, stop))
+            own = alignment.part(words, slice(first, last))
+        result[first:last] = _cut(left, pieces[first:last], own)
+
+    for index, start in protected.items():
+        if start is not None and start >= done:
+            end, stop, space = start, start + len(pieces[index].strip()), ""
+            left = carried + text[done:start]
+        else:
+            # It goes between two words, in proportion to its place in the sentence.
+            share = (lengths[index] - lengths[first]) / (lengths[-1] - lengths[first])
+            place = done + share * (len(text) - done)
+            end = stop = nearest(word_starts, place, bisect_left(word_starts, done)) or 0
+            left, space = carried + text[done:stop], " "
+            left += " " if left[-1:].strip() else ""
+        if first < index:
+            fill(left, end, index)
+        elif left.strip():
+            # Words between two protected runs go to the text after them.
+            space = f"{left.strip()} "
+            stop = SPACES.match(text, stop).end()  # type: ignore[union-attr]  # it matches nothing, too
+        done, first, carried = stop, index + 1, space
+    rest = carried + text[done:]
+    if first < len(pieces):
+        fill(rest, len(text), len(pieces))
+    elif rest.strip() and len(protected) < len(pieces):
+        last = max(number for number in range(len(pieces)) if number not in protected)
+        result[last] = f"{result[last].rstrip()} {rest.strip()}"
+    return result
+
+
+def nearest(places: Sequence[int], place: float, lowest: int = 0, highest: int | None = None) -> int | None:
+    """
+    Returns the nearest of sorted places, from number `lowest` up to but not including number `highest`, if any.
+
+    >>> nearest([0, 4, 9, 14], 5.1), nearest([0, 4, 9, 14], 5.1, lowest=2), nearest([0, 4], 5.1, lowest=2)
+    (4, 9, None)
+    """
+    highest = len(places) if highest is None else min(highest, len(places))
+    after = bisect_left(places, place, lowest, max(highest, lowest))
+    around = places[max(after - 1, lowest) : min(after + 1, highest)]
+    return min(around, key=lambda other: abs(other - place), default=None)
+
+
+def _cut(translation: str, texts: Sequence[str], alignment: SpanAlignment | None = None) -> list[str]:
+    """
+    Cuts a translation between words: according to the pieces of the sentence that they belong to or, if this is not
+    known, in proportion to the pieces.
+
+    >>> _cut("Die alte Katze", ["The ", "old", " cat"])
+    ['Die ', 'alte', ' Katze']
+    >>> _cut("Le chat noir", ["The ", "black", " cat"], SpanAlignment([(), (1,), ()], [{(): 1}, {(): 1}, {(1,): 1}]))
+    ['Le chat ', 'noir', '']
+    """
+    if len(texts) == 1:
+        return [translation]
+    source = "".join(texts)
+    proportional = _proportional_places(source, translation)
+    words = [word.span() for word in WORD.finditer(translation)]
+    starts, ends = [*(start for start, _ in words), len(translation)], [0, *(end for _, end in words)]
+    bounds = [0, *accumulate(map(len, texts))]
+    source_ends = [word.end() for word in WORD.finditer(source)]
+    # Whether any word ends in a piece: one with only the beginning of a word needs no word.
+    needs = [bisect_right(source_ends, last) > bisect_right(source_ends, first) for first, last in pairwise(bounds)]
+    places, later = _BoundaryPlaces(source, translation), sum(needs)
+    wanted = None
+    if alignment is not None and len(alignment.weights) == len(words):
+        wanted = alignment.cuts(needs, [bisect_left(ends, proportional(bound), 1) - 1 for bound in bounds[1:-1]])
+    cuts, done = [0], 0
+    for number, (bound, need) in enumerate(zip(bounds[1:-1], needs, strict=False)):
+        if wanted is not None:
+            lowest, highest = ends[wanted[number]], starts[wanted[number]]
+            place = (lowest + highest) / 2
+        else:
+            # After the last word that must be before it, before the end of the first word that must be after it.
+            later -= need
+            fewest = min(done + need, len(words))
+            most = max(fewest, len(words) - later)
+            lowest, highest = ends[fewest], ends[most + 1] - 1 if most < len(words) else len(translation)
+            place = proportional(bound)
+        cuts.append(places.nearest(bound, place, max(lowest, cuts[-1]), highest))
+        done = bisect_right(ends, cuts[-1]) - 1
+    return [translation[first:last] for first, last in pairwise([*cuts, len(translation)])]
+
+
+class _BoundaryPlaces:
+    """
+    Finds where a boundary of a sentence may be in its translation: before or after a word, as in the sentence.
+
+    >>> _BoundaryPlaces("The old cat", "Die alte Katze").behind_spaces
+    [0, 4, 9, 14]
+    """
+
+    def __init__(self, source: str, translation: str):
+        self.source, self.occurrences = source, Occurrences(translation)
+        self.source_words = [match.span() for match in WORD.finditer(source)]
+        edges = (0, len(translation))
+        words, spaces = (
+            [match.span() for match in pattern.finditer(translation)] for pattern in (WORD, re.compile(r"\s+"))
+        )
+        self.before_words, self.behind_words, self.before_spaces, self.behind_spaces = (
+            sorted({*edges, *(span[side] for span in spans)}) for spans in (words, spaces) for side in (0, 1)
+        )
+        self.has_spaces = bool(spaces)
+
+    def nearest(self, bound: int, place: float, lowest: int, highest: int) -> int:
+        """
+        Returns the place for a boundary, from `lowest` to `highest`, that is nearest to `place`, or `lowest`.
+
+        >>> _BoundaryPlaces("The old cat", "Die alte Katze").nearest(bound=4, place=5.1, lowest=0, highest=14)
+        4
+        """
+        places, offset = self._candidates(bound)
+        first, last = bisect_left(places, lowest - offset), bisect_right(places, highest - offset)
+        found = nearest(places, place - offset, first, last)
+        return lowest if found is None else found + offset
+
+    def _candidates(self, bound: int) -> tuple[list[int], int]:
+        """
+        Lists the places for a boundary, and an offset to add to them: at the same letter if it splits a word, at words
+        if it ends one, otherwise at spaces if there is a space beside it.
+
+        >>> places = _BoundaryPlaces("Take H2O now", "Nimm jetzt H2O")
+        >>> places._candidates(5), places._candidates(6)  # before H2O, and after its H
+        (([0, 5, 11, 14], 0), ([11], 1))
+        """
+        # The last word that begins before the boundary or at it.
+        number = bisect_right(self.source_words, (bound, len(self.source))) - 1
+        start, stop = self.source_words[number] if number >= 0 else (bound, bound)
+        if start < bound < stop:
+            starts = self.occurrences.of(self.source[start:stop])
+            return (starts, bound - start) if starts else (self.behind_words, 0)
+        if start < bound == stop:
+            return self.behind_words, 0
+        if self.has_spaces and self.source[:bound][-1:].isspace():
+            return self.behind_spaces, 0
+        if self.has_spaces and self.source[bound : bound + 1].isspace():
+            return self.before_spaces, 0
+        return (self.before_words, 0) if start == bound < stop else (self.behind_words, 0)
+
+
+def _proportional_places(source: str, translation: str) -> Callable[[int], float]:
+    """
+    Makes a function from places in a sentence to places in its translation: in proportion between the words that both
+    have exactly once, such as names and numbers.
+
+    >>> to_translation = _proportional_places("Pay Anna now", "Jetzt sofort Anna bezahlen")
+    >>> [to_translation(place) for place in (0, 2, 4, 8, 12)]
+    [0.0, 6.5, 13.0, 17.0, 26.0]
+    """
+    own, theirs = (
+        {word: starts[0] for word, starts in _word_starts(text).items() if len(starts) == 1}
+        for text in (source, translation)
+    )
+    fixed = [(0, 0)]
+    for word, place in own.items():
+        if theirs.get(word, -1) > fixed[-1][1]:
+            fixed += [(place, theirs[word]), (place + len(word), theirs[word] + len(word))]
+    fixed.append((len(source), len(translation)))
+    starts = [start for start, _ in fixed]
+
+    def to_translation(bound: int) -> float:
+        after = min(max(bisect_left(starts, bound), 1), len(fixed) - 1)
+        (a, x), (b, y) = fixed[after - 1], fixed[after]
+        return x if a == b else x + (bound - a) / (b - a) * (y - x)
+
+    return to_translation
+
+
+def _word_starts(text: str) -> dict[str, list[int]]:
+    starts: dict[str, list[int]] = {}
+    for match in WORD.finditer(text):
+        starts.setdefault(match[0], []).append(match.start())
+    return starts

@@ -1,0 +1,103 @@
+"""Word documents (DOCX): the text of paragraphs, wherever they are; everything else of the file is copied."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+
+from .docx_bilingual import with_copies
+from .languages import language_tag
+from .office import OfficeMarkup, read_part
+from .text_package import TextPackage, in_member, read_texts, reading
+from .xml_tokens import XmlToken
+from .zip_package import ZipPackage
+
+
+# The parts of a document that have paragraphs.
+MAIN_PART = re.compile(r"word/document\d*\.xml")
+PARTS = re.compile(rf"{MAIN_PART.pattern}|word/(?:header|footer|footnotes|endnotes|comments)\d*\.xml")
+# Fields whose result is text of the document. The result of others, such as PAGE and DATE, is computed.
+TEXT_FIELDS = frozenset({"HYPERLINK", "INDEX", "REF", "TOC"})
+
+
+def _computed_texts(tokens: Sequence[XmlToken], ends: Mapping[int, int]) -> Collection[int]:
+    """Returns the numbers of the texts that are results of computed fields."""
+    found: set[int] = set()
+    # For every open field: its instruction, and whether its result has begun.
+    fields: list[tuple[list[str], bool]] = []
+    computed = simple_end = 0
+    for number, token in enumerate(tokens):
+        name = MARKUP.name_of(token) if token.kind == "start" else ""
+        kind = _attribute(token, "fldCharType") if name == "w:fldChar" else ""
+        if name == "w:fldSimple" and _is_computed(_attribute(token, "instr")):
+            simple_end = max(simple_end, ends[number])
+        elif kind == "begin":
+            fields.append(([], False))
+        elif kind == "separate" and fields and not fields[-1][1]:
+            fields[-1] = (fields[-1][0], True)
+            computed += _is_computed("".join(fields[-1][0]))
+        elif kind == "end" and fields:
+            instruction, has_result = fields.pop()
+            computed -= has_result and _is_computed("".join(instruction))
+        elif name == "w:instrText" and fields and not fields[-1][1]:
+            fields[-1][0].extend(inner.words for inner in tokens[number : ends[number]])
+        elif name == "w:t" and (computed or number < simple_end):
+            found.add(number)
+    return found
+
+
+def _attribute(token: XmlToken, local: str) -> str:
+    """Returns the value of an attribute in the namespace of its element."""
+    return token.get(local, token.name[0])
+
+
+def _is_computed(instruction: str) -> bool:
+    """Returns whether the result of a field is computed, and so not text of the document."""
+    return [word.upper() for word in instruction.split(maxsplit=1)[:1]] not in [[field] for field in TEXT_FIELDS]
+
+
+MARKUP = OfficeMarkup(
+    namespaces={
+        "http://schemas.openxmlformats.org/wordprocessingml/2006/main": "w",
+        "http://purl.oclc.org/ooxml/wordprocessingml/main": "w",
+        "http://schemas.openxmlformats.org/officeDocument/2006/math": "m",
+        "http://purl.oclc.org/ooxml/officeDocument/math": "m",
+        "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
+    },
+    paragraphs={"w:p", "w:txbxContent"},
+    texts={"w:t"},
+    runs={"w:r"},
+    properties={"w:rPr"},
+    links={"w:hyperlink"},
+    breaks={"w:br", "w:cr", "w:tab", "w:ptab"},
+    protected={"w:noBreakHyphen": "-", "m:oMath": None},
+    skipped={"w:del", "w:moveFrom", "w:pPr"},
+    readings={"w:rt"},
+    preserves_space=True,
+    computed_texts=_computed_texts,
+)
+
+
+def read_docx(content: bytes, tgt_lang: str | None = None, bilingual: bool = False) -> TextPackage:
+    """
+    Reads a DOCX file: the paragraphs of text, tables, headers, footers, notes, comments and text boxes, in runs of one
+    format each. A line break or tab ends a sentence. Results of fields such as page numbers do not change, and a text
+    box that is stored twice, for new and for old programs, is translated once. Translations omit readings of ruby.
+
+    Args:
+        tgt_lang: language of the translation, which copies of paragraphs name.
+        bilingual: whether the paragraphs are kept, each followed by a marked copy that is translated.
+
+    Raises:
+        ValueError: the file is broken, encrypted, or larger when unpacked than any document.
+    """
+    with reading("not a Word document (.docx)"):
+        package = ZipPackage(content)
+        names = [name for name in package.names if PARTS.fullmatch(name)]
+        if not any(map(MAIN_PART.fullmatch, names)):
+            raise ValueError("it has no word/document.xml")
+        texts = read_texts(package, names)
+        transform = (
+            partial(with_copies, name_of=MARKUP.name_of, language=language_tag(tgt_lang)) if bilingual else None
+        )
+        files = {name: in_member(name, read_part, texts[name], MARKUP, transform) for name in names}
+        return TextPackage(package, texts, files, is_one_document=True)

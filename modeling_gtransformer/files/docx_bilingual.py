@@ -1,0 +1,139 @@
+"""Word documents in two languages: a marked copy for the translation follows every paragraph."""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from .xml_tokens import XmlToken, ends_of, tag_name
+
+
+# Elements that a copy must not have: targets of references, pictures, list numbers, page breaks.
+NOT_COPIED = frozenset({
+    "w:bookmarkStart", "w:bookmarkEnd", "w:commentRangeStart", "w:commentRangeEnd", "w:commentReference",
+    "w:footnoteReference", "w:endnoteReference", "w:drawing", "w:pict", "w:object", "w:numPr", "w:pBdr",
+    "w:pageBreakBefore", "w:lastRenderedPageBreak", "mc:AlternateContent",
+})  # fmt: skip
+FIELDS = frozenset({"w:fldChar", "w:instrText"})
+# Properties of a paragraph that come before its number in a list, and before its border.
+BEFORE_NUMBER = frozenset({"w:pStyle", "w:keepNext", "w:keepLines", "w:framePr", "w:widowControl"})
+BEFORE_BORDER = BEFORE_NUMBER | {"w:suppressLineNumbers"}
+# Properties of a run that come after its language.
+BEHIND_LANGUAGE = frozenset({"w:eastAsianLayout", "w:specVanish", "w:oMath", "w:rPrChange"})
+# `w:` is the prefix of the document.
+NUMBER = '<w:numPr><w:numId w:val="0"/></w:numPr>'
+BORDER = '<w:pBdr><w:left w:val="single" w:sz="12" w:space="6" w:color="808080"/></w:pBdr>'
+# Attributes that identify a paragraph.
+IDENTIFIER = re.compile(r"""\s[^\s=<>"']*\b(?:paraId|textId)\s*=\s*(?:"[^"]*"|'[^']*')""")
+
+
+def with_copies(
+    tokens: Sequence[XmlToken], name_of: Callable[[XmlToken], str], language: str | None
+) -> list[XmlToken]:
+    """
+    Returns the tokens of a part in which a copy with a line on its left side follows every paragraph that has words.
+    Only the copies have text for the reader: tokens of other texts lose their names.
+    """
+    copier = _Copier(tokens, name_of, language)
+    result: list[XmlToken] = []
+    copies: dict[int, list[XmlToken]] = {}
+    position = fallback_end = 0
+    while position < len(tokens):
+        token, name = tokens[position], copier.names[position]
+        if token.kind == "start" and name == "mc:Fallback":
+            fallback_end = max(fallback_end, copier.ends[position])
+        elif token.kind == "start" and name == "w:p" and position >= fallback_end:
+            copy = copier.paragraph(position)
+            if _has_words(copy, name_of):
+                copies[copier.ends[position]] = copy
+        elif token.kind == "start" and name == "w:sectPr" and copies:
+            position = copier.ends[position] + 1  # the section ends after the copy
+            continue
+        result.append(token._replace(name=("", "")) if name == "w:t" else token)
+        result += copies.pop(position, [])
+        position += 1
+    return result
+
+
+def _has_words(copy: Sequence[XmlToken], name_of: Callable[[XmlToken], str]) -> bool:
+    words = "".join(token.words for before, token in pairwise(copy) if name_of(before) in ("w:t", "m:t"))
+    return any(map(str.isalpha, words))
+
+
+class _Copier:
+    """Copies paragraphs."""
+
+    def __init__(self, tokens: Sequence[XmlToken], name_of: Callable[[XmlToken], str], language: str | None):
+        self.tokens, self.ends, self.language = tokens, ends_of(tokens), language
+        self.names = [name_of(token) for token in tokens]
+
+    def paragraph(self, start: int) -> list[XmlToken]:
+        """Returns the tokens of a marked copy."""
+        stop = self.ends[start]
+        inside = range(start, stop)
+        kinds = [self.tokens[number].get("fldCharType", self.tokens[start].name[0]) for number in inside]
+        # Part of a field may extend over other paragraphs.
+        omitted = NOT_COPIED if kinds.count("begin") == kinds.count("end") else NOT_COPIED | FIELDS
+        tag = self.tokens[start]
+        copy = [tag._replace(raw=IDENTIFIER.sub("", tag.raw))]
+        position = start + 1
+        if self.names[position] != "w:pPr":
+            copy += self._properties(start, "w:pPr")
+        while position <= stop:
+            token, name = self.tokens[position], self.names[position]
+            is_start = token.kind == "start"
+            if is_start and name in omitted:
+                position = self.ends[position]
+            elif is_start and name in ("w:pPr", "w:rPr"):
+                copy += self._properties(start, name, position)
+                position = self.ends[position]
+            elif is_start and name == "w:br":
+                copy.append(token._replace(raw=f"<{tag_name(token.raw)}/>"))  # so that no page ends here
+            else:
+                copy.append(token)
+            if is_start and name == "w:r" and self.language and self.names[position + 1] != "w:rPr":
+                copy += self._properties(start, "w:rPr")
+            position += 1
+        return copy
+
+    def _properties(self, paragraph: int, name: str, position: int | None = None) -> list[XmlToken]:
+        """Returns the properties of a paragraph, with its line and without a number, or of a run, in its language."""
+        children = [] if position is None else self._children(position)
+        # The document may have another prefix.
+        prefix = tag_name(self.tokens[paragraph].raw).removesuffix("p")
+        if name == "w:pPr":
+            _insert(children, "w:numPr", NUMBER.replace("w:", prefix), BEFORE_NUMBER.__contains__)
+            _insert(children, "w:pBdr", BORDER.replace("w:", prefix), (BEFORE_BORDER | {"w:numPr"}).__contains__)
+        elif self.language:
+            children = [child for child in children if child[0] != "w:lang"]
+            _insert(children, "w:lang", f'<{prefix}lang {prefix}val="{self.language}"/>', _is_before_language)
+        if position is None:
+            tag = f"{prefix}{name.removeprefix('w:')}"
+            start, end = XmlToken("other", f"<{tag}>"), XmlToken("other", f"</{tag}>")
+        else:
+            start, end = self.tokens[position], self.tokens[self.ends[position]]
+            start = start._replace(raw=start.raw.removesuffix(">").removesuffix("/") + ">")
+            end = end._replace(raw=f"</{tag_name(start.raw)}>")
+        return [start, *(token for _, tokens in children for token in tokens), end]
+
+    def _children(self, position: int) -> list[tuple[str, Sequence[XmlToken]]]:
+        """Returns the names and the tokens of the children of an element that a copy has."""
+        children, place = [], position + 1
+        while place < self.ends[position]:
+            stop = self.ends.get(place, place)
+            if self.tokens[place].kind == "start" and self.names[place] not in NOT_COPIED:
+                children.append((self.names[place], self.tokens[place : stop + 1]))
+            place = stop + 1
+        return children
+
+
+def _is_before_language(name: str) -> bool:
+    """Returns whether a property of a run comes before its language."""
+    return name not in BEHIND_LANGUAGE
+
+
+def _insert(
+    children: list[tuple[str, Sequence[XmlToken]]], name: str, raw: str, is_before: Callable[[str], bool]
+) -> None:
+    """Inserts a property behind those that come before it."""
+    place = sum(is_before(other) for other, _ in children)
+    children.insert(place, (name, [XmlToken("other", raw)]))

@@ -1,0 +1,189 @@
+"""Paragraphs in the XML parts of office documents: one reader for DOCX, PPTX, ODT and ODP, by their element names."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .runs import Style
+from .template import TextFile
+from .xml_tokens import XmlToken, ends_of, tag_name, with_attribute, words_of, xml_escape, xml_tokens
+
+
+# Properties of a run that do not affect how it looks.
+NO_FORMAT = frozenset({"altLang", "bmk", "dirty", "err", "lang", "noProof", "smtClean", "smtId"})
+Names = Collection[str]
+
+
+@dataclass(frozen=True)
+class OfficeMarkup:
+    """
+    Names of elements such as `w:p`, with the prefixes of `namespaces`.
+
+    Attributes:
+        namespaces: prefixes by namespaces; Transitional and Strict Open XML have one prefix.
+        paragraphs: elements that hold a paragraph, which may lie inside another.
+        texts: elements whose whole content is text.
+        mixed: elements that have text between their children.
+        runs, properties: elements around text of one format, and the element in them that describes it.
+        links: elements around runs that also distinguish a format.
+        spans: elements in mixed text that begin and end a format.
+        breaks: elements that end a sentence.
+        protected: elements that do not change, with the text that the model reads; `None` for their own text.
+        skipped: elements without text to translate.
+        readings: elements with readings above words.
+        preserves_space: whether an attribute is needed to keep the white space of a text.
+        computed_texts: finds the numbers of the texts that are results of fields.
+    """
+
+    namespaces: Mapping[str, str]
+    paragraphs: Names
+    texts: Names = ()
+    mixed: Names = ()
+    runs: Names = ()
+    properties: Names = ()
+    links: Names = ()
+    spans: Names = ()
+    breaks: Names = ()
+    protected: Mapping[str, str | None] = field(default_factory=dict)
+    skipped: Names = ()
+    readings: Names = ()
+    preserves_space: bool = False
+    computed_texts: Callable[[Sequence[XmlToken], Mapping[int, int]], Collection[int]] | None = None
+
+    def name_of(self, token: XmlToken) -> str:
+        """Returns a name such as `w:p`; an empty string for what is not a tag of the format."""
+        prefix = self.namespaces.get(token.name[0], "")
+        return f"{prefix}:{token.name[1]}" if prefix else ""
+
+
+def read_part(
+    text: str, markup: OfficeMarkup, transform: Callable[[list[XmlToken]], list[XmlToken]] | None = None
+) -> TextFile:
+    """
+    Reads the paragraphs of an XML part.
+
+    Args:
+        transform: changes the tokens before they are read, to add paragraphs.
+
+    Raises:
+        ValueError: the part is not well-formed XML.
+    """
+    tokens = xml_tokens(text)
+    return _PartReader(transform(tokens) if transform else tokens, markup, TextFile(xml_escape(text))).read()
+
+
+class _PartReader:
+    def __init__(self, tokens: list[XmlToken], markup: OfficeMarkup, file: TextFile):
+        self.tokens, self.markup, self.file = tokens, markup, file
+        self.ends = ends_of(tokens)
+        self.computed = markup.computed_texts(tokens, self.ends) if markup.computed_texts else ()
+        self.originals = self._alternatives()
+        self.parts: dict[int, int] = {}  # number of a part by that of its text element
+        self.links: list[int] = []
+        self.inside = [""]
+        self.readings_end = 0
+
+    def read(self) -> TextFile:
+        position = 0
+        while position < len(self.tokens):
+            token = self.tokens[position]
+            name = self.markup.name_of(token)
+            if token.kind == "start":
+                position = self._start(position, name)
+                continue
+            if token.kind == "end":
+                self._end(token, name)
+            elif token.kind == "other" or self.inside[-1] not in self.markup.mixed:
+                is_reading = position < self.readings_end and token.kind != "other"
+                (self.file.add_reading if is_reading else self.file.add)(token.raw)
+            else:
+                self.file.add_text(token.raw, words_of)
+            position += 1
+        return self.file
+
+    def _start(self, position: int, name: str) -> int:
+        """Reads a start tag or its element, and returns the number of the token after it."""
+        file, markup, stop = self.file, self.markup, self.ends[position] + 1
+        raw = self.tokens[position].raw
+        if name in markup.protected or position in self.computed:
+            words = markup.protected.get(name)
+            file.add_protected(self._raw(position, stop), self._words(position) if words is None else words, False)
+            return stop
+        if name in markup.skipped:
+            file.add(self._raw(position, stop))
+            return stop
+        if name in markup.texts and position >= self.readings_end:
+            self._add_text(position, stop)
+            return stop
+        if name in markup.readings:
+            self.readings_end = max(self.readings_end, stop)
+        elif name in markup.paragraphs:
+            file.open_paragraph()
+        elif name in markup.breaks:
+            file.end_block()
+        elif name in markup.links:
+            self.links.append(position)
+        elif name in markup.runs:
+            file.style = (*self.links,)
+        elif name in markup.properties:
+            file.style = (*self.links, *_style(self.tokens[position:stop]))
+        elif name in markup.spans:
+            file.open_style(position)
+            self.links.append(position)
+        file.add(raw)
+        self.inside.append(name)
+        return position + 1
+
+    def _end(self, token: XmlToken, name: str) -> None:
+        self.inside.pop()
+        if name in self.markup.paragraphs:
+            self.file.close_paragraph()
+        self.file.add(token.raw)
+        if name in self.markup.spans:
+            self.file.close_style(self.links.pop())
+        elif name in self.markup.links:
+            self.links.pop()
+
+    def _add_text(self, position: int, stop: int) -> None:
+        raw, words = self._raw(position, stop), self._words(position)
+        original = self.parts.get(self.originals.get(position, -1))
+        if original is not None:
+            self.file.add_copy(original, raw)
+            return
+        tag = self.tokens[position].raw
+        opening = with_attribute(tag, "xml:space", "preserve") if self.markup.preserves_space else tag
+        opening, closing = f"{opening.removesuffix('>').removesuffix('/')}>", f"</{tag_name(tag)}>"
+        escape = self.file.escape
+        self.parts[position] = self.file.add_element(raw, words, lambda text: f"{opening}{escape(text)}{closing}")
+
+    def _alternatives(self) -> dict[int, int]:
+        """Returns, by texts of alternatives for old programs, the equal texts of the alternative for new ones."""
+        names = [self.markup.name_of(token) if token.kind == "start" else "" for token in self.tokens]
+        originals: dict[int, int] = {}
+        for start in (number for number, name in enumerate(names) if name == "mc:AlternateContent"):
+            first: list[int] = []
+            place = start + 1
+            while place < self.ends[start]:
+                if self.tokens[place].kind == "start":
+                    texts = [other for other in range(place, self.ends[place]) if names[other] in self.markup.texts]
+                    if first and [*map(self._words, texts)] == [*map(self._words, first)]:
+                        originals |= zip(texts, first, strict=True)
+                    first = first or texts
+                    place = self.ends[place]
+                place += 1
+        return originals
+
+    def _raw(self, start: int, stop: int) -> str:
+        return "".join(token.raw for token in self.tokens[start:stop])
+
+    def _words(self, position: int) -> str:
+        return "".join(token.words for token in self.tokens[position : self.ends[position]])
+
+
+def _style(properties: list[XmlToken]) -> Style:
+    """Returns the format of a run, which distinguishes it from others."""
+    elements = [
+        (token.name[1], *sorted(item for item in token.attributes.items() if item[0][1] not in NO_FORMAT))
+        for token in properties
+        if token.kind == "start" and token.name[1] not in NO_FORMAT
+    ]
+    return (*(element for number, element in enumerate(elements) if number or len(element) > 1),)

@@ -1,0 +1,79 @@
+"""Presentations (PPTX): the text of slides and of their notes, tables included; everything else is copied."""
+
+from collections.abc import Sequence
+
+from .office import OfficeMarkup, read_part
+from .text_package import TextPackage, in_member, member_name, read_texts, reading, start_tags
+from .zip_package import ZipPackage
+
+
+MAIN_PART = "ppt/presentation.xml"
+# Namespaces in the two forms of the format, Transitional and Strict.
+RELATIONSHIPS = (
+    "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+    "http://purl.oclc.org/ooxml/officeDocument/relationships",
+)
+MARKUP = OfficeMarkup(
+    namespaces={
+        "http://schemas.openxmlformats.org/drawingml/2006/main": "a",
+        "http://purl.oclc.org/ooxml/drawingml/main": "a",
+        "http://schemas.openxmlformats.org/officeDocument/2006/math": "m",
+        "http://purl.oclc.org/ooxml/officeDocument/math": "m",
+        "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
+    },
+    paragraphs={"a:p"},
+    texts={"a:t"},
+    runs={"a:r"},
+    properties={"a:rPr"},
+    breaks={"a:br"},
+    protected={"a:fld": None, "m:oMath": None},
+)
+
+
+def read_pptx(content: bytes) -> TextPackage:
+    """
+    Reads a PPTX file. Slides are read in order, each followed by its notes, and all are one document, as a slide has
+    few sentences, for which the other slides are context. A line break ends a sentence. Slide numbers, dates,
+    formulas, charts, SmartArt, comments and masters do not change.
+
+    Raises:
+        ValueError: the file is broken, encrypted, or larger when unpacked than any presentation.
+    """
+    with reading("not a readable presentation (.pptx)"):
+        package = ZipPackage(content)
+        names = _slides(package)
+        texts = read_texts(package, names)
+        files = {name: in_member(name, read_part, texts[name], MARKUP) for name in names}
+        return TextPackage(package, texts, files, is_one_document=True)
+
+
+def _slides(package: ZipPackage) -> list[str]:
+    """Returns the names of the slides in order, each followed by its notes."""
+    main = start_tags(package, [MAIN_PART])[MAIN_PART]
+    [targets] = _relations(package, [MAIN_PART])
+    ids = [
+        next((value for space in RELATIONSHIPS if (value := token.get("id", space))), "")
+        for token in main
+        if token.name[1] == "sldId"
+    ]
+    if lacking := [own for own in ids if own not in targets]:
+        raise ValueError(f"{MAIN_PART} names a slide that does not exist: {lacking[0]!r}")
+    slides = [*dict.fromkeys(targets[own][1] for own in ids)]
+    names = []
+    for slide, relations in zip(slides, _relations(package, slides), strict=True):
+        names += [slide, *(name for kind, name in relations.values() if kind.endswith("/notesSlide"))]
+    return [*dict.fromkeys(names)]
+
+
+def _relations(package: ZipPackage, parts: Sequence[str]) -> list[dict[str, tuple[str, str]]]:
+    """Returns, for every part, the types and names of the parts that it refers to, by their identifiers."""
+    names = ["/_rels/".join(part.rpartition("/")[::2]) + ".rels" for part in parts]
+    tags = start_tags(package, [name for name in names if name in package])
+    return [
+        {
+            token.get("Id"): (token.get("Type"), member_name(token.get("Target"), part))
+            for token in tags.get(name, ())
+            if token.name[1] == "Relationship" and token.get("TargetMode") != "External"
+        }
+        for part, name in zip(parts, names, strict=True)
+    ]
