@@ -1,20 +1,18 @@
-"""A page that translates documents with a G-Transformer, sentence by sentence side by side.
+"""A page that translates documents with a G-Transformer, source and translation sentence by sentence.
 
     GTRANSFORMER_MODEL=user/name python app.py
     python app.py outputs/mbart25
 
 The model is a folder or a name on the Hub, of a G-Transformer or of a sentence-level translator such as Opus-MT or
-NLLB. Where this project's package is not installed, only a G-Transformer can be used, by the code of the checkpoint:
-name one that you trust.
+NLLB. The page needs this project's package.
 """
 
-import logging
 import os
-import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
@@ -22,221 +20,106 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-import torch
 from attention_view import attended_sentences, attention_html
 from gradio.processing_utils import save_bytes_to_cache
 from gradio.utils import get_upload_folder
+from huggingface_hub import ModelCard
 from pairs_view import pairs_html
-from transformers import pipeline
-from turns import Turns
+
+from modeling_gtransformer import DocumentTranslationPipeline, Translator
+from modeling_gtransformer.files import ALIGNED_FORMATS, ENDINGS
+from modeling_gtransformer.pipeline_gtransformer import NamedDocument
+from modeling_gtransformer.server.api_error import as_api_error
+from modeling_gtransformer.server.document_files import content_of, translated_name
+from modeling_gtransformer.server.languages import Languages, Pair, name_of
+from modeling_gtransformer.server.scheduler import Call, Job, Scheduler
+from modeling_gtransformer.usage_error import UsageError
 
 
-try:
-    from modeling_gtransformer import files
-except ModuleNotFoundError:
-    files = None  # type: ignore[assignment]  # the code of the checkpoint is run, which reads plain text
-ENDINGS = {".txt": "text"} if files is None else files.EXTENSIONS
-
-# The code of a language that is not known.
-UNDETERMINED = "und"
 MAX_BYTES = 5_000_000  # size of a file
 MAX_CHARACTERS = 50_000  # length of a text, or of all sentences of a document
 MAX_MARKUP = 500_000  # characters of a file in a text format, with its markup
 MAX_SECONDS = 300  # computing time of a document
-BATCH_TOKENS = 1024  # tokens of a batch; other jobs get their turn after it
-SESSIONS = 16  # jobs that take turns; others wait until one of them is done
+BATCH_TOKENS = 1024  # tokens of a batch; other readers get their turn after it
+SESSIONS = 16  # readers who take turns; others wait until one of them is done
 PAIRS = ("tmx", "jsonl")  # formats of sentence pairs
 SPLITTERS = {"sentencex": "find the sentences", "line": "every line or paragraph is one sentence"}
+EXAMPLE = "Hello, how can I help you?\nI would like to order a pizza.\nWhat kind of pizza would you like?"
+PAPER = "[G-Transformer for Document-level Machine Translation](https://aclanthology.org/2021.acl-long.267)"
 
 
 @dataclass(frozen=True)
 class Translation:
     """
     The translation of the document `name`: `pairs` with their confidence, the numbers of sentences of its `segments`,
-    the document in its own format, and the codes of its languages.
+    the document in its own format, and its languages.
     """
 
     name: str
     pairs: list[dict[str, Any]]
     segments: list[int]
     document: str | bytes
-    src_lang: str | None
-    tgt_lang: str | None
+    languages: Pair
 
     def segment(self, sentence: int) -> slice:
         """The segment that a sentence was translated in, both counted from 0."""
-        borders = [0, *accumulate(self.segments)]
-        after = bisect_right(borders, sentence)
-        return slice(borders[after - 1], borders[after])
+        boundaries = [0, *accumulate(self.segments)]
+        after = bisect_right(boundaries, sentence)
+        return slice(boundaries[after - 1], boundaries[after])
+
+    def downloads(self) -> dict[str, tuple[str, bytes]]:
+        """Names and contents of files by label: the document, and the pairs as TMX and JSONL."""
+        contents = {Path(self.name).suffix: self.document}
+        codes = (self.languages.src_lang or self.languages.source, self.languages.tgt_lang or self.languages.target)
+        contents |= {f".{format}": ALIGNED_FORMATS[format](self.pairs, *codes) for format in PAIRS}
+        return {
+            f"Download {extension.lstrip('.').upper()}": (
+                translated_name(str(Path(self.name).with_suffix(extension)), self.languages.target),
+                content.encode("utf-8") if isinstance(content, str) else content,
+            )
+            for extension, content in contents.items()
+        }
 
 
-def load(name: str) -> Any:
+def read(text: str, file: str | None) -> tuple[str, str | bytes, str]:
     """
-    The pipeline of a checkpoint, with its own code if the package is not installed.
+    Returns name, content and format of a file or, if there is none, of a text.
 
     Raises:
-        ValueError: the checkpoint cannot translate.
+        ApiError, ValueError: the format is unknown, or the file too large, or not UTF-8.
     """
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return pipeline("document-translation", model=name, trust_remote_code=files is None, device=device)
-
-
-def choices(translate: Any) -> tuple[list[str], list[str]]:
-    """Codes of the source and target languages that a reader can choose; a list is empty where there is no choice."""
-    processor = translate.processor
-    if processor.tgt_lang and translate.model.config.has_global_attention:
-        return [], []  # trained on documents, of these languages
-    codes = processor.language_codes
-    reads_code = "src_lang" in (*processor.template.source_prefix, *processor.template.source_suffix)
-    return (codes if reads_code else []), codes
-
-
-def language_tag(code: str | None) -> str:
-    """The language of a code as HTML names it: `de` of `de_DE`."""
-    found = re.search("[a-z]{2,3}", code or "")
-    return found[0] if found else UNDETERMINED
-
-
-def splitters(translate: Any) -> list[str]:
-    """Splitters that are installed and know the source language, or one of those that can be chosen."""
-    processor = translate.processor
-    sources, _ = choices(translate)
-    if sources and not processor.src_lang:
-        processor = processor.for_languages(sources[0])
-    try:
-        translate.preprocess("A.", splitter="sentencex", processor=processor)
-    except (ImportError, ValueError):
-        return ["line"]
-    return list(SPLITTERS)
-
-
-def read(file: str) -> tuple[str | bytes, str]:
-    """
-    The content of a file, and its format.
-
-    Raises:
-        ValueError: the format is unknown, the file too large, or not UTF-8.
-    """
-    path = Path(file)
-    if not path.is_file():
-        raise ValueError(f"{path.name} is no longer there: choose it again.")
-    format = ENDINGS.get(path.suffix.lower())
-    if format is None:
-        raise ValueError(f"{path.name} is of no format that can be translated. Known are: {', '.join(ENDINGS)}.")
-    if path.stat().st_size > MAX_BYTES:
-        raise ValueError(f"{path.name} is too large: at most {MAX_BYTES / 1e6:.0f} MB.")
-    content = path.read_bytes()
-    if format != "text" and files.FILE_FORMATS[format].binary:
-        return content, format
-    if files is not None:
-        try:
-            return files.decode(content), format
-        except ValueError as error:
-            raise ValueError(f"{path.name}: {error}.") from error
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name} is no text in UTF-8: {error.reason} at byte {error.start + 1}.") from error
-    return text, format
-
-
-def check_size(document: str | bytes, format: str) -> None:
-    """
-    Refuses documents that are too large to be read.
-
-    Raises:
-        ValueError: the document is too large to be read at all.
-    """
+    name, document, format = "text.txt", text, "text"
+    if file is not None:
+        name = Path(file).name
+        if not Path(file).is_file():
+            raise ValueError(f"{name} is no longer there: choose it again.")
+        document, format = content_of(name, Path(file).read_bytes())
     limit = MAX_CHARACTERS if format == "text" else MAX_MARKUP
     if isinstance(document, str) and len(document) > limit:
         raise ValueError(f"The document is too large: {len(document):,} characters, at most {limit:,}.")
-
-
-def translate_document(
-    translate: Any,
-    text: str,
-    file: str | None,
-    splitter: str,
-    num_beams: int,
-    src_lang: str | None = None,
-    tgt_lang: str | None = None,
-    turn: AbstractContextManager | None = None,
-) -> Translation:
-    """
-    The translation of a file or, if there is none, of a text.
-
-    Args:
-        src_lang, tgt_lang: languages, where the model knows several.
-        turn: entered while the model computes.
-
-    Raises:
-        ValueError: it has no sentences or too many, or the file cannot be read.
-    """
-    name = Path(file).name if file else "text.txt"
-    document, format = read(file) if file else (text, "text")
-    check_size(document, format)
-    processor = translate.processor.for_languages(src_lang, tgt_lang)
-    try:
-        inputs = translate.preprocess(document, format=format, splitter=splitter, processor=processor)
-    except Exception as error:  # a broken file can break its parser anywhere
-        raise ValueError(f"{name} cannot be read: {error}") from error
-    characters = sum(map(len, inputs["sentences"]))
-    if not characters:
-        raise ValueError("There is nothing to translate: type a text with words, or choose a file that has some.")
-    if characters > MAX_CHARACTERS:
-        raise ValueError(f"The document is too large: {characters:,} characters, at most {MAX_CHARACTERS:,}.")
-    settings = {"num_beams": int(num_beams), "confidence": True, "max_tokens": BATCH_TOKENS, "name": name}
-    with turn or nullcontext():
-        outputs = translate.forward(inputs, processor=processor, **settings)
-    result = translate.postprocess(outputs)
-    languages = processor.src_lang, processor.tgt_lang
-    return Translation(name, result["sentences"], result["segments"], result["translation_text"], *languages)
-
-
-def downloads(translation: Translation) -> dict[str, tuple[str, bytes]]:
-    """Names and contents of files by label: the document and, where the package is installed, the pairs as TMX and
-    JSONL."""
-    path = Path(translation.name)
-    contents = {path.suffix: translation.document}
-    if files is not None:
-        languages = translation.src_lang or UNDETERMINED, translation.tgt_lang or UNDETERMINED
-        contents |= {f".{format}": files.ALIGNED_FORMATS[format](translation.pairs, *languages) for format in PAIRS}
-    stem = f"{path.stem}.{language_tag(translation.tgt_lang)}"
-    return {
-        f"Download {ending.lstrip('.').upper()}": (
-            stem + ending,
-            content.encode("utf-8") if isinstance(content, str) else content,
-        )
-        for ending, content in contents.items()
-    }
+    return name, document, format
 
 
 @contextmanager
-def errors_in_words() -> Iterator[None]:
-    """Shows errors in the page until the reader closes them. Unexpected ones get a general message and are logged, as
-    their own message may name folders of this machine."""
+def errors_in_page() -> Iterator[None]:
+    """Shows errors in the page until the reader closes them, without the details of unexpected ones."""
     try:
         yield
+    except CancelledError as error:
+        raise gr.Error("The translation was cancelled.", print_exception=False) from error
     except Exception as error:
-        foreseen = isinstance(error, (ValueError, ImportError)) and not isinstance(error, OSError)
-        words = str(error) if foreseen else "Something went wrong here: try again, or another document."
-        raise gr.Error(escape(words), duration=None, print_exception=not foreseen) from error
-
-
-class WarningsInPage(logging.Handler):
-    """Says in the page what the code warns of, such as a placeholder that a translation lacks."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        gr.Warning(escape(record.getMessage()), duration=None)
+        message = as_api_error(error).message
+        raise gr.Error(escape(message), duration=None, print_exception=False) from error
 
 
 class Events:
-    """What happens when a reader does something in the page; all readers share one pipeline."""
+    """What happens when a reader does something in the page; all readers share one model."""
 
-    def __init__(self, translate: Any):
-        self.translate = translate
-        self.turns = Turns(MAX_SECONDS)
-        self.turns.watch(translate.model)
+    def __init__(self, pipeline: DocumentTranslationPipeline):
+        self.pipeline, self.languages = pipeline, Languages(pipeline)
+        self.scheduler = Scheduler(pipeline, BATCH_TOKENS, MAX_CHARACTERS, MAX_SECONDS)
+        self.scheduler.start()
+        self._owners: dict[Future[Any], str | None] = {}
 
     def on_translate(
         self,
@@ -245,111 +128,166 @@ class Events:
         file: str | None,
         splitter: str,
         num_beams: int,
-        src_lang: str | None,
-        tgt_lang: str | None,
+        source: str,
+        target: str,
     ) -> list[Any]:
-        """Gives the translation, its pairs, the buttons, the sentences to choose from, and shows the results."""
-        with errors_in_words():
-            turn = self.turns.job(request.session_hash or "")
-            translation = translate_document(self.translate, text, file, splitter, num_beams, src_lang, tgt_lang, turn)
-            buttons = [download_button(label, *named) for label, named in downloads(translation).items()]
+        """Returns the translation, its pairs, the buttons, the sentences to choose from, and shows the results."""
+        with errors_in_page():
+            translation, warnings = self.translate(request, text, file, splitter, num_beams, source, target)
+            buttons = [download_button(label, *named) for label, named in translation.downloads().items()]
+        for warning in warnings:
+            gr.Warning(escape(warning), duration=None)
         numbers = [(f"{n}. {pair['source_text']}", n - 1) for n, pair in enumerate(translation.pairs, 1)]
-        tags = language_tag(translation.src_lang), language_tag(translation.tgt_lang)
-        pairs = pairs_html(translation.pairs, *tags)
+        pairs = pairs_html(translation.pairs, translation.languages.source, translation.languages.target)
         return [translation, pairs, *buttons, gr.Dropdown(numbers, value=0), gr.Column(visible=True)]
 
+    def translate(
+        self,
+        request: gr.Request,
+        text: str,
+        file: str | None,
+        splitter: str,
+        num_beams: int,
+        source: str | None = None,
+        target: str | None = None,
+    ) -> tuple[Translation, list[str]]:
+        """
+        Returns the translation of a file or, if there is none, of a text, and its warnings.
+
+        Raises:
+            ApiError, ValueError: the document has no sentences or too many, or cannot be read.
+            CancelledError: the reader cancels it.
+        """
+        languages = self.languages.pair(source or self.languages.own_source, target, [])
+        name, document, format = read(text, file)
+        options = {"splitter": splitter, "num_beams": int(num_beams), "confidence": True, "max_tokens": BATCH_TOKENS}
+        options |= {"src_lang": languages.src_lang, "tgt_lang": languages.tgt_lang}
+        [result] = self.run(request, Job([document], options, format))
+        if not any(pair["source_text"].strip() for pair in result["sentences"]):
+            raise ValueError("There is nothing to translate: type a text with words, or choose a file that has some.")
+        content = result["translation_text"]
+        return Translation(name, result["sentences"], result["segments"], content, languages), result["warnings"]
+
+    def run(self, request: gr.Request, job: Job | Call) -> Any:
+        """Returns the result of a reader's job."""
+        result = self.scheduler.submit(job)
+        self._owners[result] = request.session_hash
+        try:
+            return result.result()
+        finally:
+            del self._owners[result]
+
     def on_choose(self, request: gr.Request, translation: Translation | None, sentence: int) -> str:
-        """Gives what a sentence looked at."""
-        with errors_in_words(), self.turns.job(request.session_hash or ""):
-            return attention_of(self.translate, translation, sentence)
+        """Returns what a sentence looked at."""
+        with errors_in_page():
+            return self.run(request, Call(lambda: attention_of(self.pipeline, translation, sentence)))
 
     def on_cancel(self, request: gr.Request) -> None:
-        """Ends the job of a reader who cancels it or leaves."""
-        self.turns.cancel(request.session_hash or "")
+        """Ends the jobs of a reader who cancels them or leaves."""
+        for result, owner in list(self._owners.items()):
+            if owner == request.session_hash:
+                result.cancel()
+
+
+def attention_of(pipeline: DocumentTranslationPipeline, translation: Translation | None, sentence: int) -> str:
+    """What a sentence of a translation looked at, as HTML."""
+    if translation is None:
+        raise ValueError("This translation is no longer kept: translate the document again.")
+    if not pipeline.model.config.has_global_attention:
+        return "<p>Every sentence looked at itself only.</p>"
+    segment = translation.segment(sentence)
+    pairs, inside = translation.pairs[segment], sentence - segment.start
+    attention = attended_sentences(pipeline.model, pipeline.processor, pairs, inside)
+    sources = [pair["source_text"] for pair in pairs]
+    return attention_html(attention, sources, translation.languages.source, segment.start + 1, inside)
 
 
 def download_button(label: str, name: str, content: bytes) -> gr.DownloadButton:
     """A button for a file, which lies where Gradio may serve it from."""
-    file = save_bytes_to_cache(content, name, get_upload_folder())
-    return gr.DownloadButton(label, file)
+    return gr.DownloadButton(label, save_bytes_to_cache(content, name, get_upload_folder()))
 
 
-def build(translate: Any) -> gr.Blocks:
+def build(pipeline: DocumentTranslationPipeline) -> gr.Blocks:
     """The page around a pipeline."""
+    events = Events(pipeline)
     with gr.Blocks(title="Document translation", delete_cache=(3600, 3600)) as page:
-        gr.Markdown(f"# Document translation\n\n{description(translate)}")
+        gr.Markdown(f"# Document translation\n\n{description(pipeline, events.languages)}")
         with gr.Row():
             text = gr.Textbox(label="Text", lines=8, max_lines=20, max_length=MAX_CHARACTERS, scale=2)
             file = gr.File(label="Or a file, which then takes the place of the text", file_types=list(ENDINGS))
         with gr.Row():
-            languages = language_menus(translate)
-            splitter = splitter_menu(translate)
+            source = language_menu("From", events.languages.sources, events.languages.own_source)
+            target = language_menu("To", events.languages.targets, events.languages.own_target)
+            splitter = splitter_menu(pipeline, events.languages)
             beams = gr.Slider(
-                1, 10, value=translate.model.generation_config.num_beams or 1, step=1, label="Number of beams"
+                1, 10, value=pipeline.model.generation_config.num_beams or 1, step=1, label="Number of beams"
             )
         with gr.Row():
             button = gr.Button("Translate", variant="primary")
+            example = gr.Button("Example", visible=events.languages.own_source == "en")
             cancel = gr.Button("Cancel")
         state = gr.State(time_to_live=3600)
-        pairs = gr.HTML("<p>The translation will stand here.</p>")
+        pairs = gr.HTML("<p>The translation will appear here.</p>")
         with gr.Column(visible=False) as results:
             with gr.Row():
-                buttons = [gr.DownloadButton() for _ in ("document", *(PAIRS if files else ()))]
-            gr.Markdown("## What a sentence looked at")
-            chooser = gr.Dropdown(label="Sentence")
-            attention = gr.HTML()
-        events = Events(translate)
+                buttons = [gr.DownloadButton() for _ in ("document", *PAIRS)]
+            with gr.Accordion("Attention of a sentence", open=False):
+                chooser = gr.Dropdown(label="Sentence")
+                attention = gr.HTML()
         shared: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": SESSIONS}
         translated = gr.on(
             [button.click, text.submit],
             events.on_translate,
-            [text, file, splitter, beams, *languages],
+            [text, file, splitter, beams, source, target],
             [state, pairs, *buttons, chooser, results],
             show_progress_on=pairs,
             **shared,
         )
         translated.success(events.on_choose, [state, chooser], attention, **shared)
         chooser.input(events.on_choose, [state, chooser], attention, **shared)
+        example.click(lambda: EXAMPLE, None, text)
         cancel.click(events.on_cancel, cancels=[translated], queue=False)
         page.unload(events.on_cancel)
     return page
 
 
-def description(translate: Any) -> str:
-    """What the model of the page does."""
-    sources, targets = choices(translate)
-    source, target = (language_tag(code) for code in (translate.processor.src_lang, translate.processor.tgt_lang))
-    names = f"From {'a language of your choice' if sources else source} to {'another' if targets else target}"
-    if translate.model.config.has_global_attention:
-        return f"{names}, a whole document at once; and still every sentence has a translation of its own."
-    return f"{names}, sentence by sentence: none is lost, and none sees the others."
+def description(pipeline: DocumentTranslationPipeline, languages: Languages) -> str:
+    """The model of the page: what it does, its name, licence and paper."""
+    source, target = (
+        "a language of your choice" if len(known) > 1 else name_of(own)
+        for known, own in ((languages.sources, languages.own_source), (languages.targets, languages.own_target))
+    )
+    name = pipeline.model.name_or_path
+    on_hub = not Path(name).is_dir()
+    model = f"[{name}](https://huggingface.co/{name})" if on_hub else f"`{Path(name).name}`"
+    try:
+        license = ModelCard.load(name if on_hub else Path(name, "README.md"), ignore_metadata_errors=True).data.license
+    except (OSError, ValueError):
+        license = None
+    context = "Every sentence is translated in the context of its document" if (
+        pipeline.model.config.has_global_attention
+    ) else "Every sentence is translated without context"
+    return (
+        f"From {source} to {target}. {context}, and has a translation of its own. "
+        f"Model: {model}, licence: {license or 'see its card'}. Paper: {PAPER} (Bao et al., ACL 2021)."
+    )
 
 
-def language_menus(translate: Any) -> list[gr.Dropdown]:
-    """Menus of the source and the target language, hidden where there is no choice."""
-    own = translate.processor.src_lang, translate.processor.tgt_lang
-    return [
-        gr.Dropdown(codes, value=code if code in codes else next(iter(codes), None), label=label, visible=bool(codes))
-        for label, codes, code in zip(("From", "To"), choices(translate), own, strict=True)
-    ]
+def language_menu(label: str, codes: dict[str, str | None], own: str) -> gr.Dropdown:
+    """A menu of languages by their names, hidden where there is no choice."""
+    names = sorted((name_of(code), code) for code in codes)
+    return gr.Dropdown(names, value=own, label=label, visible=len(codes) > 1)
 
 
-def splitter_menu(translate: Any) -> gr.Radio:
-    known = splitters(translate)
+def splitter_menu(pipeline: DocumentTranslationPipeline, languages: Languages) -> gr.Radio:
+    """A menu of the splitters that are installed and know the source language, or one of those to choose from."""
+    known = list(SPLITTERS)
+    try:
+        src_lang = languages.sources[languages.own_source]
+        pipeline.prepare(NamedDocument("", "A."), splitter="sentencex", src_lang=src_lang)
+    except (ImportError, ValueError):
+        known.remove("sentencex")
     return gr.Radio([(SPLITTERS[name], name) for name in known], value=known[0], label="Sentences")
-
-
-def attention_of(translate: Any, translation: Translation | None, sentence: int) -> str:
-    """What a sentence of a translation looked at, as HTML."""
-    if translation is None:
-        raise ValueError("This translation is no longer kept: translate the document again.")
-    if not translate.model.config.has_global_attention:
-        return "<p>Every sentence looked at itself only.</p>"
-    segment = translation.segment(sentence)
-    pairs, inside = translation.pairs[segment], sentence - segment.start
-    attention = attended_sentences(translate.model, translate.processor, pairs, inside)
-    sources = [pair["source_text"] for pair in pairs]
-    return attention_html(attention, sources, language_tag(translation.src_lang), segment.start + 1, inside)
 
 
 def main() -> None:
@@ -357,16 +295,14 @@ def main() -> None:
     if not name:
         sys.exit("No model: set GTRANSFORMER_MODEL, or give a folder or a name on the Hub as argument.")
     try:
-        translate = load(name)
-    except Exception as error:
-        place = "" if Path(name).is_dir() else " (there is no such folder, so from the Hub)"
-        sys.exit(f"The model {name}{place} cannot be loaded: {error}")
-    logging.getLogger(type(translate).__module__.rpartition(".")[0]).addHandler(WarningsInPage())
-    build(translate).launch(
+        pipeline = Translator(name).pipeline
+    except UsageError as error:
+        sys.exit(str(error))
+    build(pipeline).launch(
         theme=gr.themes.Default(primary_hue="indigo"),
         css_paths=Path(__file__).with_name("style.css"),
         max_file_size=MAX_BYTES,
-        show_error=False,  # what is not ours to say may name folders of this machine
+        show_error=False,  # messages of other errors may name folders of this machine
     )
 
 

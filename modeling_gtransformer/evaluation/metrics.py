@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from sacrebleu.metrics import BLEU, CHRF
 
@@ -211,19 +209,3 @@ def _checked(
                 + (f", its segments {sum(size)}." if segments is not None else ".")
             )
     return sizes
-
-
-class DocumentTranslationMetric(evaluate.Metric):
-    """Scores as a metric of the `evaluate` library, which loads this file from its path, without network:
-    `evaluate.load(metrics.__file__).compute(predictions=documents, references=documents)`."""
-
-    def _info(self) -> evaluate.MetricInfo:
-        documents = datasets.Sequence(datasets.Value("string"))
-        return evaluate.MetricInfo(
-            description=score_documents.__doc__,
-            citation="",
-            features=datasets.Features({"predictions": documents, "references": documents}),
-        )
-
-    def _compute(self, predictions: Documents, references: Documents, **kwargs) -> dict[str, dict[str, Any]]:
-        return score_documents(predictions, references, **kwargs)

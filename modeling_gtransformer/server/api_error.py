@@ -1,6 +1,5 @@
 """Errors as clients get them: a status, and `{"error": "..."}`."""
 
-import json
 import logging
 import traceback
 from typing import Any
@@ -22,7 +21,7 @@ class ApiError(Exception):
 
     Args:
         status: HTTP status code.
-        message: a sentence that says what is wrong, or what to do.
+        message: what is wrong, or what to do, in a sentence.
         retry_after: seconds after which the same request may succeed.
     """
 
@@ -37,7 +36,9 @@ class ApiError(Exception):
 
 def as_api_error(error: BaseException) -> ApiError:
     """
-    Returns the error of a request as clients get it: a wrong value is theirs, and its message is for them.
+    Returns the error of a request as clients get it. Wrong values are the client's. Of other errors clients get no
+    details, as their messages may name folders of this machine; the log gets type and place, but not the message,
+    which may contain text of the request.
     """
     if isinstance(error, ApiError):
         return error
@@ -49,10 +50,7 @@ def as_api_error(error: BaseException) -> ApiError:
 
 
 def unforeseen(error: BaseException) -> ApiError:
-    """
-    Returns the answer to an unexpected error. Clients get no details, as its message may name folders on this machine;
-    the log gets its type and place but not its message, which may contain text of the request.
-    """
+    """Logs an error that is not the client's, and returns its answer."""
     frames = "".join(traceback.format_tb(error.__traceback__))
     logger.error(f"{type(error).__name__} in a request:\n{frames}")
     return ApiError(500, "Something went wrong here: try again, or another text.")
@@ -75,7 +73,7 @@ class AnsweredErrors:
         try:
             await self.app(scope, receive, watch)
         except Exception as error:
-            # If an answer breaks off, its status has already been sent, so only the log can tell.
+            # After the start of an answer its status is sent already, so only the log can report the error.
             answer = unforeseen(error) if started else as_api_error(error)
             if scope["type"] == "http" and not started:
                 await answer.response()(scope, receive, send)
@@ -90,12 +88,3 @@ def add_error_handlers(app: FastAPI) -> None:
 
     app.add_exception_handler(HTTPException, refused)
     app.add_middleware(AnsweredErrors)
-
-
-async def send_error(send: Any, error: ApiError) -> None:
-    """Answers a request before the application has seen it. The rest of it is not read, so the connection ends."""
-    body = json.dumps({"error": error.message}).encode()
-    headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
-    encoded = [(name.lower().encode(), value.encode()) for name, value in (headers | error.headers).items()]
-    await send({"type": "http.response.start", "status": error.status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body})

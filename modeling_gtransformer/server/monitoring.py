@@ -8,23 +8,19 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-PREFIX = "gtransformer"
 
 
 class Monitor:
     """The measurements of one server, none of which holds any text of a request."""
 
     def __init__(self) -> None:
-        self.registry = to = CollectorRegistry()
-        self.requests = Counter(f"{PREFIX}_requests", "Requests.", ["route", "status"], registry=to)
-        self.seconds = Histogram(
-            f"{PREFIX}_request_seconds", "Seconds until the answer.", ["route"], buckets=SECONDS, registry=to
-        )
-        self.waiting = Gauge(f"{PREFIX}_waiting_requests", "Requests that wait or are being translated.", registry=to)
-        self.tokens = Counter(f"{PREFIX}_source_tokens", "Source tokens that were translated.", registry=to)
-        self.batches = Histogram(
-            f"{PREFIX}_batch_requests", "Requests that were translated together.", buckets=BATCHES, registry=to
-        )
+        self.registry = CollectorRegistry()
+        names: dict[str, Any] = {"namespace": "gtransformer", "registry": self.registry}
+        self.requests = Counter("requests", "Requests.", ["route", "status"], **names)
+        self.seconds = Histogram("request_seconds", "Seconds until the answer.", ["route"], buckets=SECONDS, **names)
+        self.waiting = Gauge("waiting_requests", "Requests that wait or are being translated.", **names)
+        self.tokens = Counter("source_tokens", "Source tokens that were translated.", **names)
+        self.batches = Histogram("batch_requests", "Requests that shared batches.", buckets=BATCHES, **names)
 
     def text(self) -> bytes:
         """Formats all measurements for Prometheus."""

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -12,29 +11,23 @@ from fastapi.responses import StreamingResponse
 
 from ..files import EXTENSIONS
 from ..translator import as_its_source
-from . import answers
+from . import protocol
 from .api_error import ApiError, as_api_error
-from .language_pairs import AUTO, name_of
-from .request_fields import (
-    DetectFields,
-    DocumentFields,
-    FileFields,
-    TranslateFields,
-    in_openapi,
-    read_fields,
-)
-from .service import Pair, Service, content_of, in_per_cent, translated_name
+from .document_files import content_of, translated_name
+from .languages import name_of
+from .protocol import AUTO, DetectFields, DocumentFields, FileFields, TranslateFields, in_openapi, read_fields
+from .service import Service
 
 
 FAILURES: dict[int | str, dict[str, Any]] = {
-    status: {"model": answers.Failure} for status in (400, 403, 408, 413, 429, 500, 501, 503, 504)
+    status: {"model": protocol.Failure} for status in (400, 403, 408, 413, 429, 500, 501, 503, 504)
 }
 # Milliseconds that a page should wait after a keystroke.
 FRONTEND_TIMEOUT = 1000
 
 
 def make_router(service: Service) -> APIRouter:
-    """The routes of a service."""
+    """Makes the routes of a service."""
     router = APIRouter(responses=FAILURES)
     add_translation(router, service)
     add_files(router, service)
@@ -45,148 +38,134 @@ def make_router(service: Service) -> APIRouter:
 
 def add_translation(router: APIRouter, service: Service) -> None:
     @router.post("/translate", response_model_exclude_none=True, openapi_extra=in_openapi(TranslateFields))
-    async def translate(request: Request) -> answers.Translation:
+    async def translate(request: Request) -> protocol.Translation:
         """Translates a text, or a list of texts."""
         fields = await read_fields(request, TranslateFields, service.check)
         single = isinstance(fields.q, str)
         texts = [fields.q] if isinstance(fields.q, str) else fields.q
-        pair = service.pair_of(fields, texts)
-        is_document = not single and fields.format == "text" and service.settings.lists == "document"
+        pair = service.languages.pair(fields.source, fields.target, texts)
+        is_document = not single and fields.format == "text" and service.options.lists == "document"
         documents = [texts] if is_document else texts
-        results, warnings = await service.translate(request, fields, pair, documents, fields.format)
+        results = await service.translate(request, fields, pair, documents, fields.format)
         if is_document:
             translated = as_its_source(texts, results[0])
         else:
             translated = [result["translation_text"] for result in results]
-        answer = answers.Translation(
+        answer = protocol.Translation(
             translatedText=translated[0] if single else translated,
             alternatives=[] if fields.alternatives else None,
-            warnings=warnings or None,
+            warnings=[warning for result in results for warning in result["warnings"]] or None,
         )
-        if fields.source == AUTO:
-            detection = answers.Detection(language=pair.source, confidence=pair.detected)
+        if pair.confidence is not None:
+            detection = protocol.Detection(language=pair.source, confidence=pair.confidence)
             answer.detectedLanguage = detection if single else [detection] * len(texts)
         return answer
 
-    @router.post("/detect", response_model_exclude_none=True, openapi_extra=in_openapi(DetectFields))
-    async def detect(request: Request) -> list[answers.Detection]:
-        """Languages that a text may be written in, the most probable first."""
+    @router.post("/detect", openapi_extra=in_openapi(DetectFields))
+    async def detect(request: Request) -> list[protocol.Detection]:
+        """Lists languages that a text may be written in, the most probable first."""
         fields = await read_fields(request, DetectFields, service.check)
-        return [
-            answers.Detection(language=language, confidence=in_per_cent(probability))
-            for language, probability in service.detector.detect(fields.q)
-        ]
+        detected = service.languages.detect(fields.q)
+        return [protocol.Detection(language=language, confidence=confidence) for language, confidence in detected]
 
 
 def add_files(router: APIRouter, service: Service) -> None:
     @router.post("/translate_file", response_model_exclude_none=True, openapi_extra=in_openapi(FileFields))
-    async def translate_file(request: Request) -> answers.TranslatedFileUrl:
-        """Translates a file, which keeps its format, and gives the address of the result."""
+    async def translate_file(request: Request) -> protocol.TranslatedFileUrl:
+        """Translates a file, which keeps its format, and returns the address of the result."""
         fields = await read_fields(request, FileFields, service.check)
-        content, format = content_of(fields.file)
-        pair = service.pair_of(fields, [content] if isinstance(content, str) else [])
-        [result], warnings = await service.translate(request, fields, pair, [content], format)
+        content, format = content_of(*fields.file)
+        texts = [content] if isinstance(content, str) else []
+        pair = service.languages.pair(fields.source, fields.target, texts)
+        [result] = await service.translate(request, fields, pair, [content], format)
         text = result["translation_text"]
         name = translated_name(fields.file.name, pair.target)
         token = service.files.add(name, text.encode("utf-8") if isinstance(text, str) else text)
         url = request.url_for("download_file", token=token, name=quote(name, safe=""))
-        return answers.TranslatedFileUrl(translatedFileUrl=str(url), warnings=warnings or None)
+        return protocol.TranslatedFileUrl(translatedFileUrl=str(url), warnings=result["warnings"] or None)
 
     @router.get("/download_file/{token}/{name}", response_class=Response)
     async def download_file(token: str, name: str) -> Response:
-        """A translated file."""
+        """Returns a translated file."""
         file = service.files.get(token)
         if file is None:
             raise ApiError(404, "There is no such file, or it is no longer kept: translate it again.")
+        name, content = file
         headers = {
             # Never shown by a browser as a page of this server.
-            "Content-Disposition": f"attachment; filename*=utf-8''{quote(file.name, safe='')}",
+            "Content-Disposition": f"attachment; filename*=utf-8''{quote(name, safe='')}",
             "X-Content-Type-Options": "nosniff",
         }
-        return Response(file.content, media_type="application/octet-stream", headers=headers)
+        return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 def add_documents(router: APIRouter, service: Service) -> None:
-    async def fields_and_pair(request: Request) -> tuple[DocumentFields, Pair]:
-        fields = await read_fields(request, DocumentFields, service.check)
-        texts = [fields.document] if isinstance(fields.document, str) else fields.document
-        return fields, service.pair_of(fields, texts)
-
     async def translated(
-        request: Request,
-        fields: DocumentFields,
-        pair: Pair,
-        on_sentence: Callable[[dict[str, str]], None] | None = None,
-    ) -> answers.Document:
-        [result], warnings = await service.translate(
+        request: Request, fields: DocumentFields, on_sentence: Callable[[dict[str, str]], None] | None = None
+    ) -> protocol.Document:
+        texts = [fields.document] if isinstance(fields.document, str) else fields.document
+        pair = service.languages.pair(fields.source, fields.target, texts)
+        [result] = await service.translate(
             request, fields, pair, [fields.document], fields.format, fields.confidence, on_sentence
         )
-        return answers.Document(**result, source=pair.source, target=pair.target, warnings=warnings)
+        return protocol.Document(**result, source=pair.source, target=pair.target)
 
     @router.post("/documents", openapi_extra=in_openapi(DocumentFields))
-    async def documents(request: Request) -> answers.Document:
-        """Translates a document, and gives its sentences with their confidence."""
-        return await translated(request, *await fields_and_pair(request))
+    async def documents(request: Request) -> protocol.Document:
+        """Translates a document, and returns its sentences with their confidence."""
+        return await translated(request, await read_fields(request, DocumentFields, service.check))
 
     @router.post("/documents/stream", response_class=StreamingResponse, openapi_extra=in_openapi(DocumentFields))
     async def stream(request: Request) -> StreamingResponse:
-        """Server-sent events: a `sentence` as soon as it is certain, at the end the `document`, or an `error`."""
-        fields, pair = await fields_and_pair(request)
-        events: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+        """Sends events: a `sentence` as soon as it is certain, at the end the `document`, or an `error`."""
+        fields = await read_fields(request, DocumentFields, service.check)
+        sentences: asyncio.Queue[dict[str, str] | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
-
-        def on_sentence(sentence: dict[str, str]) -> None:
-            loop.call_soon_threadsafe(events.put_nowait, ("sentence", sentence))
-
-        async def work() -> None:
-            try:
-                document = await translated(request, fields, pair, on_sentence)
-                events.put_nowait(("document", document.model_dump()))
-            except Exception as error:
-                events.put_nowait(("error", as_api_error(error)))
-
-        task = asyncio.ensure_future(work())
+        task = asyncio.ensure_future(
+            translated(request, fields, lambda sentence: loop.call_soon_threadsafe(sentences.put_nowait, sentence))
+        )
+        task.add_done_callback(lambda _: sentences.put_nowait(None))
         try:
-            first = await events.get()
+            first = await sentences.get()
         except asyncio.CancelledError:
-            await cancel(task)
+            task.cancel()
             raise
-        if isinstance(first[1], ApiError):  # nothing has been sent yet, so the status can still say it
-            raise first[1]
-        lines = server_sent_events(first, events, task)
-        return StreamingResponse(lines, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+        if first is None:
+            await task  # nothing has been sent yet, so the status can report an error
+        events = server_sent_events(first, sentences, task)
+        return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
 
 async def server_sent_events(
-    first: tuple[str, Any], events: "asyncio.Queue[tuple[str, Any]]", task: "asyncio.Future[None]"
+    sentence: dict[str, str] | None,
+    sentences: "asyncio.Queue[dict[str, str] | None]",
+    task: "asyncio.Future[protocol.Document]",
 ) -> AsyncIterator[str]:
-    """Events as they are sent, to that of the whole document; closed early, it ends the task that makes them."""
-    kind, data = first
+    """Yields the sentences up to `None`, then the document; closed early, cancels the task that makes them."""
     try:
-        while True:
-            data = {"error": data.message} if isinstance(data, ApiError) else data
-            yield f"event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
-            if kind != "sentence":
-                return
-            kind, data = await events.get()
+        while sentence is not None:
+            yield _event("sentence", sentence)
+            sentence = await sentences.get()
+        try:
+            yield _event("document", (await task).model_dump())
+        except Exception as error:
+            yield _event("error", {"error": as_api_error(error).message})
     finally:
-        await cancel(task)
+        task.cancel()
 
 
-async def cancel(task: "asyncio.Future[None]") -> None:
-    """Ends a task, and waits for its end."""
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+def _event(kind: str, data: dict[str, Any]) -> str:
+    return f"event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
 def add_information(router: APIRouter, service: Service) -> None:
     @router.get("/languages")
-    async def languages() -> list[answers.Language]:
-        """Languages that can be translated from, each with those that it can be translated into."""
-        return [answers.Language(**language) for language in service.languages.listed()]
+    async def languages() -> list[protocol.Language]:
+        """Lists the languages, each with those that it can be translated into."""
+        return [protocol.Language(**language) for language in service.languages.listed()]
 
     @router.get("/frontend/settings")
+<<<<<<< HEAD
     async def frontend_settings() -> answers.FrontendSettings:
         """What a page that uses the server must know."""
         source, target = service.languages.own_source, service.languages.own_target
@@ -203,15 +182,30 @@ def add_information(router: APIRouter, service: Service) -> None:
                 target=answers.LanguageChoice(code=target, name=name_of(target)),
             ),
         )
+=======
+    async def frontend_settings() -> dict[str, Any]:
+        """Describes the server to a page that uses it."""
+        own = {"source": service.languages.own_source, "target": service.languages.own_target}
+        return {
+            "apiKeys": service.keys.required,
+            "keyRequired": service.keys.required,
+            "charLimit": service.options.max_characters,
+            "frontendTimeout": FRONTEND_TIMEOUT,
+            "suggestions": False,
+            "filesTranslation": True,
+            "supportedFilesFormat": [*ENDINGS],
+            "language": {side: {"code": code, "name": name_of(code)} for side, code in own.items()},
+        }
+>>>>>>> 7702a31 (One scheduler for server and Space: batches take turns; the server in a dozen files; publishing in the library)
 
     @router.get("/health")
-    async def health() -> answers.Health:
-        """Whether the server translates."""
-        if not service.queue.is_alive:
+    async def health() -> dict[str, str]:
+        """Answers 200 while the server translates."""
+        if not service.scheduler.is_alive:
             raise ApiError(503, "The server has stopped translating: start it again.")
-        return answers.Health()
+        return {"status": "ok"}
 
     @router.get("/metrics", response_class=Response)
     async def metrics() -> Response:
-        """Measurements for Prometheus."""
+        """Returns measurements for Prometheus."""
         return Response(service.monitor.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

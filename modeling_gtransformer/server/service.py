@@ -1,49 +1,34 @@
-"""Serves requests: checks the client and the languages, and gets the translation from the queue."""
+"""Serves requests: checks the client and the languages, and gets the translation from the scheduler."""
 
+import asyncio
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from functools import cache
 from typing import Any
 
 from fastapi import Request
 
+<<<<<<< HEAD
 from ..files import EXTENSIONS, FILE_FORMATS, decode
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
+=======
+from ..document_translation import batch_tokens
+from ..pipeline_gtransformer import NamedDocument
+>>>>>>> 7702a31 (One scheduler for server and Space: batches take turns; the server in a dozen files; publishing in the library)
 from ..translator import Translator
 from ..usage_error import UsageError, user_message
 from .api_error import ApiError, as_api_error
-from .api_keys import ApiKeys
-from .client_limit import ClientLimit
-from .job import Job, JobSettings
-from .language_detection import LanguageDetector
-from .language_pairs import AUTO, LanguagePairs, name_of
+from .document_files import TranslatedFiles
+from .languages import Languages, Pair
 from .monitoring import Monitor
-from .request_fields import Fields, PairFields, Upload
-from .server_settings import ServerSettings
-from .translated_files import TranslatedFiles
-from .translation_queue import TranslationQueue
+from .options import ServerOptions
+from .protocol import Fields
+from .request_limits import ApiKeys, ClientLimit
+from .scheduler import Job, Scheduler
 
 
 # Factor by which a text with markup may be longer than its sentences.
 MARKUP = 10
-
-
-@dataclass(frozen=True)
-class Pair:
-    """
-    The languages of a request.
-
-    Attributes:
-        source, target: codes of clients.
-        src_lang, tgt_lang: codes of the processor; `None` for its own.
-        detected: probability of the source in percent, if it was detected.
-    """
-
-    source: str
-    target: str
-    src_lang: str | None
-    tgt_lang: str | None
-    detected: float | None = None
 
 
 class Service:
@@ -54,17 +39,28 @@ class Service:
         UsageError: the model or the API keys cannot be used, or no splitter knows the language.
     """
 
-    def __init__(self, translator: Translator, settings: ServerSettings):
-        translate = translator.pipeline
-        check_splitter(translate)
-        self.settings = settings
-        self.keys = ApiKeys(settings.api_keys)
-        self.clients = ClientLimit(settings.limits.max_per_client)
-        self.languages = LanguagePairs(translate)
-        self.detector = LanguageDetector(self.languages.sources)
-        self.monitor = Monitor()
-        self.queue = TranslationQueue(translator, settings.limits, self.monitor)
+    def __init__(self, translator: Translator, options: ServerOptions):
+        pipeline = translator.pipeline
+        try:
+            pipeline.prepare(NamedDocument("", "A."))  # a wrong splitter fails now instead of in the first request
+        except (ImportError, ValueError) as error:
+            raise UsageError(f"{user_message(error)} (--splitter line takes every line as a sentence)") from error
+        self.options = options
+        self.keys = ApiKeys(options.api_keys)
+        self.clients = ClientLimit(options.max_per_client)
+        self.languages = Languages(pipeline)
         self.files = TranslatedFiles()
+        self.monitor = Monitor()
+        num_beams = translator.options.get("num_beams") or pipeline.model.generation_config.num_beams or 1
+        self.scheduler = Scheduler(
+            pipeline,
+            translator.options.get("max_tokens") or batch_tokens(num_beams),
+            options.max_characters,
+            options.max_seconds,
+            self._count_batch,
+        )
+        self.under_way = 0
+        self._terms_between = cache(translator.terms_between)
 
     def check(self, fields: dict[str, Any]) -> None:
         """
@@ -73,11 +69,39 @@ class Service:
         Raises:
             ApiError: the client has no permission, or sends too many texts.
         """
-        key, most = fields.get("api_key"), self.settings.limits.max_texts
-        self.keys.check(key if isinstance(key, str) else None)
+        self.keys.check(fields.get("api_key"))
         texts = max((len(value) for value in fields.values() if isinstance(value, list)), default=0)
-        if texts > most:
-            raise ApiError(413, f"The request has {texts:,} texts or sentences: at most {most:,}.")
+        if texts > self.options.max_texts:
+            message = f"The request has {texts:,} texts or sentences: at most {self.options.max_texts:,}."
+            raise ApiError(413, message)
+
+    async def translate(
+        self,
+        request: Request,
+        fields: Fields,
+        pair: Pair,
+        documents: Sequence[str | bytes | list[str]],
+        format: str = "text",
+        confidence: bool = False,
+        on_sentence: Callable[[dict[str, str]], None] | None = None,
+    ) -> list[dict[str, Any]]:
+        """
+        Returns what the pipeline returns for each of the documents.
+
+        Raises:
+            ApiError: the client has no permission, or the documents cannot be translated now or at all.
+        """
+        self._check_characters(documents, format)
+        # A key that is not checked would make a client as many as it likes.
+        address = request.client.host if request.client else ""
+        client = fields.api_key if self.keys.required and fields.api_key else address
+        try:
+            terms = self._terms_between(pair.src_lang, pair.tgt_lang)
+            options = {"src_lang": pair.src_lang, "tgt_lang": pair.tgt_lang, "confidence": confidence, "glossary": terms}
+            with self.clients.request(client):
+                return await self._result_of(Job([*documents], options, format, on_sentence))
+        except Exception as error:
+            raise as_api_error(error) from error
 
     def _check_characters(self, documents: Sequence[str | bytes | list[str]], format: str) -> None:
         """
@@ -89,59 +113,29 @@ class Service:
         """
         texts = [document for document in documents if not isinstance(document, bytes)]
         characters = sum(len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts)
-        most = self.settings.limits.max_characters * (1 if format == "text" else MARKUP)
-        if characters > most:
-            raise ApiError(413, f"The request has {characters:,} characters: at most {most:,}.")
+        max_characters = self.options.max_characters * (1 if format == "text" else MARKUP)
+        if characters > max_characters:
+            raise ApiError(413, f"The request has {characters:,} characters: at most {max_characters:,}.")
 
-    def pair_of(self, fields: PairFields, texts: Sequence[str]) -> Pair:
+    async def _result_of(self, job: Job) -> list[dict[str, Any]]:
         """
-        Finds the languages of a request; if the source is `auto`, it is detected from the texts, if there are any.
-
-        Raises:
-            ApiError: the model does not translate between these languages.
-        """
-        source, probability = fields.source, None
-        if source == AUTO and not texts and len(self.languages.sources) > 1:
-            raise ApiError(400, "The language of such a file is not detected: name the source.")
-        if source == AUTO:
-            source, probability = self.detector.detect("\n".join(texts))[0]
-        if fields.source == AUTO and len(codes := self.languages.sources_of(source)) > 1:
-            raise ApiError(400, f"The text is {name_of(source)}: name the source, {' or '.join(codes)}.")
-        source, src_lang = self.languages.source(source)
-        target, tgt_lang = self.languages.target(fields.target or self.languages.own_target)
-        return Pair(
-            source,
-            target,
-            src_lang,
-            tgt_lang,
-            in_per_cent(probability),
-        )
-
-    async def translate(
-        self,
-        request: Request,
-        fields: Fields,
-        pair: Pair,
-        documents: Sequence[str | bytes | list[str]],
-        format: str = "text",
-        confidence: bool = False,
-        on_sentence: Callable[[dict[str, str]], None] | None = None,
-    ) -> tuple[list[dict[str, Any]], list[str]]:
-        """
-        What the pipeline gives for each of the documents, and its warnings.
+        Waits for the result of a job. If the caller is cancelled, so is the job.
 
         Raises:
-            ApiError: who asks may not, or the documents cannot be translated now or at all.
+            ApiError: too many jobs wait, or what the scheduler raises.
         """
-        self._check_characters(documents, format)
-        settings = JobSettings(pair.src_lang, pair.tgt_lang, confidence)
-        job = Job([*documents], settings, format, on_sentence)
+        if self.under_way >= self.options.max_waiting:
+            seconds = max(1, math.ceil(self.scheduler.last_seconds))
+            raise ApiError(503, "The server is busy: try again later.", retry_after=seconds)
+        self.under_way += 1
+        self.monitor.waiting.set(self.under_way)
         try:
-            with self.clients.request(self.client_of(request, fields)):
-                return await self.queue.result_of(job), job.warnings
-        except Exception as error:
-            raise as_api_error(error) from error
+            return await asyncio.wrap_future(self.scheduler.submit(job))
+        finally:
+            self.under_way -= 1
+            self.monitor.waiting.set(self.under_way)
 
+<<<<<<< HEAD
     def client_of(self, request: Request, fields: Fields) -> str:
         """Identifies a client by its key or, if none is needed, by its address."""
         if self.keys.required and fields.api_key:
@@ -191,3 +185,8 @@ def translated_name(name: str, target: str) -> str:
     """
     path = PurePosixPath(name.replace("\\", "/"))
     return f"{path.stem}.{target}{path.suffix}"
+=======
+    def _count_batch(self, jobs: list[Job]) -> None:
+        self.monitor.batches.observe(len(jobs))
+        self.monitor.tokens.inc(sum(job.tokens for job in jobs))
+>>>>>>> 7702a31 (One scheduler for server and Space: batches take turns; the server in a dozen files; publishing in the library)

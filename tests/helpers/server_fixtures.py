@@ -14,32 +14,31 @@ def serve():
     from fastapi.testclient import TestClient
 
     from modeling_gtransformer.server.application import make_application
-    from modeling_gtransformer.server.server_settings import Limits, ServerSettings
+    from modeling_gtransformer.server.options import ServerOptions
 
     with contextlib.ExitStack() as stack:
 
-        def start(model, limits=None, api_keys=None, allow_origins=(), lists="texts", **options):
-            translator = Translator(str(model), **{"splitter": "sentencex", **options})
-            settings = ServerSettings(Limits(**(limits or {})), api_keys, allow_origins, lists)
-            return stack.enter_context(TestClient(make_application(translator, settings)))
+        def start(model, glossary=None, **options):
+            translator = Translator(str(model), splitter="sentencex", glossary=glossary)
+            return stack.enter_context(TestClient(make_application(translator, ServerOptions(**options))))
 
         yield start
 
 
 class Gate:
-    """Lets a pipeline translate a batch whenever it is open, and counts the documents of all batches."""
+    """Lets a pipeline translate documents whenever it is open, and lists those that it translates together."""
 
-    def __init__(self, translate):
+    def __init__(self, pipeline):
         self.arrived, self.open, self.batches = Event(), Event(), []
-        translate_prepared = translate.translate_prepared
+        translate_stepwise = pipeline.translate_stepwise
 
-        def wait(documents, **arguments):
+        def wait(documents, **options):
             self.batches.append([document["sentences"] for document in documents])
             self.arrived.set()
             assert self.open.wait(60)
-            return translate_prepared(documents, **arguments)
+            return (yield from translate_stepwise(documents, **options))
 
-        translate.translate_prepared = wait
+        pipeline.translate_stepwise = wait
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import torch
 from space_fixtures import elements, text_of
 from tiny import ONLY_GROUP
 
+from modeling_gtransformer import Translator
 from modeling_gtransformer.evaluation.attention_recording import record_attention
 
 
@@ -16,9 +17,9 @@ pytest.importorskip("gradio")
 @pytest.mark.parametrize(
     "types", [{}, {"encoder_global_layers": 1, "cross_attention_types": ["group", "global"]}], ids=["default", "mixed"]
 )
-def test_attention_of_a_sentence(app, space, save_checkpoint, processor, types):
-    translate = app.load(save_checkpoint(**types))
-    pairs = app.translate_document(translate, "the cat\nit is old\nsie", None, "line", 1).pairs
+def test_attention_of_a_sentence(space, save_checkpoint, processor, types):
+    translate = Translator(save_checkpoint(**types)).pipeline
+    pairs = translate(["the cat", "it is old", "sie"])["sentences"]
     pairs[0]["translation_text"] = ""  # a translation without words
     implementation = translate.model.config._attn_implementation
     shown = space("attention_view").attended_sentences(translate.model, translate.processor, pairs, 1)
@@ -53,27 +54,9 @@ def test_attention_of_a_sentence(app, space, save_checkpoint, processor, types):
     assert len(shares) == 6 + len(shown.gates)
 
 
-def test_other_passes_are_not_shown(app, space, checkpoint):
-    """Those of another reader, whose turn comes in between."""
-    translate = app.load(checkpoint)
-    pairs = app.translate_document(translate, "the cat\nit is old", None, "line", 1).pairs
-    view, encoder = space("attention_view"), translate.model.model.encoder
-    alone = [view.attended_sentences(translate.model, translate.processor, pairs, sentence) for sentence in (0, 1)]
-    between = []
-
-    def run_other(*_):
-        handle.remove()
-        between.append(view.attended_sentences(translate.model, translate.processor, pairs, 1))
-        between.append(app.translate_document(translate, "the cat\nit is old", None, "line", 1).pairs)
-
-    handle = encoder.layers[1].register_forward_pre_hook(run_other)
-    assert view.attended_sentences(translate.model, translate.processor, pairs, 0) == alone[0]
-    assert between == [alone[1], pairs]
-
-
-def test_a_model_without_global_attention(app, space, save_checkpoint):
-    translate = app.load(save_checkpoint(**ONLY_GROUP))
-    pairs = app.translate_document(translate, "the cat\nit is", None, "line", 1).pairs
+def test_a_model_without_global_attention(space, save_checkpoint):
+    translate = Translator(save_checkpoint(**ONLY_GROUP)).pipeline
+    pairs = translate(["the cat", "it is"])["sentences"]
     view = space("attention_view")
     shown = view.attended_sentences(translate.model, translate.processor, pairs, 0)
     assert not shown.shares and not shown.gates

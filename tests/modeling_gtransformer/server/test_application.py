@@ -3,22 +3,21 @@
 import asyncio
 import json
 import logging
-import time
-from threading import Event, Thread
+from threading import Thread
 
 import pytest
 from packages import packed
 
 from modeling_gtransformer import Translator
 from modeling_gtransformer.server.application import make_application
-from modeling_gtransformer.server.server_settings import Limits, ServerSettings
+from modeling_gtransformer.server.options import ServerOptions
 
 
 FIELDS = {"q": "the cat", "source": "en", "target": "de"}
 
 
 def test_limits_of_size(serve, checkpoint):
-    client = serve(checkpoint, limits={"max_bytes": 1000, "max_characters": 20, "max_texts": 2})
+    client = serve(checkpoint, max_bytes=1000, max_characters=20, max_texts=2)
     answers = [
         client.post("/translate", content=b"x" * 1001),
         client.post("/translate", content=iter([b"x" * 600] * 3)),  # of unknown length
@@ -34,7 +33,7 @@ def test_limits_of_size(serve, checkpoint):
 
 
 def test_sentences_of_a_document_count_as_texts(serve, checkpoint):
-    client = serve(checkpoint, limits={"max_texts": 2}, lists="document")
+    client = serve(checkpoint, max_texts=2, lists="document")
     answers = [
         client.post("/translate", json={**FIELDS, "q": ["a"] * 3}),
         client.post("/documents", json={"document": ["a"] * 3}),
@@ -47,8 +46,8 @@ def test_sentences_of_a_document_count_as_texts(serve, checkpoint):
 
 def test_long_texts_are_refused_before_their_sentences_are_found(serve, checkpoint, monkeypatch):
     """That keeps the thread of the model from its work."""
-    client = serve(checkpoint, limits={"max_characters": 20})
-    monkeypatch.setattr(client.app.state.service.queue.translate, "prepare", None)
+    client = serve(checkpoint, max_characters=20)
+    monkeypatch.setattr(client.app.state.service.scheduler.pipeline, "prepare", None)
     html = {"file": ("a.html", b"<p>the cat</p>" * 20)}
     for answer, most in (
         (client.post("/translate", json={**FIELDS, "q": "a" * 21}), 20),
@@ -60,7 +59,7 @@ def test_long_texts_are_refused_before_their_sentences_are_found(serve, checkpoi
 
 
 def test_text_of_a_package_is_bounded_before_it_is_unpacked(serve, checkpoint):
-    client = serve(checkpoint, limits={"max_characters": 20})
+    client = serve(checkpoint, max_characters=20)
     document = f'<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">{" " * 2_001_000}'
     members = {"word/document.xml": f"{document}</w:document>"}
     answer = client.post("/translate_file", files={"file": ("a.docx", packed(members))})
@@ -73,7 +72,7 @@ def test_text_of_a_package_is_bounded_before_it_is_unpacked(serve, checkpoint):
 def test_fields_are_looked_at_only_where_they_may_be(serve, checkpoint, tmp_path, monkeypatch):
     """First the key, then how many texts there are, then one after the other until something is wrong."""
     (tmp_path / "keys.txt").write_text("one\n")
-    client = serve(checkpoint, limits={"max_texts": 5}, api_keys=str(tmp_path / "keys.txt"))
+    client = serve(checkpoint, max_texts=5, api_keys=str(tmp_path / "keys.txt"))
     for key, texts, status in (("two", 6, 403), (["one"], 6, 403), ("one", 6, 413), ("one", 5, 400)):
         answer = client.post("/translate", json={**FIELDS, "q": [1] * texts, "api_key": key})
         assert answer.status_code == status, answer.text
@@ -103,15 +102,15 @@ def test_pages_of_other_servers(serve, checkpoint):
 
 def test_pages_read_refusals(serve, checkpoint):
     """Also those that come before the application, with the time after which to try again."""
-    client = serve(checkpoint, allow_origins=("https://example.org",), limits={"max_bytes": 1000})
+    client = serve(checkpoint, allow_origins=("https://example.org",), max_bytes=1000)
     refused = client.post("/translate", content=b"x" * 1001, headers={"Origin": "https://example.org"})
     assert refused.status_code == 413 and refused.headers["access-control-allow-origin"] == "https://example.org"
     assert refused.headers["access-control-expose-headers"] == "Retry-After"
 
 
 def test_a_client_that_wants_too_much(serve, checkpoint, gate):
-    client = serve(checkpoint, limits={"max_per_client": 1})
-    waits = gate(client.app.state.service.queue.translate)
+    client = serve(checkpoint, max_per_client=1)
+    waits = gate(client.app.state.service.scheduler.pipeline)
     answers = []
     thread = Thread(target=lambda: answers.append(client.post("/translate", json=FIELDS)))
     thread.start()
@@ -126,13 +125,13 @@ def test_a_client_that_wants_too_much(serve, checkpoint, gate):
 def test_requests_that_wait_share_a_batch(serve, checkpoint, gate):
     client = serve(checkpoint)
     service = client.app.state.service
-    waits, answers = gate(service.queue.translate), []
+    waits, answers = gate(service.scheduler.pipeline), []
     threads = [Thread(target=lambda: answers.append(client.post("/translate", json=FIELDS))) for _ in range(5)]
     threads[0].start()
     assert waits.arrived.wait(60)
     for thread in threads[1:]:
         thread.start()
-    while service.queue.under_way < 5:
+    while service.under_way < 5:
         client.get("/health")
     waits.open.set()
     for thread in threads:
@@ -143,16 +142,16 @@ def test_requests_that_wait_share_a_batch(serve, checkpoint, gate):
 def test_a_server_without_its_thread(checkpoint):
     from fastapi.testclient import TestClient
 
-    app = make_application(Translator(checkpoint), ServerSettings())
+    app = make_application(Translator(checkpoint), ServerOptions())
     assert TestClient(app).get("/health").status_code == 503  # it has not started
 
 
 @pytest.mark.parametrize("route", ["/translate", "/documents/stream"])
 def test_a_client_that_goes_ends_its_request(checkpoint, gate, route):
     """Its job is cancelled, and the model is free."""
-    app = make_application(Translator(checkpoint), ServerSettings())
-    queue = app.state.service.queue
-    waits = gate(queue.translate)
+    app = make_application(Translator(checkpoint), ServerOptions())
+    service = app.state.service
+    waits = gate(service.scheduler.pipeline)
     body = json.dumps({**FIELDS, "document": "the cat"}).encode()
     scope = {"type": "http", "method": "POST", "path": route, "query_string": b"", "headers": [], "root_path": ""}
 
@@ -171,7 +170,7 @@ def test_a_client_that_goes_ends_its_request(checkpoint, gate, route):
 
         async with app.router.lifespan_context(app):
             await app(scope, receive, send)
-            assert queue.under_way == 0
+            assert service.under_way == 0
             waits.open.set()
 
     asyncio.run(run())
@@ -181,18 +180,18 @@ def test_a_client_that_goes_ends_its_request(checkpoint, gate, route):
 
 
 def test_nothing_of_a_request_is_logged(serve, checkpoint, caplog, capfd, monkeypatch):
-    client = serve(checkpoint, limits={"max_characters": 100})
+    client = serve(checkpoint, max_characters=100)
     uvicorn = logging.getLogger("uvicorn")
     monkeypatch.setattr(uvicorn, "handlers", [])  # those of another server
     monkeypatch.setattr(uvicorn, "propagate", True)
     capfd.readouterr()
 
-    def break_down(documents, **arguments):
+    def break_down(documents, **options):
         raise RuntimeError(documents[0]["sentences"][0])
 
     for q in ("secret cat", "secret " * 50, "secret {name}"):
         client.post("/translate", json={**FIELDS, "q": q})
-    monkeypatch.setattr(client.app.state.service.queue.translate, "translate_prepared", break_down)
+    monkeypatch.setattr(client.app.state.service.scheduler.pipeline, "translate_stepwise", break_down)
     answer = client.post("/translate", json={**FIELDS, "q": "secret cat"})
     assert answer.status_code == 500 and "secret" not in answer.text
     assert "RuntimeError in a request" in caplog.text and "secret" not in caplog.text
@@ -200,31 +199,16 @@ def test_nothing_of_a_request_is_logged(serve, checkpoint, caplog, capfd, monkey
 
 
 def test_a_translation_that_takes_too_long(serve, checkpoint):
-    answer = serve(checkpoint, limits={"max_seconds": 0}).post("/translate", json=FIELDS)
+    answer = serve(checkpoint, max_seconds=0).post("/translate", json=FIELDS)
     assert answer.status_code == 504 and "send less at a time" in answer.json()["error"]
-
-
-def test_limits_are_those_of_the_settings(checkpoint):
-    app = make_application(Translator(checkpoint), ServerSettings(Limits(max_waiting=3)))
-    assert app.state.service.queue.limits.max_waiting == 3
-
-
-def test_files_go_in_time_though_nobody_asks(serve, checkpoint, monkeypatch):
-    monkeypatch.setattr("modeling_gtransformer.server.application.TIDYING", 0.01)
-    files = serve(checkpoint).app.state.service.files
-    gone = Event()
-    monkeypatch.setattr(files, "_forget_first", lambda: (files._files.clear(), gone.set()))
-    files.add("a.txt", b"the cat")
-    files.clock = lambda: time.monotonic() + 3600
-    assert gone.wait(60)
 
 
 def test_nothing_goes_on_after_a_shutdown(checkpoint):
     async def run():
-        app = make_application(Translator(checkpoint), ServerSettings())
+        app = make_application(Translator(checkpoint), ServerOptions())
         async with app.router.lifespan_context(app):
             await asyncio.sleep(0)
         await asyncio.sleep(0)
-        return app.state.service.queue.is_alive, len(asyncio.all_tasks())
+        return app.state.service.scheduler.is_alive, len(asyncio.all_tasks())
 
     assert asyncio.run(run()) == (False, 1)

@@ -62,7 +62,7 @@ def test_a_list_is_separate_texts_or_a_document(serve, checkpoint, client, expec
 
 def test_the_only_source_is_detected(client):
     fields = {"q": ["the cat", "it is"], "source": "auto", "target": "de"}
-    detected = {"language": "en"}  # no confidence, as nothing was measured
+    detected = {"language": "en", "confidence": 100.0}
     assert client.post("/translate", json=fields).json()["detectedLanguage"] == [detected] * 2
     assert client.post("/detect", data={"q": "the cat"}).json() == [detected]
 
@@ -122,10 +122,10 @@ def test_an_error_in_place_of_a_stream(client):
 
 def test_an_error_in_the_middle_of_a_stream():
     async def read():
-        events = asyncio.Queue()
-        events.put_nowait(("error", ApiError(504, "too long")))
-        done = asyncio.ensure_future(asyncio.sleep(0))
-        return [line async for line in server_sent_events(("sentence", {"translation_text": "ä"}), events, done)]
+        sentences, task = asyncio.Queue(), asyncio.get_running_loop().create_future()
+        sentences.put_nowait(None)
+        task.set_exception(ApiError(504, "too long"))
+        return [line async for line in server_sent_events({"translation_text": "ä"}, sentences, task)]
 
     sentence, error = asyncio.run(read())
     assert sentence == 'event: sentence\ndata: {"translation_text": "ä"}\n\n'
@@ -207,7 +207,7 @@ REFUSED = {
     "source": ({"json": {"q": "a", "source": "xx", "target": "de"}}, 400, "'xx' is no language to translate from"),
     "target": ({"json": {"q": "a", "source": "en", "target": "en"}}, 400, "into: possible are de"),
     "format": ({"json": {"q": "a", "source": "en", "target": "de", "format": "docx"}}, 400, "format: "),
-    "ending": ({"files": {"file": ("a.exe", b"x")}}, 400, "Files are known by their endings"),
+    "ending": ({"files": {"file": ("a.exe", b"x")}}, 400, "Unsupported format. Supported extensions: .txt"),
     "not UTF-8": ({"files": {"file": ("a.txt", b"\xff")}}, 400, "not UTF-8"),
     "no archive": ({"files": {"file": ("a.docx", b"x")}}, 400, "The document cannot be read"),
     "no file": ({"data": {"file": "x"}}, 400, "file: "),

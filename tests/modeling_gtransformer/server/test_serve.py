@@ -80,14 +80,14 @@ def test_a_large_body_is_refused_while_it_is_sent(listen, checkpoint):
 
 def test_a_client_that_closes_its_connection(listen, checkpoint, gate):
     server, address = listen("--model", checkpoint)
-    queue = server.config.app.state.service.queue
-    waits = gate(queue.translate)
+    service = server.config.app.state.service
+    waits = gate(service.scheduler.pipeline)
     host, port = address.removeprefix("http://").split(":")
     body = b'{"q": "the cat", "source": "en", "target": "de"}'
     with socket.create_connection((host, int(port))) as connection:
         connection.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
         assert waits.arrived.wait(60)
-    while queue.under_way:  # the server learns of it in its own time
+    while service.under_way:  # the server learns of it in its own time
         urllib.request.urlopen(f"{address}/health")
     waits.open.set()
     assert post(f"{address}/translate", q="the cat", source="en", target="de").status == 200
@@ -95,7 +95,7 @@ def test_a_client_that_closes_its_connection(listen, checkpoint, gate):
 
 def test_shutdown_finishes_what_has_begun(listen, checkpoint, gate):
     server, address = listen("--model", checkpoint)
-    waits, answers = gate(server.config.app.state.service.queue.translate), []
+    waits, answers = gate(server.config.app.state.service.scheduler.pipeline), []
     fields = {"q": "the cat", "source": "en", "target": "de"}
     thread = Thread(target=lambda: answers.append(json.load(post(f"{address}/translate", **fields))))
     thread.start()

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from modeling_gtransformer.server.request_bodies import BoundedRequests
-from modeling_gtransformer.server.server_settings import Limits
+from modeling_gtransformer.server.options import ServerOptions
+from modeling_gtransformer.server.request_limits import BoundedRequests
 
 
 SCOPE = {"type": "http", "method": "POST", "headers": []}
@@ -59,7 +59,7 @@ def part(body, more=False):
 
 
 def request(client, app, scope=SCOPE, **limits):
-    asyncio.run(BoundedRequests(app, Limits(**limits))(scope, client.receive, client.send))
+    asyncio.run(BoundedRequests(app, ServerOptions(**limits))(scope, client.receive, client.send))
 
 
 def test_the_application_gets_the_whole_body():
@@ -91,7 +91,7 @@ def test_a_slow_client():
 def test_bodies_that_are_read_are_bounded_in_number():
     """Those that are as slow as they can, too; later there is room again."""
     app, slow, refused, last = Application(), [Client(), Client()], Client(part(b"the cat")), Client(part(b"it is"))
-    bounded = BoundedRequests(app, Limits(max_waiting=1))
+    bounded = BoundedRequests(app, ServerOptions(max_waiting=1))
 
     async def run():
         tasks = [asyncio.ensure_future(bounded(SCOPE, client.receive, client.send)) for client in slow]
@@ -110,7 +110,7 @@ def test_bodies_that_are_read_are_bounded_in_number():
 def test_bodies_that_one_address_sends_are_bounded():
     """It does not keep others out, and those that were read are done with."""
     works, slow, more, other = Application(works=True), Client(), Client(part(b"the cat")), Client(part(b"it is"))
-    bounded = BoundedRequests(works, Limits(max_per_client=1))
+    bounded = BoundedRequests(works, ServerOptions(max_per_client=1))
     here, there = {**SCOPE, "client": ("10.0.0.1", 1)}, {**SCOPE, "client": ("10.0.0.2", 1)}
 
     async def run():
@@ -152,7 +152,7 @@ def test_what_is_no_request_is_passed_on():
 def test_a_request_that_is_being_answered_keeps_no_other_of_its_address_out():
     """Many clients may share an address; how much each has under way is counted elsewhere."""
     app, last = Application(works=True), Client(part(b"it is"))
-    bounded, working = BoundedRequests(app, Limits(max_per_client=1)), [Client(part(b"the cat")) for _ in range(2)]
+    bounded, working = BoundedRequests(app, ServerOptions(max_per_client=1)), [Client(part(b"the cat")) for _ in range(2)]
 
     async def run():
         scope = {**SCOPE, "client": ("1.2.3.4", 5)}

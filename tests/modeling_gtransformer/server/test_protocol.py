@@ -8,7 +8,7 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 
 from modeling_gtransformer.server.api_error import ApiError
-from modeling_gtransformer.server.request_fields import (
+from modeling_gtransformer.server.protocol import (
     FileFields,
     TranslateFields,
     Upload,
@@ -81,7 +81,7 @@ def test_the_description_names_the_fields():
     assert content["multipart/form-data"]["schema"]["properties"]["file"]["format"] == "binary"
 
 
-def test_half_of_a_character_is_refused():
-    with pytest.raises(ApiError, match="half of a character"):
+def test_an_unpaired_surrogate_is_refused():
+    with pytest.raises(ApiError, match="unpaired surrogate"):
         read(TranslateFields, b'{"q": ["a", "\\ud800"]}', "application/json")
     assert read(TranslateFields, b'{"q": "\\ud83d\\ude00"}', "application/json").q == "\U0001f600"

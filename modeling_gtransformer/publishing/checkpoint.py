@@ -1,0 +1,65 @@
+"""Publishes a checkpoint in one commit: weights, processor, code and card."""
+
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+
+from ..pipeline_gtransformer import DocumentTranslationPipeline
+from ..training.model_card import write_model_card
+from ..translation_options import option
+from ..translator import check_folder, load_checkpoint
+from ..usage_error import UsageError
+
+
+@dataclass(frozen=True)
+class PublishOptions:
+    """Options of [`publish`]."""
+
+    folder: Path = option(MISSING, "Folder of a trained checkpoint.", argument=True)
+    repository: str | None = option(None, "Repository on the Hub, e.g. user/name; created if it does not exist.")
+    license: str | None = option(None, "Licence of the weights, e.g. mit; default: that of an earlier card or the base.")
+    dataset: str | None = option(None, "Name on the Hub of the dataset that the checkpoint was scored on.")
+    notes: Path | None = option(None, "Markdown file with notes for the card, e.g. the attribution of the data.")
+    overwrite_card: bool = option(False, "Replace a README.md that was edited by hand, or has more on the training.")
+    card_only: bool = option(False, "Write the card into the folder and upload nothing.")
+    private: bool = option(False, "Create a private repository.")
+
+
+def publish(options: PublishOptions) -> None:
+    """
+    Writes the card of a checkpoint and uploads weights, processor, code and card in one commit.
+
+    The card reports the training and all scores in the folder. A README.md that was written or edited by hand is
+    published unchanged. Users of the repository need only Transformers:
+    `pipeline(model="user/name", trust_remote_code=True)`.
+
+    Raises:
+        UsageError: the folder holds no G-Transformer, or no repository is named.
+        ValueError: the licence is laxer than that of the checkpoint that the weights started from.
+    """
+    folder, repository = options.folder, options.repository
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder: name that of a trained checkpoint.")
+    if repository is None and not options.card_only:
+        raise UsageError("--repository is missing: name a repository, or write the card only (--card_only).")
+    check_folder(str(folder))
+    pipeline = None if options.card_only else load_pipeline(str(folder))
+    notes = options.notes.read_text(encoding="utf-8") if options.notes else ""
+    write_model_card(folder, options.license, options.dataset, repository, options.overwrite_card, notes)
+    if pipeline is None:
+        print(folder / "README.md")
+    else:
+        print(pipeline.push_to_hub(repository, commit_message="Upload checkpoint", private=options.private or None))
+
+
+def load_pipeline(folder: str) -> DocumentTranslationPipeline:
+    """
+    Loads a checkpoint with the code that is published with it.
+
+    Raises:
+        UsageError: the checkpoint is broken, or not of a G-Transformer.
+    """
+    model, processor = load_checkpoint(folder)
+    if model.config.model_type != "gtransformer":
+        kind = model.config.model_type
+        raise UsageError(f"{folder} is not a G-Transformer but a sentence-level {kind}: fine-tune it first.")
+    return DocumentTranslationPipeline(model, processor=processor)

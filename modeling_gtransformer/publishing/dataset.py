@@ -1,0 +1,101 @@
+"""Prepares a dataset of documents, with its card, for the Hub."""
+
+import itertools
+import json
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from huggingface_hub import DatasetCard, DatasetCardData
+
+from ..atomic_file import check_outputs, check_own_folder, write_atomic
+from ..corpora.corpus import Document, read_documents
+from ..training.card_file import save_card
+from ..translation_options import option
+from .upload import UploadOptions, upload
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetOptions(UploadOptions):
+    """Options of [`publish_dataset`]."""
+
+    folder: Path = option(MISSING, "Folder to write.", argument=True)
+    columns: tuple[str, str] = option(MISSING, "Columns of the source and the target sentences, e.g. en de.")
+    train: list[str] = option(MISSING, "File of this split; repeat the option for several.")
+    validation: list[str] | None = option(None, "File of this split; repeat the option for several.")
+    test: list[str] | None = option(None, "File of this split; repeat the option for several.")
+    languages: tuple[str, str] | None = option(None, "Languages of the columns; default: the names of the columns.")
+    license: str | None = option(None, "Licence of the data, e.g. cc-by-4.0.")
+
+
+def publish_dataset(options: DatasetOptions) -> None:
+    """
+    Checks the files of a corpus, and writes a file per split and the card into a folder.
+
+    Raises:
+        ValueError: the corpus has problems, or the folder holds files of others.
+    """
+    folder, columns = options.folder, list(options.columns)
+    given = {"train": options.train, "validation": options.validation, "test": options.test}
+    files = {split: names for split, names in given.items() if names}
+    written = [f"{split}.jsonl" for split in files]
+    check_outputs([folder / name for name in written], itertools.chain.from_iterable(files.values()))
+    check_own_folder(folder, written, "README.md")
+    splits = {split: read_documents(names, columns) for split, names in files.items()}
+    for split, documents in splits.items():
+        records = [{name: document[name] for name in columns} for document in documents]
+        lines = [json.dumps(record, ensure_ascii=False) for record in records]
+        write_atomic(folder / f"{split}.jsonl", "".join(f"{line}\n" for line in lines))
+    repository = options.repository or f"your-name/{folder.resolve().name}"
+    card = dataset_card(splits, columns, repository, list(options.languages or columns), options.license)
+    save_card(card, folder / "README.md", options.overwrite_card)
+    upload(options, folder, ["README.md", *written], "dataset")
+
+
+def dataset_card(
+    splits: dict[str, list[Document]],
+    columns: list[str],
+    repository: str,
+    languages: list[str],
+    license: str | None,
+) -> DatasetCard:
+    """
+    Makes the card of a dataset.
+
+    Args:
+        columns: columns of the source and the target sentences.
+        languages: languages of the columns; the card declares those with a code of two letters.
+        license: SPDX identifier, if known.
+    """
+    data_files = [{"split": split, "path": f"{split}.jsonl"} for split in splits]
+    data = DatasetCardData(
+        language=[language for language in languages if len(language) == 2] or None,
+        license=license,
+        task_categories=["translation"],
+        pretty_name=repository.rpartition("/")[2],
+        tags=["document-translation"],
+        configs=[{"config_name": "default", "data_files": data_files}],
+    )
+    return DatasetCard.from_template(
+        data,
+        template_path=str(Path(__file__).with_suffix(".md")),
+        name=repository.rpartition("/")[2],
+        address=repository,
+        columns=columns,
+        source=languages[0],
+        target=languages[1],
+        splits=[_counts(name, documents, columns) for name, documents in splits.items()],
+    )
+
+
+def _counts(name: str, documents: list[Document], columns: list[str]) -> dict[str, Any]:
+    lengths = [len(document[columns[0]]) for document in documents]
+    words = [sum(len(text.split()) for document in documents for text in document[column]) for column in columns]
+    return {
+        "name": name,
+        "documents": len(documents),
+        "sentences": sum(lengths),
+        "words": words,
+        "lengths": [f"{value:.0f}" for value in np.percentile(lengths, [5, 50, 95])],
+    }

@@ -1,0 +1,190 @@
+"""The languages of a server, by the codes that its clients use."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import babel
+from babel.core import get_global
+
+from ..files.languages import language_tag
+from ..pipeline_gtransformer import DocumentTranslationPipeline, knows_one_pair
+from .api_error import ApiError
+from .protocol import AUTO
+
+
+# Code of an unknown language (ISO 639-2).
+UNDETERMINED = "und"
+# Numbers of characters of a text whose language is detected, with its tags and without.
+MAX_MARKUP, MAX_CHARACTERS = 50_000, 5_000
+TAG = re.compile("<[^<>]*>")
+# Maximum number of languages in the answer of a detection.
+MAX_LANGUAGES = 5
+
+
+class Pair(NamedTuple):
+    """
+    The languages of a request.
+
+    Attributes:
+        source, target: codes of clients.
+        src_lang, tgt_lang: codes of the processor; `None` for its own.
+        confidence: probability of a detected source in percent.
+    """
+
+    source: str
+    target: str
+    src_lang: str | None
+    tgt_lang: str | None
+    confidence: float | None = None
+
+
+class Languages:
+    """
+    The languages that a pipeline translates from and into.
+
+    Clients call a language by its code of two letters, `de`; by its whole tag, `zh-Hans`, where several codes of the
+    processor (`zho_Hans`, `zho_Hant`) share two letters; or by the code of the processor.
+
+    Attributes:
+        sources, targets: codes of the processor by codes of clients; `None` stands for the processor's own language.
+        own_source, own_target: codes of clients for the processor's own languages, or else the first code.
+    """
+
+    def __init__(self, pipeline: DocumentTranslationPipeline):
+        processor = pipeline.processor
+        codes = [] if knows_one_pair(pipeline.model, processor) else processor.language_codes
+        reads_code = "src_lang" in (*processor.template.source_prefix, *processor.template.source_suffix)
+        self.sources = _by_client_code(codes if reads_code else [], processor.src_lang)
+        self.targets = _by_client_code(codes, processor.tgt_lang)
+        self.own_source = _own(self.sources, processor.src_lang)
+        self.own_target = _own(self.targets, processor.tgt_lang)
+        self._detector = LanguageDetector(self.sources)
+
+    def pair(self, source: str, target: str | None, texts: Sequence[str]) -> Pair:
+        """
+        Finds the languages of a request.
+
+        Args:
+            source: code of a client; `auto` detects the language of the texts.
+            target: code of a client; by default the pipeline's own language.
+
+        Raises:
+            ApiError: the model does not translate between these languages, or the source cannot be detected.
+        """
+        confidence = None
+        if source == AUTO:
+            if not texts and len(self.sources) > 1:
+                raise ApiError(400, "The language of such a file is not detected: name the source.")
+            source, confidence = self.detect("\n".join(texts))[0]
+            codes = [code for code in self.sources if code.split("-")[0] == source]
+            if len(codes) > 1:
+                raise ApiError(400, f"The text is {name_of(source)}: name the source, {' or '.join(codes)}.")
+        source, src_lang = _find(source, self.sources, "from")
+        target, tgt_lang = _find(target or self.own_target, self.targets, "into")
+        return Pair(source, target, src_lang, tgt_lang, confidence)
+
+    def detect(self, text: str) -> list[tuple[str, float]]:
+        """
+        Lists languages of a text with their probabilities in percent, the most probable first.
+
+        Raises:
+            ApiError: no detector is installed.
+        """
+        return self._detector.detect(text)
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Lists all languages for clients, each with those that it can be translated into."""
+        targets = [*self.targets]
+        return [
+            {"code": code, "name": name_of(code), "targets": targets if code in self.sources else []}
+            for code in self.sources | self.targets
+        ]
+
+
+class LanguageDetector:
+    """
+    Detects which of several languages a text is written in, with py3langid if it is installed.
+
+    Args:
+        codes: codes of two letters, or tags that begin with one. If only one is possible, it is the answer. Codes of
+            one language, such as the scripts of Chinese, are detected as that language.
+    """
+
+    def __init__(self, codes: Iterable[str]):
+        self.codes: dict[str, str] = {}
+        for code in codes:
+            language = code.split("-")[0]
+            self.codes[language] = language if language in self.codes else code
+        self._identifier = None
+        if len(self.codes) > 1:
+            try:
+                from py3langid.langid import MODEL_FILE, LanguageIdentifier
+            except ImportError:
+                return
+            self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+            self._identifier.set_languages(sorted({*self.codes} & {*self._identifier.labels}))
+
+    def detect(self, text: str) -> list[tuple[str, float]]:
+        """
+        Lists languages of a text with their probabilities in percent, the most probable first.
+
+        Raises:
+            ApiError: no detector is installed.
+        """
+        if len(self.codes) == 1:
+            return [(code, 100.0) for code in self.codes.values()]
+        if self._identifier is None:
+            raise ApiError(
+                501, "This server cannot detect languages: name the source, or pip install 'gtransformer-hf[detect]'."
+            )
+        words = TAG.sub(" ", text[:MAX_MARKUP])[:MAX_CHARACTERS]
+        ranked = self._identifier.rank(words)[:MAX_LANGUAGES]
+        return [(self.codes[language], round(100 * probability, 1)) for language, probability in ranked]
+
+
+def name_of(code: str) -> str:
+    """
+    Returns the English name of a language.
+
+    >>> name_of("de"), name_of("zh-Hans"), name_of("und")
+    ('German', 'Simplified Chinese', 'Unknown language')
+    """
+    names = babel.Locale("en").languages
+    return names.get(code.replace("-", "_")) or names.get(code.split("-")[0]) or code
+
+
+def _by_client_code(codes: list[str], own: str | None) -> dict[str, str | None]:
+    if not codes:
+        return {_short(language_tag(own)): None}
+    tags = {code: language_tag(code) for code in codes}
+    shared = Counter(_short(tag) for tag in tags.values())
+    return {
+        _short(tag) if shared[_short(tag)] == 1 else "-".join([_short(tag), *tag.split("-")[1:]]): code
+        for code, tag in tags.items()
+        if tag is not None
+    }
+
+
+def _short(tag: str | None) -> str:
+    """Returns the shortest code for the language of a tag: two letters, if they exist."""
+    if tag is None:
+        return UNDETERMINED
+    language = tag.split("-")[0]
+    return get_global("language_aliases").get(language, language)
+
+
+def _own(languages: dict[str, str | None], own: str | None) -> str:
+    return next((code for code, language in languages.items() if language in (own, None)), next(iter(languages)))
+
+
+def _find(code: str, languages: dict[str, str | None], direction: str) -> tuple[str, str | None]:
+    wanted = code.replace("_", "-").lower()
+    for known, language in languages.items():
+        if wanted in (known.lower(), (language or known).replace("_", "-").lower()):
+            return known, language
+    for known, language in languages.items():  # for example de-AT, if there is only one German
+        if wanted.split("-")[0] == known.lower():
+            return known, language
+    raise ApiError(400, f"{code[:50]!r} is no language to translate {direction}: possible are {', '.join(languages)}.")

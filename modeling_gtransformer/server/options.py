@@ -1,0 +1,46 @@
+"""Options of a server, each of which is an option of its command."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..translation_options import TranslationOptions, option
+
+
+@dataclass(frozen=True)
+class ServerOptions(TranslationOptions):
+    """
+    Options of a server: how it translates, where it listens, and which requests it accepts.
+
+    Raises:
+        ValueError: a number is out of bounds.
+    """
+
+    splitter: Literal["line", "sentencex"] | None = option(  # type: ignore[assignment]
+        "sentencex", "How to find sentences: every line is one, or the package sentencex."
+    )
+    model: str | None = option(
+        None,
+        "Folder or Hub name of a G-Transformer, or of a sentence-level translator; default: a small model of "
+        "English-German dialogues.",
+    )
+    precision: Literal["float32", "bfloat16", "float16", "int8"] | None = option(
+        None, "Type of the weights; int8 has linear layers in 8 bits, on a CPU; default: that of the checkpoint."
+    )
+    host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0: all addresses.")
+    port: int = option(5000, "Port to listen on.", 1, 65535)
+    api_keys: str | None = option(None, "File of API keys, one a line; default: clients need no key.")
+    allow_origins: tuple[str, ...] = option(
+        (), "Addresses of pages whose scripts may use the server, e.g. https://example.org; an asterisk: all."
+    )
+    lists: Literal["texts", "document"] = option(
+        "texts", "Treat lists as independent texts or as one document, a sentence per item."
+    )
+    max_bytes: int = option(10_000_000, "Maximum bytes of a request.", 1)
+    max_characters: int = option(
+        100_000, "Maximum characters of a request; with markup, of its sentences, and ten times as many in all.", 1
+    )
+    max_texts: int = option(1000, "Maximum number of texts or sentences in the list of a request.", 1)
+    max_waiting: int = option(256, "Maximum number of requests that wait or are being translated.", 1)
+    max_per_client: int = option(64, "Maximum number of such requests per API key or, without keys, per address.", 1)
+    max_seconds: float = option(300.0, "Maximum seconds of computing for a request, without its time in the queue.", 0)
+    read_seconds: float = option(30.0, "Maximum seconds until the body of a request has arrived.", 0)

@@ -1,0 +1,161 @@
+"""Fields of requests, which come as JSON or as a form, and the answers to them."""
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+
+from .api_error import ApiError
+
+
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+# Maximum number of fields in a form; every text of a list is a field.
+MAX_FIELDS = 2000
+# The source language is to be detected.
+AUTO = "auto"
+
+
+# In a long list without any text, only the first problem is reported.
+Texts = Annotated[list[str], Field(fail_fast=True)]
+
+
+class Upload(NamedTuple):
+    """A file in a form."""
+
+    name: str
+    content: bytes
+
+
+class Fields(BaseModel):
+    """Fields of every request; unknown fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+    api_key: str | None = Field(default=None, description="API key, where the server needs one.")
+
+
+class DetectFields(Fields):
+    q: str = Field(description="Text whose language is to be detected.")
+
+
+class PairFields(Fields):
+    source: str = Field(default=AUTO, description="Code of the source language, or `auto`.")
+    target: str | None = Field(default=None, description="Code of the target language; default: that of the model.")
+
+
+class TranslateFields(PairFields):
+    q: str | Texts = Field(description="Text to translate, or a list of texts.")
+    format: str = Field(default="text", description="`text` or `html`.", pattern="^(text|html)$")
+    alternatives: int = Field(default=0, ge=0, description="Accepted, and answered with an empty list.")
+
+
+class DocumentFields(PairFields):
+    document: str | Texts = Field(description="A text, or a list of sentences.")
+    format: str = Field(default="text", description="`text`, or a format of files that are text.")
+    confidence: bool = Field(default=True, description="Whether sentences get a confidence.")
+
+
+class FileFields(PairFields):
+    file: Annotated[Upload, WithJsonSchema({"type": "string", "format": "binary"})] = Field(
+        description="File to translate."
+    )
+
+
+class Failure(BaseModel):
+    error: str
+
+
+class Language(BaseModel):
+    code: str
+    name: str
+    targets: list[str] = Field(description="Codes of the languages that it can be translated into.")
+
+
+class Detection(BaseModel):
+    confidence: float = Field(description="In per cent; 100 where only one language is possible.")
+    language: str
+
+
+class Translation(BaseModel):
+    translatedText: str | list[str]
+    detectedLanguage: Detection | list[Detection] | None = None
+    alternatives: list[str] | None = None
+    warnings: list[str] | None = Field(default=None, description="For example of missing placeholders.")
+
+
+class TranslatedFileUrl(BaseModel):
+    translatedFileUrl: str
+    warnings: list[str] | None = None
+
+
+class Sentence(BaseModel):
+    source_text: str
+    translation_text: str
+    confidence: float | None = Field(default=None, description="Mean log-probability of its tokens, in nats.")
+
+
+class Document(BaseModel):
+    translation_text: str
+    sentences: list[Sentence]
+    segments: list[int] = Field(
+        description="Number of sentences of each segment that the model translated as one input."
+    )
+    source: str = Field(description="Code of the source language.")
+    target: str = Field(description="Code of the target language.")
+    warnings: list[str]
+
+
+Kind = TypeVar("Kind", bound=Fields)
+
+
+async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[str, Any]], None]) -> Kind:
+    """
+    Reads the fields of a request.
+
+    Args:
+        check: refuses fields that are not worth a closer look.
+
+    Raises:
+        ApiError: the request does not have the fields of this kind.
+    """
+    is_form = request.headers.get("content-type", "").lower().startswith(FORMS)
+    raw = await (_read_form(request) if is_form else _read_json(request))
+    check(raw)
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"][:1])
+        raise ApiError(400, f"{name}: {first['msg']}" if name else first["msg"]) from error
+
+
+async def _read_form(request: Request) -> dict[str, Any]:
+    async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
+        values: dict[str, list[Any]] = {name: [] for name in form}
+        for name, value in form.multi_items():
+            is_text = isinstance(value, str)
+            values[name].append(value if is_text else Upload(value.filename or "", await value.read()))
+    return {name: value if len(value) > 1 else value[0] for name, value in values.items()}
+
+
+async def _read_json(request: Request) -> dict[str, Any]:
+    try:
+        fields = json.loads(await request.body())
+        json.dumps(fields, ensure_ascii=False).encode("utf-8")  # as answers quote it
+    except RecursionError as error:
+        raise ApiError(400, "The request is nested too deeply.") from error
+    except UnicodeEncodeError as error:
+        raise ApiError(400, "The request has an unpaired surrogate.") from error
+    except ValueError as error:
+        raise ApiError(400, f"The request is neither a form nor JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise ApiError(400, "The request must be a JSON object.")
+    return fields
+
+
+def in_openapi(kind: type[Fields]) -> dict[str, Any]:
+    """Describes a request of this kind."""
+    types = ["application/json", FORMS[0]] if kind is not FileFields else [FORMS[1]]
+    content = {each: {"schema": kind.model_json_schema()} for each in types}
+    return {"requestBody": {"required": True, "content": content}}

@@ -1,0 +1,201 @@
+"""Limits on requests: who may send them, how many at a time, how large and how slow. Clients that leave end theirs."""
+
+import asyncio
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ..usage_error import UsageError, user_message
+from .api_error import ApiError
+from .options import ServerOptions
+
+
+class ApiKeys:
+    """
+    Checks the keys of requests, each in the same time however much of it matches a valid key.
+
+    Args:
+        file: file with one key per line; blank lines and those that begin with # do not count. Without a file, nobody
+            needs a key.
+
+    Raises:
+        UsageError: the file cannot be read, or has no keys.
+    """
+
+    def __init__(self, file: str | None):
+        self.required = file is not None
+        self._digests = [_digest(key) for key in _read(file)] if file else []
+
+    def check(self, key: object) -> None:
+        """
+        Refuses requests without a valid key, if the server has keys.
+
+        Raises:
+            ApiError: a key is needed, and this is not a valid one.
+        """
+        if not self.required:
+            return
+        if not key or not isinstance(key, str):
+            raise ApiError(403, "This server needs an API key: send it as api_key.")
+        digest = _digest(key)
+        # All are compared, as any() alone would stop at the right one.
+        matches = [hmac.compare_digest(digest, known) for known in self._digests]
+        if not any(matches):
+            raise ApiError(403, "The API key is not valid.")
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+
+
+def _read(file: str) -> list[str]:
+    try:
+        lines = [line.strip() for line in Path(file).read_text(encoding="utf-8-sig").splitlines()]
+    except (OSError, ValueError) as error:
+        raise UsageError(f"The API keys {file} cannot be read: {user_message(error)}") from error
+    keys = [line for line in lines if line and not line.startswith("#")]
+    if not keys:
+        raise UsageError(f"The file {file} has no API keys: write one on each line.")
+    return keys
+
+
+class ClientLimit:
+    """Counts the requests of every client that are under way, and refuses those above `max_requests`."""
+
+    def __init__(self, max_requests: int):
+        self.max_requests = max_requests
+        self.under_way: Counter[str] = Counter()
+
+    @contextmanager
+    def request(self, client: str) -> Iterator[None]:
+        """
+        Counts a request of a client while it is under way.
+
+        Raises:
+            ApiError: the client has too many requests under way.
+        """
+        if self.under_way[client] >= self.max_requests:
+            message = f"You have {self.max_requests} requests under way: wait for one of them."
+            raise ApiError(429, message, retry_after=1)
+        self.under_way[client] += 1
+        try:
+            yield
+        finally:
+            self.under_way[client] -= 1
+            if not self.under_way[client]:
+                del self.under_way[client]
+
+
+class ClientGone(Exception):
+    """The client closed its connection before its request arrived."""
+
+
+class BoundedRequests:
+    """
+    ASGI middleware that reads the body of a request, at most `max_bytes` within `read_seconds`, before the application
+    sees it. While the application works, it watches the client, and cancels the application if the client disconnects.
+
+    It accepts twice as many requests with a body as may wait, so that their memory is bounded, and from one address at
+    most twice as many at a time as a client may have under way, so that slow clients do not keep others out.
+    """
+
+    def __init__(self, app: Any, options: ServerOptions):
+        self.app, self.options = app, options
+        self.open = 0
+        self.clients = ClientLimit(2 * options.max_per_client)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or scope["method"] == "GET":
+            await self.app(scope, receive, send)
+            return
+        address, _ = scope.get("client") or ("", 0)
+        self.open += 1
+        try:
+            with self.clients.request(address):
+                body = await self._read(scope, receive)
+            await self._answer(scope, receive, send, body)
+        except ApiError as error:
+            await self._refuse(scope, receive, send, error)
+        except ClientGone:
+            pass
+        finally:
+            self.open -= 1
+
+    async def _answer(self, scope: Any, receive: Any, send: Any, body: bytes) -> None:
+        gone = asyncio.ensure_future(_drain(receive, until_gone=True))
+        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def replay() -> dict[str, Any]:
+            if message := next(messages, None):
+                return message
+            await asyncio.wait({gone})
+            return {"type": "http.disconnect"}
+
+        app = asyncio.ensure_future(self.app(scope, replay, send))
+        try:
+            await asyncio.wait({app, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (app, gone):
+                task.cancel()
+            # The application has answered and logged its error already.
+            await asyncio.gather(app, gone, return_exceptions=True)
+
+    async def _read(self, scope: Any, receive: Any) -> bytes:
+        """
+        Reads the body of a request within the limits of size, time and number.
+
+        Raises:
+            ApiError: the body is too large, which may be known before it is read, or comes too slowly, or there are
+                too many.
+            ClientGone: there will be no more of it.
+        """
+        if self.open > 2 * self.options.max_waiting:
+            raise ApiError(503, "The server is busy: try again later.", retry_after=1)
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        if announced.isdigit() and int(announced) > self.options.max_bytes:
+            raise self._too_large()
+        try:
+            return await asyncio.wait_for(self._join(receive), self.options.read_seconds)
+        except asyncio.TimeoutError as error:
+            seconds = self.options.read_seconds
+            raise ApiError(408, f"The request did not arrive within {seconds:g} seconds.") from error
+
+    async def _join(self, receive: Any) -> bytes:
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self.options.max_bytes:
+                raise self._too_large()
+        return bytes(body)
+
+    def _too_large(self) -> ApiError:
+        return ApiError(413, f"The request is too large: at most {self.options.max_bytes:,} bytes.")
+
+    async def _refuse(self, scope: Any, receive: Any, send: Any, error: ApiError) -> None:
+        """Answers a request that the application does not see. The connection ends after the rest of the body, which
+        is dropped: a connection that closes earlier would lose the answer of a client that is still sending."""
+
+        async def send_open(message: dict[str, Any]) -> None:
+            await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
+
+        error.headers["Connection"] = "close"
+        await error.response()(scope, receive, send_open)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(_drain(receive), self.options.read_seconds)
+        await send({"type": "http.response.body"})
+
+
+async def _drain(receive: Any, until_gone: bool = False) -> None:
+    """Drops what a client sends, to the end of the body or until the client disconnects."""
+    more = True
+    while more:
+        message = await receive()
+        more = message["type"] != "http.disconnect" and (until_gone or message.get("more_body", False))
