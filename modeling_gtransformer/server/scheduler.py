@@ -5,13 +5,13 @@ from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from itertools import accumulate, compress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
 from ..files.zip_package import MAX_BYTES
-from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, asked_sentences
+from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, PreparedDocument
+from ..sentence import TranslatedSentence
 from ..usage_error import UsageError, user_message
 from .api_error import ApiError, unforeseen
 
@@ -57,7 +57,7 @@ class Job:
     format: str = "text"
     on_sentence: Callable[[dict[str, str]], None] | None = None
     result: "Future[list[dict[str, Any]]]" = field(default_factory=Future)
-    prepared: list[dict[str, Any]] = field(default_factory=list)
+    prepared: list[PreparedDocument] = field(default_factory=list)
     tokens: int = 0
 
 
@@ -184,13 +184,12 @@ class Scheduler:
         Raises:
             ApiError: the job has too many characters, or some that cannot be translated.
         """
-        sentences = [sentence for prepared in job.prepared for sentence in prepared["sentences"]]
-        asked = [each for prepared in job.prepared for each in asked_sentences(prepared)]
-        if (characters := sum(map(len, sentences))) > self.max_characters:
+        sentences = [sentence for prepared in job.prepared for sentence in prepared.sentences]
+        if (characters := sum(len(sentence.text) for sentence in sentences)) > self.max_characters:
             raise ApiError(413, f"The request has {characters:,} characters: at most {self.max_characters:,}.")
         processor = self.pipeline.processor
         try:
-            encoded = processor.encode_sentences(compress(sentences, asked))
+            encoded = processor.encode_sentences([each.text for each in sentences if each.is_translated])
         except ValueError as error:
             raise ApiError(400, f"The document cannot be translated: {user_message(error)}") from error
         return sum(len(tokens) + processor.sentence_tokens for tokens in encoded)
@@ -242,9 +241,9 @@ class Scheduler:
     def _translate(self, jobs: list[Job]) -> Steps:
         options = dict(jobs[0].options)
         if (on_sentence := jobs[0].on_sentence) is not None:
-            options["on_sentence"] = _with_sources(on_sentence, jobs[0].prepared[0])
+            options["on_sentence"] = _pairs_of(on_sentence)
         prepared = [document for job in jobs for document in job.prepared]
-        results = iter((yield from self.pipeline.translate_stepwise(prepared, **options)))
+        results = iter((yield from self.pipeline.translate_in_steps(prepared, **options)))
         return [[next(results) for _ in job.documents] for job in jobs]
 
 
@@ -266,12 +265,11 @@ def _fail(job: Job | Call, error: BaseException) -> None:
         job.result.set_exception(error)
 
 
-def _with_sources(
-    on_sentence: Callable[[dict[str, str]], None], prepared: dict[str, Any]
-) -> Callable[[int, int, str], None]:
-    """Reports the sentences of a file with their sources; it may hold several documents, each counted from 0."""
-    sources = [*compress(prepared["sentences"], asked_sentences(prepared))]
-    firsts = [0, *accumulate(prepared["document_sizes"] or [])]
-    return lambda document, number, text: on_sentence(
-        {"source_text": sources[firsts[document] + number], "translation_text": text}
-    )
+def _pairs_of(on_sentence: Callable[[dict[str, str]], None]) -> Callable[[TranslatedSentence], None]:
+    """Reports sentences that the model translates as clients get them."""
+
+    def report(sentence: TranslatedSentence) -> None:
+        if sentence.source.is_translated:
+            on_sentence({"source_text": sentence.source.text, "translation_text": sentence.text})
+
+    return report

@@ -18,8 +18,8 @@ def serve():
 
     with contextlib.ExitStack() as stack:
 
-        def start(model, glossary=None, **options):
-            translator = Translator(str(model), splitter="sentencex", glossary=glossary)
+        def start(model, glossary=None, languages=None, **options):
+            translator = Translator(str(model), splitter="sentencex", glossary=glossary, **(languages or {}))
             return stack.enter_context(TestClient(make_application(translator, ServerOptions(**options))))
 
         yield start
@@ -30,15 +30,15 @@ class Gate:
 
     def __init__(self, pipeline):
         self.arrived, self.open, self.batches = Event(), Event(), []
-        translate_stepwise = pipeline.translate_stepwise
+        translate_in_steps = pipeline.translate_in_steps
 
         def wait(documents, **options):
-            self.batches.append([document["sentences"] for document in documents])
+            self.batches.append([[each.text for each in document.sentences] for document in documents])
             self.arrived.set()
             assert self.open.wait(60)
-            return (yield from translate_stepwise(documents, **options))
+            return (yield from translate_in_steps(documents, **options))
 
-        pipeline.translate_stepwise = wait
+        pipeline.translate_in_steps = wait
 
 
 @pytest.fixture

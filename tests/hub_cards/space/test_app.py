@@ -181,15 +181,15 @@ def test_cancelling_ends_the_jobs_of_a_reader(app, checkpoint, monkeypatch):
     monkeypatch.setattr(app, "BATCH_TOKENS", 20)
     pipeline = Translator(checkpoint).pipeline
     page = app.build(pipeline)
-    run, batches, translate_stepwise = functions(page), [], pipeline.translate_stepwise
+    run, batches, translate_in_steps = functions(page), [], pipeline.translate_in_steps
 
     def watched(documents, **options):
-        for number in translate_stepwise(documents, **options):
+        for number in translate_in_steps(documents, **options):
             batches.append(number)
             run["on_cancel"].fn(session("ba"[len(batches) > 1]))
             yield number
 
-    monkeypatch.setattr(pipeline, "translate_stepwise", watched)
+    monkeypatch.setattr(pipeline, "translate_in_steps", watched)
     text = "the old cat sleeps\n" * 60  # more than one segment
     with pytest.raises(gr.Error, match="was cancelled"):
         run["on_translate"].fn(session("a"), text, None, "line", 1, "en", "de")

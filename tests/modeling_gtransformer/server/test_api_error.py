@@ -5,13 +5,7 @@ import asyncio
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from modeling_gtransformer.server.api_error import (
-    AnsweredErrors,
-    ApiError,
-    add_error_handlers,
-    as_api_error,
-    send_error,
-)
+from modeling_gtransformer.server.api_error import AnsweredErrors, ApiError, add_error_handlers, as_api_error
 
 
 def test_errors_that_are_said():
@@ -36,14 +30,6 @@ def test_what_was_not_foreseen_is_logged_without_its_message(caplog):
 
 def test_a_refusal_says_when_to_come_again():
     assert ApiError(503, "busy", retry_after=7).response().headers["retry-after"] == "7"
-    sent = []
-
-    async def send(message):
-        sent.append(message)
-
-    asyncio.run(send_error(send, ApiError(503, "büsy", retry_after=7)))
-    headers = dict(sent[0]["headers"])
-    assert headers[b"retry-after"] == b"7" and int(headers[b"content-length"]) == len(sent[1]["body"])
 
 
 def test_an_answer_that_breaks_off_is_logged(caplog):

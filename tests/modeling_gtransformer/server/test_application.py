@@ -3,14 +3,18 @@
 import asyncio
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
 import pytest
+from fastapi.testclient import TestClient
 from packages import packed
 
 from modeling_gtransformer import Translator
+from modeling_gtransformer.files.glossaries import Concept, Glossary
 from modeling_gtransformer.server.application import make_application
 from modeling_gtransformer.server.options import ServerOptions
+from modeling_gtransformer.usage_error import UsageError
 
 
 FIELDS = {"q": "the cat", "source": "en", "target": "de"}
@@ -108,6 +112,54 @@ def test_pages_read_refusals(serve, checkpoint):
     assert refused.headers["access-control-expose-headers"] == "Retry-After"
 
 
+def test_clients_are_known_by_key_or_address(checkpoint, tmp_path):
+    """A key that is not checked would make a client as many as it likes."""
+    (tmp_path / "keys.txt").write_text("one\ntwo\n")
+    for keys, seen in ((str(tmp_path / "keys.txt"), ["one", "two"]), (None, ["testclient"] * 2)):
+        app = make_application(Translator(checkpoint), ServerOptions(api_keys=keys))
+        clients, request = [], app.state.service.clients.request
+        app.state.service.clients.request = lambda client, into=clients, real=request: into.append(client) or real(client)
+        with TestClient(app) as client:
+            for key in ("one", "two"):
+                assert client.post("/translate", json={**FIELDS, "api_key": key}).status_code == 200
+        assert clients == seen
+
+
+def test_a_splitter_that_does_not_know_the_language(checkpoint):
+    translator = Translator(checkpoint, src_lang="en_XX", splitter="sentencex")
+    translator.pipeline.processor.src_lang = "[source]"
+    with pytest.raises(UsageError, match="--splitter line"):
+        make_application(translator, ServerOptions())
+
+
+def test_a_glossary_is_for_its_languages(serve, sentence_level_checkpoint):
+    """A request in others has the terms of those, or none."""
+    concept = Concept("", {"en": [("cat", "")], "de": [("katze", "")], "fr": [("chien", "")]})
+    glossary = Glossary("terms", [concept], names_languages=True)
+    model, languages = sentence_level_checkpoint("m2m_100-nllb"), {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn"}
+    client = serve(model, glossary=glossary, languages=languages)
+    german, french, romanian = (
+        client.post("/translate", json={**FIELDS, "target": target}).json()["translatedText"]
+        for target in ("de", "fr", "ro")
+    )
+    assert "katze" in german and "chien" in french
+    assert romanian == Translator(model, **languages)("the cat", tgt_lang="ron_Latn")["translation_text"]
+
+
+def test_a_busy_server(serve, checkpoint, gate):
+    """A client that it refuses may come again after a batch, which takes as long as the last one."""
+    client = serve(checkpoint, max_waiting=1)
+    waits = gate(client.app.state.service.scheduler.pipeline)
+    client.app.state.service.scheduler.last_seconds = 7.2
+    with ThreadPoolExecutor() as clients:
+        first = clients.submit(client.post, "/translate", json=FIELDS)
+        assert waits.arrived.wait(60)
+        refused = client.post("/translate", json=FIELDS)
+        waits.open.set()
+        assert refused.status_code == 503 and refused.headers["retry-after"] == "8"
+        assert first.result().status_code == 200
+
+
 def test_a_client_that_wants_too_much(serve, checkpoint, gate):
     client = serve(checkpoint, max_per_client=1)
     waits = gate(client.app.state.service.scheduler.pipeline)
@@ -140,8 +192,6 @@ def test_requests_that_wait_share_a_batch(serve, checkpoint, gate):
 
 
 def test_a_server_without_its_thread(checkpoint):
-    from fastapi.testclient import TestClient
-
     app = make_application(Translator(checkpoint), ServerOptions())
     assert TestClient(app).get("/health").status_code == 503  # it has not started
 
@@ -187,11 +237,11 @@ def test_nothing_of_a_request_is_logged(serve, checkpoint, caplog, capfd, monkey
     capfd.readouterr()
 
     def break_down(documents, **options):
-        raise RuntimeError(documents[0]["sentences"][0])
+        raise RuntimeError(documents[0].sentences[0].text)
 
     for q in ("secret cat", "secret " * 50, "secret {name}"):
         client.post("/translate", json={**FIELDS, "q": q})
-    monkeypatch.setattr(client.app.state.service.scheduler.pipeline, "translate_stepwise", break_down)
+    monkeypatch.setattr(client.app.state.service.scheduler.pipeline, "translate_in_steps", break_down)
     answer = client.post("/translate", json={**FIELDS, "q": "secret cat"})
     assert answer.status_code == 500 and "secret" not in answer.text
     assert "RuntimeError in a request" in caplog.text and "secret" not in caplog.text

@@ -1,29 +1,55 @@
-"""Files that wait to be downloaded."""
+"""Files of requests, and translated files that wait to be downloaded."""
 
-from modeling_gtransformer.server.translated_files import TranslatedFiles
+import asyncio
+
+import pytest
+
+from modeling_gtransformer.server.api_error import ApiError
+from modeling_gtransformer.server.document_files import TranslatedFiles, content_of, translated_name
 
 
-def test_files_are_found_by_what_nobody_can_guess():
-    files = TranslatedFiles()
-    tokens = [files.add("a.txt", b"the cat") for _ in range(2)]
+def test_contents_of_files():
+    assert content_of("a.TXT", "straße".encode()) == ("straße", "text")
+    assert content_of("a.docx", b"PK") == (b"PK", "docx")
+    with pytest.raises(ValueError, match="not UTF-8"):
+        content_of("a.html", b"\xff")
+    for name in ("a", "", "a.pdf", ".txt"):
+        with pytest.raises(ApiError, match=r"Supported extensions: \.txt"):
+            content_of(name, b"")
+
+
+def test_names_of_translated_files():
+    assert translated_name("../../etc/a.b.txt", "de") == "a.b.de.txt"
+    assert translated_name("C:\\letters\\to Ann.docx", "de") == "to Ann.de.docx"
+
+
+def test_files_are_found_by_tokens_that_nobody_can_guess():
+    async def add():
+        files = TranslatedFiles()
+        return files, [files.add("a.txt", b"the cat") for _ in range(2)]
+
+    files, tokens = asyncio.run(add())
     assert len({*tokens}) == 2 and min(map(len, tokens)) >= 32
-    assert files.get(tokens[0]).content == b"the cat" and files.get("a.txt") is None
+    assert files.get(tokens[0]) == ("a.txt", b"the cat") and files.get("a.txt") is None
 
 
-def test_old_files_are_forgotten():
-    now = [0.0]
-    files = TranslatedFiles(max_seconds=10, clock=lambda: now[0])
-    first = files.add("a.txt", b"a")
-    now[0] = 9
-    second = files.add("b.txt", b"b")
-    assert files.get(first)
-    now[0] = 10
-    assert files.get(first) is None and files.get(second)
+def test_files_are_removed_in_time():
+    async def add():
+        files = TranslatedFiles(max_seconds=0.01)
+        token = files.add("a.txt", b"a")
+        assert files.get(token)
+        while files.get(token):
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(add(), 60))
 
 
 def test_the_oldest_make_room():
-    files = TranslatedFiles(max_bytes=10)
-    first, second, third = (files.add("a.txt", b"1234") for _ in range(3))
-    assert files.get(first) is None and files.get(second) and files.get(third)
-    large = files.add("a.txt", b"x" * 100)
-    assert files.get(large) and files.get(third) is None
+    async def add():
+        files = TranslatedFiles(max_bytes=10)
+        first, second, third = (files.add("a.txt", b"1234") for _ in range(3))
+        assert files.get(first) is None and files.get(second) and files.get(third)
+        large = files.add("a.txt", b"x" * 100)
+        assert files.get(large) and files.get(third) is None
+
+    asyncio.run(add())

@@ -1,12 +1,15 @@
-"""Bodies are read in bounds, and requests of clients that are gone stop."""
+"""Requests are limited: by keys, by client, in size and time; those of clients that are gone stop."""
 
 import asyncio
+import hmac
 import json
 
 import pytest
 
+from modeling_gtransformer.server.api_error import ApiError
 from modeling_gtransformer.server.options import ServerOptions
-from modeling_gtransformer.server.request_limits import BoundedRequests
+from modeling_gtransformer.server.request_limits import ApiKeys, BoundedRequests, ClientLimit
+from modeling_gtransformer.usage_error import UsageError
 
 
 SCOPE = {"type": "http", "method": "POST", "headers": []}
@@ -17,7 +20,7 @@ class Client:
     """Sends messages, and then nothing more; keeps what it gets."""
 
     def __init__(self, *messages, stays=True):
-        self.messages, self.stays, self.taken, self.answers = [*messages], stays, 0, []
+        self.messages, self.stays, self.taken, self.answers, self.unread = [*messages], stays, 0, [], []
 
     async def receive(self):
         if self.taken == len(self.messages):
@@ -29,10 +32,12 @@ class Client:
 
     async def send(self, message):
         self.answers.append(message)
+        self.unread.append(len(self.messages) - self.taken)
 
     @property
     def refusal(self):
-        start, body = self.answers
+        start, body, end = self.answers
+        assert body["more_body"] and end == {"type": "http.response.body"}  # the connection stays open until then
         headers = dict(start["headers"])
         assert headers[b"connection"] == b"close" and headers[b"content-type"] == b"application/json"
         return start["status"], json.loads(body["body"])["error"]
@@ -59,7 +64,8 @@ def part(body, more=False):
 
 
 def request(client, app, scope=SCOPE, **limits):
-    asyncio.run(BoundedRequests(app, ServerOptions(**limits))(scope, client.receive, client.send))
+    bounded = BoundedRequests(app, ServerOptions(**limits))(scope, client.receive, client.send)
+    asyncio.run(asyncio.wait_for(bounded, 60))
 
 
 def test_the_application_gets_the_whole_body():
@@ -68,24 +74,20 @@ def test_the_application_gets_the_whole_body():
     assert app.got == [b"the cat"]
 
 
-def test_a_large_body_is_refused_before_it_is_read():
-    app, client = Application(), Client(part(b"the cat"))
-    request(client, app, {**SCOPE, "headers": [(b"content-length", b"8")]}, max_bytes=7)
-    assert client.refusal == (413, "The request is too large: at most 7 bytes.")
-    assert client.taken == 0 and app.got == []
-
-
-@pytest.mark.parametrize("announced", [b"1", b"-1", b"x"])
-def test_a_body_that_is_larger_than_announced(announced):
-    app, client = Application(), Client(*[part(b"cat ", True)] * 100)
+@pytest.mark.parametrize("announced, unread", [(b"12", 3), (b"1", 1), (b"-1", 1), (b"x", 1)])
+def test_a_large_body_is_refused_before_it_is_read(announced, unread):
+    """By its announced size or by what has arrived. The client gets the answer while it sends the rest, which is
+    dropped."""
+    app, client = Application(), Client(part(b"cat ", True), part(b"cat ", True), part(b"cat "))
     request(client, app, {**SCOPE, "headers": [(b"content-length", announced)]}, max_bytes=7)
-    assert client.refusal[0] == 413 and client.taken == 2 and app.got == []
+    assert client.refusal == (413, "The request is too large: at most 7 bytes.")
+    assert client.unread == [unread, unread, 0] and app.got == []
 
 
 def test_a_slow_client():
     app, client = Application(), Client(part(b"the ", True))
-    request(client, app, read_seconds=0)
-    assert client.refusal == (408, "The request was not there after 0 seconds.") and app.got == []
+    request(client, app, read_seconds=0.01)
+    assert client.refusal == (408, "The request did not arrive within 0.01 seconds.") and app.got == []
 
 
 def test_bodies_that_are_read_are_bounded_in_number():
@@ -103,7 +105,7 @@ def test_bodies_that_are_read_are_bounded_in_number():
         await bounded(SCOPE, last.receive, last.send)
 
     asyncio.run(run())
-    assert refused.refusal == (503, "The server is busy: try again later.") and refused.taken == 0
+    assert refused.refusal == (503, "The server is busy: try again later.")
     assert app.got == [b"it is"]
 
 
@@ -167,3 +169,50 @@ def test_a_request_that_is_being_answered_keeps_no_other_of_its_address_out():
 
     asyncio.run(run())
     assert app.got == [b"the cat", b"the cat", b"it is"] and last.answers == []
+
+
+@pytest.fixture
+def keys_file(tmp_path):
+    (tmp_path / "keys.txt").write_text("one\n# of us\n\n  twö\n", encoding="utf-8-sig")
+    return str(tmp_path / "keys.txt")
+
+
+def test_keys(keys_file):
+    keys = ApiKeys(keys_file)
+    for key in ("one", "twö"):
+        keys.check(key)
+    for key in (None, "", ["one"], "on", "onee", "# of us", "\ud800"):
+        with pytest.raises(ApiError) as error:
+            keys.check(key)
+        assert error.value.status == 403
+
+
+def test_every_key_is_compared_in_constant_time(keys_file, monkeypatch):
+    compared = []
+    compare = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", lambda *pair: compared.append(pair) or compare(*pair))
+    ApiKeys(keys_file).check("one")
+    assert len(compared) == 2 and all(len(one) == len(other) == 32 for one, other in compared)
+
+
+def test_without_a_file_nobody_needs_a_key():
+    ApiKeys(None).check(None)
+
+
+def test_a_file_without_keys(tmp_path):
+    (tmp_path / "keys.txt").write_text("# none\n")
+    with pytest.raises(UsageError, match="has no API keys: write one on each line"):
+        ApiKeys(str(tmp_path / "keys.txt"))
+    with pytest.raises(UsageError, match=r"cannot be read: .*No such file"):
+        ApiKeys(str(tmp_path / "none.txt"))
+
+
+def test_nothing_is_kept_of_clients_that_are_done():
+    limit = ClientLimit(1)
+    with limit.request("a"), limit.request("b"):
+        with pytest.raises(ApiError) as error, limit.request("a"):
+            pass
+        assert error.value.status == 429 and error.value.headers == {"Retry-After": "1"}
+    with pytest.raises(KeyError), limit.request("a"):
+        raise KeyError
+    assert not limit.under_way
