@@ -121,19 +121,10 @@ class Events:
         self.scheduler.start()
         self._owners: dict[Future[Any], str | None] = {}
 
-    def on_translate(
-        self,
-        request: gr.Request,
-        text: str,
-        file: str | None,
-        splitter: str,
-        num_beams: int,
-        source: str,
-        target: str,
-    ) -> list[Any]:
+    def on_translate(self, request: gr.Request, *inputs: Any) -> list[Any]:
         """Returns the translation, its pairs, the buttons, the sentences to choose from, and shows the results."""
         with errors_in_page():
-            translation, warnings = self.translate(request, text, file, splitter, num_beams, source, target)
+            translation, warnings = self.translate(request, *inputs)
             buttons = [download_button(label, *named) for label, named in translation.downloads().items()]
         for warning in warnings:
             gr.Warning(escape(warning), duration=None)
@@ -264,9 +255,11 @@ def description(pipeline: DocumentTranslationPipeline, languages: Languages) -> 
         license = ModelCard.load(name if on_hub else Path(name, "README.md"), ignore_metadata_errors=True).data.license
     except (OSError, ValueError):
         license = None
-    context = "Every sentence is translated in the context of its document" if (
-        pipeline.model.config.has_global_attention
-    ) else "Every sentence is translated without context"
+    context = (
+        "Every sentence is translated in the context of its document"
+        if (pipeline.model.config.has_global_attention)
+        else "Every sentence is translated without context"
+    )
     return (
         f"From {source} to {target}. {context}, and has a translation of its own. "
         f"Model: {model}, licence: {license or 'see its card'}. Paper: {PAPER} (Bao et al., ACL 2021)."

@@ -5,7 +5,6 @@
 Chromium and its driver are Debian's: apt-get install chromium chromium-driver.
 """
 
-import argparse
 import base64
 import os
 import shutil
@@ -17,13 +16,16 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 from urllib.error import URLError
 
+import typer
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
+from typer import Option
 
 
 EXAMPLE = "Hello, how can I help you?\nI would like to order a pizza.\nWhat kind of pizza would you like?"
@@ -35,10 +37,10 @@ SECONDS = 180  # that a page or a translation may take
 
 @contextmanager
 def running_app(checkpoint: str) -> Iterator[str]:
-    """The address of the app, in a process of its own.
+    """The address of the app, which runs in its own process.
 
     Raises:
-        RuntimeError: it ended, or does not answer.
+        RuntimeError: the app ended, or does not answer.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -98,13 +100,14 @@ def resize(driver: webdriver.Chrome, width: int, height: int = 900) -> None:
 
 
 def translate_text(driver: webdriver.Chrome, address: str, text: str, dark: bool = False) -> None:
-    """Open the page, type a text, press the button with the keyboard, and wait for pairs and attention."""
+    """Opens the page, types a text, presses the button with the keyboard, opens the attention and waits for it."""
     driver.get(f"{address}?__theme={'dark' if dark else 'light'}")
     wait = WebDriverWait(driver, SECONDS)
     box = wait.until(lambda driver: driver.find_element(By.TAG_NAME, "textarea"))
     box.send_keys(text)
     press(driver, "Translate")
     wait.until(lambda driver: driver.find_elements(By.CSS_SELECTOR, ".pair"))
+    press(driver, "Attention of a sentence")
     wait.until(lambda driver: driver.find_elements(By.CSS_SELECTOR, ".bars li"))
 
 
@@ -116,32 +119,23 @@ def press(driver: webdriver.Chrome, name: str) -> None:
     """
     for _ in range(60):
         focused = driver.switch_to.active_element
-        if focused.tag_name == "button" and focused.text == name:
+        if focused.tag_name == "button" and focused.text.startswith(name):
             focused.send_keys(Keys.ENTER)
             return
         focused.send_keys(Keys.TAB)
     raise RuntimeError(f"The keyboard does not reach the button {name!r}.")
 
 
-def main(argv: list[str]) -> None:
-    args = parse_arguments(argv)
-    with running_app(args.checkpoint) as address, chromium(args.width) as driver:
-        translate_text(driver, address, EXAMPLE, args.dark)
+def main(
+    checkpoint: str, picture: Path, dark: bool = False, width: Annotated[int, Option(help="CSS pixels.")] = 1100
+) -> None:
+    """Take a picture of the page with a translated example."""
+    with running_app(checkpoint) as address, chromium(width) as driver:
+        translate_text(driver, address, EXAMPLE, dark)
         driver.find_elements(By.CSS_SELECTOR, ".pair .source")[1].send_keys("")
-        picture = driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})
-    args.picture.write_bytes(base64.b64decode(picture["data"]))
-
-
-def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", help="Folder or Hub name of a trained G-Transformer.")
-    parser.add_argument("picture", type=Path, metavar="OUT.png")
-    parser.add_argument("--dark", action="store_true")
-    parser.add_argument(
-        "--width", type=int, default=1100, help="Width of the page in CSS pixels; default: %(default)s."
-    )
-    return parser.parse_args(argv)
+        image = driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})
+    picture.write_bytes(base64.b64decode(image["data"]))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    typer.run(main)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
@@ -47,49 +48,36 @@ def publish_dataset(options: DatasetOptions) -> None:
         records = [{name: document[name] for name in columns} for document in documents]
         lines = [json.dumps(record, ensure_ascii=False) for record in records]
         write_atomic(folder / f"{split}.jsonl", "".join(f"{line}\n" for line in lines))
-    repository = options.repository or f"your-name/{folder.resolve().name}"
-    card = dataset_card(splits, columns, repository, list(options.languages or columns), options.license)
-    save_card(card, folder / "README.md", options.overwrite_card)
+    save_card(dataset_card(options, splits), folder / "README.md", options.overwrite_card)
     upload(options, folder, ["README.md", *written], "dataset")
 
 
-def dataset_card(
-    splits: dict[str, list[Document]],
-    columns: list[str],
-    repository: str,
-    languages: list[str],
-    license: str | None,
-) -> DatasetCard:
-    """
-    Makes the card of a dataset.
-
-    Args:
-        columns: columns of the source and the target sentences.
-        languages: languages of the columns; the card declares those with a code of two letters.
-        license: SPDX identifier, if known.
-    """
+def dataset_card(options: DatasetOptions, splits: dict[str, list[Document]]) -> DatasetCard:
+    """Makes the card of a dataset, which declares languages with a code of two letters."""
+    repository = options.repository or f"your-name/{options.folder.resolve().name}"
+    languages, name = list(options.languages or options.columns), repository.rpartition("/")[2]
     data_files = [{"split": split, "path": f"{split}.jsonl"} for split in splits]
     data = DatasetCardData(
         language=[language for language in languages if len(language) == 2] or None,
-        license=license,
+        license=options.license,
         task_categories=["translation"],
-        pretty_name=repository.rpartition("/")[2],
+        pretty_name=name,
         tags=["document-translation"],
         configs=[{"config_name": "default", "data_files": data_files}],
     )
     return DatasetCard.from_template(
         data,
         template_path=str(Path(__file__).with_suffix(".md")),
-        name=repository.rpartition("/")[2],
+        name=name,
         address=repository,
-        columns=columns,
+        columns=options.columns,
         source=languages[0],
         target=languages[1],
-        splits=[_counts(name, documents, columns) for name, documents in splits.items()],
+        splits=[_counts(split, documents, options.columns) for split, documents in splits.items()],
     )
 
 
-def _counts(name: str, documents: list[Document], columns: list[str]) -> dict[str, Any]:
+def _counts(name: str, documents: list[Document], columns: Sequence[str]) -> dict[str, Any]:
     lengths = [len(document[columns[0]]) for document in documents]
     words = [sum(len(text.split()) for document in documents for text in document[column]) for column in columns]
     return {

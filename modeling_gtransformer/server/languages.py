@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import babel
@@ -50,6 +50,7 @@ class Languages:
     Attributes:
         sources, targets: codes of the processor by codes of clients; `None` stands for the processor's own language.
         own_source, own_target: codes of clients for the processor's own languages, or else the first code.
+        detect: function of [`language_detector`] for the sources.
     """
 
     def __init__(self, pipeline: DocumentTranslationPipeline):
@@ -60,7 +61,7 @@ class Languages:
         self.targets = _by_client_code(codes, processor.tgt_lang)
         self.own_source = _own(self.sources, processor.src_lang)
         self.own_target = _own(self.targets, processor.tgt_lang)
-        self._detector = LanguageDetector(self.sources)
+        self.detect = language_detector(self.sources)
 
     def pair(self, source: str, target: str | None, texts: Sequence[str]) -> Pair:
         """
@@ -85,15 +86,6 @@ class Languages:
         target, tgt_lang = _find(target or self.own_target, self.targets, "into")
         return Pair(source, target, src_lang, tgt_lang, confidence)
 
-    def detect(self, text: str) -> list[tuple[str, float]]:
-        """
-        Lists languages of a text with their probabilities in percent, the most probable first.
-
-        Raises:
-            ApiError: no detector is installed.
-        """
-        return self._detector.detect(text)
-
     def listed(self) -> list[dict[str, Any]]:
         """Lists all languages for clients, each with those that it can be translated into."""
         targets = [*self.targets]
@@ -103,45 +95,40 @@ class Languages:
         ]
 
 
-class LanguageDetector:
+def language_detector(codes: Iterable[str]) -> Callable[[str], list[tuple[str, float]]]:
     """
-    Detects which of several languages a text is written in, with py3langid if it is installed.
+    Makes a function that lists languages of a text with their probabilities in percent, the most probable first. It
+    needs py3langid to choose among several, and otherwise raises an [`ApiError`].
 
     Args:
-        codes: codes of two letters, or tags that begin with one. If only one is possible, it is the answer. Codes of
-            one language, such as the scripts of Chinese, are detected as that language.
+        codes: codes of two letters, or tags that begin with one. Codes of one language, such as the scripts of
+            Chinese, are detected as that language.
     """
+    known: dict[str, str] = {}
+    for code in codes:
+        language = code.split("-")[0]
+        known[language] = language if language in known else code
+    if len(known) == 1:
+        return lambda text: [(code, 100.0) for code in known.values()]
+    try:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    except ImportError:
+        return _refuse_detection
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(sorted({*known} & {*identifier.labels}))
 
-    def __init__(self, codes: Iterable[str]):
-        self.codes: dict[str, str] = {}
-        for code in codes:
-            language = code.split("-")[0]
-            self.codes[language] = language if language in self.codes else code
-        self._identifier = None
-        if len(self.codes) > 1:
-            try:
-                from py3langid.langid import MODEL_FILE, LanguageIdentifier
-            except ImportError:
-                return
-            self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-            self._identifier.set_languages(sorted({*self.codes} & {*self._identifier.labels}))
-
-    def detect(self, text: str) -> list[tuple[str, float]]:
-        """
-        Lists languages of a text with their probabilities in percent, the most probable first.
-
-        Raises:
-            ApiError: no detector is installed.
-        """
-        if len(self.codes) == 1:
-            return [(code, 100.0) for code in self.codes.values()]
-        if self._identifier is None:
-            raise ApiError(
-                501, "This server cannot detect languages: name the source, or pip install 'gtransformer-hf[detect]'."
-            )
+    def detect(text: str) -> list[tuple[str, float]]:
         words = TAG.sub(" ", text[:MAX_MARKUP])[:MAX_CHARACTERS]
-        ranked = self._identifier.rank(words)[:MAX_LANGUAGES]
-        return [(self.codes[language], round(100 * probability, 1)) for language, probability in ranked]
+        ranked = identifier.rank(words)[:MAX_LANGUAGES]
+        return [(known[language], round(100 * probability, 1)) for language, probability in ranked]
+
+    return detect
+
+
+def _refuse_detection(text: str) -> list[tuple[str, float]]:
+    raise ApiError(
+        501, "This server cannot detect languages: name the source, or pip install 'gtransformer-hf[detect]'."
+    )
 
 
 def name_of(code: str) -> str:
@@ -181,10 +168,8 @@ def _own(languages: dict[str, str | None], own: str | None) -> str:
 
 def _find(code: str, languages: dict[str, str | None], direction: str) -> tuple[str, str | None]:
     wanted = code.replace("_", "-").lower()
-    for known, language in languages.items():
-        if wanted in (known.lower(), (language or known).replace("_", "-").lower()):
-            return known, language
-    for known, language in languages.items():  # for example de-AT, if there is only one German
-        if wanted.split("-")[0] == known.lower():
-            return known, language
+    for tag in (wanted, wanted.split("-")[0]):  # for de-AT also de, if there is only one German
+        for known, language in languages.items():
+            if tag in (known.lower(), (language or known).replace("_", "-").lower()):
+                return known, language
     raise ApiError(400, f"{code[:50]!r} is no language to translate {direction}: possible are {', '.join(languages)}.")

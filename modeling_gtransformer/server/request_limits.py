@@ -28,7 +28,14 @@ class ApiKeys:
 
     def __init__(self, file: str | None):
         self.required = file is not None
-        self._digests = [_digest(key) for key in _read(file)] if file else []
+        try:
+            text = Path(file).read_text(encoding="utf-8-sig") if file else ""
+        except (OSError, ValueError) as error:
+            raise UsageError(f"The API keys {file} cannot be read: {user_message(error)}") from error
+        lines = [line.strip() for line in text.splitlines()]
+        self._digests = [_digest(line) for line in lines if line and not line.startswith("#")]
+        if self.required and not self._digests:
+            raise UsageError(f"The file {file} has no API keys: write one on each line.")
 
     def check(self, key: object) -> None:
         """
@@ -41,26 +48,14 @@ class ApiKeys:
             return
         if not key or not isinstance(key, str):
             raise ApiError(403, "This server needs an API key: send it as api_key.")
-        digest = _digest(key)
         # All are compared, as any() alone would stop at the right one.
-        matches = [hmac.compare_digest(digest, known) for known in self._digests]
+        matches = [hmac.compare_digest(_digest(key), known) for known in self._digests]
         if not any(matches):
             raise ApiError(403, "The API key is not valid.")
 
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
-
-
-def _read(file: str) -> list[str]:
-    try:
-        lines = [line.strip() for line in Path(file).read_text(encoding="utf-8-sig").splitlines()]
-    except (OSError, ValueError) as error:
-        raise UsageError(f"The API keys {file} cannot be read: {user_message(error)}") from error
-    keys = [line for line in lines if line and not line.startswith("#")]
-    if not keys:
-        raise UsageError(f"The file {file} has no API keys: write one on each line.")
-    return keys
 
 
 class ClientLimit:
@@ -79,15 +74,13 @@ class ClientLimit:
             ApiError: the client has too many requests under way.
         """
         if self.under_way[client] >= self.max_requests:
-            message = f"You have {self.max_requests} requests under way: wait for one of them."
-            raise ApiError(429, message, retry_after=1)
+            raise ApiError(429, f"You have {self.max_requests} requests under way: wait for one of them.", 1)
         self.under_way[client] += 1
         try:
             yield
         finally:
             self.under_way[client] -= 1
-            if not self.under_way[client]:
-                del self.under_way[client]
+            self.under_way += Counter()  # drops clients without requests
 
 
 class ClientGone(Exception):
@@ -125,6 +118,40 @@ class BoundedRequests:
         finally:
             self.open -= 1
 
+    async def _read(self, scope: Any, receive: Any) -> bytes:
+        """
+        Reads the body of a request within the limits of size, time and number.
+
+        Raises:
+            ApiError: the body is too large, which may be known before it is read, or comes too slowly, or there are
+                too many.
+            ClientGone: there will be no more of it.
+        """
+        if self.open > 2 * self.options.max_waiting:
+            raise ApiError(503, "The server is busy: try again later.", 1)
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        self._check_size(int(announced) if announced.isdigit() else 0)
+        try:
+            return await asyncio.wait_for(self._join(receive), self.options.read_seconds)
+        except asyncio.TimeoutError as error:
+            seconds = self.options.read_seconds
+            raise ApiError(408, f"The request did not arrive within {seconds:g} seconds.") from error
+
+    async def _join(self, receive: Any) -> bytes:
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            self._check_size(len(body))
+        return bytes(body)
+
+    def _check_size(self, size: int) -> None:
+        if size > self.options.max_bytes:
+            raise ApiError(413, f"The request is too large: at most {self.options.max_bytes:,} bytes.")
+
     async def _answer(self, scope: Any, receive: Any, send: Any, body: bytes) -> None:
         gone = asyncio.ensure_future(_drain(receive, until_gone=True))
         messages = iter([{"type": "http.request", "body": body, "more_body": False}])
@@ -143,41 +170,6 @@ class BoundedRequests:
                 task.cancel()
             # The application has answered and logged its error already.
             await asyncio.gather(app, gone, return_exceptions=True)
-
-    async def _read(self, scope: Any, receive: Any) -> bytes:
-        """
-        Reads the body of a request within the limits of size, time and number.
-
-        Raises:
-            ApiError: the body is too large, which may be known before it is read, or comes too slowly, or there are
-                too many.
-            ClientGone: there will be no more of it.
-        """
-        if self.open > 2 * self.options.max_waiting:
-            raise ApiError(503, "The server is busy: try again later.", retry_after=1)
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
-        if announced.isdigit() and int(announced) > self.options.max_bytes:
-            raise self._too_large()
-        try:
-            return await asyncio.wait_for(self._join(receive), self.options.read_seconds)
-        except asyncio.TimeoutError as error:
-            seconds = self.options.read_seconds
-            raise ApiError(408, f"The request did not arrive within {seconds:g} seconds.") from error
-
-    async def _join(self, receive: Any) -> bytes:
-        body, more = bytearray(), True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGone
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > self.options.max_bytes:
-                raise self._too_large()
-        return bytes(body)
-
-    def _too_large(self) -> ApiError:
-        return ApiError(413, f"The request is too large: at most {self.options.max_bytes:,} bytes.")
 
     async def _refuse(self, scope: Any, receive: Any, send: Any, error: ApiError) -> None:
         """Answers a request that the application does not see. The connection ends after the rest of the body, which

@@ -15,7 +15,7 @@ from . import protocol
 from .api_error import ApiError, as_api_error
 from .document_files import content_of, translated_name
 from .languages import name_of
-from .protocol import AUTO, DetectFields, DocumentFields, FileFields, TranslateFields, in_openapi, read_fields
+from .protocol import DetectFields, DocumentFields, FileFields, TranslateFields, in_openapi, read_fields
 from .service import Service
 
 
@@ -43,10 +43,9 @@ def add_translation(router: APIRouter, service: Service) -> None:
         fields = await read_fields(request, TranslateFields, service.check)
         single = isinstance(fields.q, str)
         texts = [fields.q] if isinstance(fields.q, str) else fields.q
-        pair = service.languages.pair(fields.source, fields.target, texts)
         is_document = not single and fields.format == "text" and service.options.lists == "document"
         documents = [texts] if is_document else texts
-        results = await service.translate(request, fields, pair, documents, fields.format)
+        pair, results = await service.translate(request, fields, documents, fields.format)
         if is_document:
             translated = as_its_source(texts, results[0])
         else:
@@ -75,9 +74,7 @@ def add_files(router: APIRouter, service: Service) -> None:
         """Translates a file, which keeps its format, and returns the address of the result."""
         fields = await read_fields(request, FileFields, service.check)
         content, format = content_of(*fields.file)
-        texts = [content] if isinstance(content, str) else []
-        pair = service.languages.pair(fields.source, fields.target, texts)
-        [result] = await service.translate(request, fields, pair, [content], format)
+        pair, [result] = await service.translate(request, fields, [content], format)
         text = result["translation_text"]
         name = translated_name(fields.file.name, pair.target)
         token = service.files.add(name, text.encode("utf-8") if isinstance(text, str) else text)
@@ -103,10 +100,8 @@ def add_documents(router: APIRouter, service: Service) -> None:
     async def translated(
         request: Request, fields: DocumentFields, on_sentence: Callable[[dict[str, str]], None] | None = None
     ) -> protocol.Document:
-        texts = [fields.document] if isinstance(fields.document, str) else fields.document
-        pair = service.languages.pair(fields.source, fields.target, texts)
-        [result] = await service.translate(
-            request, fields, pair, [fields.document], fields.format, fields.confidence, on_sentence
+        pair, [result] = await service.translate(
+            request, fields, [fields.document], fields.format, fields.confidence, on_sentence
         )
         return protocol.Document(**result, source=pair.source, target=pair.target)
 

@@ -29,7 +29,7 @@ class Call:
     A function that needs the model, as a job of one step.
 
     Attributes:
-        result: what the function returns, or an error. Cancelling it ends the job at the end of a batch.
+        result: the value of the function, or an error.
     """
 
     function: Callable[[], Any]
@@ -47,7 +47,7 @@ class Job:
         format: format of the documents, under its name in the pipeline.
         on_sentence: called with every sentence of the single document and its translation, as soon as it is certain.
             Such a job shares no batches.
-        result: result of the pipeline for each document, or an error. Cancelling it ends the job at the end of a batch.
+        result: result of the pipeline for each document, or an error. Cancelling it ends the job after its batch.
         prepared: the documents, split into sentences.
         tokens: number of source tokens of all documents.
     """
@@ -67,37 +67,45 @@ class Task:
     Jobs that share batches.
 
     Attributes:
-        is_shared: whether other jobs may join before the first batch.
+        is_open: whether other jobs may join before the first batch.
         steps: their batches, from the first turn on.
         seconds: seconds that the steps took.
     """
 
     jobs: list[Any]
-    is_shared: bool = False
+    is_open: bool = False
     steps: Steps | None = None
     seconds: float = 0.0
 
     def can_take(self, job: Job, max_tokens: int) -> bool:
-        """Tells whether a job can share the batches of this task."""
-        return (
-            self.is_shared
-            and self.steps is None
-            and self.jobs[0].options == job.options
-            and sum(own.tokens for own in self.jobs) + job.tokens <= max_tokens
-        )
+        """Returns whether a job may share the batches of this task."""
+        is_waiting = self.is_open and self.steps is None
+        tokens = job.tokens + sum(own.tokens for own in self.jobs if is_waiting)
+        return is_waiting and self.jobs[0].options == job.options and tokens <= max_tokens
+
+    def finish(self, results: list[Any]) -> None:
+        """Passes the results to those callers who still wait."""
+        for job, result in zip(self.jobs, results, strict=True):
+            if job.result.set_running_or_notify_cancel():
+                job.result.set_result(result)
+
+    def fail(self, error: BaseException) -> None:
+        """Passes an error to those callers who still wait."""
+        for job in self.jobs:
+            if job.result.set_running_or_notify_cancel():
+                job.result.set_exception(error)
 
 
 class Scheduler:
     """
     Runs jobs on the model of a pipeline, which belongs to the thread of the scheduler from now on. At each turn, a job
-    computes one batch; then every other job has its turn. So a long document delays a short one by one batch, and
-    nobody is overtaken twice by the same job. Jobs of equal options that wait at the same time become one task.
+    computes one batch; then every other job has its turn. So a long document delays a short one by one batch.
 
     Args:
         max_tokens: source tokens of jobs that share batches.
         max_characters: characters in the sentences of a job.
         max_seconds: seconds that a job may compute, without its time in the queue.
-        on_batch: called with the jobs of a task that is done.
+        on_done: called with the jobs that are done together.
     """
 
     def __init__(
@@ -127,11 +135,11 @@ class Scheduler:
 
     @property
     def is_alive(self) -> bool:
-        """Tells whether the thread is running."""
+        """Returns whether the thread is running."""
         return self._thread.is_alive()
 
     def submit(self, job: Job | Call) -> "Future[Any]":
-        """Queues a job, and returns its result, which may be an [`ApiError`]."""
+        """Queues a job, and returns its result."""
         self._incoming.put(job)
         return job.result
 
@@ -147,7 +155,7 @@ class Scheduler:
                     self._tasks.append(task)
 
     def _receive(self, wait: bool) -> None:
-        """Gives new jobs their places."""
+        """Gives new jobs their places in the queue."""
         while True:
             try:
                 job = self._incoming.get(block=wait)
@@ -158,32 +166,35 @@ class Scheduler:
                 self._is_closing = True
             elif isinstance(job, Call):
                 self._tasks.append(Task([job], steps=_one_step(job.function)))
-            elif not job.result.cancelled() and self._prepare(job):
+            elif not job.result.cancelled():
                 self._place(job)
 
-    def _prepare(self, job: Job) -> bool:
-        """Splits the documents of a job into sentences; a job that cannot be translated fails alone."""
-        named = [NamedDocument(f"Document {number}", each) for number, each in enumerate(job.documents, 1)]
+    def _place(self, job: Job) -> None:
+        """Adds a job to a task that has not begun, or else to the end; a job that cannot be prepared fails alone."""
         try:
-            try:
-                job.prepared = [self.pipeline.prepare(each, format=job.format, **job.options) for each in named]
-            except ImportError:
-                raise
-            except ValueError as error:
-                raise ApiError(400, f"The document cannot be read: {user_message(error)}") from error
-            job.tokens = self._count_tokens(job)
+            self._prepare(job)
         except BaseException as error:  # panics of Rust libraries are not subclasses of Exception
-            _fail(job, error if isinstance(error, ApiError | ImportError) else unforeseen(error))
-            return False
-        return True
+            Task([job]).fail(error if isinstance(error, ApiError | ImportError) else unforeseen(error))
+            return
+        is_open = job.on_sentence is None
+        task = next((each for each in self._tasks if is_open and each.can_take(job, self.max_tokens)), None)
+        if task is None:
+            self._tasks.append(Task([job], is_open))
+        else:
+            task.jobs.append(job)
 
-    def _count_tokens(self, job: Job) -> int:
+    def _prepare(self, job: Job) -> None:
         """
-        Counts the source tokens of a job.
+        Splits the documents of a job into sentences, and counts their tokens.
 
         Raises:
-            ApiError: the job has too many characters, or some that cannot be translated.
+            ApiError: a document is too large, or cannot be read or translated.
         """
+        named = [NamedDocument(f"Document {number}", each) for number, each in enumerate(job.documents, 1)]
+        try:
+            job.prepared = [self.pipeline.prepare(each, format=job.format, **job.options) for each in named]
+        except ValueError as error:
+            raise ApiError(400, f"The document cannot be read: {user_message(error)}") from error
         sentences = [sentence for prepared in job.prepared for sentence in prepared.sentences]
         if (characters := sum(len(sentence.text) for sentence in sentences)) > self.max_characters:
             raise ApiError(413, f"The request has {characters:,} characters: at most {self.max_characters:,}.")
@@ -192,51 +203,36 @@ class Scheduler:
             encoded = processor.encode_sentences([each.text for each in sentences if each.is_translated])
         except ValueError as error:
             raise ApiError(400, f"The document cannot be translated: {user_message(error)}") from error
-        return sum(len(tokens) + processor.sentence_tokens for tokens in encoded)
-
-    def _place(self, job: Job) -> None:
-        """Adds a job to a task that has not begun, or else to the end of the queue."""
-        task = next((task for task in self._tasks if task.can_take(job, self.max_tokens)), None)
-        if task is not None and job.on_sentence is None:
-            task.jobs.append(job)
-        else:
-            self._tasks.append(Task([job], is_shared=job.on_sentence is None))
+        job.tokens = sum(len(tokens) + processor.sentence_tokens for tokens in encoded)
 
     def _advance(self, task: Task) -> bool:
         """Computes a batch of a task; returns whether there are more."""
-        if all(job.result.cancelled() for job in task.jobs):
-            if task.steps is not None:
-                task.steps.close()
-            return False
+        task.steps = task.steps or self._translate(task.jobs)
         begun = time.monotonic()
         try:
-            task.steps = task.steps or self._translate(task.jobs)
+            if all(job.result.cancelled() for job in task.jobs):
+                task.steps.close()
+                return False
             next(task.steps)
         except StopIteration as end:
             self.on_done(task.jobs)
-            for job, result in zip(task.jobs, end.value, strict=True):
-                _finish(job, result)
+            task.finish(end.value)
             return False
         except BaseException as error:
-            self._failed(task, error)
+            is_expected = isinstance(error, ApiError | UsageError) or isinstance(task.jobs[0], Call)
+            if len(task.jobs) == 1:
+                task.fail(error if is_expected else unforeseen(error))
+            else:  # each is tried again alone, before those that came after them
+                self._tasks.extendleft(Task([job]) for job in reversed(task.jobs))
             return False
         finally:
             self.last_seconds = time.monotonic() - begun
             task.seconds += self.last_seconds
-        if task.seconds <= self.max_seconds:
-            return True
-        task.steps.close()
-        message = f"The translation took more than {self.max_seconds:g} seconds and was stopped: send less at a time."
-        for job in task.jobs:
-            _fail(job, ApiError(504, message))
-        return False
-
-    def _failed(self, task: Task, error: BaseException) -> None:
-        """Fails a job; jobs that shared batches are tried again alone, before those that came after them."""
-        if len(task.jobs) == 1:
-            _fail(task.jobs[0], error if isinstance(error, ApiError | UsageError) else unforeseen(error))
-            return
-        self._tasks.extendleft(Task([job]) for job in reversed(task.jobs))
+        if task.seconds > self.max_seconds:
+            task.steps.close()
+            seconds = f"{self.max_seconds:g} seconds"
+            task.fail(ApiError(504, f"The translation took more than {seconds} and was stopped: send less at a time."))
+        return task.seconds <= self.max_seconds
 
     def _translate(self, jobs: list[Job]) -> Steps:
         options = dict(jobs[0].options)
@@ -251,18 +247,6 @@ def _one_step(function: Callable[[], Any]) -> Steps:
     result = function()
     yield
     return [result]
-
-
-def _finish(job: Job | Call, result: Any) -> None:
-    """Passes a result to the caller, if it still waits."""
-    if job.result.set_running_or_notify_cancel():
-        job.result.set_result(result)
-
-
-def _fail(job: Job | Call, error: BaseException) -> None:
-    """Passes an error to the caller, if it still waits."""
-    if job.result.set_running_or_notify_cancel():
-        job.result.set_exception(error)
 
 
 def _pairs_of(on_sentence: Callable[[dict[str, str]], None]) -> Callable[[TranslatedSentence], None]:

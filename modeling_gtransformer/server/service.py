@@ -8,13 +8,8 @@ from typing import Any
 
 from fastapi import Request
 
-<<<<<<< HEAD
-from ..files import EXTENSIONS, FILE_FORMATS, decode
-from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
-=======
 from ..document_translation import batch_tokens
 from ..pipeline_gtransformer import NamedDocument
->>>>>>> 7702a31 (One scheduler for server and Space: batches take turns; the server in a dozen files; publishing in the library)
 from ..translator import Translator
 from ..usage_error import UsageError, user_message
 from .api_error import ApiError, as_api_error
@@ -22,7 +17,7 @@ from .document_files import TranslatedFiles
 from .languages import Languages, Pair
 from .monitoring import Monitor
 from .options import ServerOptions
-from .protocol import Fields
+from .protocol import PairFields
 from .request_limits import ApiKeys, ClientLimit
 from .scheduler import Job, Scheduler
 
@@ -78,28 +73,28 @@ class Service:
     async def translate(
         self,
         request: Request,
-        fields: Fields,
-        pair: Pair,
+        fields: PairFields,
         documents: Sequence[str | bytes | list[str]],
         format: str = "text",
         confidence: bool = False,
         on_sentence: Callable[[dict[str, str]], None] | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> tuple[Pair, list[dict[str, Any]]]:
         """
-        Returns what the pipeline returns for each of the documents.
+        Returns the languages of a request, and what the pipeline returns for each of the documents.
 
         Raises:
             ApiError: the client has no permission, or the documents cannot be translated now or at all.
         """
         self._check_characters(documents, format)
+        pair = self.languages.pair(fields.source, fields.target, _texts_of(documents))
+        options: dict[str, Any] = {"src_lang": pair.src_lang, "tgt_lang": pair.tgt_lang, "confidence": confidence}
         # A key that is not checked would make a client as many as it likes.
         address = request.client.host if request.client else ""
         client = fields.api_key if self.keys.required and fields.api_key else address
         try:
-            terms = self._terms_between(pair.src_lang, pair.tgt_lang)
-            options = {"src_lang": pair.src_lang, "tgt_lang": pair.tgt_lang, "confidence": confidence, "glossary": terms}
+            options["glossary"] = self._terms_between(pair.src_lang, pair.tgt_lang)
             with self.clients.request(client):
-                return await self._result_of(Job([*documents], options, format, on_sentence))
+                return pair, await self._result_of(Job([*documents], options, format, on_sentence))
         except Exception as error:
             raise as_api_error(error) from error
 
@@ -111,8 +106,7 @@ class Service:
         Raises:
             ApiError: there are too many characters.
         """
-        texts = [document for document in documents if not isinstance(document, bytes)]
-        characters = sum(len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts)
+        characters = sum(map(len, _texts_of(documents)))
         max_characters = self.options.max_characters * (1 if format == "text" else MARKUP)
         if characters > max_characters:
             raise ApiError(413, f"The request has {characters:,} characters: at most {max_characters:,}.")
@@ -135,58 +129,11 @@ class Service:
             self.under_way -= 1
             self.monitor.waiting.set(self.under_way)
 
-<<<<<<< HEAD
-    def client_of(self, request: Request, fields: Fields) -> str:
-        """Identifies a client by its key or, if none is needed, by its address."""
-        if self.keys.required and fields.api_key:
-            return fields.api_key
-        return request.client.host if request.client else ""
-
-
-def in_per_cent(probability: float | None) -> float | None:
-    """Formats a probability for clients, if there is one."""
-    return None if probability is None else round(100 * probability, 1)
-
-
-def check_splitter(translate: DocumentTranslationPipeline) -> None:
-    """
-    Splits a text once, so that a wrong splitter fails at the start instead of in the first request.
-
-    Raises:
-        UsageError: the splitter cannot find sentences.
-    """
-    try:
-        translate.prepare(NamedDocument("", "A."))
-    except (ImportError, ValueError) as error:
-        raise UsageError(f"{user_message(error)} (--splitter line takes every line as a sentence)") from error
-
-
-def content_of(upload: Upload) -> tuple[str | bytes, str]:
-    """
-    Reads the content of a file, and finds its format.
-
-    Raises:
-        ApiError: the ending of the name belongs to no known format.
-        ValueError: a file in a text format is not text.
-    """
-    ending = PurePosixPath(upload.name).suffix.lower()
-    if ending not in EXTENSIONS:
-        raise ApiError(400, f"Files are known by their endings: {' '.join(EXTENSIONS)}.")
-    format = EXTENSIONS[ending]
-    binary = format != "text" and FILE_FORMATS[format].binary
-    return upload.content if binary else decode(upload.content), format
-
-
-def translated_name(name: str, target: str) -> str:
-    """Names a translated file after its source, with the language added.
-
-    >>> translated_name("C:\\\\letters\\\\to Ann.docx", "de")
-    'to Ann.de.docx'
-    """
-    path = PurePosixPath(name.replace("\\", "/"))
-    return f"{path.stem}.{target}{path.suffix}"
-=======
     def _count_batch(self, jobs: list[Job]) -> None:
         self.monitor.batches.observe(len(jobs))
         self.monitor.tokens.inc(sum(job.tokens for job in jobs))
->>>>>>> 7702a31 (One scheduler for server and Space: batches take turns; the server in a dozen files; publishing in the library)
+
+
+def _texts_of(documents: Sequence[str | bytes | list[str]]) -> list[str]:
+    lists = [[document] if isinstance(document, str) else document for document in documents]
+    return [text for each in lists if isinstance(each, list) for text in each]

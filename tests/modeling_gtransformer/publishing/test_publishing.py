@@ -18,18 +18,20 @@ from modeling_gtransformer.publishing.metric import MetricOptions, publish_metri
 from modeling_gtransformer.usage_error import UsageError
 
 
-TRAIN = [{"id": i, "source": ["one two", "three"][: 1 + i % 2], "target": ["a", "b c d"][: 1 + i % 2]} for i in range(4)]
+TRAIN = [
+    {"id": i, "source": ["one two", "three"][: 1 + i % 2], "target": ["a", "b c d"][: 1 + i % 2]} for i in range(4)
+]
 
 
 @pytest.fixture
 def call(hub, run):
     """Calls a function of the package in a process for which there is a Hub; returns the repository."""
 
-    def call(function, options, module):
+    def call(module, function, kind, **options):
+        options = {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
+        folder = options.pop("folder")
         name = f"modeling_gtransformer.publishing.{module}"
-        given = ", ".join(f"{key}=Path({str(value)!r})" if key == "folder" else f"{key}={value!r}" for key, value in options.items())
-        kind = {"publish": "PublishOptions", "publish_dataset": "DatasetOptions", "publish_metric": "MetricOptions"}
-        code = f"from pathlib import Path\nfrom {name} import *\n{function}({kind[function]}({given}))"
+        code = f"from {name} import *\n{function}({kind}(folder=Path({folder!r}), **{options!r}))"
         run(code, PYTHONPATH=str(ROOT))
         return hub.repositories[options["repository"]]
 
@@ -42,7 +44,7 @@ def test_a_checkpoint(trained_model, call, tmp_path):
     scores = {"s-BLEU": {"score": 12.345, "unit": "sentences", "units": 9, "signature": "tok:13a"}}
     (folder / "scores" / "dialogues.json").write_text(json.dumps({"scores": scores}))
     options = {"folder": folder, "repository": "someone/name", "dataset": "user/corpus", "private": True}
-    repository = call("publish", options, "checkpoint")
+    repository = call("checkpoint", "publish", "PublishOptions", **options)
     assert len(repository.commits) == 1 and repository.private
     expected = {"README.md", "training.svg", ".eval_results/user-corpus.yaml", "model.safetensors", "hub.py"}
     assert expected <= set(repository.files) and b'model="someone/name"' in repository.files["README.md"]
@@ -52,7 +54,7 @@ def test_a_card_by_hand_is_published_unchanged(trained_model, call, tmp_path):
     """Even if it has no metadata."""
     folder = shutil.copytree(trained_model, tmp_path / "model")
     (folder / "README.md").write_text("# Our model\n\nWritten by us.\n")
-    repository = call("publish", {"folder": folder, "repository": "someone/name"}, "checkpoint")
+    repository = call("checkpoint", "publish", "PublishOptions", folder=folder, repository="someone/name")
     published = repository.files["README.md"]
     assert b"# Our model\n\nWritten by us." in published and b"document-translation" in published
     assert (folder / "README.md").read_text() == "# Our model\n\nWritten by us.\n" and not repository.private
@@ -105,7 +107,8 @@ def test_a_dataset_is_uploaded(call, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "notes.txt").write_text("mine")
     options = {"folder": tmp_path / "corpus", "repository": "someone/corpus", "push": True, "private": True}
-    repository = call("publish_dataset", options | {"columns": ("en", "de"), "train": [path]}, "dataset")
+    options |= {"columns": ("en", "de"), "train": [path]}
+    repository = call("dataset", "publish_dataset", "DatasetOptions", **options)
     assert (repository.type, repository.private) == ("dataset", True)
     # Only what the command wrote.
     assert set(repository.files) == {"README.md", "train.jsonl"} and len(repository.commits) == 1
@@ -125,7 +128,7 @@ def test_the_metric(tmp_path, monkeypatch, evaluate_cache):
 
 def test_the_metric_is_uploaded(call, tmp_path):
     options = {"folder": tmp_path / "document_bleu", "repository": "someone/document_bleu", "push": True}
-    repository = call("publish_metric", options, "metric")
+    repository = call("metric", "publish_metric", "MetricOptions", **options)
     assert (repository.type, repository.private) == ("space", False)
     assert set(repository.files) == {"README.md", "app.py", "requirements.txt", "scores.py", "document_bleu.py"}
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from threading import Thread
 
 import pytest
@@ -112,13 +113,13 @@ def test_pages_read_refusals(serve, checkpoint):
     assert refused.headers["access-control-expose-headers"] == "Retry-After"
 
 
-def test_clients_are_known_by_key_or_address(checkpoint, tmp_path):
+def test_clients_are_known_by_key_or_address(checkpoint, tmp_path, monkeypatch):
     """A key that is not checked would make a client as many as it likes."""
     (tmp_path / "keys.txt").write_text("one\ntwo\n")
     for keys, seen in ((str(tmp_path / "keys.txt"), ["one", "two"]), (None, ["testclient"] * 2)):
         app = make_application(Translator(checkpoint), ServerOptions(api_keys=keys))
-        clients, request = [], app.state.service.clients.request
-        app.state.service.clients.request = lambda client, into=clients, real=request: into.append(client) or real(client)
+        limit, clients = app.state.service.clients, []
+        monkeypatch.setattr(limit, "request", lambda client, seen=clients: seen.append(client) or nullcontext())
         with TestClient(app) as client:
             for key in ("one", "two"):
                 assert client.post("/translate", json={**FIELDS, "api_key": key}).status_code == 200

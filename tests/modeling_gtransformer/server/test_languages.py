@@ -6,7 +6,7 @@ import pytest
 
 from modeling_gtransformer import Translator
 from modeling_gtransformer.server.api_error import ApiError
-from modeling_gtransformer.server.languages import LanguageDetector, Languages, Pair, _by_client_code
+from modeling_gtransformer.server.languages import Languages, Pair, _by_client_code, language_detector
 
 
 def test_codes_of_two_letters_where_they_are_enough():
@@ -64,21 +64,21 @@ def test_a_language_of_several_codes_must_be_named(sentence_level_checkpoint, mo
 
 def test_languages_of_texts():
     pytest.importorskip("py3langid")
-    detector = LanguageDetector(["en", "de", "zh-Hans", "ace-Latn"])  # not all are known to it
-    assert detector.detect("Der Hund schläft heute in seinem kleinen Haus.")[0][0] == "de"
-    assert detector.detect("这是一个句子。")[0][0] == "zh-Hans"
+    detect = language_detector(["en", "de", "zh-Hans", "ace-Latn"])  # not all are known to it
+    assert detect("Der Hund schläft heute in seinem kleinen Haus.")[0][0] == "de"
+    assert detect("这是一个句子。")[0][0] == "zh-Hans"
     tags = "<meta name='description' content='the page and the house'>" * 9
-    assert detector.detect(f"{tags}<p>Der Hund schläft heute.</p>")[0][0] == "de"
-    ranked = detector.detect("The dog sleeps in its small house today.")
+    assert detect(f"{tags}<p>Der Hund schläft heute.</p>")[0][0] == "de"
+    ranked = detect("The dog sleeps in its small house today.")
     assert ranked[0][0] == "en" and 50 < ranked[0][1] <= 100
     assert sum(share for _, share in ranked) == pytest.approx(100, abs=0.5)
-    scripts = LanguageDetector(["en", "zh-Hans", "zh-Hant"])
-    assert scripts.detect("这是一个句子。")[0][0] == "zh" and scripts.detect("The dog sleeps.")[0][0] == "en"
+    scripts = language_detector(["en", "zh-Hans", "zh-Hant"])
+    assert scripts("这是一个句子。")[0][0] == "zh" and scripts("The dog sleeps.")[0][0] == "en"
 
 
 def test_without_a_detector_only_a_single_language_is_known(monkeypatch):
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
-    assert LanguageDetector(["de"]).detect("the cat") == [("de", 100.0)]
+    assert language_detector(["de"])("the cat") == [("de", 100.0)]
     with pytest.raises(ApiError, match=r"pip install 'gtransformer-hf\[detect\]'") as error:
-        LanguageDetector(["de", "en"]).detect("the cat")
+        language_detector(["de", "en"])("the cat")
     assert error.value.status == 501

@@ -154,7 +154,10 @@ def test_what_is_no_request_is_passed_on():
 def test_a_request_that_is_being_answered_keeps_no_other_of_its_address_out():
     """Many clients may share an address; how much each has under way is counted elsewhere."""
     app, last = Application(works=True), Client(part(b"it is"))
-    bounded, working = BoundedRequests(app, ServerOptions(max_per_client=1)), [Client(part(b"the cat")) for _ in range(2)]
+    bounded, working = (
+        BoundedRequests(app, ServerOptions(max_per_client=1)),
+        [Client(part(b"the cat")) for _ in range(2)],
+    )
 
     async def run():
         scope = {**SCOPE, "client": ("1.2.3.4", 5)}

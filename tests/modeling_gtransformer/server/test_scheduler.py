@@ -1,8 +1,8 @@
 """Jobs take turns at the model, share batches, and stop when nobody waits for them."""
 
 import logging
-
 from concurrent.futures import CancelledError
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -115,7 +115,7 @@ def test_streams_and_newcomers_take_turns(make, watch):
     order = [name for name, _ in batches]
     for name in told:
         turns = [place for place, each in enumerate(order) if each == name]
-        assert len(turns) == 6 and max(b - a for a, b in zip(turns, turns[1:], strict=False)) <= 4
+        assert len(turns) == 6 and max(b - a for a, b in pairwise(turns)) <= 4
     assert all(newcomer.result.result() for newcomer in newcomers)
     assert order.count("it is old") < 12  # those that waited at the same time shared a turn
 
