@@ -27,7 +27,7 @@ from huggingface_hub import ModelCard
 from pairs_view import pairs_html
 
 from modeling_gtransformer import DocumentTranslationPipeline, Translator
-from modeling_gtransformer.files import ALIGNED_FORMATS, ENDINGS
+from modeling_gtransformer.files import ALIGNED_FORMATS, EXTENSIONS
 from modeling_gtransformer.pipeline_gtransformer import NamedDocument
 from modeling_gtransformer.server.api_error import as_api_error
 from modeling_gtransformer.server.document_files import content_of, translated_name
@@ -205,7 +205,7 @@ def build(pipeline: DocumentTranslationPipeline) -> gr.Blocks:
         gr.Markdown(f"# Document translation\n\n{description(pipeline, events.languages)}")
         with gr.Row():
             text = gr.Textbox(label="Text", lines=8, max_lines=20, max_length=MAX_CHARACTERS, scale=2)
-            file = gr.File(label="Or a file, which then takes the place of the text", file_types=list(ENDINGS))
+            file = gr.File(label="Or a file, which then takes the place of the text", file_types=list(EXTENSIONS))
         with gr.Row():
             source = language_menu("From", events.languages.sources, events.languages.own_source)
             target = language_menu("To", events.languages.targets, events.languages.own_target)

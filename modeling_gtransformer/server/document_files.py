@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from pathlib import PurePosixPath
 
-from ..files import ENDINGS, FILE_FORMATS, decode
+from ..files import EXTENSIONS, FILE_FORMATS, decode
 from .api_error import ApiError
 
 
@@ -17,9 +17,9 @@ def content_of(name: str, content: bytes) -> tuple[str | bytes, str]:
         ValueError: a file in a text format is not text.
     """
     extension = PurePosixPath(name).suffix.lower()
-    if extension not in ENDINGS:
-        raise ApiError(400, f"Unsupported format. Supported extensions: {' '.join(ENDINGS)}.")
-    format = ENDINGS[extension]
+    if extension not in EXTENSIONS:
+        raise ApiError(400, f"Unsupported format. Supported extensions: {' '.join(EXTENSIONS)}.")
+    format = EXTENSIONS[extension]
     binary = format != "text" and FILE_FORMATS[format].binary
     return content if binary else decode(content), format
 

@@ -119,8 +119,16 @@ async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[
     Raises:
         ApiError: the request does not have the fields of this kind.
     """
-    is_form = request.headers.get("content-type", "").lower().startswith(FORMS)
-    raw = await (_read_form(request) if is_form else _read_json(request))
+    media_type, semicolon, parameters = request.headers.get("content-type", "").partition(";")
+    if media_type.lower().startswith(FORMS):
+        # Before 0.0.33, python-multipart matches the media type in lower case only.
+        other = [header for header in request.scope["headers"] if header[0] != b"content-type"]
+        lower = (media_type.lower() + semicolon + parameters).encode("latin-1")
+        raw = await _read_form(
+            Request({**request.scope, "headers": [*other, (b"content-type", lower)]}, request.receive)
+        )
+    else:
+        raw = await _read_json(request)
     check(raw)
     try:
         return kind.model_validate(raw)

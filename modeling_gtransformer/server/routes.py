@@ -160,24 +160,6 @@ def add_information(router: APIRouter, service: Service) -> None:
         return [protocol.Language(**language) for language in service.languages.listed()]
 
     @router.get("/frontend/settings")
-<<<<<<< HEAD
-    async def frontend_settings() -> answers.FrontendSettings:
-        """What a page that uses the server must know."""
-        source, target = service.languages.own_source, service.languages.own_target
-        return answers.FrontendSettings(
-            apiKeys=service.keys.required,
-            keyRequired=service.keys.required,
-            charLimit=service.settings.limits.max_characters,
-            frontendTimeout=FRONTEND_TIMEOUT,
-            suggestions=False,
-            filesTranslation=True,
-            supportedFilesFormat=[*EXTENSIONS],
-            language=answers.LanguageChoices(
-                source=answers.LanguageChoice(code=source, name=name_of(source)),
-                target=answers.LanguageChoice(code=target, name=name_of(target)),
-            ),
-        )
-=======
     async def frontend_settings() -> dict[str, Any]:
         """Describes the server to a page that uses it."""
         own = {"source": service.languages.own_source, "target": service.languages.own_target}
@@ -188,10 +170,9 @@ def add_information(router: APIRouter, service: Service) -> None:
             "frontendTimeout": FRONTEND_TIMEOUT,
             "suggestions": False,
             "filesTranslation": True,
-            "supportedFilesFormat": [*ENDINGS],
+            "supportedFilesFormat": [*EXTENSIONS],
             "language": {side: {"code": code, "name": name_of(code)} for side, code in own.items()},
         }
->>>>>>> 7702a31 (One scheduler for server and Space: batches take turns; the server in a dozen files; publishing in the library)
 
     @router.get("/health")
     async def health() -> dict[str, str]:
