@@ -101,7 +101,7 @@ class SentenceTemplate(NamedTuple):
     @property
     def roles(self) -> set[str]:
         """Roles of the tokens around words, except `</s>` and the codes of `source_code`."""
-        return {*self.source_prefix, *self.source_suffix, *self.target_prefix, self.label_end} - {None}
+        return {*self.source_prefix, *self.source_suffix, *self.target_prefix, *filter(None, [self.label_end])}
 
     def in_ids(self, id_of: Callable[[str], int]) -> TargetTemplate:
         """The ids around the words of target sentences, given a function from roles to ids of tokens."""
