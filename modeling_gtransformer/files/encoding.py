@@ -42,18 +42,17 @@ def decode(content: bytes, encoding: str = "utf-8") -> str:
     >>> decode("é".encode()), decode("é".encode("cp1252"), "cp1252")
     ('é', 'é')
     """
-    advice = "save it as UTF-8 or name its encoding"
     if encoding == "utf-8" and content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise ValueError(f"it is UTF-16: {advice}")
+        raise ValueError("it is UTF-16: save it as UTF-8")
     try:
         text = content.decode(encoding)
     except LookupError as error:
         raise ValueError(f"{encoding!r} is not an encoding of text") from error
     except UnicodeDecodeError as error:
         name = encoding.upper()
-        raise ValueError(f"not {name}, {error.reason} at byte {error.start + 1}: {advice}") from error
+        raise ValueError(f"not {name}, {error.reason} at byte {error.start + 1}: save it as UTF-8") from error
     if "\0" in text:
-        raise ValueError(f"it has NUL characters, like UTF-16 and binary files: {advice}")
+        raise ValueError("it has NUL characters, like UTF-16 and binary files: save it as UTF-8")
     return text
 
 
@@ -84,7 +83,9 @@ def _detected(content: bytes) -> str:
         try:
             from charset_normalizer import from_bytes
         except ImportError as error:
-            raise ImportError("Detecting an encoding needs charset-normalizer: pip install charset-normalizer") from error
+            raise ImportError(
+                "Detecting an encoding needs charset-normalizer: pip install charset-normalizer"
+            ) from error
         best = from_bytes(content).best()
         if best is None:
             raise ValueError("its encoding cannot be detected: name it") from None
