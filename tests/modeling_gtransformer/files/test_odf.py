@@ -55,8 +55,9 @@ def test_formats_go_with_their_words_and_readings_with_theirs():
     file = SplitFile(package("<text:p>The <text:span>black</text:span> cats</text:p>"), "odf")
     result = unpacked(file.rejoin(["Les chats noirs"], [[[1, 0, 0], [0, 0, 1], [0, 1, 0]]]))["content.xml"]
     assert "<text:p>Les chats <text:span>noirs</text:span></text:p>" in result
-    ruby = "<text:p><text:ruby><text:ruby-base>東</text:ruby-base><text:ruby-text>とう</text:ruby-text></text:ruby></text:p>"
-    assert "とう" not in unpacked(SplitFile(package(ruby), "odf").rejoin(["East"]))["content.xml"]
+    ruby = "<text:ruby><text:ruby-base>東</text:ruby-base><text:ruby-text>とう</text:ruby-text></text:ruby>"
+    result = SplitFile(package(f"<text:p>{ruby}</text:p>"), "odf").rejoin(["East"])
+    assert "とう" not in unpacked(result)["content.xml"]
 
 
 def test_slides():
