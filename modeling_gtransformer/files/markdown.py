@@ -37,6 +37,8 @@ DIRECTIVE = re.compile(
     rb"|:{3,}[ \t]*[\w-]*(?:[ \t]*\{[^{}\n]*\})?|\[![\w-]+\][+-]?)(?![^\s])[ \t]*(?P<title>[^\r\n]*)"
 )
 LINE_END = re.compile(rb'"?[ \t]*\r?\n?')
+# Marks of quotations and items that are nested more deeply than the parser reads.
+NESTED = re.compile(rb"(?:[ \t]*(?:>|[-+*](?=[ \t])))+[ \t]*")
 # Emphasis that the parser overlooks, such as that after a digit.
 UNDERSCORES = re.compile(rb"(?<![\w\\])(?P<open>_{1,3})(?=[^\s_])|(?<=[^\s_\\])_{1,3}(?!\w)")
 # A paragraph is parsed in stretches, as the time grows with the square of the marks that open something but do not
@@ -125,6 +127,9 @@ def _directives(content: bytes, start: int, end: int) -> Iterator[Part]:
 def _add_block(file: MarkdownTemplate, content: bytes, done: int, end: int, parts: list[Part]) -> None:
     """Adds the text of a block, and its other parts according to their kinds."""
     links: list[int] = []
+    if nested := NESTED.match(content, done, end):
+        file.add(nested[0].decode())
+        done = nested.end()
     footnote = FOOTNOTE.match(content[done:end].decode())
     if footnote:
         file.add(footnote[0])
@@ -145,12 +150,12 @@ def _add_block(file: MarkdownTemplate, content: bytes, done: int, end: int, part
             file.close_emphasis(raw)
         elif kind == "link":
             links.append(start)
-            file.open_style(start)
+            file.open_link(start)
             file.add(raw)
         else:
             file.add(raw)
         if kind == "link end":
-            file.close_style(links.pop())
+            file.close_link(links.pop())
         if kind == "break":
             file.end_block()
         done = stop

@@ -27,8 +27,9 @@ MARKUP = OfficeMarkup(
 
 def read_odf(content: bytes) -> TextPackage:
     """
-    Reads an ODT or ODP file: the paragraphs of text, tables, notes, comments, text boxes, slides, headers and footers. A line break or tab ends a sentence. Page numbers, dates and other fields, formulas, charts,
-    deleted text and masters of slides do not change. Translations omit readings of ruby. The file is one document.
+    Reads an ODT or ODP file: the paragraphs of text, tables, notes, comments, text boxes, slides, headers and
+    footers. A line break or tab ends a sentence. Page numbers, dates and other fields, formulas, charts, deleted text
+    and masters of slides do not change. Translations omit readings of ruby. The file is one document.
 
     Raises:
         ValueError: the file is broken, encrypted, or larger when unpacked than any document.
