@@ -175,8 +175,8 @@ class TextFile:
                 result.append(part.markup if list(blocks[part.block]) == before[part.block] else "")
             else:
                 result.append("" if is_dropped and isinstance(part, _Continuation) else str(part))
-        for first, last in self._links:
-            self._restore_link(result, first, last)
+        for begin, end in self._links:
+            self._restore_link(result, begin, end)
         return result
 
     def _restore_link(self, result: list[str], first: int, last: int) -> None:
