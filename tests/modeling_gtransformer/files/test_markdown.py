@@ -83,6 +83,7 @@ def test_markdown_of_a_translation_means_itself():
         ("Formula $x^2$ is good.", ["Formel x^2 ist gut."], "Formel $x^2$ ist gut."),
         ("{{< tube id >}} see {% x %} now\n\n# Head {#id}", ["{{< tube id >}} sieh {% x %} nun", "Kopf {#id}"],
          "{{< tube id >}} sieh {% x %} nun\n\n# Kopf {#id}"),
+        ("Use <% name %> now", ["Nutze <% name %> nun"], "Nutze <% name %> nun"),
         ("On 12 May 2020.", ["12. Mai 2020."], "12\\. Mai 2020."),
         ("\\## no heading", ["## kein Titel"], "\\## kein Titel"),
         ("no box", ["::: warning"], "\\::: warning"),
