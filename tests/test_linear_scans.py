@@ -37,7 +37,8 @@ MATCHED_ONLY = {
         "files.substation": ["LINE", "SECTION", "TIMING"], "files.gettext": ["STRING"],
         "files.xml_tokens": ["ENCODING", "TAG_NAME"],
         "files.html_tokens": ["ATTRIBUTE"], "files.boundaries": ["SPACES"],
-        "files.markdown": ["FORMULA", "FOOTNOTE", "LINE_BREAK", "LINE_END"], "files.docx": ["PARTS", "MAIN_PART"],
+        "files.markdown": ["FORMULA", "FOOTNOTE", "LINE_BREAK", "LINE_END", "NESTED"],
+        "files.docx": ["PARTS", "MAIN_PART"],
     }.items()
     for name in names
 }  # fmt: skip

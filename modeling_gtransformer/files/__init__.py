@@ -2,7 +2,7 @@
 
 from .aligned_pairs import ALIGNED_FORMATS
 from .consistency import Consistency
-from .encoding import decode
+from .encoding import decode, encode, find_encoding
 from .formats import BILINGUAL_FORMATS, EXTENSIONS, FILE_FORMATS, SplitFile, format_of, not_bilingual
 from .glossaries import Glossary, read_glossary
 
@@ -16,6 +16,8 @@ __all__ = [
     "Glossary",
     "SplitFile",
     "decode",
+    "encode",
+    "find_encoding",
     "format_of",
     "not_bilingual",
     "read_glossary",

@@ -44,12 +44,7 @@ def tab_separated(columns: list[str], rows: Iterable[dict[str, Any]]) -> str:
 
 
 def _no_formula(value: Any) -> Any:
-    """
-    Returns a text that no spreadsheet takes as a formula.
-
-    >>> _no_formula("=1+1"), _no_formula("a = b"), _no_formula(-0.5)
-    ("'=1+1", 'a = b', -0.5)
-    """
+    """Returns a text that no spreadsheet takes as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
@@ -68,19 +63,9 @@ def to_tmx(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
     language is "und"."""
     src_lang, tgt_lang = ((language or "und").strip("[]").replace("_", "-") for language in (src_lang, tgt_lang))
     tmx = ElementTree.Element("tmx", version="1.4")
-    ElementTree.SubElement(
-        tmx,
-        "header",
-        {
-            "creationtool": "gtransformer-translate",
-            "creationtoolversion": __version__,
-            "segtype": "sentence",
-            "o-tmf": "none",
-            "adminlang": "en",
-            "srclang": src_lang,
-            "datatype": "plaintext",
-        },
-    )
+    header = {"segtype": "sentence", "o-tmf": "none", "adminlang": "en", "srclang": src_lang, "datatype": "plaintext"}
+    tool = {"creationtool": "gtransformer-translate", "creationtoolversion": __version__}
+    ElementTree.SubElement(tmx, "header", tool | header)
     body = ElementTree.SubElement(tmx, "body")
     for pair in pairs:
         unit = ElementTree.SubElement(body, "tu")

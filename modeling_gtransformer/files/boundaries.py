@@ -124,8 +124,6 @@ def cut_around_protected(
         protected: numbers of the protected pieces, and where their words are in the translation, if they are.
         alignment: which pieces the words belong to, if this is known; as many words as possible are then put there.
 
-    >>> cut_around_protected("Nutze foo() jetzt", ["Use ", "foo()", " now"], {1: 6})
-    ['Nutze ', '', ' jetzt']
     >>> cut_around_protected("Jetzt nutzen", ["Use ", "foo()", " now"], {1: None})  # foo() was lost
     ['Jetzt ', '', ' nutzen']
     >>> alignment = SpanAlignment([(), (1,), ()], [{(1,): 1.0}, {(): 1.0}, {(): 1.0}])
@@ -173,12 +171,7 @@ def cut_around_protected(
 
 
 def nearest(places: Sequence[int], place: float, lowest: int = 0, highest: int | None = None) -> int | None:
-    """
-    Returns the nearest of sorted places, from number `lowest` up to but not including number `highest`, if any.
-
-    >>> nearest([0, 4, 9, 14], 5.1), nearest([0, 4, 9, 14], 5.1, lowest=2), nearest([0, 4], 5.1, lowest=2)
-    (4, 9, None)
-    """
+    """Returns the nearest of sorted places, from number `lowest` up to but not including number `highest`, if any."""
     highest = len(places) if highest is None else min(highest, len(places))
     after = bisect_left(places, place, lowest, max(highest, lowest))
     around = places[max(after - 1, lowest) : min(after + 1, highest)]
@@ -186,15 +179,7 @@ def nearest(places: Sequence[int], place: float, lowest: int = 0, highest: int |
 
 
 def _cut(translation: str, texts: Sequence[str], alignment: SpanAlignment | None = None) -> list[str]:
-    """
-    Cuts a translation between words: according to the pieces of the sentence that they belong to or, if this is not
-    known, in proportion to the pieces.
-
-    >>> _cut("Die alte Katze", ["The ", "old", " cat"])
-    ['Die ', 'alte', ' Katze']
-    >>> _cut("Le chat noir", ["The ", "black", " cat"], SpanAlignment([(), (1,), ()], [{(): 1}, {(): 1}, {(1,): 1}]))
-    ['Le chat ', 'noir', '']
-    """
+    """Cuts a translation between words: according to the pieces that they belong to, if known, or in proportion."""
     if len(texts) == 1:
         return [translation]
     source = "".join(texts)
@@ -227,12 +212,7 @@ def _cut(translation: str, texts: Sequence[str], alignment: SpanAlignment | None
 
 
 class _BoundaryPlaces:
-    """
-    Finds where a boundary of a sentence may be in its translation: before or after a word, as in the sentence.
-
-    >>> _BoundaryPlaces("The old cat", "Die alte Katze").behind_spaces
-    [0, 4, 9, 14]
-    """
+    """Finds where a boundary of a sentence may be in its translation: before or after a word, as in the sentence."""
 
     def __init__(self, source: str, translation: str):
         self.source, self.occurrences = source, Occurrences(translation)
@@ -247,12 +227,7 @@ class _BoundaryPlaces:
         self.has_spaces = bool(spaces)
 
     def nearest(self, bound: int, place: float, lowest: int, highest: int) -> int:
-        """
-        Returns the place for a boundary, from `lowest` to `highest`, that is nearest to `place`, or `lowest`.
-
-        >>> _BoundaryPlaces("The old cat", "Die alte Katze").nearest(bound=4, place=5.1, lowest=0, highest=14)
-        4
-        """
+        """Returns the place for a boundary, from `lowest` to `highest`, that is nearest to `place`, or `lowest`."""
         places, offset = self._candidates(bound)
         first, last = bisect_left(places, lowest - offset), bisect_right(places, highest - offset)
         found = nearest(places, place - offset, first, last)

@@ -33,14 +33,8 @@ def without_control(text: str) -> str:
 
 def escape_for(charset: str | None) -> Callable[[str], str]:
     """
-    Makes a function that makes words safe in markup.
-
-    Args:
-        charset: the character set that the file declares; in any other than UTF-8, references stand for characters
-            outside ASCII.
-
-    >>> escape_for(None)("1 < 2 ä"), escape_for("iso-8859-1")("ä")
-    ('1 &lt; 2 ä', '&#228;')
+    Makes a function that makes words safe in markup. If the file declares a character set other than UTF-8, references
+    replace characters outside ASCII.
     """
     is_utf_8 = charset is None or re.fullmatch("utf-?8", charset, re.IGNORECASE)
 

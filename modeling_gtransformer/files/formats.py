@@ -13,6 +13,7 @@ from .epub import read_epub
 from .gettext import Catalogue
 from .html import read_html
 from .markdown import read_markdown
+from .odf import read_odf
 from .pptx import read_pptx
 from .runs import Alignment, Block, SplitBlock
 from .substation import read_substation
@@ -57,6 +58,7 @@ FILE_FORMATS = {
     "xliff": FileFormat((".xlf", ".xliff"), read_xliff, options=CATALOGUE),
     "docx": FileFormat((".docx",), read_docx, True, LANGUAGE, partial(read_docx, bilingual=True)),
     "pptx": FileFormat((".pptx",), read_pptx, binary=True),
+    "odf": FileFormat((".odt", ".odp"), read_odf, binary=True),
     "epub": FileFormat((".epub",), read_epub, True, LANGUAGE, partial(read_epub, bilingual=True)),
 }
 

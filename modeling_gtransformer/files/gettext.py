@@ -1,13 +1,11 @@
 """Message catalogues of gettext, in which messages without a translation get one."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ..terminology import Terminology
 from .languages import EXAMPLES, language_tag, numbers_of_forms, plural_forms_of
-from .placeholders import has_same_placeholders
+from .placeholders import has_same_placeholders, placeholders_of
 from .runs import Block, Run
 
 
@@ -112,5 +110,4 @@ def _is_singular(entry: Any, numbers: Sequence[int]) -> bool:
     """
     if 1 not in numbers or len(numbers) == EXAMPLES:
         return False
-    required = Terminology().required
-    return len(numbers) == 1 or not Counter(required(entry.msgid_plural)) - Counter(required(entry.msgid))
+    return len(numbers) == 1 or not placeholders_of(entry.msgid_plural) - placeholders_of(entry.msgid)

@@ -1,7 +1,7 @@
 """HTML: text in blocks, with inline tags as boundaries between runs; everything else stays byte for byte."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from ..plain_text import TEMPLATE_SYNTAX
 from .character_references import escape_for, unescape
@@ -100,11 +100,18 @@ class _Reader:
         is_inline = token.tag in INLINE
         if token.kind in ("start", "end") and not is_inline:
             self.file.end_block()
+        begin, end = self._format_of(token)
         if is_inline and position in self.paired:
-            self.file.open_style(position)
+            begin(position)
         self.page.add_markup(self.file, token)
         if is_inline and position in self.starts:
-            self.file.close_style(self.starts[position])
+            end(self.starts[position])
+
+    def _format_of(self, token: Token) -> tuple[Callable[[Hashable], None], Callable[[Hashable], None]]:
+        """Returns what begins and ends a format in the file."""
+        if token.tag == "a":
+            return self.file.open_link, self.file.close_link
+        return self.file.open_style, self.file.close_style
 
     def read_bilingual(self) -> None:
         """Reads a page in which translations follow the text."""
@@ -162,11 +169,11 @@ class _Reader:
                 behind = self._add_words(position, stop, IDENTIFIER)
             elif token.tag in copied and position in closed_here:
                 opened.add(position)
-                self.file.open_style(position)
+                self._format_of(token)[0](position)
                 self.file.add(IDENTIFIER.sub("", token.raw))
             elif self.starts.get(position) in opened:
                 self.file.add(token.raw)
-                self.file.close_style(self.starts[position])
+                self._format_of(token)[1](self.starts[position])
             position = behind
         self.file.end_block()
 

@@ -28,12 +28,7 @@ def language_tag(language: str | None) -> str | None:
 
 
 def text_direction(tag: str) -> str:
-    """
-    Returns "rtl" for a language that is written from right to left, otherwise "ltr".
-
-    >>> text_direction("ar-AR"), text_direction("arb-Arab"), text_direction("de")
-    ('rtl', 'rtl', 'ltr')
-    """
+    """Returns "rtl" for a language that is written from right to left, otherwise "ltr"."""
     if any(part in RIGHT_TO_LEFT for part in tag.split("-")):
         return "rtl"
     locale = _locale(tag)
@@ -42,7 +37,7 @@ def text_direction(tag: str) -> str:
 
 def is_same_language(tag: str, other: str) -> bool:
     """
-    Tells whether two tags are of the same language, wherever it is spoken.
+    Returns whether two tags are of the same language, wherever it is spoken.
 
     >>> is_same_language("de-AT", "deu-Latn"), is_same_language("de", "fr-FR"), is_same_language("x-a", "X-A")
     (True, False, True)
@@ -53,23 +48,13 @@ def is_same_language(tag: str, other: str) -> bool:
 
 
 def english_name(language: str | None) -> str:
-    """
-    Returns the English name of a language in lower case; an empty string if it is unknown.
-
-    >>> english_name("de_DE"), english_name("deu_Latn"), english_name("[target]")
-    ('german', 'german', '')
-    """
+    """Returns the English name of a language in lower case; an empty string if it is unknown."""
     locale = _locale(language_tag(language) or "")
     return (locale.get_language_name("en") or "").lower() if locale else ""
 
 
 def plural_forms_of(language: str | None) -> str:
-    """
-    Returns the header `Plural-Forms` for a language; that for English if it is `None`.
-
-    >>> plural_forms_of("ja_XX"), plural_forms_of("fr")
-    ('nplurals=1; plural=0;', 'nplurals=2; plural=(n > 1);')
-    """
+    """Returns the header `Plural-Forms` for a language; that for English if it is unknown."""
     locale = _locale(language_tag(language) or "en")
     return _babel().messages.plurals.get_plural(str(locale) if locale else "en").plural_forms
 

@@ -1,7 +1,8 @@
-"""Markdown: paragraphs, headings, items, cells and footnotes, with emphasis and links as borders between runs."""
+"""Markdown: paragraphs, headings, items, cells and footnotes, with emphasis and links as boundaries between runs."""
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from ..plain_text import ADDRESS, TEMPLATE_SYNTAX
@@ -11,14 +12,13 @@ from .markdown_template import MarkdownTemplate
 
 # Nodes of tree-sitter-markdown: blocks of text, parts of a sentence that are not translated, and what only marks it.
 BLOCKS = frozenset({"inline", "pipe_table_cell"})
-KEPT = frozenset({"code_span", "email_autolink", "image", "latex_block", "uri_autolink"})
+PROTECTED = frozenset({"code_span", "email_autolink", "image", "latex_block", "uri_autolink"})
 REFERENCES = frozenset({"collapsed_reference_link", "shortcut_link"})
 LINKS = frozenset({"full_reference_link", "inline_link"})
 EMPHASIS = frozenset({"emphasis", "strong_emphasis", "strikethrough"})
-MARKS = {"html_tag": "mark", "hard_line_break": "break"}
 
-# Start and end in bytes, kind ("kept", "mark", "open", "close", "break", "continuation", "link", "link end"), and what
-# the model reads of it.
+# Start and end in bytes, kind, and what the model reads. A kind is "protected", "mark", "break", or what begins or
+# ends there: "open", "close", "link", "link end", "continuation".
 Part = tuple[int, int, str, str]
 
 FOOTNOTE = re.compile(r"\[\^[^\]\s]+\](?::[ \t]*)?")
@@ -37,6 +37,8 @@ DIRECTIVE = re.compile(
     rb"|:{3,}[ \t]*[\w-]*(?:[ \t]*\{[^{}\n]*\})?|\[![\w-]+\][+-]?)(?![^\s])[ \t]*(?P<title>[^\r\n]*)"
 )
 LINE_END = re.compile(rb'"?[ \t]*\r?\n?')
+# Marks of quotations and items that are nested more deeply than the parser reads.
+NESTED = re.compile(rb"(?:[ \t]*(?:>|[-+*](?=[ \t])))+[ \t]*")
 # Emphasis that the parser overlooks, such as that after a digit.
 UNDERSCORES = re.compile(rb"(?<![\w\\])(?P<open>_{1,3})(?=[^\s_])|(?<=[^\s_\\])_{1,3}(?!\w)")
 # A paragraph is parsed in stretches, as the time grows with the square of the marks that open something but do not
@@ -80,10 +82,10 @@ def read_markdown(text: str) -> MarkdownTemplate:
             ranges = [Range(Point(0, a), Point(0, b), a, b) for a, b in stretch]
             parts += _parts(Parser(inline_language, included_ranges=ranges).parse(content).root_node, labels)
         for template in TEMPLATE.finditer(content, block.start_byte, block.end_byte):
-            parts.append((*template.span(), "kept", template[0].decode()))
+            parts.append((*template.span(), "protected", template[0].decode()))
         parts += _directives(content, block.start_byte, block.end_byte)
         file.add(content[done : block.start_byte].decode())
-        _add_block(file, content, block.start_byte, block.end_byte, sorted(parts))
+        _add_block(file, content, block.start_byte, block.end_byte, sorted(parts, key=_order))
         done = block.end_byte
     file.add(content[done:-1].decode())
     return file
@@ -122,9 +124,19 @@ def _directives(content: bytes, start: int, end: int) -> Iterator[Part]:
             yield start + title_end, start + behind.end(), "break", ""
 
 
+def _order(part: Part) -> tuple[int, int, bool]:
+    """Sorts parts; of two in one place, a protected one comes first."""
+    start, stop, kind, _ = part
+    return start, stop, kind != "protected"
+
+
 def _add_block(file: MarkdownTemplate, content: bytes, done: int, end: int, parts: list[Part]) -> None:
     """Adds the text of a block, and its other parts according to their kinds."""
+    add = {"continuation": file.add_continuation, "open": file.open_emphasis, "close": file.close_emphasis}
     links: list[int] = []
+    if nested := NESTED.match(content, done, end):
+        file.add(nested[0].decode())
+        done = nested.end()
     footnote = FOOTNOTE.match(content[done:end].decode())
     if footnote:
         file.add(footnote[0])
@@ -132,25 +144,17 @@ def _add_block(file: MarkdownTemplate, content: bytes, done: int, end: int, part
     for start, stop, kind, words in [*parts, (end, end, "mark", "")]:
         if start < done:
             continue
-        if start > done:
-            _add_text(file, content[done:start])
+        _add_text(file, content[done:start])
         raw = content[start:stop].decode()
-        if kind == "continuation":
-            file.add_continuation(raw)
-        elif kind == "kept":
-            file.add_protected(raw, words)
-        elif kind == "open":
-            file.open_emphasis(raw)
-        elif kind == "close":
-            file.close_emphasis(raw)
-        elif kind == "link":
+        if kind == "link":
             links.append(start)
-            file.open_style(start)
-            file.add(raw)
+            file.open_link(start)
+        if kind == "protected":
+            file.add_protected(raw, words)
         else:
-            file.add(raw)
+            add.get(kind, file.add)(raw)
         if kind == "link end":
-            file.close_style(links.pop())
+            file.close_link(links.pop())
         if kind == "break":
             file.end_block()
         done = stop
@@ -173,7 +177,7 @@ def _parts(root: Any, labels: set[str]) -> Iterator[Part]:
     while nodes:
         node = nodes.pop()
         start, end = node.start_byte, node.end_byte
-        if node.type in KEPT or node.type in REFERENCES:
+        if node.type in PROTECTED or node.type in REFERENCES:
             words = node.text.decode()
             if node.type in REFERENCES and FOOTNOTE.fullmatch(words):
                 yield start, end, "mark", ""
@@ -182,7 +186,7 @@ def _parts(root: Any, labels: set[str]) -> Iterator[Part]:
             elif node.type != "latex_block" or FORMULA.fullmatch(words):
                 description = [child.text.decode() for child in node.children if child.type == "image_description"]
                 read = "".join(description) if node.type == "image" else words.strip("`$<>[] ")
-                yield start, end, "kept", " ".join(read.split())
+                yield start, end, "protected", " ".join(read.split())
         elif node.type in LINKS:
             text = next((child for child in node.children if child.type == "link_text"), None)
             if text is None:  # an anchor, which shows nothing
@@ -196,9 +200,9 @@ def _parts(root: Any, labels: set[str]) -> Iterator[Part]:
             for number, mark in enumerate(marks):
                 yield mark.start_byte, mark.end_byte, "open" if number < len(marks) / 2 else "close", ""
             nodes += [child for child in reversed(node.children) if child.type != "emphasis_delimiter"]
-        elif node.type in MARKS:
-            is_break = node.type == "html_tag" and LINE_BREAK.fullmatch(node.text.decode())
-            yield start, end, "break" if is_break else MARKS[node.type], ""
+        elif node.type in ("html_tag", "hard_line_break"):
+            is_break = node.type == "hard_line_break" or LINE_BREAK.fullmatch(node.text.decode())
+            yield start, end, "break" if is_break else "mark", ""
         else:
             nodes += reversed(node.children)
 
@@ -224,8 +228,8 @@ def _unescape(text: str) -> str:
 
 def _escape(text: str) -> str:
     """Returns text that stands for itself in Markdown; addresses are left alone."""
-    result, done = [], 0
-    for address in ADDRESS.finditer(text):
-        result += [SPECIAL.sub(r"\\\1", text[done : address.start()]), address[0]]
-        done = address.end()
-    return NUMBER.sub(r"\1\\\2", "".join([*result, SPECIAL.sub(r"\\\1", text[done:])]))
+    addresses = [*ADDRESS.finditer(text)]
+    ends = [0, *(place for address in addresses for place in address.span()), len(text)]
+    pieces = [text[start:stop] for start, stop in pairwise(ends)]
+    pieces[::2] = [SPECIAL.sub(r"\\\1", piece) for piece in pieces[::2]]
+    return NUMBER.sub(r"\1\\\2", "".join(pieces))

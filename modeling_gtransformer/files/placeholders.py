@@ -2,11 +2,22 @@
 
 from collections import Counter
 
-from ..terminology import Terminology
+from ..plain_text import ADDRESS
+from ..terminology import PLACEHOLDER
 
 
 # Characters that a program may take for the beginning or the end of a placeholder.
 MARKS = "%{}$"
+
+
+def placeholders_of(text: str) -> Counter[str]:
+    """
+    Counts the placeholders of a text.
+
+    >>> placeholders_of("%s of {n} at www.example.org")
+    Counter({'%s': 1, '{n}': 1})
+    """
+    return Counter(match[0] for match in PLACEHOLDER.finditer(text) if not ADDRESS.match(match[0]))
 
 
 def has_same_placeholders(source: str, translation: str) -> bool:
@@ -18,7 +29,7 @@ def has_same_placeholders(source: str, translation: str) -> bool:
     >>> has_same_placeholders("%(n)d orders", "%(n)d %(ners"), has_same_placeholders("{a} or {b}", "{a} oder {a}")
     (False, False)
     """
-    required = Terminology().required
-    own, theirs = Counter(required(source)), Counter(required(translation))
-    marks = {mark for words in own | theirs for mark in words} & {*MARKS}
-    return own == theirs and all(source.count(mark) == translation.count(mark) for mark in marks)
+    own = placeholders_of(source)
+    marks = {mark for words in own for mark in words} & {*MARKS}
+    is_same = own == placeholders_of(translation)
+    return is_same and all(source.count(mark) == translation.count(mark) for mark in marks)

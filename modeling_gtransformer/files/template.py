@@ -38,6 +38,9 @@ class TextFile:
         self._open: int | None = None
         self._insertions: list[tuple[int, Style]] = []
         self._readings: list[int] = []
+        # Parts that begin and end a link, and the beginnings of those that have not ended.
+        self._links: list[tuple[int, int]] = []
+        self._open_links: dict[Hashable, int] = {}
         # The same of the paragraphs around it.
         self._outer: list[tuple[Style, int | None, list[tuple[int, Style]], list[int]]] = []
 
@@ -104,6 +107,18 @@ class TextFile:
             self.style = tuple(other for other in self.style if other != name)
             self._add_insertion()
 
+    def open_link(self, name: Hashable) -> None:
+        """Begins a link, which is a format. It never becomes empty: without a translation it keeps its text."""
+        self._open_links[name] = len(self._parts)
+        self.open_style(name)
+
+    def close_link(self, name: Hashable) -> None:
+        """Ends a link, whose markup has just been added."""
+        start = self._open_links.pop(name, None)
+        if start is not None and not self._open_links:
+            self._links.append((start, len(self._parts)))
+        self.close_style(name)
+
     def end_block(self) -> None:
         """Ends the paragraph."""
         if self._open is not None:
@@ -160,7 +175,21 @@ class TextFile:
                 result.append(part.markup if list(blocks[part.block]) == before[part.block] else "")
             else:
                 result.append("" if is_dropped and isinstance(part, _Continuation) else str(part))
+        for begin, end in self._links:
+            self._restore_link(result, begin, end)
         return result
+
+    def _restore_link(self, result: list[str], first: int, last: int) -> None:
+        """Puts the text of a link back if its translation has no words for it."""
+        inside = [(number, part) for number, part in enumerate(self._parts[first:last], first)]
+        runs = [(number, part) for number, part in inside if isinstance(part, _FilePart) and part.raw.strip()]
+        if runs and not any(result[number].strip() for number, _ in runs):
+            for number, part in runs:
+                result[number] = part.raw + part.tail
+            before = next((result[number][-1] for number in range(first - 1, -1, -1) if result[number]), " ")
+            behind = next((result[number][0] for number in range(last, len(result)) if result[number]), " ")
+            result[first] = " " * before.isalnum() + result[first]
+            result[last - 1] += " " * behind.isalnum()
 
     def _filled(self, part: "_FilePart", text: str, following: str) -> str:
         """Returns what represents a run in the file, without the line end after it."""

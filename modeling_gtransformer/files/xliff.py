@@ -1,4 +1,4 @@
-"""XLIFF 1.2 and 2: units without a translation get one; inline elements are boundaries of runs, or stay in them."""
+"""XLIFF 1.2 and 2: units without a translation get one; inline elements are boundaries of runs, or protected."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

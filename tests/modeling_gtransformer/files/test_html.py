@@ -33,6 +33,8 @@ def test_html():
         # Tags inside a word stay at their letter.
         ("word<sup>2</sup> and H<sub>2</sub>O is good.", ["WORD2 AND H2O IS GOOD."],
          "WORD<sup>2</sup> AND H<sub>2</sub>O IS GOOD."),
+        # A link is never without words.
+        ("See <a href=x>this <b>page</b></a>!", ["Ja"], "Ja <a href=x>this <b>page</b></a>"),
         ("Click <button>OK</button> or <img src=a.png>now.", ["Klicke OK oder jetzt."],
          "Klicke <button>OK</button> oder <img src=a.png>jetzt."),
     ],

@@ -83,6 +83,7 @@ def test_markdown_of_a_translation_means_itself():
         ("Formula $x^2$ is good.", ["Formel x^2 ist gut."], "Formel $x^2$ ist gut."),
         ("{{< tube id >}} see {% x %} now\n\n# Head {#id}", ["{{< tube id >}} sieh {% x %} nun", "Kopf {#id}"],
          "{{< tube id >}} sieh {% x %} nun\n\n# Kopf {#id}"),
+        ("Use <% name %> now", ["Nutze <% name %> nun"], "Nutze <% name %> nun"),
         ("On 12 May 2020.", ["12. Mai 2020."], "12\\. Mai 2020."),
         ("\\## no heading", ["## kein Titel"], "\\## kein Titel"),
         ("no box", ["::: warning"], "\\::: warning"),
@@ -106,6 +107,9 @@ def test_tricky_translations_of_markdown(content, translations, expected):
          "::: tip Titel\r\nT.\r\n:::\r\n"),
         # A line break parts sentences, in a cell as well.
         ("| a<br>b c | d |\n|---|---|\n", ["a", "b c", "d"], ["A", "B", "D"], "| A<br>B | D |\n|---|---|\n"),
+        # A link is never without words.
+        ("a [link](b), c\n", ["a link, c"], ["Ja"], "Ja [link](b)\n"),
+        ("[one](a)\n", ["one"], [""], "[one](a)\n"),
         # Emphasis without words goes; the white space in it goes outside, and in a word underscores mark nothing.
         ("**bold**text\n", ["boldtext"], ["Fetttext"], "Fetttext\n"),
         ("a _b_ c\n", ["a b c"], ["xyz"], "xyz\n"),
@@ -127,6 +131,12 @@ def test_what_is_written_around_text(content, sentences, translations, expected)
 def test_an_anchor_stays(anchor):
     _, text = translated(f"Intro {anchor} text.\n", "markdown")
     assert anchor in text and "INTRO" in text
+
+
+@pytest.mark.parametrize("mark", [">", "> ", "- "])
+def test_marks_nested_beyond_the_parser_are_no_text(mark):
+    content = mark * 2000 + " text\n"
+    assert translated(content, "markdown") == (["text"], content.upper())
 
 
 def test_a_paragraph_of_many_marks_is_read_in_stretches():

@@ -1,0 +1,44 @@
+"""OpenDocument texts and presentations (ODT, ODP): paragraphs with their formats; everything else is copied."""
+
+from .office import OfficeMarkup, read_part
+from .text_package import TextPackage, in_member, read_texts, reading
+from .zip_package import ZipPackage
+
+
+NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
+# Fields whose text a program computes.
+COMPUTED = (
+    "author-initials", "author-name", "chapter", "conditional-text", "creation-date", "creation-time", "date",
+    "editing-duration", "expression", "file-name", "initial-creator", "modification-date", "modification-time",
+    "page-count", "page-number", "page-variable-get", "print-date", "print-time", "sequence",
+    "sequence-ref", "sheet-name", "template-name", "time", "variable-get", "variable-set", "word-count",
+)  # fmt: skip
+MARKUP = OfficeMarkup(
+    namespaces={NAMESPACE.format(name): name for name in ("text", "office")},
+    paragraphs={"text:p", "text:h"},
+    mixed={"text:p", "text:h", "text:span", "text:a", "text:meta", "text:ruby-base", "text:bookmark-ref"},
+    spans={"text:span", "text:a"},
+    breaks={"text:line-break", "text:tab"},
+    protected={"text:s": " "} | {f"text:{name}": None for name in COMPUTED},
+    skipped={"text:tracked-changes", "office:scripts", "office:styles", "text:note-citation"},
+    readings={"text:ruby-text"},
+)
+
+
+def read_odf(content: bytes) -> TextPackage:
+    """
+    Reads an ODT or ODP file: the paragraphs of text, tables, notes, comments, text boxes, slides, headers and
+    footers. A line break or tab ends a sentence. Page numbers, dates and other fields, formulas, charts, deleted text
+    and masters of slides do not change. Translations omit readings of ruby. The file is one document.
+
+    Raises:
+        ValueError: the file is broken, encrypted, or larger when unpacked than any document.
+    """
+    with reading("not a readable OpenDocument file (.odt, .odp)"):
+        package = ZipPackage(content)
+        [kind] = read_texts(package, ["mimetype"]).values()
+        is_text = kind.strip().startswith("application/vnd.oasis.opendocument.text")
+        names = ["content.xml", *(["styles.xml"] if is_text and "styles.xml" in package else [])]
+        texts = read_texts(package, names)
+        files = {name: in_member(name, read_part, texts[name], MARKUP) for name in names}
+        return TextPackage(package, texts, files, is_one_document=True)
