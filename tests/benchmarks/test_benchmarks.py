@@ -4,15 +4,12 @@ import importlib
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-import polib
 import pytest
 from json_lines import write_json_lines
 from repository import ROOT
 
 
 DOCUMENTS = [{"source": ["the cat sleeps"] * 3, "target": ["die katze schläft"] * 3}] * 6
-CATALOG = polib.POFile()
-CATALOG.append(polib.POEntry(msgid="the <b>cat</b> is old", msgstr="die <b>katze</b> ist alt"))
 
 
 @pytest.fixture
@@ -78,12 +75,6 @@ def test_padding_is_less_than_in_random_order(bench, tmp_path):
     corpus = write_json_lines(tmp_path / "corpus.jsonl", documents)
     row = bench("padding", "--corpus", corpus, "--max_tokens", "300")["segments of 512 tokens, batches of 300"]
     assert 0 < row["padding"] < row["padding in random order"]
-
-
-def test_markup_of_catalogs(bench, checkpoint, tmp_path):
-    CATALOG.save(str(tmp_path / "a.po"))
-    results = bench("files", "--catalogs", str(tmp_path / "a.po"), "--model", checkpoint)
-    assert results["tags"] == 1 and results["share of tags at the right words"]["in proportion"] == 1
 
 
 def test_gpu_continues_where_it_ended(bench, capsys):
