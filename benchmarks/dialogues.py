@@ -30,15 +30,15 @@ Translate = Callable[..., list]
 def make_runs(translate: Translate, sources: list[list[str]]) -> dict[str, Callable[[], list[list[str]]]]:
     """Ways to translate the documents, each a function that returns their sentences."""
 
-    def together(**settings) -> list[list[str]]:
-        return [document.sentences for document in translate(sources, **settings)]
+    def texts(sources: list[list[str]], **settings) -> list[list[str]]:
+        return [[sentence.text for sentence in document.sentences] for document in translate(sources, **settings)]
 
     def one_at_a_time(**settings) -> list[list[str]]:
-        return [translate([source], **settings)[0].sentences for source in sources]
+        return [texts([source], **settings)[0] for source in sources]
 
     return {
-        PEER: partial(together, segment_sentences=1),
-        "documents": partial(together, parallel_sentences=False),
+        PEER: partial(texts, sources, segment_sentences=1),
+        "documents": partial(texts, sources, parallel_sentences=False),
         TOKEN_BY_TOKEN: partial(one_at_a_time, parallel_sentences=False),
         IN_PARALLEL: partial(one_at_a_time, parallel_sentences=True),
     }
