@@ -1,82 +1,105 @@
-"""Group attention alone: our paths against dense attention under the group mask, and against FlexAttention.
+"""Parts of the model alone: group attention against dense attention under its mask, and the loss against all logits.
 
     python benchmarks/attention.py [--lengths 512 2048 8192] [--backward] [--repeats 10]
+    python benchmarks/attention.py --loss [--lengths 512 2048] [--backward] [--label_smoothing 0.1] [--size base]
 
-One document of random sentences, 8 heads of 64. On a CUDA device in bfloat16, where torch's kernel for sequences of
-unlike length takes part; on a CPU in float32, where FlexAttention has no backward pass. Plans and block masks are made
-beforehand, as one serves all layers.
+Attention has one document of random sentences and 8 heads of 64. Plans and block masks are made beforehand, as one
+serves all layers. On a CUDA device it runs in bfloat16, with torch's kernel for sequences of unlike length; on a CPU
+in float32, where FlexAttention has no backward pass. The loss always includes its backward pass, down to the weights
+of the output layer. Where this version of torch has `linear_cross_entropy`, it takes part.
 """
 
-import argparse
-import json
-import sys
 from collections.abc import Callable
 from functools import partial
 
 import torch
-from measure import interleaved, make_document, ratios, save
-from torch import Tensor
+from measure import DEVICE, interleaved, parse_options, ratios, save, show
+from systems import BOS, EOS, SIZES, make_sentences
+from torch import Tensor, nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
 from modeling_gtransformer import sentence_attention as sa
+from modeling_gtransformer.document_loss import document_loss, linear_document_loss
 from modeling_gtransformer.group_tags import group_tags, same_group
 
 
 HEADS, HEAD_SIZE = 8, 64
-SCALING = HEAD_SIZE**-0.5
+Runs = dict[str, Callable[[], None]]
 
 
-def make_ways(tags: Tensor, states: list[Tensor], backward: bool) -> dict[str, Callable[..., Tensor]]:
-    """Functions of query, key and value that compute the encoder's group attention."""
-    device, length = states[0].device, tags.shape[1]
-    plan = sa.plan_sentences(tags.cpu(), tags.cpu())
-    assert plan is not None
-    mask = same_group(tags, tags)
-    ways = {
-        "dense": partial(scaled_dot_product_attention, attn_mask=mask, scale=SCALING),
-        "gathered": partial(sa.gathered_attention, plan=plan, dropout=0.0, scaling=SCALING),
-        "chosen": partial(sa.sentence_attention, plan=plan, dropout=0.0, scaling=SCALING),
+def attention_runs(length: int, backward: bool) -> Runs:
+    """Ways to compute the group attention of the encoder on a document of so many tokens."""
+    tags = group_tags(torch.cat(make_sentences(length))[None].to(DEVICE), BOS, EOS)
+    dtype = torch.bfloat16 if DEVICE == "cuda" else torch.float32
+    states = [torch.randn(1, length, HEADS, HEAD_SIZE, device=DEVICE, dtype=dtype).transpose(1, 2) for _ in range(3)]
+    states = [tensor.requires_grad_(backward) for tensor in states]
+    plan, scaling = sa.plan_sentences(tags.cpu(), tags.cpu()), HEAD_SIZE**-0.5
+    ways: dict[str, Callable[..., Tensor]] = {
+        "dense": partial(scaled_dot_product_attention, attn_mask=same_group(tags, tags), scale=scaling),
+        "gathered": partial(sa.gathered_attention, plan=plan, dropout=0.0, scaling=scaling),
+        "chosen": partial(sa.sentence_attention, plan=plan, dropout=0.0, scaling=scaling),
     }
-    if device.type != "cpu" or not backward:
+    if DEVICE == "cuda" or not backward:
         groups = tags[0]
         block_mask = create_block_mask(
-            lambda _, __, query, key: groups[query] == groups[key], None, None, length, length, device=device
+            lambda _, __, query, key: groups[query] == groups[key], None, None, length, length, device=DEVICE
         )
-        ways["flex"] = partial(torch.compile(flex_attention), block_mask=block_mask, scale=SCALING)
-    return ways
+        ways["flex"] = partial(torch.compile(flex_attention), block_mask=block_mask, scale=scaling)
+
+    def attend(way: Callable[..., Tensor]) -> None:
+        with torch.set_grad_enabled(backward):
+            output = way(*states)
+        if backward:
+            torch.autograd.grad(output.sum(), states)
+
+    return {name: partial(attend, way) for name, way in ways.items()}
 
 
-def attend(way: Callable[..., Tensor], states: list[Tensor], backward: bool) -> None:
-    """Runs the attention once and synchronises with the device."""
-    with torch.set_grad_enabled(backward):
-        output = way(*states)
-    if backward:
-        torch.autograd.grad(output.sum(), states)
-    if states[0].is_cuda:
-        torch.cuda.synchronize()
+def loss_runs(length: int, size: str, label_smoothing: float) -> Runs:
+    """Ways to compute the loss of so many tokens, with the gradients of states and output layer."""
+    vocabulary, width = SIZES[size]["vocab_size"], SIZES[size]["d_model"]
+    hidden = torch.randn(1, length, width, device=DEVICE, requires_grad=True)
+    weight = (torch.randn(vocabulary, width, device=DEVICE) * width**-0.5).requires_grad_()
+    bias = torch.zeros(1, vocabulary, device=DEVICE)
+    labels = torch.randint(vocabulary, (1, length), device=DEVICE)
+
+    def of_torch() -> Tensor:
+        settings = {"label_smoothing": label_smoothing, "options": nn.LinearCrossEntropyOptions()}
+        return nn.functional.linear_cross_entropy(hidden[0], weight, labels[0], linear_bias=bias[0], **settings)
+
+    ways: dict[str, Callable[[], Tensor]] = {
+        "logits": lambda: document_loss(hidden @ weight.T + bias, labels, label_smoothing),
+        "chunked": lambda: linear_document_loss(hidden, weight, bias, labels, label_smoothing),
+    }
+    if hasattr(nn.functional, "linear_cross_entropy"):
+        ways["torch"] = of_torch
+    losses = [way().item() for way in ways.values()]
+    assert max(losses) - min(losses) < 1e-3, losses
+    return {name: lambda way=way: torch.autograd.grad(way(), (hidden, weight)) for name, way in ways.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lengths", type=int, nargs="+", default=[512, 2048, 8192])
-    parser.add_argument("--backward", action="store_true", help="Time the backward pass as well.")
-    parser.add_argument("--repeats", type=int, default=10)
-    args = parser.parse_args()
-    on_cuda = torch.cuda.is_available()
-    place = {"device": "cuda", "dtype": torch.bfloat16} if on_cuda else {"device": "cpu", "dtype": torch.float32}
+def main(argv: list[str] | None = None) -> None:
+    args = parse_options(
+        __doc__,
+        argv,
+        lengths=[512, 2048, 8192],
+        backward=False,
+        loss=False,
+        size="base",
+        label_smoothing=0.1,
+        repeats=10,
+    )
     results: dict[int, dict[str, float]] = {}
     for length in args.lengths:
-        tags = group_tags(make_document(length).to(place["device"]), 0, 2)
-        states = [torch.randn(1, length, HEADS, HEAD_SIZE, **place).transpose(1, 2) for _ in range(3)]
-        states = [tensor.requires_grad_(args.backward) for tensor in states]
         torch.compiler.reset()
-        ways = make_ways(tags, states, args.backward)
-        runs = {name: partial(attend, way, states, args.backward) for name, way in ways.items()}
-        results[length] = ratios(interleaved(runs, args.repeats), "dense")
-        rounded = {name: round(ratio, 2) for name, ratio in results[length].items()}
-        print(f"{length:5} tokens, times as fast as dense attention: {json.dumps(rounded)}", flush=True)
-    save(f"attention-{place['device']}{'-backward' * args.backward}", sys.argv, results)
+        runs = (
+            loss_runs(length, args.size, args.label_smoothing) if args.loss else attention_runs(length, args.backward)
+        )
+        results[length] = ratios(interleaved(runs, args.repeats), next(iter(runs)))
+        show("speed ratios", {f"{length} tokens": results[length]})
+    attention = f"attention-{DEVICE}{'-backward' * args.backward}"
+    save(args, f"loss-{args.size}-{args.label_smoothing}" if args.loss else attention, results)
 
 
 if __name__ == "__main__":

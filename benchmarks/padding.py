@@ -1,21 +1,18 @@
 """Share of padding in training batches, which the model computes and nobody needs.
 
-    python benchmarks/padding.py train.jsonl --source_column en --target_column de [--max_tokens 4096 8192]
+    python benchmarks/padding.py --corpus train.jsonl --source_column en --target_column de [--max_tokens 4096 8192]
 
 The batches are those of `train/train.py`, of segments of 512 tokens and of single sentences, with a BPE vocabulary of
 30,000 that is trained on the corpus; against batches of the same segments in random order.
 """
 
-import argparse
 import random
-import sys
 from collections.abc import Sequence
 
 import numpy as np
-from measure import save
+from measure import parse_options, save, show
 
 from modeling_gtransformer import GTransformerProcessor
-from modeling_gtransformer.cli.script_options import add_column_options
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.segmentation import token_batches
 from modeling_gtransformer.training.sampler import TokenBatchSampler
@@ -32,30 +29,27 @@ def padding(lengths: np.ndarray, batches: list[Sequence[int]]) -> float:
     return float(1 - lengths.sum() / padded)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", nargs="+", help="Documents in a format that train.py reads.")
-    add_column_options(parser, "source", "target")
-    parser.add_argument("--max_tokens", type=int, nargs="+", default=[4096, 8192])
-    args = parser.parse_args()
+def main(argv: list[str] | None = None) -> None:
+    args = parse_options(
+        __doc__, argv, corpus=[], source_column="source", target_column="target", max_tokens=[4096, 8192]
+    )
     columns = (args.source_column, args.target_column)
     corpus = StoredCorpus.from_files(args.corpus, columns)
     texts = (sentence for document in corpus.documents for column in columns for sentence in document[column])
     processor = GTransformerProcessor(train_tokenizer(texts, LANGUAGES), *LANGUAGES)
-    results = {}
+    results: dict[str, dict[str, float]] = {}
     for kind, max_sentences in (("segments of 512 tokens", None), ("sentences", 1)):
-        segments = make_segments(corpus, processor, segment_sentences=max_sentences)
-        lengths = segment_lengths(segments)
+        lengths = segment_lengths(make_segments(corpus, processor, segment_sentences=max_sentences))
         shuffled = random.Random(0).sample(range(len(lengths)), len(lengths))
         for max_tokens in args.max_tokens:
             in_random_order = token_batches(lengths.max(axis=1).tolist(), shuffled, max_tokens)
-            row = results[f"{kind}, batches of {max_tokens}"] = {
+            results[f"{kind}, batches of {max_tokens}"] = {
                 "segments": len(lengths),
                 "padding": padding(lengths, TokenBatchSampler(lengths, max_tokens, seed=0).batches),
                 "padding in random order": padding(lengths, in_random_order),
             }
-            print(f"{kind}, batches of {max_tokens}: {row}", flush=True)
-    save("padding", sys.argv, results)
+    show("", results)
+    save(args, "padding", results)
 
 
 if __name__ == "__main__":

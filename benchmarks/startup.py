@@ -1,18 +1,15 @@
 """Start of a training: seconds from the recipe to the first batch on the model, and memory.
 
-    python benchmarks/startup.py [--sentences 10000 100000] [--segment_sentences 1] [--peer CHECKOUT] [--name startup]
+    python benchmarks/startup.py [--sentences 10000 100000] [--segment_sentences 1000] [--words 250000]
 
-A corpus of random words is made, of documents of 20 sentences, and a tokenizer with the 250,027 tokens of mBART25.
-Then `train/train.py` is started twice: the second start finds the segments of the first one on the disk. The peer is
-another checkout of this repository, e.g. `git worktree add CHECKOUT COMMIT`, started once. Every start is a process of
-its own; its memory is what no file backs (RssAnon, Linux), at the first batch and at its peak.
+A corpus of random words is made, of documents of 20 sentences, and a tokenizer with the 250,000 tokens of mBART25.
+Then `train/train.py` is started twice, each time in a fresh process: the second start finds the segments of the first
+one on the disk. Memory is what no file backs (RssAnon, Linux), at the first batch and at its peak.
 """
 
-import argparse
 import json
 import os
 import random
-import sys
 import tempfile
 import threading
 import time
@@ -20,50 +17,30 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from own_process import memory_mb, report, run_alone
-from transformers import MBartTokenizer
+from measure import alone, memory_mb, parse_options, save, show
+from systems import SIZES, make_processor
 
 
-WORDS = 250001  # with the language codes and <mask> that the tokenizer adds: 250,027 tokens
-TINY = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "encoder_layers": 2, "decoder_layers": 2}
-TINY |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+WORDS_IN_SENTENCE, SENTENCES_IN_DOCUMENT = (8, 42), 20
 
 
-def make_words(rng: random.Random) -> list[str]:
-    """As many different words as the vocabulary has pieces beside its special tokens and letters."""
-    words: set[str] = set()
-    while len(words) < WORDS - 4 - 27:
-        words.add("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 9))))
-    return sorted(words)
-
-
-def make_tokenizer(words: list[str], folder: str) -> None:
-    specials = [(token, 0.0) for token in ("<s>", "<pad>", "</s>", "<unk>")]
-    pieces = ["▁", *"abcdefghijklmnopqrstuvwxyz", *(f"▁{word}" for word in words)]
-    vocab = [*specials, *((piece, -8 - rank / len(pieces)) for rank, piece in enumerate(pieces))]
-    MBartTokenizer(vocab=vocab, src_lang="en_XX", tgt_lang="de_DE").save_pretrained(folder)
+class FirstBatchError(Exception):
+    """Ends a training."""
 
 
 def write_documents(path: Path, sentences: int, words: list[str], rng: random.Random) -> str:
-    """Documents of 20 sentences of 8 to 42 words."""
-
     def text() -> list[str]:
-        return [" ".join(rng.choices(words, k=rng.randint(8, 42))) for _ in range(20)]
+        counts = [rng.randint(*WORDS_IN_SENTENCE) for _ in range(SENTENCES_IN_DOCUMENT)]
+        return [" ".join(rng.choices(words, k=count)) for count in counts]
 
     with path.open("w", encoding="utf-8") as file:
-        for _ in range(sentences // 20):
+        for _ in range(sentences // SENTENCES_IN_DOCUMENT):
             print(json.dumps({"source": text(), "target": text()}), file=file)
     return str(path)
 
 
-def start(checkout: Path, recipe: Path, cache: Path) -> dict[str, float]:
-    """Seconds and memory of a start of a checkout's training."""
-    environment = {**os.environ, "PYTHONPATH": str(checkout), "HF_DATASETS_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
-    return run_alone("--one", str(recipe), environment=environment)
-
-
-def start_here(recipe: str) -> None:
-    """Starts a training in this process, which ends with the first batch."""
+def start(recipe: str) -> dict[str, float]:
+    """Starts a training in this process, and ends it with the first batch."""
     from modeling_gtransformer.training.trainer import GTransformerTrainer
     from train.train import main as train
 
@@ -75,61 +52,50 @@ def start_here(recipe: str) -> None:
             time.sleep(0.01)
 
     def end(*args: Any) -> None:
-        seconds, memory = time.perf_counter() - begun, memory_mb("RssAnon")
-        report({"seconds": seconds, "memory_mb": memory, "peak_mb": peak[0]})
-        os._exit(0)
+        raise FirstBatchError
 
     threading.Thread(target=watch, daemon=True).start()
     GTransformerTrainer.training_step = end
-    train([recipe])
+    try:
+        train([recipe])
+    except FirstBatchError:
+        return {"seconds": time.perf_counter() - begun, "memory_mb": memory_mb("RssAnon"), "peak_mb": peak[0]}
+    raise RuntimeError("The training ended before its first batch.")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sentences", type=int, nargs="+", default=[10000, 100000])
-    parser.add_argument("--segment_sentences", type=int, help="Upper bound on the sentences of a segment.")
-    parser.add_argument("--peer", type=Path, help="Another checkout to start as well.")
-    parser.add_argument("--name", default="startup", help="Name of the file of results.")
-    parser.add_argument("--one", help=argparse.SUPPRESS)  # the process that is measured
-    args = parser.parse_args()
-    if args.one:
-        start_here(args.one)
-        return
-    # Not in the process of the peer, whose modules may have other names.
-    from measure import save
-
-    from modeling_gtransformer.evaluation import provenance
-
+def main(argv: list[str] | None = None) -> None:
+    args = parse_options(
+        __doc__, argv, sentences=[10000, 100000], segment_sentences=1000, words=250000, name="startup"
+    )
     rng = random.Random(0)
-    results: dict[str, Any] = {"peer": provenance.commit_of(args.peer)} if args.peer else {}
+    words = [f"w{number}" for number in range(args.words)]
+    results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        words = make_words(rng)
-        make_tokenizer(words, str(folder / "tokenizer"))
-        validation = write_documents(folder / "validation.jsonl", 100, words, rng)
+        make_processor(words).save_pretrained(folder / "tokenizer")
+        recipe = {
+            "config": {key: value for key, value in SIZES["tiny"].items() if key != "vocab_size"},
+            "tokenizer_name_or_path": str(folder / "tokenizer"),
+            "src_lang": "en_XX",
+            "tgt_lang": "de_DE",
+            "validation_files": [write_documents(folder / "validation.jsonl", 100, words, rng)],
+            "segment_sentences": args.segment_sentences,
+            "max_steps": 1,
+            "use_cpu": True,
+            "report_to": "none",
+            "disable_tqdm": True,
+        }
         for sentences in args.sentences:
-            values = {
-                "config": TINY,
-                "tokenizer_name_or_path": str(folder / "tokenizer"),
-                "src_lang": "en_XX",
-                "tgt_lang": "de_DE",
-                "train_files": [write_documents(folder / f"{sentences}.jsonl", sentences, words, rng)],
-                "validation_files": [validation],
-                "segment_sentences": args.segment_sentences,
-                "max_steps": 1,
-                "use_cpu": True,
-                "report_to": "none",
-                "disable_tqdm": True,
-            }
-            starts = {"peer": args.peer} if args.peer else {}
-            starts |= {"first": provenance.ROOT, "second": provenance.ROOT}
+            recipe["train_files"] = [write_documents(folder / f"{sentences}.jsonl", sentences, words, rng)]
+            os.environ["HF_DATASETS_CACHE"] = str(folder / f"{sentences}.cache")  # of the processes started below
             rows = results[str(sentences)] = {}
-            for kind, checkout in starts.items():
-                recipe = folder / f"{kind}.yaml"
-                recipe.write_text(yaml.safe_dump({**values, "output_dir": str(folder / f"{sentences}.{kind}")}))
-                rows[kind] = start(checkout, recipe, folder / f"{sentences}.cache")
-                print(f"{sentences} sentences, {kind}: {rows[kind]}", flush=True)
-    save(args.name, sys.argv, results)
+            for kind in ("first", "second"):
+                output = folder / f"{sentences}.{kind}"
+                file = output.with_suffix(f".{kind}.yaml")
+                file.write_text(yaml.safe_dump({**recipe, "output_dir": str(output)}))
+                rows[kind] = alone(start, str(file))
+            show(f"{sentences} sentences", rows)
+    save(args, args.name, results)
 
 
 if __name__ == "__main__":

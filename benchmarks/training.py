@@ -1,56 +1,80 @@
-"""Training step on one document: time and peak memory against MBart of the same size on the document as one sequence.
+"""Training step: tokens per second and peak memory against MBart of the same size on the document as one sequence.
 
-    python benchmarks/training.py [--lengths 512 1024 2048 4096 8192] [--size base] [--repeats 5]
+    python benchmarks/training.py [--lengths 512 1024 2048 4096 8192] [--size base] [--repeats 5] [--encoder]
+    python benchmarks/training.py --profile --lengths 512 --systems mbart gtransformer
+    python benchmarks/training.py --size small --documents 16 --lengths 252 --words 3 14 --repeats 5 \\
+        --systems mbart-sentences gtransformer --name short_documents
 
-A step is forward, backward and AdamW, in float32, with dropout and without activation checkpointing. Its floor is what
-its matrix products and attention take at the rate of a large matrix product, measured in the same run.
+A step is forward, backward and AdamW on a batch of documents of a length in tokens, in float32, with dropout and
+without activation checkpointing. Its floor is what its matrix products and attention take at the rate of a large
+matrix product, measured in the same run. The first system is the peer; `mbart-sentences` reads the sentences of the
+documents one by one. `--encoder` times the encoder alone; the memory is that of the whole model. `--profile` reports
+the seconds of each kind of operation instead, and what autograd saves for the backward pass, in tokens times width
+times 4 bytes.
 """
 
 import argparse
 import math
 import statistics
-import sys
-import time
+from collections.abc import Callable
+from typing import Any
 
 import torch
-from measure import PAD, interleaved, make_model, make_source, ratios, save, show
-from own_process import memory_mb, report, run_alone
+from measure import (
+    alone,
+    interleaved,
+    memory_mb,
+    parse_options,
+    save,
+    saved_for_backward,
+    seconds_by_operation,
+    show,
+    speeds,
+    timed,
+)
+from systems import PAD, SIZES, make_model, make_sentences, make_source
 from torch.utils.flop_counter import FlopCounterMode
 
 
 ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 ATTENTION_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 # Operators that the counter of torch does not know; causal attention counts in full, although half of it is skipped.
-OPERATIONS = {
+OPERATORS = {
     torch.ops.aten.addmm_: lambda _, left, right, **__: 2 * left[0] * left[1] * right[1],
     ATTENTION: lambda query, key, *_, **__: 4 * math.prod(query) * key[2],
     ATTENTION_BACKWARD: lambda _, query, key, *__, **___: 10 * math.prod(query) * key[2],
 }
 
 
-def make_step(system: str, size: str, length: int, encoder_only: bool = False):
-    """A function that trains one step."""
-    model = make_model(system, size).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-    batch = make_source(system, length)
-    if encoder_only:
-        model = model.get_encoder()
-    else:
-        ids = batch["input_ids"]
-        batch |= {"decoder_input_ids": ids, "labels": ids.roll(-1, dims=1).masked_fill(ids == PAD, -100)}
+def make_batch(system: str, length: int, documents: int = 1, words: tuple[int, int] = (8, 42)) -> dict[str, Any]:
+    """A batch of documents of so many tokens, each of which is its own translation."""
+    batch = make_source(system, [make_sentences(length, words)] * documents)
+    ids = batch["input_ids"]
+    return batch | {"decoder_input_ids": ids, "labels": ids.roll(-1, dims=1).masked_fill(ids == PAD, -100)}
+
+
+def make_step(
+    model: torch.nn.Module, batch: dict[str, Any], encoder: bool = False, bfloat16: bool = False
+) -> Callable[[], None]:
+    """A function that trains one step, if asked under autocast to bfloat16."""
+    optimizer = torch.optim.AdamW(model.train().parameters(), lr=1e-5, fused=True)
+    if encoder:
+        model, batch = model.get_encoder(), {name: batch[name] for name in ("input_ids", "attention_mask")}
 
     def step() -> None:
-        output = model(**batch)
-        (output.last_hidden_state.mean() if encoder_only else output.loss).backward()
+        with torch.autocast(batch["input_ids"].device.type, torch.bfloat16, enabled=bfloat16):
+            output = model(**batch)
+            loss = output.last_hidden_state.mean() if encoder else output.loss
+        loss.backward()
         optimizer.step()
         optimizer.zero_grad()
 
     return step
 
 
-def operations(step) -> int:
+def operations(step: Callable[[], None]) -> int:
     """Floating point operations of the matrix products and the attention of a step, two per multiplication."""
-    with FlopCounterMode(display=False, custom_mapping=OPERATIONS) as counter:
+    with FlopCounterMode(display=False, custom_mapping=OPERATORS) as counter:
         step()
     return counter.get_total_flops()
 
@@ -58,79 +82,68 @@ def operations(step) -> int:
 def matrix_product_rate() -> float:
     """Operations per second of the product of two large matrices, the best of several."""
     matrix = torch.randn(2048, 2048)
-    matrix @ matrix
-    seconds = []
-    for _ in range(5):
-        start = time.perf_counter()
-        matrix @ matrix
-        seconds.append(time.perf_counter() - start)
-    return 2 * 2048**3 / min(seconds)
+    return 2 * 2048**3 / min(timed(lambda: matrix @ matrix) for _ in range(6))
 
 
-def train_alone(system: str, size: str, length: int) -> dict[str, float]:
-    """Peak memory in GB of this process, which trains two steps, and seconds of the second step."""
-    step = make_step(system, size, length)
+def peak_memory_gb(system: str, args: argparse.Namespace, length: int) -> float:
+    """Peak memory of this process after two training steps."""
+    step = make_step(make_model(system, args.size), make_batch(system, length, args.documents, tuple(args.words)))
     step()
-    start = time.perf_counter()
     step()
-    seconds = time.perf_counter() - start
-    return {"peak_memory_gb": memory_mb("VmHWM") / 1e3, "seconds": seconds}
+    return memory_mb("VmHWM") / 1e3
 
 
 def measure(args: argparse.Namespace, length: int) -> dict[str, dict[str, float]]:
-    """Figures of every system on a document of so many tokens; the first system is the peer."""
-    systems, peer = args.systems, args.systems[0]
-    alone = [
-        {name: run_alone("--one", name, "--size", args.size, "--lengths", str(length)) for name in systems}
-        for _ in range(args.repeats if args.apart else 1)
-    ]
-    memory = {name: max(repeat[name]["peak_memory_gb"] for repeat in alone) for name in systems}
-    rows = {name: {"peak_memory_gb": memory[name], "memory_ratio": memory[name] / memory[peer]} for name in systems}
-    seconds, work = {name: [repeat[name]["seconds"] for repeat in alone] for name in systems}, {}
-    if not args.apart:
-        steps = {name: make_step(name, args.size, length, args.encoder) for name in systems}
-        seconds = interleaved(steps, args.repeats)
-        work = {name: operations(step) for name, step in steps.items()}
-    speed, rate = ratios(seconds, peer), matrix_product_rate()
+    """Figures of every system on documents of so many tokens."""
+    peer, tokens = args.systems[0], length * args.documents
+    memory = {name: alone(peak_memory_gb, name, args, length) for name in args.systems}
+    batches = {name: make_batch(name, length, args.documents, tuple(args.words)) for name in args.systems}
+    steps = {name: make_step(make_model(name, args.size), batches[name], args.encoder) for name in args.systems}
+    seconds, rate = interleaved(steps, args.repeats), matrix_product_rate()
+    rows = speeds(seconds, tokens, "tokens", peer)
+    work = {name: operations(step) for name, step in steps.items()}
     for name, row in rows.items():
-        median = statistics.median(seconds[name])
-        row["tokens_per_second"], row["speed_ratio"] = length / median, speed[name]
-        if work:
-            row["gflop_per_token"] = work[name] / length / 1e9
-            row["share_of_matrix_rate"] = work[name] / median / rate
+        row |= {"peak_memory_gb": memory[name], "memory_ratio": memory[name] / memory[peer]}
+        row |= {"gflop_per_token": work[name] / tokens / 1e9, "ratio_of_operations": work[peer] / work[name]}
+        row["share_of_matrix_rate"] = work[name] / statistics.median(seconds[name]) / rate
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lengths", type=int, nargs="+", default=[512, 1024, 2048, 4096, 8192])
-    parser.add_argument("--size", choices=("base", "mbart25"), default="base")
-    parser.add_argument("--systems", nargs="+", default=["mbart", "gtransformer", "gtransformer-k0"])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument(
-        "--apart",
-        action="store_true",
-        help="Run each model and repeat in a process of its own, where two models do not fit into memory.",
-    )
-    parser.add_argument(
-        "--encoder", action="store_true", help="Time the encoder alone; the memory is that of the whole model."
-    )
-    parser.add_argument("--one", help=argparse.SUPPRESS)  # the process whose memory is measured
-    args = parser.parse_args()
-    if args.repeats < 1:
-        parser.error("--repeats must be at least 1.")
-    if args.apart and args.encoder:
-        parser.error("--apart trains whole models: leave --encoder or --apart out.")
-    if args.one:
-        report(train_alone(args.one, args.size, args.lengths[0]))
-        return
+def profiled(args: argparse.Namespace, length: int) -> dict[str, dict[str, Any]]:
+    """Seconds of a step by kind of operation, and what it saves for the backward pass."""
+    rows = {}
+    for name in args.systems:
+        model, batch = make_model(name, args.size), make_batch(name, length)
+        seconds = seconds_by_operation(make_step(model, batch))
+        with saved_for_backward(model) as saved:
+            output = model(**batch)
+        floats = length * SIZES[args.size]["d_model"] * 4
+        kept = sum(storage.nbytes() for storage in saved.values()) / floats
+        rows[name] = {"seconds": seconds, "kept_over_tokens_times_width": kept}
+        assert output.loss.requires_grad
+    return rows
 
+
+def main(argv: list[str] | None = None) -> None:
+    args = parse_options(
+        __doc__,
+        argv,
+        lengths=[512, 1024, 2048, 4096, 8192],
+        size="base",
+        systems=["mbart", "gtransformer", "gtransformer-k0"],
+        documents=1,
+        words=[8, 42],
+        repeats=5,
+        encoder=False,
+        profile=False,
+        name="",
+    )
+    kind = "training-profile" if args.profile else f"training-{args.size}{'-encoder' * args.encoder}"
     results = {}
     for length in args.lengths:
-        results[length] = measure(args, length)
+        results[length] = profiled(args, length) if args.profile else measure(args, length)
         show(f"{length:5} tokens", results[length])
-        compiled = any(system.endswith("-compiled") for system in args.systems)
-        save(f"training-{args.size}{'-encoder' * args.encoder}{'-compiled' * compiled}", sys.argv, results)
+        save(args, args.name or kind, results)
 
 
 if __name__ == "__main__":

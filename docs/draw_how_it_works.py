@@ -1,4 +1,4 @@
-"""The drawings of the page "How it works": tags, attention and template are computed by the functions of the package.
+"""Drawings of the page "How it works" whose tags, attention and template the functions of the package compute.
 
 python docs/draw_how_it_works.py [FOLDER]
 """
@@ -24,13 +24,12 @@ BEFORE_SIE = TARGET.index("Sie") - 1  # the decoder chooses a word at the token 
 
 WIDTH = 400  # of every drawing: that of a phone
 STYLE = """
-  svg { --card: #ffffff; --text: #1f2328; --soft: #59636e; --line: #b6bfc9; --off: #eef0f3;
+  svg { --card: #ffffff; --text: #1f2328; --soft: #59636e; --off: #eef0f3;
         --one: #b9d3ff; --two: #ffd3a3; --none: #dde1e6; --mark: #c2255c; }
   @media (prefers-color-scheme: dark) {
-    svg { --card: #1b1e23; --text: #e6e9ee; --soft: #a9b1bb; --line: #5a636e; --off: #2a2e35;
+    svg { --card: #1b1e23; --text: #e6e9ee; --soft: #a9b1bb; --off: #2a2e35;
           --one: #2b5597; --two: #85541d; --none: #3f4650; --mark: #ff8fb3; } }
-  .card { fill: var(--card); } .line { stroke: var(--line); fill: none; } .arrow { stroke: var(--soft); fill: none; }
-  .head { fill: var(--soft); } .tag0 { fill: var(--none); } .tag1 { fill: var(--one); } .tag2 { fill: var(--two); }
+  .card { fill: var(--card); } .tag0 { fill: var(--none); } .tag1 { fill: var(--one); } .tag2 { fill: var(--two); }
   .off { fill: var(--off); } .mark { stroke: var(--mark); fill: none; stroke-width: 1.6; }
   .forced { stroke: var(--text); stroke-width: 1.6; }
   text { fill: var(--text); font: 13px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
@@ -53,21 +52,12 @@ class Drawing:
         size = f'width="{width:g}" height="{height:g}" rx="{radius:g}"'
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} class="{style}"/>')
 
-    def line(self, *points: float, arrow: bool = False) -> None:
-        """Through points given as x, y, x, y, ..."""
-        path = " L ".join(f"{x:g} {y:g}" for x, y in zip(points[::2], points[1::2], strict=True))
-        end = ' marker-end="url(#head)"' if arrow else ""
-        self.parts.append(f'<path d="M {path}" class="{"arrow" if arrow else "line"}"{end}/>')
-
     def svg(self, height: float) -> str:
-        head = '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        head += '<path d="M 0 0 L 8 4 L 0 8 z" class="head"/></marker>'
+        size = f'viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" height="{height:g}"'
         lines = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}"'
-            f' height="{height:g}" role="img">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
             f"<title>{escape(self.title)}</title>",
             f"<style>{STYLE}</style>",
-            f"<defs>{head}</defs>",
             f'<rect width="{WIDTH}" height="{height:g}" rx="8" class="card"/>',
             *self.parts,
             "</svg>\n",
@@ -138,30 +128,6 @@ def draw_attention() -> str:
     return drawing.svg(top - 34)
 
 
-def draw_gate() -> str:
-    """A combined layer."""
-    drawing = Drawing("The gate of a combined layer")
-    drawing.text(200, 28, "states of the layer below", "middle")
-    drawing.line(200, 36, 200, 50, 105, 50, 105, 66, arrow=True)
-    drawing.line(200, 36, 200, 50, 295, 50, 295, 66, arrow=True)
-    for x, name, scope in ((105, "group attention", "own sentence"), (295, "global attention", "whole document")):
-        drawing.box(x - 80, 70, 160, 50, "tag0", 6)
-        drawing.text(x, 91, name, "middle bold")
-        drawing.text(x, 109, scope, "middle small")
-    drawing.text(97, 146, "H_L", "end soft")
-    drawing.text(303, 146, "H_G", "soft")
-    drawing.line(105, 120, 105, 166, arrow=True)
-    drawing.line(295, 120, 295, 166, arrow=True)
-    drawing.box(25, 170, 350, 34, "tag0", 6)
-    drawing.text(200, 192, "g = sigmoid([H_L, H_G] W + b)", "middle")
-    drawing.line(200, 204, 200, 226, arrow=True)
-    drawing.box(25, 230, 350, 34, "tag0", 6)
-    drawing.text(200, 252, "H = H_L ⊙ g + H_G ⊙ (1 − g)", "middle bold")
-    drawing.line(200, 264, 200, 286, arrow=True)
-    drawing.text(200, 304, "output of the attention", "middle")
-    return drawing.svg(320)
-
-
 def draw_template() -> str:
     """What may come at every place of the target, by the processor that keeps `generate` to it."""
     drawing = Drawing("What may come at every position of the target document")
@@ -192,7 +158,7 @@ def draw_template() -> str:
     return drawing.svg(y - 8)
 
 
-DRAWINGS = {"tags": draw_tags, "attention": draw_attention, "gate": draw_gate, "template": draw_template}
+DRAWINGS = {"tags": draw_tags, "attention": draw_attention, "template": draw_template}
 
 
 def main(argv: list[str]) -> None:

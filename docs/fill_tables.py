@@ -1,27 +1,59 @@
-"""Fills the tables of the documents with the figures of the results files.
+"""Fills the tables of the documents with the figures of the results files, as `tables.yaml` describes them.
 
     python -m docs.fill_tables
 
 A table stands between `<!-- table NAME -->` and `<!-- end of table -->`. Below it stands what a reader needs to judge
-it: command, hardware, versions and commit, as the file has them; for several files, those of one of them, or nothing
-where each has a table elsewhere.
+it: command, hardware, versions and commit, as its file has them, or one of its files.
 """
 
+import json
+import operator
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import yaml
 
 from modeling_gtransformer.training.study_results import markdown
 from modeling_gtransformer.training.study_results import table as study_table
 
-from . import benchmark_tables, evaluation_tables
-from .results_files import ROOT, Record, benchmark, study
+from . import table_rows
 
 
+ROOT = Path(__file__).parent.parent
 DOCUMENTS = (
     *(ROOT / name for name in ("README.md", "benchmarks/README.md", "train/README.md", "train/RESULTS.md")),
     *sorted((ROOT / "train" / "results").glob("*.md")),
 )
 TABLE = re.compile(r"(<!-- table (\S+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
-OF_SEVERAL = {**benchmark_tables.OF_SEVERAL, **evaluation_tables.OF_SEVERAL}
+TABLES = yaml.safe_load((ROOT / "docs" / "tables.yaml").read_text(encoding="utf-8"))
+
+
+class Cells(Formatter):
+    """Formats of cells, whose fields may be quotients or differences of two figures."""
+
+    OPERATORS = {" / ": operator.truediv, " - ": operator.sub}
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        for sign, apply in self.OPERATORS.items():
+            left, is_found, right = field_name.partition(sign)
+            if is_found:
+                values = [super(Cells, self).get_field(each, args, kwargs)[0] for each in (left, right)]
+                return apply(*values), None
+        return super().get_field(field_name, args, kwargs)
+
+    def row(self, form: str, labels: Sequence[Any], figures: Mapping[str, Any]) -> list[str]:
+        return [self.cell(cell.strip(), labels, figures) for cell in form.split("|")]
+
+    def cell(self, form: str, labels: Sequence[Any], figures: Mapping[str, Any]) -> str:
+        try:
+            return self.vformat(form.removeprefix("?"), labels, figures)
+        except (KeyError, TypeError):  # missing, or None
+            if form.startswith("?"):
+                return ""
+            raise
 
 
 def filled(text: str) -> str:
@@ -34,28 +66,43 @@ def make_table(name: str) -> str:
     The table of this name, with its origin.
 
     Raises:
-        ValueError: no table has this name.
+        KeyError: no table has this name.
     """
-    if name.startswith("study:"):
-        record = study(name.removeprefix("study:"))
-        text = study_table(record)
-    elif name in OF_SEVERAL:
-        table, record = OF_SEVERAL[name]()
-        notes = [f"{origin(record)} (the other files likewise)"] if record else []
-        return "\n\n".join([markdown(table), *notes]) + "\n"
-    elif name in evaluation_tables.EVALUATIONS:
-        record = study(name)
-        text = markdown(evaluation_tables.EVALUATIONS[name](record))
-    elif name in benchmark_tables.BENCHMARKS:
-        record = benchmark(name)
-        text = markdown(benchmark_tables.BENCHMARKS[name](record["results"]))
+    kind, _, study = name.rpartition(":")
+    if kind == "study":
+        record = read(f"train/{study}")
+        if isinstance(record.get("baseline"), str):  # an older file: one system for all scores
+            record["baseline"] = dict.fromkeys(("s-BLEU", "d-BLEU"), record["baseline"])
+        return f"{study_table({'until': None, **record})}\n\n{origin(record)}\n"
+    table = TABLES[name]
+    records = [read(file) for file in table.get("files", [f"benchmarks/{name}"])]
+    text, number = markdown([*rows_of(table, records)]), table.get("origin", 0)
+    if number < 0:
+        return f"{text}\n"
+    return f"{text}\n\n{origin(records[number])}{' (the other files likewise)' * (len(records) > 1)}\n"
+
+
+def rows_of(table: dict[str, Any], records: list[dict[str, Any]]) -> Iterator[list[str]]:
+    """The heading and the rows of a table."""
+    cells, forms, rows = Cells(), table["cells"], table["rows"]
+    yield cells.row(table["head"], (), records[0])
+    if isinstance(rows, int):
+        made = table_rows.nested(records[0]["results"], rows)
     else:
-        known = [*benchmark_tables.BENCHMARKS, *evaluation_tables.EVALUATIONS, *OF_SEVERAL, "study:NAME"]
-        raise ValueError(f"There is no table {name!r}; known are {', '.join(known)}.")
-    return f"{text}\n\n{origin(record)}\n"
+        made = getattr(table_rows, rows)(table.get("labels"), *records)
+    for labels, figures in made:
+        for form in forms if isinstance(forms, list) else [forms]:
+            yield cells.row(form, labels, figures)
 
 
-def origin(record: Record) -> str:
+def read(name: str) -> dict[str, Any]:
+    """The record of a results file, such as `benchmarks/corpus` or `train/unseen/1`."""
+    folder, _, file = name.partition("/")
+    text = (ROOT / folder / "results" / f"{file}.json").read_text(encoding="utf-8")
+    return json.loads(text, object_hook=table_rows.Figures)
+
+
+def origin(record: dict[str, Any]) -> str:
     versions = record["versions"]
     made_with = f"torch {versions['torch']}, Transformers {versions['transformers']}, commit {record['commit']}"
     return f"`{record['command']}`: {record['hardware']}, {made_with}"

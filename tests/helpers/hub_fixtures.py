@@ -6,35 +6,31 @@ import sys
 import sysconfig
 import threading
 import venv
+from contextlib import contextmanager
 
 import huggingface_hub
 import pytest
 from hub_stand_in import HubStandIn
 
 
-@pytest.fixture
-def hub():
+@contextmanager
+def running_hub():
     server = HubStandIn()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
     server.shutdown()
 
 
-@pytest.fixture
-def run(hub, tmp_path):
-    """Runs Python code that talks to the stand-in, in a process of its own."""
+def runner(hub, folder):
+    """A function that runs Python code that talks to the stand-in, in a process of its own that works in a folder."""
 
     def run(code, python=sys.executable, **environment):
         # No uploads by chunks: the stand-in takes whole files.
-        own = {"HF_ENDPOINT": hub.address, "HF_TOKEN": "hf_token", "HF_HOME": str(tmp_path / "home")}
+        own = {"HF_ENDPOINT": hub.address, "HF_TOKEN": "hf_token", "HF_HOME": str(folder / "home")}
         own |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "PYTHONPATH": ""}
+        command = [python, "-c", code]
         process = subprocess.run(
-            [python, "-c", code],
-            env=os.environ | own | environment,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,
+            command, env=os.environ | own | environment, cwd=folder, capture_output=True, text=True
         )
         assert process.returncode == 0, process.stderr
         return process.stdout
@@ -42,11 +38,10 @@ def run(hub, tmp_path):
     return run
 
 
-@pytest.fixture
-def run_without_package(run, tmp_path):
+def runner_without_package(run, folder):
     """The same in a fresh environment that has all of this one but what is installed from a working copy."""
-    venv.create(tmp_path / "clean", with_pip=False)
-    python = tmp_path / "clean" / "bin" / "python"
+    venv.create(folder / "clean", with_pip=False)
+    python = folder / "clean" / "bin" / "python"
     # The path files of a folder, by which working copies are found, count only in the environment's own folder.
     packages = sysconfig.get_path("purelib")
 
@@ -57,6 +52,22 @@ def run_without_package(run, tmp_path):
         "import importlib.util as u; print('no package' if u.find_spec('modeling_gtransformer') is None else '')"
     )
     return run_without_package
+
+
+@pytest.fixture
+def hub():
+    with running_hub() as server:
+        yield server
+
+
+@pytest.fixture
+def run(hub, tmp_path):
+    return runner(hub, tmp_path)
+
+
+@pytest.fixture
+def run_without_package(run, tmp_path):
+    return runner_without_package(run, tmp_path)
 
 
 @pytest.fixture

@@ -1,0 +1,130 @@
+"""What a GPU makes of it, in under ten minutes and with nothing to download: random weights and documents.
+
+    python benchmarks/gpu.py [--parts attention training decoding] [--minutes 9] [--name gpu]
+
+Everything in bfloat16, against MBart of the same size in the same run:
+
+    attention  group attention alone against dense attention and FlexAttention, forward and with the backward pass
+    training   a step on a batch of documents: tokens per second and peak memory, at the sizes base and mbart25
+    decoding   documents greedily and with 5 beams, by number of documents, with each fast path off in turn
+
+The results file is written after every measurement. After `--minutes` the command ends with status 3; run again, it
+continues where it ended. On a CPU it runs as well, for tests: `--sizes tiny --lengths 16 --tokens 32 --documents 1`.
+"""
+
+import argparse
+import gc
+import json
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import attention
+import torch
+from decoding import PATHS, WORDS, make_corpus, make_runs
+from measure import DEVICE, interleaved, memory_mb, parse_options, ratios, save, show, speeds
+from systems import SIZES, make_model
+from training import make_batch, make_step
+
+from modeling_gtransformer.evaluation.provenance import origin
+
+
+Row = dict[str, Any]
+TRAINED = ["mbart", "mbart-sentences", "gtransformer", "gtransformer-k0"]
+DECODED = [
+    "mbart-bfloat16",
+    "mbart-64-bfloat16",
+    *(f"gtransformer-bfloat16,{path}".removesuffix(",") for path in PATHS),
+]
+DECODED += ["gtransformer-source-bfloat16"]
+
+
+def measure_attention(length: int, backward: bool, repeats: int) -> Row:
+    """Speeds as multiples of dense attention."""
+    torch.compiler.reset()
+    return {"speed_ratio": ratios(interleaved(attention.attention_runs(length, backward), repeats), "dense")}
+
+
+def measure_training(size: str, length: int, documents: int, repeats: int) -> Row:
+    """Tokens per second, and the peak of the device's memory (on a CPU, of the process so far)."""
+    seconds, memory = {}, {}
+    for system in TRAINED:
+        free_memory()
+        step = make_step(make_model(system, size), make_batch(system, length, documents), bfloat16=True)
+        seconds |= interleaved({system: step}, repeats)
+        memory[system] = torch.cuda.max_memory_allocated() / 1e9 if DEVICE == "cuda" else memory_mb("VmHWM") / 1e3
+        del step
+    rows = speeds(seconds, length * documents, "tokens", TRAINED[0])
+    return {name: {**row, "peak_memory_gb": memory[name]} for name, row in rows.items()}
+
+
+def measure_decoding(size: str, sentences: int, documents: int, beams: int, repeats: int) -> Row:
+    runs = make_runs(DECODED, size, make_corpus(documents, sentences), beams)
+    tokens = documents * sentences * (WORDS + 1)
+    return speeds(interleaved(runs, repeats), tokens, "tokens", DECODED[0])
+
+
+def free_memory() -> None:
+    gc.collect()
+    if DEVICE == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+
+def measurements(args: argparse.Namespace) -> Iterator[tuple[str, Callable[[], Row]]]:
+    """Name and function of every measurement, the shortest first."""
+    for length in args.lengths if "attention" in args.parts else []:
+        for backward in (False, True) if DEVICE == "cuda" else (True,):  # a CPU compiles FlexAttention for long
+            kind = "attention, backward" if backward else "attention"
+            yield f"{kind}, {length} tokens", partial(measure_attention, length, backward, args.repeats)
+    for size in args.sizes if "training" in args.parts else []:
+        for length in args.lengths:
+            if length <= SIZES[size]["max_position_embeddings"]:
+                documents = max(args.tokens // length, 1)
+                name = f"training, {size}, {documents} documents of {length} tokens"
+                yield name, partial(measure_training, size, length, documents, args.repeats)
+    for size in args.sizes if "decoding" in args.parts else []:
+        for documents in args.documents:
+            for beams in args.beams:
+                name = f"decoding, {size}, {documents} documents, {beams} beams"
+                yield name, partial(measure_decoding, size, args.sentences, documents, beams, args.repeats)
+
+
+def main(argv: list[str] | None = None) -> None:
+    args = parse_options(
+        __doc__,
+        argv,
+        parts=["attention", "training", "decoding"],
+        sizes=["base", "mbart25"],
+        lengths=[512, 1024, 4096, 8192],
+        tokens=8192,
+        documents=[1, 16, 64],
+        sentences=10,
+        beams=[1, 5],
+        repeats=3,
+        minutes=9.0,
+        name="gpu",
+    )
+    begun, file = time.monotonic(), args.results / f"{args.name}.json"
+    record = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {**origin(), "results": {}}
+    if any(record[key] != value for key, value in origin().items()):
+        raise SystemExit(f"{file} is of another commit, machine or version: choose another --name.")
+    results = record["results"]
+    for name, measure in measurements(args):
+        if name in results:
+            continue
+        if time.monotonic() - begun > 60 * args.minutes:
+            print(f"Out of time before {name!r}: run the same command again.")
+            raise SystemExit(3)
+        free_memory()
+        try:
+            results[name] = measure()
+        except torch.OutOfMemoryError as error:
+            results[name] = {"failure": {"reason": str(error).partition(".")[0]}}
+        show(name, results[name])
+        save(args, args.name, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""How the rows of tables are made of the records of results files; `tables.yaml` names these functions."""
+
+import statistics
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+
+Record = dict[str, Any]
+# Labels of a row and its figures.
+Row = tuple[tuple[Any, ...], Mapping[str, Any]]
+NAMES = {
+    "transformer": "Transformer on single sentences",
+    "mbart": "MBart",
+    "mbart-sentences": "MBart on single sentences",
+    "mbart-32": "MBart on single sentences, 32 a batch",
+    "mbart-64": "MBart on single sentences, 64 a batch",
+    "gtransformer": "G-Transformer",
+    "gtransformer, reference": "G-Transformer, reference",
+    "gtransformer-k0": "group attention only",
+    "gtransformer-int8": "G-Transformer, int8",
+    "gtransformer-bfloat16": "G-Transformer, bfloat16",
+    "gtransformer-source": "G-Transformer, context of the source alone",
+    "gtransformer-source, reference": "G-Transformer, context of the source alone, reference",
+    "gtransformer-source-int8": "G-Transformer, context of the source alone, int8",
+    "ctranslate2": "CTranslate2 on single sentences, float32",
+    "ctranslate2-int8": "CTranslate2 on single sentences, int8",
+    "1 beams": "greedy",
+    "peer": "commit 1e1203f",
+    "first": "first start",
+    "second": "second start",
+    "one document at a time, sentences side by side": "one document at a time, sentences in parallel",
+    "shuffled": "the same sentences in another order",
+    "other": "sentences of other documents",
+    "none": "no context",
+}
+
+
+class Figures(dict):
+    """An object of a results file, whose keys may be numbers in formats."""
+
+    def __init__(self, values: Record):
+        super().__init__(values)
+        if "p_value" in self:
+            self["p_value"] = PValue(self["p_value"])
+
+    def __missing__(self, key: int) -> Any:
+        if str(key) not in self:
+            raise KeyError(key)
+        return self[str(key)]
+
+
+class Seeds(list):
+    """The values of a figure in runs with several seeds, whose format is mean ± standard deviation."""
+
+    def __truediv__(self, others: list[float]) -> "Seeds":
+        return Seeds(value / other for value, other in zip(self, others, strict=True))
+
+    def __format__(self, form: str) -> str:
+        if form.endswith("%"):
+            return f"{Seeds(100 * value for value in self):{form[:-1]}f} %"
+        spread = f" ± {statistics.stdev(self):{form}}" if len(self) > 1 else ""
+        return f"{statistics.mean(self):{form}}{spread}"
+
+
+class PValue(float):
+    """A p-value, down to what 2,000 repetitions can show."""
+
+    def __format__(self, form: str) -> str:
+        return f"p = {float(self):.3f}" if self >= 0.001 else "p < 0.001"
+
+
+class Points(dict):
+    """A difference of shares, in percentage points."""
+
+    def __format__(self, form: str) -> str:
+        value, low, high = (100 * each for each in (self["difference"], *self["interval"]))
+        return f"{value:+.1f} points [{low:+.1f}, {high:+.1f}], {self['p_value']}"
+
+
+def merged(records: list[Any]) -> Any:
+    """Records of several seeds as one, with `Seeds` for their figures."""
+    if isinstance(records[0], dict):
+        return {key: merged([record[key] for record in records]) for key in records[0]}
+    return Seeds(records)
+
+
+def nested(figures: Mapping[str, Any], depth: int, *above: str) -> Iterator[Row]:
+    """A row for every dictionary at a depth, labelled by the names of the keys on the way to it."""
+    if not depth:
+        yield above, figures
+        return
+    for key, value in figures.items():
+        if isinstance(value, dict):
+            yield from nested(value, depth - 1, *above, NAMES.get(key, key))
+
+
+def by_system(labels: None, record: Record) -> Iterator[Row]:
+    """A row per system, with its figures by setting, where the results have the settings outside."""
+    settings = {name: row for name, row in record["results"].items() if isinstance(row, dict)}
+    for system in next(iter(settings.values())):
+        yield (NAMES[system],), {name: row[system] for name, row in settings.items()}
+
+
+def once(labels: None, *records: Record) -> Iterator[Row]:
+    """One row, whose labels are the figures of all files."""
+    yield tuple(record.get("results") or record["scores"] for record in records), {}
+
+
+def by_file(labels: list[str], *records: Record) -> Iterator[Row]:
+    for label, record in zip(labels, records, strict=True):
+        yield (label,), record
+
+
+def listed(labels: None, record: Record) -> Iterator[Row]:
+    for row in record["rows"]:
+        yield (), row
+
+
+def serving(labels: None, record: Record) -> Iterator[Row]:
+    """Medians over the repeats, and the memory after each."""
+    repeats = record["results"]["repeats"]
+    for name in repeats[0]:
+        runs = [{**repeat[name], "direct": repeat["direct"]["requests_per_second"]} for repeat in repeats]
+        figures: Record = {figure: statistics.median(run[figure] for run in runs) for figure in runs[0]}
+        figures["ratio"] = statistics.median(run["requests_per_second"] / run["direct"] for run in runs)
+        figures["memory"] = ", ".join(f"{run['memory_mb']:.0f}" for run in runs if "memory_mb" in run)
+        if "lost" in runs[0]:
+            figures["lost"] = sum(run["lost"] for run in runs)
+        yield (name,), figures
+
+
+def hostile_text(labels: None, record: Record) -> Iterator[Row]:
+    """The slowest kind of every format, and all of them together; kinds that failed in rows of their own."""
+    for name, kinds in nested(record["results"], 1):
+        failures = {kind: row["failure"] for kind, row in kinds.items() if "failure" in row}
+        for kind, failure in failures.items():
+            yield (*name, kind, failure), {"kinds": 1}
+        done = [row for kind, row in kinds.items() if kind not in failures]
+        steps = ("read", "placeholders", "rejoined twice")
+        seconds = {kind: sum(row[step] for step in steps) for kind, row in kinds.items() if kind not in failures}
+        slowest, memory = max(seconds, key=lambda kind: seconds[kind]), max(row["peak GB so far"] for row in done)
+        figures = {"kinds": len(done), "all": sum(seconds.values()), "memory": memory}
+        yield (*name, slowest, f"{seconds[slowest]:.0f}"), figures
+
+
+def markup(labels: None, record: Record) -> Iterator[Row]:
+    """A row per way to place tags; only one of them aligns words."""
+    results = record["results"]
+    for way, share in results["share of tags at the right words"].items():
+        seconds = dict(results["seconds"])
+        if way == "in proportion":
+            del seconds["alignment"]
+        yield (way,), {"tags": results["tags"], "share": share, **seconds}
+
+
+def memory(labels: None, record: Record) -> Iterator[Row]:
+    """A row per model, precision and number of GPUs: tokens by card, without and with checkpointing."""
+    for name, row in record["results"].items():
+        for gpus in row["fixed_bytes"]:
+            tokens = row["max_tokens"][gpus], row["max_tokens"][f"{gpus} with checkpointing"]
+            yield (name, gpus.removesuffix("s").removesuffix(" GPU"), *tokens), {}
+
+
+def studies(labels: list[list[str]], *records: Record) -> Iterator[Row]:
+    for label, record in zip(labels, records, strict=True):
+        minutes = [training["minutes"] for row in record["rows"] for training in row.get("trainings", [])]
+        seeds = sorted({len(row["seeds"]) for row in record["rows"]})
+        figures = {"systems": len(record["rows"]), "seeds": " to ".join(map(str, seeds))}
+        yield tuple(label), {**figures, "minutes": f"{statistics.median(minutes):.1f}" if minutes else "–"}
+
+
+def lost_sentences(labels: dict[str, str], *seeds: Record) -> Iterator[Row]:
+    """A row per way to translate, with means and spreads of the seeds; people have translated once."""
+    for kind, label in labels.items():
+        counts = [row for seed in seeds for name, row in seed["counts"].items() if name.startswith(kind)]
+        yield (label, counts[0]["in"]), merged(counts[:1] if kind == "reference" else counts)
+
+
+def gains(labels: None, *seeds: Record) -> Iterator[Row]:
+    """Gains of the document over another context, a row per context; means and spreads of several seeds."""
+    return nested(merged([*seeds])["gains"] if len(seeds) > 1 else seeds[0]["gains"], 1)
+
+
+def address(labels: None, record: Record) -> Iterator[Row]:
+    """Sentences with each form of address, and what they agree with; means and spreads of the seeds of a system."""
+    systems: dict[str, list[Record]] = {}
+    for name, row in record["scores"].items():
+        systems.setdefault(name if name == "reference" else Path(name).parts[-3], []).append(row)
+    for system, seeds in systems.items():
+        row = merged(seeds)
+        if system == "reference":
+            del row["as_reference"]
+        yield (system,), row
+    if "differences" in record:
+        yield (
+            ("the first against the second",),
+            {kind: {"share": Points(row)} for kind, row in record["differences"].items()},
+        )

@@ -1,0 +1,89 @@
+"""Every benchmark runs, with sizes of milliseconds, and writes figures that are positive."""
+
+import importlib
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from json_lines import write_json_lines
+from repository import ROOT
+
+
+DOCUMENTS = [{"source": ["the cat sleeps"] * 3, "target": ["die katze schläft"] * 3}] * 6
+
+
+@pytest.fixture
+def bench(monkeypatch, tmp_path):
+    """Runs a script, and returns the results of the only file that it writes."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["benchmark"])
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+
+    def run(script, *options):
+        if script != "startup":  # which changes classes in its processes
+            monkeypatch.setattr("measure.ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
+        importlib.import_module(script).main([*options, "--results", str(tmp_path / "results")])
+        [file] = (tmp_path / "results").iterdir()
+        record = json.loads(file.read_text(encoding="utf-8"))
+        assert {"command", "commit", "hardware", "versions"} < record.keys()
+        return record["results"]
+
+    return run
+
+
+def figures(results):
+    """All numbers of the results."""
+    if isinstance(results, dict):
+        return [figure for each in results.values() for figure in figures(each)]
+    return [results] if isinstance(results, int | float) else []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "attention --lengths 32 --backward --repeats 1",
+        "attention --lengths 32 --loss --size tiny --repeats 1",
+        "decoding --documents 2 --sentences 2 --systems mbart mbart-2 gtransformer-int8 --size tiny --repeats 1",
+        "decoding --documents 1 --sentences 1 --beams 1 --systems gtransformer,reference --size tiny --profile",
+        "files --megabytes 0.0002 --formats text --kinds lines schemes",
+        "long_document --sentences 3",
+        "memory --sizes tiny --cards 11",
+        "startup --sentences 40 --words 50",
+        "training --lengths 32 --systems mbart-sentences gtransformer --size tiny --repeats 1",
+        "training --lengths 32 --systems gtransformer --size tiny --profile",
+    ],
+)
+def test_script(bench, command):
+    assert any(figure > 0 for figure in figures(bench(*command.split())))
+
+
+def test_serving_loses_no_request(bench):
+    options = ["--clients", "2", "--requests", "2", "--size", "tiny", "--repeats", "1"]
+    [row] = bench("serving", *options)["repeats"]
+    assert row["2 clients"]["lost"] == 0 and row["2 clients"]["memory_mb"] > 0
+
+
+def test_real_documents(bench, checkpoint, tmp_path):
+    corpus = write_json_lines(tmp_path / "corpus.jsonl", DOCUMENTS)
+    results = bench("dialogues", "--model", checkpoint, "--corpus", corpus, "--beams", "2", "--repeats", "1")
+    assert results["sentences"] == 12 and results["2 beams"]["documents"]["sentences_per_second"] > 0
+
+
+def test_padding_is_less_than_in_random_order(bench, tmp_path):
+    documents = [{"source": ["a b"] * number, "target": ["c d"] * number} for number in range(1, 30)]
+    corpus = write_json_lines(tmp_path / "corpus.jsonl", documents)
+    row = bench("padding", "--corpus", corpus, "--max_tokens", "300")["segments of 512 tokens, batches of 300"]
+    assert 0 < row["padding"] < row["padding in random order"]
+
+
+def test_gpu_continues_where_it_ended(bench, capsys):
+    options = ["--sizes", "tiny", "--lengths", "32", "--tokens", "32", "--documents", "1", "--sentences", "2"]
+    options += ["--beams", "1", "--repeats", "1"]
+    with pytest.raises(SystemExit, match="3"):
+        bench("gpu", *options, "--minutes", "0")
+    first = bench("gpu", *options, "--parts", "attention")
+    assert list(first) == ["attention, backward, 32 tokens"]
+    results = bench("gpu", *options)
+    assert results["attention, backward, 32 tokens"] == first["attention, backward, 32 tokens"] and len(results) == 3
+    assert results["decoding, tiny, 1 documents, 1 beams"]["gtransformer-bfloat16,reference"]["tokens_per_second"] > 0
