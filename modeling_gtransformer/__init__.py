@@ -6,13 +6,12 @@ from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoProce
 from transformers.pipelines import PIPELINE_REGISTRY
 
 from .configuration_gtransformer import GTransformerConfig
+from .generation_gtransformer import DocumentsOutput
 from .hub import __version__
 from .modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerModel
-from .parallel_generation import ParallelDocumentsOutput
 from .pipeline_gtransformer import DocumentTranslationPipeline
 from .processing_gtransformer import GTransformerProcessor
-from .sentence_streamer import SentenceStreamer
-from .target_sentences import GroupTagLogitsProcessor
+from .target_sentences import GroupTagLogitsProcessor, SentenceStreamer
 
 
 AutoConfig.register("gtransformer", GTransformerConfig)
@@ -35,12 +34,12 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "DocumentTranslationPipeline",
+    "DocumentsOutput",
     "GTransformerConfig",
     "GTransformerForConditionalGeneration",
     "GTransformerModel",
     "GTransformerProcessor",
     "GroupTagLogitsProcessor",
-    "ParallelDocumentsOutput",
     "SentenceStreamer",
     "Translator",
     "__version__",

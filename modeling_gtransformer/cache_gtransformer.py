@@ -22,7 +22,7 @@ from .group_tags import sentence_lengths
 CACHE_NAMES = ("past_key_values", "cache")
 CACHE_NAME = "cache" if "cache" in {field.name for field in fields(Seq2SeqLMOutput)} else "past_key_values"
 
-# The least room that a full buffer over the document gains.
+# Minimum number of places that a full buffer over the document gains.
 GROWTH = 64
 
 
@@ -135,7 +135,7 @@ class DocumentCache(StepCache):
     have sentences, each in one piece.
 
     Args:
-        longest_sentence: L, `<s>` and `</s>` included.
+        max_sentence_length: L, `<s>` and `</s>` included.
         documents: B. The rows of a document are adjacent and begin alike.
 
     Attributes:
@@ -148,13 +148,13 @@ class DocumentCache(StepCache):
         open_sources: keys and values, by layer, of the source sentence that each row is translating.
     """
 
-    def __init__(self, longest_sentence: int, documents: int):
+    def __init__(self, max_sentence_length: int, documents: int):
         super().__init__(DynamicCache(), DynamicCache())
-        self.longest_sentence = longest_sentence
+        self.max_sentence_length = max_sentence_length
         self.documents = documents
         self.length = 0
         self.beams = 1
-        self.longest_source = 0
+        self.max_source_length = 0
         self.shares_source = False
         self.places = torch.empty(0)
         self.step: Step | None = None
@@ -190,19 +190,19 @@ class DocumentCache(StepCache):
             raise ValueError("A DocumentCache takes one token at a time: use a DynamicCache, or start again.")
         in_open = group_tags == group_tags[:, -1:]
         # Tokens that no longer belong to the open sentence go to a place that nobody reads.
-        places = torch.where(in_open, in_open.cumsum(dim=1) - 1, self.longest_sentence)
-        self.places = places[:, -new_tokens:].clamp(max=self.longest_sentence)
+        places = torch.where(in_open, in_open.cumsum(dim=1) - 1, self.max_sentence_length)
+        self.places = places[:, -new_tokens:].clamp(max=self.max_sentence_length)
         if self.length == 0:
             self.beams = len(source_tags) // self.documents
             lengths = sentence_lengths(source_tags)
-            self.longest_source, self.shares_source = int(lengths.max()), lengths.shape[1] == 1
+            self.max_source_length, self.shares_source = int(lengths.max()), lengths.shape[1] == 1
             self.writers = torch.zeros_like(group_tags)
         else:
             row = torch.arange(len(group_tags), device=group_tags.device)[:, None]
             self.writers = torch.cat([self.writers, row], dim=1)
             # Asking another device which places are in use would synchronise with it.
-            in_use = self.longest_sentence if places.device.type != "cpu" else int(self.places.max()) + 1
-            target_mask = torch.arange(min(in_use, self.longest_sentence), device=places.device) <= self.places
+            in_use = self.max_sentence_length if places.device.type != "cpu" else int(self.places.max()) + 1
+            target_mask = torch.arange(min(in_use, self.max_sentence_length), device=places.device) <= self.places
             self.step = Step(target_mask, *self._source_places(source_tags == group_tags[:, -1:]))
         self.length += new_tokens
 
@@ -213,7 +213,7 @@ class DocumentCache(StepCache):
         if self.shares_source:
             in_sentence, beams = in_sentence[:: self.beams], 1
         length = in_sentence.shape[1]
-        offset = torch.arange(self.longest_source, device=in_sentence.device)
+        offset = torch.arange(self.max_source_length, device=in_sentence.device)
         source_mask = offset < in_sentence.sum(dim=1, keepdim=True)
         starts = in_sentence.int().argmax(dim=1, keepdim=True)
         document = torch.arange(len(in_sentence), device=in_sentence.device)[:, None] // beams
@@ -232,12 +232,12 @@ class DocumentCache(StepCache):
         stored = self.targets.get((layer_idx, kind))
         if kind == "group":
             if stored is None:
-                shape = (*keys.shape[:2], self.longest_sentence + 1, keys.shape[3])
+                shape = (*keys.shape[:2], self.max_sentence_length + 1, keys.shape[3])
                 stored = self.targets[layer_idx, kind] = (keys.new_zeros(shape), values.new_zeros(shape))
             index = self.places.to(keys.device)[:, None, :, None].expand_as(keys)
             for buffer, states in zip(stored, (keys, values), strict=True):
                 buffer.scatter_(2, index, states)
-            visible = slice(0, self.longest_sentence if self.step is None else self.step.target_mask.shape[1])
+            visible = slice(0, self.max_sentence_length if self.step is None else self.step.target_mask.shape[1])
         else:
             if stored is None or stored[0].shape[2] < self.length:
                 stored = self.targets[layer_idx, kind] = (self._grown(stored, 0, keys), self._grown(stored, 1, values))
@@ -248,8 +248,8 @@ class DocumentCache(StepCache):
         return (keys, values) if self.step is None else (stored[0][:, :, visible], stored[1][:, :, visible])
 
     def _grown(self, stored: tuple[Tensor, Tensor] | None, which: int, states: Tensor) -> Tensor:
-        room = max(GROWTH, self.length // 2)
-        grown = states.new_empty(*states.shape[:2], self.length + room, states.shape[3])
+        gained = max(GROWTH, self.length // 2)
+        grown = states.new_empty(*states.shape[:2], self.length + gained, states.shape[3])
         if stored is not None:
             grown[:, :, : stored[which].shape[2]] = stored[which]
         return grown
@@ -262,7 +262,7 @@ class DocumentCache(StepCache):
         if self.step is None:
             stored = keys, values = project(states[:: self.beams])
             if kind == "group":
-                # With a token's heads side by side, picking a sentence copies contiguous memory.
+                # With adjacent heads of a token, picking a sentence copies contiguous memory.
                 stored = tuple(each.transpose(1, 2).flatten(0, 1).contiguous() for each in stored)
             self.sources[layer_idx, kind] = stored
             return keys.repeat_interleave(self.beams, 0), values.repeat_interleave(self.beams, 0)
@@ -306,7 +306,7 @@ class DocumentCache(StepCache):
         if not any_differs:
             return
         for (_, kind), stored in self.targets.items():
-            differing = slice(self.longest_sentence) if kind == "group" else slice(first, self.length)
+            differing = slice(self.max_sentence_length) if kind == "group" else slice(first, self.length)
             for buffer in stored:
                 buffer[:, :, differing] = buffer[:, :, differing].index_select(0, beam_idx.to(buffer.device))
 

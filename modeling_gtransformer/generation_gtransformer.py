@@ -4,6 +4,7 @@ Shape legend: B documents, R rows (documents times beams or samples), T tokens, 
 """
 
 import copy
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,16 +14,20 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig
 from transformers.generation import (
+    EosTokenCriteria,
+    ForcedBOSTokenLogitsProcessor,
     GenerationMixin,
+    GenerationMode,
     LogitsProcessorList,
+    MaxLengthCriteria,
     StoppingCriteriaList,
+    SuppressTokensLogitsProcessor,
 )
 from transformers.masking_utils import create_causal_mask
-from transformers.utils import logging
+from transformers.utils import ModelOutput, logging
 
 from .cache_gtransformer import CACHE_NAME, CACHE_NAMES, DocumentCache
-from .document_decoding import decode_greedily, search_documents
-from .framed_decoder import FramedDecoder, Sources
+from .decoding import Sources, TemplateDecoder, decode_documents, decode_independently
 from .group_attention import group_mask
 from .group_tags import (
     is_contiguous,
@@ -31,18 +36,19 @@ from .group_tags import (
     sentence_positions,
     sentence_progress,
 )
-from .independent_sentences import decode_independently
+from .jacobi_decoding import JacobiDecoder
 from .packed_weights import packed_weights
-from .parallel_generation import ParallelDecoder, ParallelDocumentsOutput, other_than_neutral
 from .sentence_template import TargetTemplate
 from .target_sentences import (
     DocumentLengthCriteria,
     GroupTagLogitsProcessor,
     LengthPlan,
     SentenceCountCriteria,
+    SentenceStreamer,
     plan_lengths,
     spare_sentence_ends,
 )
+from .token_scores import sentence_log_probabilities
 
 
 logger = logging.get_logger(__name__)
@@ -60,18 +66,53 @@ SENTENCE_LIMITS = {
 # The `max_length` that Transformers' Seq2SeqTrainer leaves in a model's generation config: a limit that nobody chose.
 SEQ2SEQ_TRAINER_LENGTH = 20
 
-# Greedy search decodes sentences side by side for at most this many documents, as more of them fill a step on their
-# own, and only if the longest document is at least this many times as long as the longest sentence.
+# Greedy search drafts sentences in parallel for at most this many documents, as more of them fill a step on their own,
+# and only if the longest document is at least this many times as long as the longest sentence.
 PARALLEL_DOCUMENTS, PARALLEL_SENTENCES = 4, 3
 
-
-def _ranking(config: GenerationConfig) -> tuple[float, bool]:
-    """Length penalty and early stopping of a beam search."""
-    return 1.0 if config.length_penalty is None else config.length_penalty, bool(config.early_stopping)
+# What the engine decodes: by these modes, with these arguments of `generate`, up to these ends. With processors that
+# score every token by itself, and others that change no sentence, rows may be sentences and may leave early.
+ENGINE_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.BEAM_SEARCH)
+ENGINE_ARGUMENTS = {
+    "input_ids",
+    "inputs_embeds",
+    "attention_mask",
+    "group_tags",
+    "encoder_outputs",
+    "decoder_input_ids",
+    "labels",
+    "prefix_allowed_tokens_fn",
+    "stopping_criteria",
+}
+ENGINE_CRITERIA = (MaxLengthCriteria, EosTokenCriteria, SentenceCountCriteria)
+TOKEN_PROCESSORS = (GroupTagLogitsProcessor, SuppressTokensLogitsProcessor)
+NEUTRAL_PROCESSORS = (SentenceStreamer, ForcedBOSTokenLogitsProcessor)
 
 
 @dataclass
-class Request:
+class DocumentsOutput(ModelOutput):
+    """
+    Output of `generate(sentence_scores=True)`, and of
+    `generate(parallel_sentences=True, return_dict_in_generate=True)`.
+
+    Args:
+        sequences: documents `(R, T)`.
+        sentence_scores: for every target sentence, the summed log-probability of its words and `</s>` in nats,
+            `(R, G)`, float32; 0 beyond the last sentence. The tokens of the template count nothing.
+        sentence_tokens: number of these tokens, `(R, G)`.
+        rounds: how often sentences of each document were decoded greedily, `(B,)`; 1 if all drafts were verified.
+        steps: number of decoding steps of all rounds together, and of what was decoded token by token after them.
+    """
+
+    sequences: torch.LongTensor | None = None
+    sentence_scores: torch.FloatTensor | None = None
+    sentence_tokens: torch.LongTensor | None = None
+    rounds: torch.LongTensor | None = None
+    steps: int | None = None
+
+
+@dataclass
+class GenerateCall:
     """
     A prepared call of `generate` for documents.
 
@@ -93,11 +134,8 @@ class Request:
     def prompt(self) -> Tensor:
         """The ids that the target documents begin with, `(B, P)`."""
         given = self.arguments.get("decoder_input_ids")
-        return (
-            self.source_tags.new_full((len(self.source_tags), 1), self.limits.template.start)
-            if given is None
-            else given
-        )
+        start = self.limits.template.start
+        return self.source_tags.new_full((len(self.source_tags), 1), start) if given is None else given
 
     @property
     def has_finished_documents(self) -> bool:
@@ -107,31 +145,37 @@ class Request:
         return bool(((number > sentences) & (words == -len(self.limits.template.prefix))).any())
 
     @property
-    def watchers(self) -> list[Callable[[Tensor], None]]:
-        """The `watch` methods of the logits processors that have one, such as [`SentenceStreamer`]: these processors
-        leave the scores as they are."""
-        given = self.arguments.get("logits_processor") or []
-        return [processor.watch for processor in given if hasattr(processor, "watch")]
+    def is_whole(self) -> bool:
+        """Whether documents are translated from their beginning, with a budget for all their tokens."""
+        return self.plan.budget >= self.plan.max_length and self.prompt.shape[1] == 1
 
     @property
-    def special(self) -> list[str]:
-        """Settings and arguments that make a token depend on more than the model and its document."""
-        given = self.arguments.get("logits_processor") or []
-        watched = {"logits_processor": None} if len(self.watchers) == len(given) else {}
-        return other_than_neutral(self.config, {**self.arguments, **watched})
+    def beyond_the_engine(self) -> list[str]:
+        """Settings and arguments that the engine leaves to Transformers."""
+        config = self.config
+        given = {name: value for name, value in self.arguments.items() if not (value is None or value is False)}
+        mode = config.get_generation_mode(given.get("assistant_model"))
+        names = {*given} - ENGINE_ARGUMENTS
+        names |= {mode.value} if mode not in ENGINE_MODES else set()
+        names |= {"num_return_sequences"} if config.num_return_sequences not in (None, 1) else set()
+        names |= {"cache_implementation"} if config.cache_implementation is not None else set()
+        # As a search for any better hypothesis, however long, it would need another bound.
+        never = config.early_stopping == "never" and mode == GenerationMode.BEAM_SEARCH
+        return sorted(names | ({"early_stopping"} if never else set()))
 
-    def search(self, decoder: FramedDecoder, prompts: Tensor) -> list[list[int]]:
-        """Decodes documents that begin with prompts `(B, P)`, token by token."""
-        if self.config.num_beams in (None, 1):
-            return decode_greedily(decoder, prompts)
-        return search_documents(decoder, prompts, self.config.num_beams, *_ranking(self.config))
+    @property
+    def few_documents(self) -> bool:
+        """Whether there are so few documents that drafting their sentences in parallel is likely faster."""
+        lengths = sentence_lengths(self.source_tags)
+        is_long = int(lengths.sum(dim=1).max()) >= PARALLEL_SENTENCES * int(lengths.max())
+        return self.config.num_beams in (None, 1) and len(lengths) <= PARALLEL_DOCUMENTS and is_long
 
 
 class GTransformerGenerationMixin(GenerationMixin):
     """`generate` for documents. It comes before Transformers' `GenerationMixin` among the base classes, and leaves
     to it whatever its own loops do not support."""
 
-    # The `forward` whose work the loops do without calling it.
+    # The `forward` that the engine reimplements; an override falls back to Transformers.
     known_forward: ClassVar[Callable]
 
     def document_generation_config(self, generation_config: GenerationConfig) -> GenerationConfig:
@@ -176,6 +220,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         inputs: Tensor | None = None,
         generation_config: GenerationConfig | None = None,
         logits_processor: LogitsProcessorList | None = None,
+        sentence_scores: bool = False,
         **kwargs: Any,
     ):
         """
@@ -184,32 +229,35 @@ class GTransformerGenerationMixin(GenerationMixin):
 
         The generation config or keyword arguments may set limits per sentence: `max_length_a` and `max_length_b` (at
         most `int(a * n + b)` words for a source sentence of n words) and `min_length` (words). `align_sentences=False`
-        generates freely, as the paper does for its plain Transformer on documents: a document then has as many
-        sentences as the model writes before it ends the document, and no more tokens than it could have otherwise.
-        Without `max_length` or `max_new_tokens` a document may be as long as its sentences. If it runs out of room,
-        because of these or at the model's last position, its last sentences are cut short so that all have a place,
-        and a warning names the document. `max_time` and custom stopping criteria cut documents off wherever they
-        apply. A `max_length` of 20 in the model's own generation config, which Transformers' `Seq2SeqTrainer` leaves
-        behind, is ignored.
+        generates freely, as the paper does for its sentence-level Transformer on documents: a document then has as
+        many sentences as the model writes before it ends the document, and no more tokens than it could have
+        otherwise. Without `max_length` or `max_new_tokens` a document may be as long as its sentences. If its budget
+        is smaller, because of these or at the model's last position, its last sentences are cut short so that all
+        have a place, and a warning names the document. `max_time` and custom stopping criteria cut documents off
+        wherever they apply. A `max_length` of 20 in the model's own generation config, which Transformers'
+        `Seq2SeqTrainer` leaves behind, is ignored.
 
-        Greedy and beam search run in loops of our own, which find what those of Transformers find; everything else,
-        such as sampling or `return_dict_in_generate`, is left to Transformers. Meanwhile, linear layers and gates in
-        float32 on a CPU multiply by packed copies of their weights, which take as much memory again;
-        `pack_weights=False` does without them.
+        Greedy and beam search run in an engine of our own, which finds what the loops of Transformers find and applies
+        the logits processors that Transformers builds from the settings. Sampling, assisted generation, several return
+        sequences, other caches, other stopping criteria and `return_dict_in_generate` are left to Transformers.
+        Meanwhile, linear layers and gates in float32 on a CPU multiply by packed copies of their weights, which take
+        as much memory again; `pack_weights=False` does without them.
 
-        Where sentences are independent of each other (`config.independent_sentences`), they are translated side by
-        side, each with its own beam, unless `parallel_sentences=False`. Elsewhere the sentences of up to four
-        documents are decoded side by side if the search is greedy and no sentence is longer than a third of the
-        longest document. This gives the same result (up to rounding, as in another batch) in few steps if the model is
-        sure of its words; if it is not, the rest follows token by token. `parallel_sentences=True` always does this,
-        also with `num_beams`: every sentence then gets its own beam, in the context of the others' greedy
-        translations. In this mode `return_dict_in_generate` gives a [`ParallelDocumentsOutput`], and settings that
-        make a token depend on more than the model and its document, such as sampling or a repetition penalty, raise an
-        error.
+        Where sentences are independent of each other (`config.independent_sentences`), they are translated in
+        parallel, each with its own beam, unless `parallel_sentences=False`. Elsewhere the sentences of up to four
+        documents are drafted in parallel (Jacobi decoding, [`modeling_gtransformer.jacobi_decoding`]) if the search is
+        greedy and no sentence is longer than a third of the longest document. This gives the same result (up to
+        rounding, as in another batch) in few steps if the model is sure of its words; if it is not, the rest follows
+        token by token. `parallel_sentences=True` always does this, also with `num_beams`: every sentence then gets
+        its own beam, in the context of the others' greedy translations. In this mode `return_dict_in_generate`
+        returns a [`DocumentsOutput`], and settings that make a token depend on more than the model and its document,
+        such as sampling or a repetition penalty, raise an error.
 
         Args:
             inputs: source documents such as `<s> w w </s> <s> w </s>`, `(B, S)`. A row without sentences is not a
                 document and is generated freely.
+            sentence_scores: whether to return a [`DocumentsOutput`] with the log-probability of every sentence, which
+                takes a pass of the decoder over the finished documents.
 
         Raises:
             ValueError: the model has too few positions for all sentences, or an argument contradicts the alignment.
@@ -228,136 +276,189 @@ class GTransformerGenerationMixin(GenerationMixin):
         kwargs = self._with_language(generation_config, kwargs)
         config, model_kwargs = self._merged_config(generation_config, kwargs)
         source_tags = self._source_group_tags(inputs, model_kwargs) if self._aligns_sentences(config) else None
-        if config.parallel_sentences and (source_tags is None or not source_tags.any(dim=1).all()):
-            raise ValueError("parallel_sentences needs sentences, marked by <s> and </s>, in every source document.")
+        for name, asked in (("parallel_sentences", config.parallel_sentences), ("sentence_scores", sentence_scores)):
+            if asked and (source_tags is None or not source_tags.any(dim=1).all()):
+                raise ValueError(f"{name} needs sentences, marked by <s> and </s>, in every source document.")
         with packed_weights(self, config.pack_weights):
             if source_tags is None or not source_tags.any():
                 if self._aligns_sentences(config):
                     logger.warning_once("The source marks no sentences with <s> and </s>: generating freely.")
                 elif not limited:
-                    kwargs |= self._room_for_free_documents(config, inputs, model_kwargs)
+                    kwargs |= self._budget_of_free_documents(config, inputs, model_kwargs)
                 return super().generate(inputs, generation_config, logits_processor, **kwargs)
             model_kwargs |= self._started_prompt(config, source_tags, model_kwargs)
             limits, plan = self._limits(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
-            model_kwargs["logits_processor"] = logits_processor
-            request = Request(config, limits, plan, inputs, source_tags, model_kwargs)
-            outputs = self._way_of_decoding(request)(request)
-        if config.max_length < plan.most:
+            call = GenerateCall(config, limits, plan, inputs, source_tags, model_kwargs)
+            outputs = self._decode(call, logits_processor or [], sentence_scores)
+        if config.max_length < plan.max_length:
             self._report_cut(outputs if isinstance(outputs, Tensor) else outputs.sequences, config, len(source_tags))
         return outputs
 
-    def _way_of_decoding(self, request: Request) -> Callable[[Request], Any]:
+    def _decode(self, call: GenerateCall, logits_processor: LogitsProcessorList, sentence_scores: bool):
         """
-        Returns the fastest method that gives what is asked for.
+        Decodes by the engine or, where it declines, by the loops of Transformers, which are the reference.
 
         Raises:
             ValueError: an argument contradicts `parallel_sentences`.
         """
-        plan, parallel, special = request.plan, request.config.parallel_sentences, request.special
+        beyond = call.beyond_the_engine
         if self._forward_hooks or self._forward_pre_hooks or type(self).forward is not type(self).known_forward:
-            special = [*special, "hooks of the model, or a forward of its own"]
-        if parallel and special:
-            raise ValueError(f"parallel_sentences cannot be combined with {', '.join(special)}.")
-        if parallel and self.config._attn_implementation not in ("eager", "sdpa"):
-            raise ValueError("parallel_sentences needs the attn_implementation 'sdpa' or 'eager'.")
-        is_open = plan.least <= plan.room and not request.has_finished_documents
-        if not special and is_open and self._can_use_document_cache(request):
-            is_whole = plan.room >= plan.most and request.prompt.shape[1] == 1
-            if self.config.independent_sentences and is_whole and parallel is not False:
-                return self._decode_independent_sentences
-            pays = parallel is None and is_whole and self._pays_side_by_side(request)
-            if not parallel and not pays:
-                return self._decode_documents
-            return self._decode_in_parallel
-        return self._decode_in_parallel if parallel else self._decode_with_transformers
+            beyond.append("hooks of the model, or a forward of its own")
+        if call.config.parallel_sentences:
+            self._refuse_in_parallel(call, beyond)
+        can_use_cache = self._can_use_document_cache(call)
+        is_open = call.plan.min_tokens <= call.plan.budget and not call.has_finished_documents
+        returns_dict = call.config.return_dict_in_generate
+        use_engine = call.config.parallel_sentences or (not beyond and is_open and can_use_cache and not returns_dict)
+        if use_engine or sentence_scores:
+            self._encode(call)
+        generate = self._prepared_generate(call, logits_processor)
+        outputs = generate(custom_generate=functools.partial(self._run_engine, call)) if use_engine else None
+        if outputs is None:  # the engine leaves the call to Transformers
+            documents = len(call.source_tags)
+            cache = DocumentCache(call.limits.max_sentence_length(call.prompt), documents) if can_use_cache else None
+            outputs = generate(**({} if cache is None else {CACHE_NAME: cache}))
+        return self._scored(call, outputs) if sentence_scores else outputs
 
-    @staticmethod
-    def _pays_side_by_side(request: Request) -> bool:
-        """Tells whether there are so few documents that decoding their sentences side by side is likely faster."""
-        lengths = sentence_lengths(request.source_tags)
-        return (
-            request.config.num_beams in (None, 1)
-            and len(lengths) <= PARALLEL_DOCUMENTS
-            and int(lengths.sum(dim=1).max()) >= PARALLEL_SENTENCES * int(lengths.max())
-            and not request.watchers  # which wait for the first sentences
-        )
+    def _encode(self, call: GenerateCall) -> None:
+        """Adds the encoded source to the arguments of a call, for all passes over it."""
+        arguments = call.arguments
+        if arguments.get("encoder_outputs") is None:
+            source = {name: arguments.get(name) for name in ("input_ids", "inputs_embeds", "attention_mask")}
+            if source["inputs_embeds"] is None and call.inputs is not None:
+                source["input_ids"] = call.inputs
+            encode = self.get_encoder()
+            arguments["encoder_outputs"] = encode(**source, group_tags=arguments.get("group_tags"), return_dict=True)
 
-    def _decode_with_transformers(self, request: Request):
-        """Decodes as Transformers does, which is the reference and can do everything."""
-        config, limits, arguments = request.config, request.limits, request.arguments
-        if self._can_use_document_cache(request):
-            longest = limits.longest_sentence(request.prompt)
-            arguments[CACHE_NAME] = DocumentCache(longest, len(request.source_tags))
-        source_ids = arguments.get("input_ids") if request.inputs is None else request.inputs
+    def _prepared_generate(self, call: GenerateCall, logits_processor: LogitsProcessorList) -> Callable:
+        """`generate` of Transformers with the arguments of a call and with what keeps its sentences aligned."""
+        config, limits, arguments = call.config, call.limits, dict(call.arguments)
+        source_ids = arguments.get("input_ids") if call.inputs is None else call.inputs
         # Transformers applies custom processors after its own bans and before temperature, top-k and top-p.
-        given = arguments.pop("logits_processor") or []
-        given = spare_sentence_ends(config, given, source_ids, self.config.eos_token_id)
+        given = spare_sentence_ends(config, logits_processor, source_ids, self.config.eos_token_id)
         processors = LogitsProcessorList([*given, limits])
         if limits.template.end is None:
-            ends = SentenceCountCriteria(request.plan.sentences, limits.template)
+            ends = SentenceCountCriteria(call.plan.sentences, limits.template)
             arguments["stopping_criteria"] = StoppingCriteriaList([*(arguments.get("stopping_criteria") or []), ends])
             # No token ends a document, and Transformers would stop at its first `</s>`. Padding comes after the end.
             config.eos_token_id = self.config.pad_token_id
             # Transformers allows the token that ends a document, and only that, in this list.
             banned = [words for words in config.bad_words_ids or [] if words != [self.config.eos_token_id]]
             config.bad_words_ids = banned or None
-        return super().generate(request.inputs, config, processors, **arguments)
+        generate = functools.partial(super().generate, call.inputs, config, processors)
+        encoded = arguments.pop("encoder_outputs", None)
 
-    def _decode_documents(self, request: Request) -> Tensor:
-        """Decodes documents side by side, token by token."""
-        return self._padded(request, request.search(self._framed_decoder(request), request.prompt))
+        def generate_from_a_copy(**own: Any):
+            # Transformers repeats the encoded source for every beam in place.
+            source = {} if encoded is None else {"encoder_outputs": type(encoded)(**encoded)}
+            return generate(**arguments, **source, **own)
 
-    def _decode_independent_sentences(self, request: Request) -> Tensor:
-        """Decodes all sentences side by side, each with its own beam."""
-        decoder = self._framed_decoder(request)
-        return self._ended(request, decode_independently(decoder, request.config.num_beams or 1, request.search))
+        return generate_from_a_copy
 
-    def _decode_in_parallel(self, request: Request) -> Tensor | ParallelDocumentsOutput:
-        """Decodes the sentences of every document side by side, in rounds, each in the context of the others'
-        translations."""
-        config, prompt = request.config, request.prompt
-        if not read_group_tags(prompt, self.config, is_target=True).all():
-            raise ValueError("parallel_sentences needs decoder_input_ids of sentences, `<s> w w </s> <s> w`, only.")
-        if (request.plan.opened > request.plan.sentences).any():
-            raise ValueError("parallel_sentences needs decoder_input_ids of no more sentences than the source has.")
-        if config.max_length <= prompt.shape[1]:
-            raise ValueError(f"decoder_input_ids have {prompt.shape[1]} tokens, max_length is {config.max_length}.")
-        templated = self._framed_decoder(request)
-        decoder = ParallelDecoder(templated, gives_up=not config.parallel_sentences)
-        documents, rounds = decoder.decode(prompt)
-        if config.num_beams not in (None, 1):
-            documents = decoder.search(prompt, documents, config.num_beams, *_ranking(config))
-        sequences = self._ended(request, documents)
-        if not config.return_dict_in_generate:
-            return sequences
-        return ParallelDocumentsOutput(sequences=sequences, rounds=torch.tensor(rounds), steps=templated.steps)
+    def _run_engine(
+        self,
+        call: GenerateCall,
+        model: Any,
+        input_ids: Tensor,
+        logits_processor: LogitsProcessorList,
+        stopping_criteria: StoppingCriteriaList,
+        generation_config: GenerationConfig,
+        **model_kwargs: Any,
+    ) -> Tensor | DocumentsOutput | None:
+        """
+        The `custom_generate` of a call: decodes what Transformers has prepared. Logits processors that Transformers or
+        a caller adds are applied to all documents at every step, as in the loops of Transformers.
 
-    def _framed_decoder(self, request: Request) -> FramedDecoder:
-        """The decoder over the encoded source."""
-        arguments, tags = request.arguments, request.source_tags
-        encoder_outputs = arguments.get("encoder_outputs")
-        source = {name: arguments.get(name) for name in ("input_ids", "inputs_embeds", "attention_mask")}
-        if source["inputs_embeds"] is None and request.inputs is not None:
-            source["input_ids"] = request.inputs
-        if encoder_outputs is None:
-            encoder_outputs = self.get_encoder()(**source, group_tags=arguments.get("group_tags"))
-        mask = torch.ones_like(tags) if source["attention_mask"] is None else source["attention_mask"]
+        Args:
+            input_ids: what the documents begin with, a row for every beam, `(R, P)`.
+
+        Returns:
+            Documents `(B, T)`; `None` if a stopping criterion is unknown.
+
+        Raises:
+            ValueError: a processor or criterion contradicts `parallel_sentences`.
+        """
+        config, parallel = call.config, call.config.parallel_sentences
+        unknown = [each for each in stopping_criteria if not isinstance(each, ENGINE_CRITERIA)]
+        score_tokens = [each for each in logits_processor if isinstance(each, TOKEN_PROCESSORS)]
+        dependent = [
+            each for each in logits_processor if not isinstance(each, (*TOKEN_PROCESSORS, *NEUTRAL_PROCESSORS))
+        ]
+        if parallel and (unknown or dependent):
+            names = ", ".join(getattr(each, "__name__", type(each).__name__) for each in [*unknown, *dependent])
+            raise ValueError(f"parallel_sentences cannot be combined with {names}.")
+        if unknown:
+            return None
+        beams = config.num_beams or 1
+        ranking = (1.0 if config.length_penalty is None else config.length_penalty, bool(config.early_stopping))
+        sources, prompts = self._sources(call, beams, **model_kwargs), input_ids[::beams]
+        streams = any(isinstance(each, SentenceStreamer) for each in logits_processor)  # waits for first sentences
+        drafts = parallel is None and call.is_whole and call.few_documents and not streams
+        is_independent = self.config.independent_sentences and call.is_whole and parallel is not False
+        if not dependent and (is_independent or parallel or drafts):
+            decoder = TemplateDecoder(self, call.limits, score_tokens, sources)
+            if is_independent:
+                return self._padded(call, decode_independently(decoder, beams, *ranking))
+            return self._decode_in_parallel(call, decoder, prompts, beams, *ranking)
+        decoder = TemplateDecoder(self, call.limits, logits_processor, sources, shrinks=not dependent)
+        return self._padded(call, decode_documents(decoder, prompts, beams, *ranking))
+
+    def _sources(
+        self, call: GenerateCall, beams: int, *, encoder_outputs: Any, attention_mask: Tensor | None = None, **_: Any
+    ) -> Sources:
+        """The encoded documents, without their copies for every beam."""
         # The layers of a model may be on several devices.
-        sources = Sources(encoder_outputs[0].to(tags.device), mask, tags)
-        known = range(self.config.decoder_vocab_size)
-        suppressed = [token for token in request.config.suppress_tokens or [] if token in known]
-        suppressed = torch.tensor(suppressed, dtype=torch.long, device=tags.device)
-        return FramedDecoder(self, request.limits, suppressed, sources, request.watchers)
+        states = encoder_outputs[0][::beams].to(call.source_tags.device)
+        mask = torch.ones_like(call.source_tags) if attention_mask is None else attention_mask[::beams]
+        return Sources(states, mask, call.source_tags)
 
-    def _ended(self, request: Request, documents: list[list[int]]) -> Tensor:
-        """Appends the token that ends documents, and pads these to `(B, T)`."""
-        end = [] if request.limits.template.end is None else [request.limits.template.end]
-        return self._padded(request, [[*document, *end] for document in documents])[:, : request.config.max_length]
+    def _decode_in_parallel(
+        self, call: GenerateCall, decoder: TemplateDecoder, prompts: Tensor, beams: int, *ranking: float
+    ) -> Tensor | DocumentsOutput:
+        """Drafts and verifies the sentences of every document in parallel, then runs a beam search for each of them in
+        the context of the others, if asked for."""
+        jacobi = JacobiDecoder(decoder, gives_up=not call.config.parallel_sentences)
+        documents, rounds = jacobi.decode(prompts)
+        if beams > 1:
+            documents = jacobi.search(prompts, documents, beams, *ranking)
+        end = [] if decoder.template.end is None else [decoder.template.end]
+        sequences = self._padded(call, [[*document, *end] for document in documents])[:, : call.config.max_length]
+        if not call.config.return_dict_in_generate:
+            return sequences
+        return DocumentsOutput(sequences=sequences, rounds=torch.tensor(rounds), steps=decoder.steps)
 
-    def _padded(self, request: Request, documents: list[list[int]]) -> Tensor:
+    def _refuse_in_parallel(self, call: GenerateCall, beyond: list[str]) -> None:
+        """Raises `ValueError` if `parallel_sentences` cannot decode a call."""
+        if beyond:
+            raise ValueError(f"parallel_sentences cannot be combined with {', '.join(beyond)}.")
+        if self.config._attn_implementation not in ("eager", "sdpa"):
+            raise ValueError("parallel_sentences needs the attn_implementation 'sdpa' or 'eager'.")
+        if not read_group_tags(call.prompt, self.config, is_target=True).all():
+            raise ValueError("parallel_sentences needs decoder_input_ids of sentences, `<s> w w </s> <s> w`, only.")
+        if (call.plan.opened > call.plan.sentences).any():
+            raise ValueError("parallel_sentences needs decoder_input_ids of no more sentences than the source has.")
+        if call.config.max_length <= call.prompt.shape[1]:
+            length = call.prompt.shape[1]
+            raise ValueError(f"decoder_input_ids have {length} tokens, max_length is {call.config.max_length}.")
+
+    def _scored(self, call: GenerateCall, outputs: Tensor | ModelOutput) -> DocumentsOutput:
+        """Adds the log-probabilities of the sentences to documents that were decoded."""
+        if isinstance(outputs, Tensor):
+            outputs = DocumentsOutput(sequences=outputs)
+        copies = len(outputs.sequences) // len(call.source_tags)
+        sources = self._sources(call, 1, **call.arguments)
+        states, mask, tags = (each.repeat_interleave(copies, 0) for each in sources)
+        scores, tokens = sentence_log_probabilities(
+            self, outputs.sequences, call.limits.template, encoder_outputs=(states, tags), attention_mask=mask
+        )
+        jacobi = {name: getattr(outputs, name, None) for name in ("rounds", "steps")}
+        return DocumentsOutput(outputs.sequences, scores, tokens, **jacobi)
+
+    def _padded(self, call: GenerateCall, documents: list[list[int]]) -> Tensor:
+        """Documents `(B, T)`."""
         rows = [torch.tensor(document) for document in documents]
         padded = pad_sequence(rows, batch_first=True, padding_value=self.config.pad_token_id)
-        return padded.to(request.source_tags.device)  # an offloaded model has its weights on no device
+        return padded.to(call.source_tags.device)  # an offloaded model has its weights on no device
 
     def _with_language(self, generation_config: GenerationConfig | None, kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call. If its target language is not the model's own, it is no longer suppressed, and the
@@ -386,7 +487,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         return self._with_sentence_limits(config), model_kwargs
 
     def _report_cut(self, sequences: Tensor, config: GenerationConfig, documents: int) -> None:
-        """Warns of documents that used up their room, so that their last sentences may be cut short."""
+        """Warns of documents that used up their budget, so that their last sentences may be cut short."""
         tokens = (sequences != self.config.pad_token_id).sum(dim=1)
         tokens += self.config.decoder_start_token_id == self.config.pad_token_id
         full = tokens >= config.max_length
@@ -397,10 +498,10 @@ class GTransformerGenerationMixin(GenerationMixin):
                 "model's positions): their last sentences may be cut short. Translate them in parts."
             )
 
-    def _can_use_document_cache(self, request: Request) -> bool:
-        """Tells whether a [`DocumentCache`] can be used: no argument asks for another cache, for going back in it, or
-        for attention weights over the whole document, and every source sentence is in one piece."""
-        config, tags = request.config, request.source_tags
+    def _can_use_document_cache(self, call: GenerateCall) -> bool:
+        """Whether a [`DocumentCache`] can be used: no argument asks for another cache, for going back in it, or for
+        attention weights over the whole document, and every source sentence is contiguous."""
+        config, tags = call.config, call.source_tags
         asked = (*CACHE_NAMES, "assistant_model", "decoder_attention_mask", "custom_generate")
         other = [config.cache_implementation, config.prompt_lookup_num_tokens, config.return_dict_in_generate]
         other += [config.assistant_early_exit]
@@ -408,7 +509,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             config.use_cache is not False
             and self.config._attn_implementation in ("eager", "sdpa")
             and not any(other)
-            and all(request.arguments.get(name) is None for name in asked)
+            and all(call.arguments.get(name) is None for name in asked)
             and bool((tags > 0).any(dim=1).all())
             and is_contiguous(tags)
         )
@@ -469,13 +570,13 @@ class GTransformerGenerationMixin(GenerationMixin):
         target = self._target_template(config)
         plan = plan_lengths(config, source_tags, prompt, self.config, target, limited)
         self._check(plan, prompt)
-        longest = plan.room if plan.room >= plan.least else plan.most
-        config.max_length, config.min_length = plan.room, None
+        max_length = plan.budget if plan.budget >= plan.min_tokens else plan.max_length
+        config.max_length, config.min_length = plan.budget, 0
         config.max_new_tokens = config.min_new_tokens = None
         config.decoder_start_token_id = target.start
-        return GroupTagLogitsProcessor(plan.token_limits, plan.min_length, longest, target), plan
+        return GroupTagLogitsProcessor(plan.token_limits, plan.min_length, max_length, target), plan
 
-    def _room_for_free_documents(
+    def _budget_of_free_documents(
         self, config: GenerationConfig, inputs: Tensor | None, model_kwargs: dict
     ) -> dict[str, Any]:
         """Arguments of `generate` with which an unaligned document may be as long as an aligned one."""
@@ -486,9 +587,9 @@ class GTransformerGenerationMixin(GenerationMixin):
             return {}
         template, prompt = self._target_template(config), model_kwargs.get("decoder_input_ids")
         plan = plan_lengths(config, source_tags, prompt, self.config, template, limited=False)
-        ends = DocumentLengthCriteria(plan.longest)
+        ends = DocumentLengthCriteria(plan.max_tokens)
         given = model_kwargs.get("stopping_criteria") or []
-        return {"max_length": plan.room, "stopping_criteria": StoppingCriteriaList([*given, ends])}
+        return {"max_length": plan.budget, "stopping_criteria": StoppingCriteriaList([*given, ends])}
 
     def _target_template(self, config: GenerationConfig) -> TargetTemplate:
         """
@@ -527,17 +628,17 @@ class GTransformerGenerationMixin(GenerationMixin):
             closed = (prompt == self.config.eos_token_id).sum(dim=1)
             if ((prompt[:, -1] == self.config.pad_token_id) & (prompt.shape[1] > 1) & (closed < plan.sentences)).any():
                 raise ValueError("decoder_input_ids end with padding: continue prefixes of equal length together.")
-        if plan.room >= plan.least:
+        if plan.budget >= plan.min_tokens:
             return
         sentences = int(plan.sentences.max())
-        if plan.room == plan.positions:
+        if plan.budget == plan.positions:
             raise ValueError(
-                f"A document of {sentences} sentences needs at least {plan.least} tokens, but the model has only "
-                f"{plan.room} positions: split the document at sentence boundaries."
+                f"A document of {sentences} sentences needs at least {plan.min_tokens} tokens, but the model has only "
+                f"{plan.budget} positions: split the document at sentence boundaries."
             )
         logger.warning(
-            f"{plan.room} tokens (max_length or max_new_tokens) are too few for {sentences} sentences, which take at "
-            f"least {plan.least}: the translation will be cut off."
+            f"{plan.budget} tokens (max_length or max_new_tokens) are too few for {sentences} sentences, which take "
+            f"at least {plan.min_tokens}: the translation will be cut off."
         )
 
     def _refuse_contradictions(self, config: GenerationConfig) -> None:

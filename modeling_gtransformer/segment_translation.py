@@ -15,7 +15,7 @@ from .group_tags import read_group_tags
 from .packed_weights import packed_weights
 from .processing_gtransformer import GTransformerProcessor
 from .segment_plan import Part, Segment, SegmentLimits
-from .sentence_streamer import SentenceStreamer
+from .target_sentences import SentenceStreamer
 from .terminology import RequiredWordsLogitsProcessor, missing
 from .token_scores import label_log_probabilities
 from .word_alignment import align_parts

@@ -1,4 +1,5 @@
-"""Rules for target sentences while a document is generated: their order, the tokens around them, their lengths.
+"""Rules for target sentences while a document is generated: their order, the tokens around them, their lengths, and
+when they are certain.
 
 Shape legend: B documents, P tokens of a prompt, R rows (documents times beams or samples), T tokens, S source tokens,
 G source sentences, V vocabulary.
@@ -65,7 +66,7 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         banned = {template.start, *template.prefix, template.pad, template.end} - {template.eos_id, None}
         self.banned = sorted(token for token in banned if token is not None)
 
-    def longest_sentence(self, prompts: Tensor) -> int:
+    def max_sentence_length(self, prompts: Tensor) -> int:
         """Maximum number of tokens of a target sentence or, if more, of prompts `(B, P)` and one more token."""
         return max(int(self.token_limits.max()) + self.template.head + self.template.tokens, prompts.shape[1] + 1)
 
@@ -107,8 +108,8 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         inside = (words >= 0) & ~finished
         # After one more word, `</s>`, the later sentences and the end of the document must still fit.
         needed = 1 + later * (self.min_length + template.tokens) + (template.end is not None)
-        no_room = self.max_length - length - 1 < needed
-        close = inside & (words >= self.min_length) & ((words >= limit) | no_room)
+        is_full = self.max_length - length - 1 < needed
+        close = inside & (words >= self.min_length) & ((words >= limit) | is_full)
 
         # The tokens of the prefix in order or, after the last sentence, the end.
         forced = self.forced.to(scores.device)[
@@ -169,6 +170,48 @@ def spare_sentence_ends(
     return [ends.keep, *processors, *given[:last], ends.restore, *given[last:]]
 
 
+class SentenceStreamer(LogitsProcessor):
+    """
+    As a `logits_processor` of `generate`, reports every sentence of one document that has ended and that nothing can
+    change any more: immediately with greedy search and sampling, with beams when all of them agree. It changes no
+    score. Sentences on which the beams never agree become certain only at the end of `generate`, as do those that are
+    decoded in parallel.
+
+    Args:
+        on_sentence: called with the number of the sentence, from 0, and the ids of its words.
+        sentences: number of sentences of the document.
+        template: the tokens around the words of target sentences, `processor.target_template`.
+        start: number of sentences that are given in the prompt and not reported.
+    """
+
+    def __init__(
+        self,
+        on_sentence: Callable[[int, list[int]], None],
+        sentences: int,
+        template: TargetTemplate,
+        start: int = 0,
+    ):
+        self.on_sentence = on_sentence
+        self.sentences = sentences
+        self.template = template
+        self.reported = start
+        self._open = True
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Looks at the prefixes `(R, T)` of all hypotheses that are still followed, and returns their scores."""
+        if self._open:
+            agreed = int((input_ids == input_ids[0]).all(dim=0).long().cumprod(dim=0).sum())
+            prefix = input_ids[0, :agreed].tolist()
+            current, _ = sentence_progress(input_ids[:1, :agreed], self.template)
+            for number, words in enumerate(self.template.split(prefix)[: int(current) - 1]):
+                if number == self.reported:
+                    self.reported += 1
+                    self.on_sentence(number, words)
+            # A hypothesis that may end with the next token will no longer be among those followed.
+            self._open = int(sentence_progress(input_ids, self.template)[0].max()) <= self.sentences
+        return scores
+
+
 class SentenceCountCriteria(StoppingCriteria):
     """
     Ends documents that have as many sentences as their sources, in templates without a token that ends a document.
@@ -183,7 +226,7 @@ class SentenceCountCriteria(StoppingCriteria):
         self.eos_token_id = torch.tensor([template.eos_id])
 
     def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: Any) -> Tensor:
-        """Tells which of the prefixes `(R, T)` are at their end, `(R,)`, bool."""
+        """Returns which of the prefixes `(R, T)` are at their end, `(R,)`, bool."""
         sentences = self.sentences.to(input_ids.device).repeat_interleave(len(input_ids) // len(self.sentences))
         return sentence_progress(input_ids, self.template)[0] > sentences
 
@@ -200,7 +243,7 @@ class DocumentLengthCriteria(StoppingCriteria):
         self.lengths = lengths
 
     def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: Any) -> Tensor:
-        """Tells which of the prefixes `(R, T)` are at their end, `(R,)`, bool."""
+        """Returns which of the prefixes `(R, T)` are at their end, `(R,)`, bool."""
         lengths = self.lengths.to(input_ids.device).repeat_interleave(len(input_ids) // len(self.lengths))
         return lengths <= input_ids.shape[1]
 
@@ -215,33 +258,33 @@ class LengthPlan:
         min_length: minimum number of words of a sentence.
         sentences: number of sentences of each document, `(B,)`.
         opened: number of sentences that the prompt opens, `(B,)`; at least one.
-        least: length that the batch needs for the shortest translations.
-        longest: length of the longest translation of each document, `(B,)`.
+        min_tokens: length that the batch needs for the shortest translations.
+        max_tokens: length of the longest translation of each document, `(B,)`.
         positions: maximum number of tokens that the model has positions for; infinite if it is unbounded.
-        room: available length: `most`, or what the caller or the positions limit it to.
+        budget: available length: `max_length`, or what the caller or the positions limit it to.
     """
 
     token_limits: Tensor
     min_length: int
     sentences: Tensor
     opened: Tensor
-    least: int
-    longest: Tensor
+    min_tokens: int
+    max_tokens: Tensor
     positions: float
-    room: int
+    budget: int
 
     @property
-    def most(self) -> int:
+    def max_length(self) -> int:
         """Length of the longest translation of all."""
-        return int(self.longest.max())
+        return int(self.max_tokens.max())
 
 
 def _opened(prompt: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
     """Number of sentences that prompts `(B, P)` open, at least one, and number of tokens that the prefix of the last
     one still lacks, both `(B,)`."""
     number, words = sentence_progress(prompt, template)
-    at_border = (words == -len(template.prefix)) & (number > 1)
-    return (number - at_border.long()).clamp(min=1), (-words).clamp(min=0).masked_fill(at_border, 0)
+    at_boundary = (words == -len(template.prefix)) & (number > 1)
+    return (number - at_boundary.long()).clamp(min=1), (-words).clamp(min=0).masked_fill(at_boundary, 0)
 
 
 def plan_lengths(
@@ -279,13 +322,12 @@ def plan_lengths(
     prompt = source_tags.new_full((len(sentences), 1), template.start) if prompt is None else prompt
     prompt_length, (opened, lacking) = prompt.shape[1], _opened(prompt, template)
     later = (sentences - opened).clamp(min=0)
-    least = prompt_length + int((lacking + later * (min_length + template.tokens)).max()) + min_length + 1
-    least += template.end is not None
-    longest = prompt_length + (token_limits + template.tokens * present).sum(dim=1)
+    min_tokens = prompt_length + int((lacking + later * (min_length + template.tokens)).max()) + min_length + 1
+    min_tokens += template.end is not None
+    max_tokens = prompt_length + (token_limits + template.tokens * present).sum(dim=1)
 
-    room = int(longest.max())
+    budget = int(max_tokens.max())
     if limited:
-        room = config.max_length if config.max_new_tokens is None else prompt_length + config.max_new_tokens
-    return LengthPlan(
-        token_limits, min_length, sentences, opened, least, longest, positions, int(min(room, positions))
-    )
+        budget = config.max_length if config.max_new_tokens is None else prompt_length + config.max_new_tokens
+    budget = int(min(budget, positions))
+    return LengthPlan(token_limits, min_length, sentences, opened, min_tokens, max_tokens, positions, budget)

@@ -104,7 +104,7 @@ def caches(monkeypatch):
         made.append(DocumentCache(*args))
         return made[-1]
 
-    for module in ("generation_gtransformer", "document_decoding"):
+    for module in ("generation_gtransformer", "decoding"):
         monkeypatch.setattr(f"modeling_gtransformer.{module}.DocumentCache", make)
     return made
 

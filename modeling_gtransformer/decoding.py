@@ -1,0 +1,372 @@
+"""The decoding engine: greedy and beam search over rows that grow token by token.
+
+A search has items, each with one row for every beam. An item is a document, a sentence that depends on its source
+alone, which is a document of one sentence, or a sentence in the context of its document
+([`modeling_gtransformer.jacobi_decoding`]). The loops of Transformers are the reference: documents come out the same,
+token by token. This loop copies no tables over the vocabulary, and items leave it when they are finished.
+
+Shape legend: B items, N beams, R rows (B times N), M candidates, P tokens of a prompt, T target tokens, S source
+tokens, G source sentences, L tokens of the longest source sentence, D model size, V vocabulary.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+from transformers.cache_utils import EncoderDecoderCache
+
+from .cache_gtransformer import DocumentCache
+from .group_tags import read_group_tags, sentence_progress
+from .target_sentences import GroupTagLogitsProcessor
+
+
+# The score of hypotheses that do not exist; finite, as in the beam search of Transformers.
+IMPOSSIBLE = -1.0e9
+# Finished items leave the batch when they are this share of it.
+SHRINKS_AT = 1 / 8
+# Logits of sentences in memory at a time (32M are 128 MB in float32).
+STEP_LOGITS = 2**25
+
+Processor = Callable[[Tensor, Tensor], Tensor]
+
+
+class Sources(NamedTuple):
+    """Encoder states `(B, S, D)`, masks and group tags `(B, S)` of documents."""
+
+    states: Tensor
+    mask: Tensor
+    tags: Tensor
+
+    def of(self, documents: Tensor | list[int]) -> "Sources":
+        """The sources of these documents."""
+        return Sources(*(each[documents] for each in self))
+
+
+class TemplateDecoder:
+    """
+    The decoder of a model over the sources of a batch, with scores that follow the template of the sentences.
+
+    Args:
+        model: a `GTransformerForConditionalGeneration`.
+        limits: keeps the sentences aligned.
+        processors: logits processors in the order in which Transformers applies them, `limits` among them.
+        sources: the documents of the batch; their masks are 1 for tokens, 0 for padding.
+        shrinks: whether the processors allow finished documents to leave the batch.
+
+    Attributes:
+        steps: number of steps that have read single tokens.
+    """
+
+    def __init__(
+        self,
+        model,
+        limits: GroupTagLogitsProcessor,
+        processors: Sequence[Processor],
+        sources: Sources,
+        shrinks: bool = True,
+    ):
+        self.model, self.limits, self.processors, self.sources = model, limits, processors, sources
+        self.template, self.token_limits, self.max_length = limits.template, limits.token_limits, limits.max_length
+        self.device, self.shrinks = sources.states.device, shrinks
+        self.is_biased = bool(model.final_logits_bias.any())  # zeros would cost a copy of the logits
+        self.steps = 0
+
+    def sentences_per_step(self, beams: int) -> int:
+        """Number of sentences that may be decoded at a time."""
+        return max(STEP_LOGITS // (self.model.config.decoder_vocab_size * beams), 1)
+
+    def over(self, sources: Sources, token_limits: Tensor) -> "TemplateDecoder":
+        """The same decoder over other sources `(B, S)`, with these limits `(B, G)` of tokens per target sentence."""
+        return TemplateDecoder(self.model, self.limits.with_limits(token_limits), self.processors, sources)
+
+    def states(
+        self,
+        sources: Sources,
+        ids: Tensor,
+        mask: Tensor | dict[str, Tensor] | None,
+        positions: Tensor | None,
+        cache: EncoderDecoderCache,
+        source_mask: dict[str, Tensor] | None = None,
+        **arguments: Tensor,
+    ) -> Tensor:
+        """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, which the model counts unless given."""
+        if positions is not None and self.model.config.position_embedding_type == "learned":
+            # Drafts may run past the last learned position; final sentences do not.
+            positions = positions.clamp(max=self.model.config.max_position_embeddings - 1)
+        return self.model.model(
+            decoder_input_ids=ids,
+            decoder_attention_mask=mask,
+            decoder_position_ids=positions,
+            encoder_outputs=(sources.states, sources.tags),
+            attention_mask=sources.mask if source_mask is None else source_mask,
+            cache=cache,
+            **arguments,
+        ).last_hidden_state
+
+    def scores(self, hidden_states: Tensor, ids: Tensor, *before: Tensor | int, normalize: bool = False) -> Tensor:
+        """Scores `(R, V)` of the tokens that follow decoder states `(R, D)`: logits or, if normalized,
+        log-probabilities, processed for prefixes `(R, T)`; `before` goes to [`GroupTagLogitsProcessor.mask`]."""
+        project = self.model.output_logits if self.is_biased else self.model.lm_head
+        scores = project(hidden_states).to(device=self.device, dtype=torch.float32)
+        scores = scores.log_softmax(dim=-1) if normalize else scores
+        for process in self.processors:
+            if isinstance(process, GroupTagLogitsProcessor):
+                scores = self.limits.mask(scores, *before)
+            else:
+                scores = process(ids, scores)
+        return scores
+
+
+class Rows(ABC):
+    """
+    Items that are decoded, with N beams each.
+
+    Attributes:
+        tokens: the last token of each beam, `(B, N)`.
+        budget: upper bound of the number of tokens that remain to be written.
+        shrinks: whether items may leave.
+    """
+
+    tokens: Tensor
+    budget: int
+    shrinks: bool = True
+
+    @abstractmethod
+    def step(self, tokens: Tensor) -> Tensor:
+        """Reads the next tokens `(B, N)` and returns the processed scores `(B, N, V)` of those that follow: logits
+        for a single beam, otherwise log-probabilities."""
+
+    @abstractmethod
+    def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
+        """Returns which of the chosen tokens `(B, M)` end what their parent beams `(B, M)` have written."""
+
+    @abstractmethod
+    def follow(self, rows: Tensor) -> None:
+        """Continues every row from its parent row, `(R,)`."""
+
+    @abstractmethod
+    def keep(self, items: Tensor) -> None:
+        """Keeps only the items with these indices."""
+
+
+class Search:
+    """
+    A beam search for every item of a batch, as in Transformers; with one beam, a greedy search.
+
+    Args:
+        length_penalty: exponent of the length by which scores are divided.
+        early_stopping: whether a search ends as soon as it has N finished hypotheses.
+
+    Attributes:
+        searched: original indices of the items that are still in the batch, `(B,)`.
+        tokens: the last token of each running hypothesis, `(B, N)`.
+        written: the tokens that it has written, `(B, N, T)`.
+        running: the sum of their log-probabilities, `(B, N)`.
+        best: finished hypotheses, best first, `(B, N, T)`.
+        lengths: the numbers of their tokens, `(B, N)`.
+        finished: their scores, `(B, N)`; `is_finished` marks those that exist.
+        improvable: which searches may still find a better hypothesis, `(B,)`.
+    """
+
+    def __init__(self, rows: Rows, length_penalty: float = 1.0, early_stopping: bool = False):
+        self.rows, self.tokens, self.num_beams = rows, rows.tokens, rows.tokens.shape[1]
+        self.length_penalty, self.early_stopping = length_penalty, early_stopping or self.num_beams == 1
+        self.searched = torch.arange(len(self.tokens), device=self.tokens.device)
+        self.improvable = torch.ones_like(self.searched, dtype=torch.bool)
+        first = torch.arange(self.num_beams, device=self.tokens.device) == 0
+        self.running = torch.where(first, 0.0, IMPOSSIBLE).expand(self.tokens.shape)
+        self.finished = torch.full_like(self.running, IMPOSSIBLE)
+        self.is_finished = torch.zeros_like(self.tokens, dtype=torch.bool)
+        self.lengths = torch.zeros_like(self.tokens)
+        self.written = self.best = self.tokens.new_empty(*self.tokens.shape, 0)
+
+    def run(self) -> list[list[int]]:
+        """Returns the new tokens of the best hypothesis of every item."""
+        found: dict[int, list[int]] = {}
+        # The budget matters where fewer hypotheses exist than beams.
+        for _ in range(self.rows.budget):
+            self.step()
+            improvable = self.improvable.nonzero()[:, 0]
+            if not len(improvable):
+                break
+            if self.rows.shrinks and len(improvable) <= len(self.tokens) * (1 - SHRINKS_AT):
+                found |= self._found()
+                self.keep(improvable)
+        found |= self._found()
+        return [found[index] for index in sorted(found)]
+
+    def _found(self) -> dict[int, list[int]]:
+        """The new tokens of the best hypotheses so far."""
+        best = zip(self.best[:, 0].tolist(), self.lengths[:, 0].tolist(), strict=True)
+        return dict(zip(self.searched.tolist(), (tokens[:length] for tokens, length in best), strict=True))
+
+    def keep(self, items: Tensor) -> None:
+        """Keeps only the items with these indices."""
+        self.rows.keep(items)
+        of_each = ("searched", "tokens", "running", "finished", "is_finished", "lengths", "written", "best")
+        for name in (*of_each, "improvable"):
+            setattr(self, name, getattr(self, name)[items])
+
+    def step(self) -> None:
+        """Writes one more token of every hypothesis."""
+        length = self.written.shape[-1] + 1
+        candidates, chosen, parents = self._candidates(self.rows.step(self.tokens))
+        ends = self.rows.ends(chosen, parents)
+        grown = torch.cat([_pick(self.written, parents), chosen[..., None]], dim=-1)
+        self._finish(candidates, ends, grown, length)
+        self._go_on(candidates, ends, grown, parents)
+        worst = torch.where(self.is_finished, self.finished[:, -1:], IMPOSSIBLE)
+        promising = (self.running[:, :1] / length**self.length_penalty > worst).any(dim=-1)
+        self.improvable = self.improvable & promising & ~(self.is_finished.all(dim=-1) & self.early_stopping)
+
+    def _candidates(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The best continuations of every item, given scores `(B, N, V)`: the scores of the hypotheses, their last
+        tokens and their parent beams, `(B, M)`, best first."""
+        if self.num_beams == 1:  # the score of the token alone, as a sum would round away differences
+            best, chosen = scores[:, 0].max(dim=-1, keepdim=True)
+            return best, chosen, torch.zeros_like(chosen)
+        # A beam has at most this many of the best candidates.
+        best, tokens = scores.topk(min(2 * self.num_beams, scores.shape[-1]), dim=-1)
+        candidates, index = (self.running[..., None] + best).flatten(1).topk(2 * self.num_beams, dim=-1)
+        return candidates, tokens.flatten(1).gather(1, index), index // best.shape[-1]
+
+    def _finish(self, candidates: Tensor, ends: Tensor, grown: Tensor, length: int) -> None:
+        """Keeps the N best of the finished hypotheses and the candidates `(B, M)` that have just ended."""
+        just_finished = ends & (torch.arange(ends.shape[1], device=ends.device) < self.num_beams)
+        closed = ~self.improvable | (self.is_finished.all(dim=-1) & self.early_stopping)
+        hypotheses = candidates / length**self.length_penalty + (~just_finished | closed[:, None]) * IMPOSSIBLE
+        self.finished, places = torch.cat([self.finished, hypotheses], dim=-1).topk(self.num_beams, dim=-1)
+        self.is_finished = torch.cat([self.is_finished, just_finished], dim=-1).gather(1, places)
+        lengths = torch.cat([self.lengths, torch.full_like(ends, length, dtype=torch.long)], dim=-1)
+        self.lengths = lengths.gather(1, places)
+        self.best = _pick(torch.cat([nn.functional.pad(self.best, (0, 1)), grown], dim=1), places)
+
+    def _go_on(self, candidates: Tensor, ends: Tensor, grown: Tensor, parents: Tensor) -> None:
+        """Follows the N best candidates `(B, M)` that have not ended."""
+        self.running, kept = (candidates + ends * IMPOSSIBLE).topk(self.num_beams, dim=-1)
+        self.written = _pick(grown, kept)
+        self.tokens = self.written[..., -1]
+        if self.num_beams > 1:
+            first = torch.arange(len(kept), device=kept.device)[:, None] * self.num_beams
+            self.rows.follow((first + parents.gather(1, kept)).flatten())
+
+
+def _pick(table: Tensor, index: Tensor) -> Tensor:
+    """Picks the rows `(B, M)` of a table `(B, N, T)`: `(B, M, T)`."""
+    return table.gather(1, index[..., None].expand(*index.shape, table.shape[-1]))
+
+
+class DocumentRows(Rows):
+    """
+    Documents that grow token by token, each in the context of what it has written so far.
+
+    Args:
+        decoder: the decoder over their sources.
+        prompts: the ids that the documents begin with, `(B, P)`.
+        beams: N.
+
+    Attributes:
+        ids: the ids of every row so far, `(R, T)`.
+        number: the number of sentences that each row has begun, `(R,)`.
+    """
+
+    def __init__(self, decoder: TemplateDecoder, prompts: Tensor, beams: int):
+        self.decoder, self.beams, self.shrinks = decoder, beams, decoder.shrinks
+        self.cache = DocumentCache(decoder.limits.max_sentence_length(prompts), len(prompts))
+        self.documents = torch.arange(len(prompts), device=decoder.device)
+        self.sentences = (decoder.token_limits > 0).sum(dim=1).to(decoder.device)
+        self.budget = decoder.max_length - prompts.shape[1]
+        self._spread()
+        self.tokens = prompts[:, -1:].expand(-1, beams)
+        self.ids = prompts[:, :-1].repeat_interleave(beams, 0)
+        self.number = self.ids.new_zeros(len(self.ids))
+
+    def _spread(self) -> None:
+        """Sets the documents and sources of all rows."""
+        self.rows = self.documents.repeat_interleave(self.beams)
+        self.sources = self.decoder.sources.of(self.rows)
+
+    def step(self, tokens: Tensor) -> Tensor:
+        decoder = self.decoder
+        self.ids = torch.cat([self.ids, tokens.flatten()[:, None]], dim=1)
+        self.number, words = sentence_progress(self.ids, decoder.template)
+        hidden_states = decoder.states(
+            self.sources,
+            self.ids[:, self.cache.get_seq_length() :],
+            None,
+            None,
+            self.cache,
+            decoder_group_tags=read_group_tags(self.ids, decoder.model.config, is_target=True),
+        )[:, -1]
+        decoder.steps += 1
+        before = (self.rows, self.number, words, self.ids.shape[1], self.ids[:, -1])
+        scores = decoder.scores(hidden_states, self.ids, *before, normalize=self.beams > 1)
+        return scores.view(*tokens.shape, -1)
+
+    def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
+        template = self.decoder.template
+        if template.end is not None:
+            return chosen == template.end
+        begun = self.number.view(-1, self.beams).gather(1, parents)
+        return (chosen == template.eos_id) & (begun >= self.sentences[self.documents][:, None])
+
+    def follow(self, rows: Tensor) -> None:
+        self.ids = self.ids[rows]
+        self.cache.reorder_cache(rows)
+
+    def keep(self, items: Tensor) -> None:
+        self.cache.keep(items)
+        self.ids = self.ids.unflatten(0, (-1, self.beams))[items].flatten(0, 1)
+        self.number = self.number.view(-1, self.beams)[items].flatten()
+        self.documents = self.documents[items]
+        self._spread()
+
+
+def decode_documents(decoder: TemplateDecoder, prompts: Tensor, beams: int, *ranking: float) -> list[list[int]]:
+    """Returns the documents that a search finds from prompts `(B, P)`, including the tokens that end them; `ranking`
+    has the length penalty and early stopping of a [`Search`]."""
+    found = Search(DocumentRows(decoder, prompts, beams), *ranking).run()
+    return [[*prompt, *tokens] for prompt, tokens in zip(prompts.tolist(), found, strict=True)]
+
+
+def decode_independently(decoder: TemplateDecoder, beams: int, *ranking: float) -> list[list[int]]:
+    """
+    Returns the documents of a decoder's batch, including the tokens that end them, where no layer of the decoder has
+    global attention and positions count from the start of every sentence. Each sentence is a document of its own, with
+    beams of its own, as in a sentence-level translator.
+    """
+    template, sources = decoder.template, decoder.sources
+    rows, index = sentence_places(sources.tags)
+    numbers = sources.tags.flatten()[index[:, 0]] - 1
+    lengths = (index >= 0).sum(dim=1)
+    translated: dict[int, list[list[int]]] = {}
+    # Similar lengths are decoded in parallel.
+    for part in lengths.argsort(descending=True, stable=True).split(decoder.sentences_per_step(beams)):
+        places = index[part, : int(lengths[part].max())]
+        mask = (places >= 0).long()
+        states = sources.states.flatten(0, 1)[places.clamp(min=0)]
+        limits = decoder.token_limits[rows[part], numbers[part]][:, None]
+        sentences = decoder.over(Sources(states, mask, mask), limits)
+        prompts = part.new_full((len(part), 1), template.start)
+        found = decode_documents(sentences, prompts, beams, *ranking)
+        translated |= zip(part.tolist(), map(template.split, found), strict=True)
+        decoder.steps += sentences.steps
+    documents: list[list[list[int]]] = [[] for _ in sources.tags]
+    for place, row in enumerate(rows.tolist()):
+        documents[row] += translated[place]
+    return [[*template.read(sentences), *([template.end] * (template.end is not None))] for sentences in documents]
+
+
+def sentence_places(tags: Tensor) -> tuple[Tensor, Tensor]:
+    """The row `(R,)` of every sentence of documents with tags `(B, S)`, in order, and the positions of its tokens in
+    the flattened documents `(R, L)`, padded with -1."""
+    [positions] = (tags > 0).flatten().nonzero(as_tuple=True)
+    rows, sentences = positions // tags.shape[1], tags.flatten()[positions]
+    sentence, order = (rows * (int(tags.max()) + 1) + sentences).sort(stable=True)
+    _, counts = sentence.unique_consecutive(return_counts=True)
+    pieces = positions[order].split(counts.tolist())
+    places = pad_sequence(list(pieces), batch_first=True, padding_value=-1)
+    return places[:, 0] // tags.shape[1], places

@@ -1,0 +1,476 @@
+"""Jacobi decoding of documents: all sentences are drafted in parallel, then verified in one pass over the document.
+
+Greedy decoding has one result, in which every token is the model's choice given all tokens before it: a system of
+equations that fixed-point iterations solve in parallel (Santilli et al. 2023, "Accelerating Transformer Inference for
+Translation via Parallel Decoding"). Here a block is a sentence. Every sentence is drafted in the context of the prompt
+alone. A pass over the document then computes the model's choice of every token, as in speculative decoding. Sentences
+with another token are decoded again, in parallel, from the first such token on, in the context of the latest
+translations of the other sentences, until each rejoins its previous continuation. What precedes the first such token
+of a document is final, and every round makes it longer. If there are too many rounds, the rest is decoded token by
+token.
+
+Positions count the tokens of the document. Where earlier sentences are not yet translated, their source lengths are
+used instead.
+
+Shape legend: B documents, S sentences, N beams, R rows (S times N), W rows of a document, J source tokens of a
+sentence, H heads, K head size, P tokens of a document or prompt, L tokens of a row, M candidates, T target tokens,
+V vocabulary.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+
+from .cache_gtransformer import StepCache
+from .configuration_gtransformer import GTransformerConfig
+from .context_attention import Context, ContextMask, rows_of_documents
+from .decoding import Rows, Search, TemplateDecoder, decode_documents
+from .document_loss import logit_chunks
+from .group_tags import opens_sentence, sentence_lengths
+from .sentence_template import TargetTemplate
+
+
+States = tuple[Tensor, Tensor]
+
+# Repairs end after this many steps per token of the longest document, or when more than this share of a document's
+# sentences remains to be repaired.
+PATIENCE = 0.25
+MAX_TO_REPAIR = 0.5
+
+# Number of places by which the tables of keys and values grow.
+GROWS_BY = 16
+
+
+@dataclass
+class OpenSentence:
+    """
+    A sentence that is being decoded.
+
+    Attributes:
+        number: its group tag.
+        start: the position of its first token in the document.
+        tokens: its tokens from there on; the last one is new, those before it are in the document.
+        old_rest: the tokens that followed the one that the new token replaces.
+    """
+
+    number: int
+    start: int
+    tokens: list[int]
+    old_rest: Sequence[int] = ()
+
+    @property
+    def stop(self) -> int:
+        """Position after its last token."""
+        return self.start + len(self.tokens)
+
+
+class JacobiDecoder:
+    """
+    Decodes the documents of a batch, with their sentences in parallel.
+
+    Args:
+        gives_up: whether documents that do not settle are continued token by token. This needs space for all their
+            sentences, and sources in which every sentence is contiguous.
+    """
+
+    def __init__(self, decoder: TemplateDecoder, gives_up: bool = False):
+        self.decoder, self.template, self.gives_up = decoder, decoder.template, gives_up
+        self.source_lengths = [[n for n in row if n] for row in sentence_lengths(decoder.sources.tags).tolist()]
+        # Keys and values of all documents in their current state, if the last pass covered all of them.
+        self.verified: EncoderDecoderCache | None = None
+
+    def decode(self, prompts: Tensor) -> tuple[list[list[int]], list[int]]:
+        """Returns the greedy documents that begin with prompts `(B, P)`, without the token that ends them, and the
+        number of rounds that each took."""
+        documents, active, drafting_steps = prompts.tolist(), [*range(len(prompts))], None
+        final, rounds = [prompts.shape[1]] * len(documents), [0] * len(documents)
+        while active:
+            cache, choices = self.verify([documents[row] for row in active], active, [final[row] for row in active])
+            is_draft = drafting_steps is None
+            opened = {
+                row: (self.drafts if is_draft else self.moved)(row, documents[row], chosen, final[row])
+                for row, chosen in zip(active, choices, strict=True)
+            }
+            repairs = 0 if is_draft else self.decoder.steps - drafting_steps
+            if self.gives_up and not is_draft and self.is_unsettled(documents, opened, repairs):
+                self.go_on(documents, {row: parts[0].stop - 1 for row, parts in opened.items() if parts})
+                break
+            self.verified = cache if len(active) == len(documents) and not any(opened.values()) else None
+            active = [row for row, parts in opened.items() if parts]
+            for row in active:
+                final[row] = opened[row][0].stop
+                rounds[row] += 1
+            self.extend(cache, opened)
+            drafting_steps = self.decoder.steps if is_draft else drafting_steps
+            for row in active:
+                documents[row] = self.replaced(documents[row], opened[row])
+        return documents, rounds
+
+    def is_unsettled(self, documents: list[list[int]], moved: dict[int, list[OpenSentence]], repairs: int) -> bool:
+        """Whether so much is left to repair, or repairs have taken so many steps, that decoding token by token is
+        likely to be faster."""
+        too_many = any(len(opened) > MAX_TO_REPAIR * len(self.source_lengths[row]) for row, opened in moved.items())
+        too_long = repairs > PATIENCE * max(len(documents[row]) for row in moved)
+        return too_many or (too_long and any(moved.values()))
+
+    def go_on(self, documents: list[list[int]], final: dict[int, int]) -> None:
+        """Decodes documents token by token; `final` has the number of their final tokens, by row."""
+        rows, shortest = [*final], min(final.values())
+        decoder = self.decoder.over(self.decoder.sources.of(rows), self.decoder.token_limits[rows])
+        prompts = torch.tensor([documents[row][:shortest] for row in rows], device=self.decoder.device)
+        for row, ids in zip(rows, decode_documents(decoder, prompts, beams=1), strict=True):
+            documents[row] = ids if self.template.end is None else ids[:-1]
+        self.decoder.steps += decoder.steps
+
+    def drafts(self, row: int, prompt: list[int], choices: list[int], final: int) -> list[OpenSentence]:
+        """All sentences that the prompt has not finished."""
+        starts, sentences = self.template.starts(prompt), len(self.source_lengths[row])
+        opened, start, drafts = len(starts), len(prompt), []
+        if self.template.eos_opens_next and opened > sentences:
+            return []
+        if self.template.eos_opens_next or prompt[-1] != self.template.eos_id:
+            begin = starts[-1]
+            drafts.append(OpenSentence(opened, begin, [*prompt[begin:], choices[final - 1]]))
+            start = begin + max(*self.source_lengths[row][opened - 1 : opened], len(prompt) + 2 - begin, 0)
+        first = self.template.eos_id if self.template.eos_opens_next else self.template.prefix[0]
+        for number in range(opened + 1, sentences + 1):
+            drafts.append(OpenSentence(number, start, [first]))
+            start += self.source_lengths[row][number - 1]
+        return drafts
+
+    def moved(self, row: int, document: list[int], choices: list[int], final: int) -> list[OpenSentence]:
+        """The sentences in which the model would have chosen another token, up to and including that token."""
+        sentences: list[OpenSentence] = []
+        starts = self.template.starts(document)
+        for position in range(final - 1, len(document) - 1):
+            decided = document[position] == self.template.eos_id and not self.template.eos_opens_next
+            if decided or choices[position] == document[position + 1]:
+                continue
+            number = bisect_right(starts, position)
+            if not sentences or sentences[-1].number != number:
+                start = starts[number - 1]
+                tokens = [*document[start : position + 1], choices[position]]
+                old_rest = document[position + 2 : document.index(self.template.eos_id, position + 1) + 1]
+                sentences.append(OpenSentence(number, start, tokens, old_rest))
+        return sentences
+
+    def replaced(self, document: list[int], sentences: list[OpenSentence]) -> list[int]:
+        """The document with these sentences in place of those with the same numbers, or appended to it."""
+        head = self.template.head
+        starts = self.template.starts(document)
+        parts = [document[a + head : b + head] for a, b in pairwise([*starts, len(document)])]
+        # Nothing begins after the last `</s>`.
+        parts = [part for part in parts if part]
+        for sentence in sentences:
+            parts[sentence.number - 1 : sentence.number] = [sentence.tokens[head:]]
+        return [*document[:head], *(token for part in parts for token in part)]
+
+    def verify(
+        self, documents: list[list[int]], rows: list[int], final: list[int]
+    ) -> tuple[EncoderDecoderCache, list[list[int]]]:
+        """Passes over documents once. Returns their keys and values and, for every token inside a sentence that is not
+        final, the token that the model would choose after it (-1 elsewhere)."""
+        device = self.decoder.device
+        lengths = torch.tensor([len(document) for document in documents], device=device)[:, None]
+        ids = pad_sequence([torch.tensor(document) for document in documents], batch_first=True).to(device)
+        position = torch.arange(ids.shape[1], device=device).expand_as(ids)
+        cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        # Positions in sentences follow from the ids; those in documents may have to be clamped.
+        counted = position if self.decoder.model.config.position_scope == "document" else None
+        hidden_states = self.decoder.states(
+            self.decoder.sources.of(rows), ids, (position < lengths).long(), counted, cache
+        )
+
+        number, words = self.places(ids, position)
+        sentences = torch.tensor([len(self.source_lengths[row]) for row in rows], device=device)[:, None]
+        needed = (position < lengths) & (number <= sentences)
+        needed &= position + 1 >= torch.tensor(final, device=device)[:, None]
+        if not self.template.eos_opens_next:
+            needed &= ids != self.template.eos_id
+        document = torch.tensor(rows, device=device)[:, None].expand_as(ids)
+        places = needed.nonzero(as_tuple=True)
+        before = [field[places] for field in (document, number, words, position + 1, ids)]
+        chosen = ids.new_empty(len(places[0]))
+        for chunk in logit_chunks(len(chosen), self.decoder.model.config.decoder_vocab_size):
+            scores = self.decoder.scores(hidden_states[places][chunk], ids[:0], *(field[chunk] for field in before))
+            chosen[chunk] = scores.argmax(dim=-1)
+        return cache, torch.full_like(ids, -1).index_put_(places, chosen).tolist()
+
+    def places(self, ids: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
+        """What [`sentence_progress`] returns for the prefix that ends with each token of documents `(B, T)`."""
+        if self.template.eos_opens_next:
+            starts = (position == 0) | (ids == self.template.eos_id)
+        else:
+            starts = ids == self.template.prefix[0]
+        words = position - (starts * position).cummax(dim=1).values
+        return starts.cumsum(dim=1), words + 1 - self.template.head - len(self.template.prefix)
+
+    def extend(
+        self, cache: EncoderDecoderCache, opened: dict[int, list[OpenSentence]], beams: int = 1, *ranking: float
+    ) -> None:
+        """Decodes sentences in parallel, in the context of the documents in the cache, until each is at its end or
+        rejoins its old rest, which the next round verifies.
+
+        Args:
+            opened: sentences of the documents in the cache, by the rows of these documents.
+            ranking: length penalty and early stopping of a [`Search`].
+        """
+        eos, head = self.template.eos_id, self.template.head
+        places = [
+            (document, sentence)
+            for document, sentences in enumerate(opened.values())
+            for sentence in sentences
+            if sentence.tokens[-1] != eos or len(sentence.tokens) == head
+        ]
+        size = self.decoder.sentences_per_step(beams)
+        for first in range(0, len(places), size):
+            part = places[first : first + size]
+            found = Search(SentenceRows(self.decoder, cache, [*opened], part, beams), *ranking).run()
+            for (_, sentence), tokens in zip(part, found, strict=True):
+                tokens = tokens if eos in tokens else [*tokens, *sentence.old_rest[len(tokens) :]]
+                sentence.tokens += tokens[: tokens.index(eos) + 1]
+
+    def search(self, prompts: Tensor, documents: list[list[int]], beams: int, *ranking: float) -> list[list[int]]:
+        """
+        Runs a beam search for every sentence that the prompts `(B, P)` have not finished, in the context of the other
+        sentences of the documents. A document of one sentence is the same as from the beam search of Transformers.
+        """
+        rows, cache = [*range(len(documents))], self.verified
+        if cache is None:
+            cache, _ = self.verify(documents, rows, [len(document) for document in documents])
+        opened = {row: self.unfinished(documents[row], prompts.shape[1]) for row in rows}
+        self.extend(cache, opened, beams, *ranking)
+        return [self.replaced(documents[row], opened[row]) for row in rows]
+
+    def unfinished(self, document: list[int], given: int) -> list[OpenSentence]:
+        """The sentences of a document that its first `given` tokens have not finished, from the first token on that
+        is not given."""
+        starts = self.template.starts(document)
+        sentences = []
+        for number, (start, end) in enumerate(pairwise([*starts, len(document)]), 1):
+            # The `</s>` of a sentence may be the first token of the next one.
+            end = min(end + self.template.head, len(document))
+            if given < end and start + self.template.head < end:
+                sentences.append(OpenSentence(number, start, document[start : max(given, start + 1)]))
+        return sentences
+
+
+class SentenceRows(Rows):
+    """
+    Sentences that grow token by token, each in the context of its document. What rows share, a document and its
+    source, is stored once.
+
+    Args:
+        cache: keys and values of documents.
+        rows: which documents of the decoder's batch these are.
+        sentences: the sentences to decode, each with the index of its document in `rows`, in ascending order.
+        beams: N.
+    """
+
+    def __init__(
+        self,
+        decoder: TemplateDecoder,
+        cache: EncoderDecoderCache,
+        rows: Sequence[int],
+        sentences: Sequence[tuple[int, OpenSentence]],
+        beams: int = 1,
+    ):
+        def column(values: list[int]) -> Tensor:
+            return torch.tensor(values, device=decoder.device)
+
+        self.decoder, self.number_of_documents, self.beams = decoder, len(rows), beams
+        self.documents = column([document for document, _ in sentences])
+        self.row = column(list(rows))[self.documents]
+        self.number = column([sentence.number for _, sentence in sentences])
+        self.start = column([sentence.start for _, sentence in sentences])
+        self.read = column([len(sentence.tokens) - 1 for _, sentence in sentences])
+        self.tokens = column([sentence.tokens[-1] for _, sentence in sentences])[:, None].expand(-1, beams)
+        old_rests = [torch.tensor(sentence.old_rest, dtype=torch.long) for _, sentence in sentences]
+        self.old_rest = pad_sequence(old_rests, batch_first=True, padding_value=-1).to(decoder.device)
+        self.expected = self.old_rest[:, :0]
+        around = decoder.template.head * len(decoder.template.prefix) + 1 + (decoder.template.end is not None)
+        self.budget = int(decoder.token_limits[self.row].max()) + around
+        places = [line.nonzero()[:, 0] for line in decoder.sources.tags[self.row] == self.number[:, None]]
+        self.source_mask = pad_sequence([torch.ones_like(each) for each in places], batch_first=True).bool()
+        self.cache = SentenceCache(
+            decoder.model.config,
+            cache,
+            self.documents,
+            torch.arange(int(self.read.max()), device=decoder.device) + self.start[:, None],
+            pad_sequence(places, batch_first=True),
+            beams,
+        )
+        self.context = torch.arange(cache.get_seq_length(), device=decoder.device) < self.start[:, None]
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Prepares what the rows of sentences share at every step, until a sentence leaves."""
+        documents, context, row, self.row_number, self.row_start = (
+            each.repeat_interleave(self.beams, 0)
+            for each in (self.documents, self.context, self.row, self.number, self.start)
+        )
+        self.mask = ContextMask(context, context[:, :0], *rows_of_documents(documents, self.number_of_documents))
+        source = self.mask._replace(document=self.decoder.sources.mask[row].bool())
+        self.source_masks = {"group": self.source_mask[:, None, None], "global": source}
+        # These are not read again, as the cache has their projections.
+        self.sources, self.rows = self.decoder.sources.of(self.row[:1]), row
+
+    def step(self, tokens: Tensor) -> Tensor:
+        decoder, read = self.decoder, self.read.repeat_interleave(self.beams)
+        self.cache.start(read)
+        own = torch.arange(self.cache.length, device=decoder.device) <= read[:, None]
+        hidden_states = decoder.states(
+            self.sources,
+            tokens.reshape(-1, 1),
+            {"group": own[:, None, None], "global": self.mask._replace(own=own)},
+            (read if decoder.model.config.position_scope == "sentence" else self.row_start + read)[:, None],
+            self.cache,
+            source_mask=self.source_masks,
+            decoder_group_tags=self.row_number[:, None],
+        )[:, -1]
+        decoder.steps += 1
+        self.tokens, self.read = tokens, self.read + 1
+        self.expected, self.old_rest = self.old_rest[:, :1], self.old_rest[:, 1:]
+        last = tokens.flatten()
+        progress = progress_after(last, self.row_number, read, decoder.template)
+        before = (self.rows, *progress, self.row_start + read + 1, last)
+        scores = decoder.scores(hidden_states, tokens.reshape(-1, 1), *before, normalize=self.beams > 1)
+        return scores.view(*tokens.shape, -1)
+
+    def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
+        eos, end = self.decoder.template.eos_id, self.decoder.template.end
+        if self.beams > 1 and end is not None:
+            # A token of its own ends a document after `</s>`, as if this were the only sentence.
+            return self.tokens.gather(1, parents) == eos
+        return (chosen == eos) | (chosen == self.expected).any(dim=1, keepdim=True)
+
+    def follow(self, rows: Tensor) -> None:
+        self.cache.follow(rows)
+
+    def keep(self, items: Tensor) -> None:
+        self.cache.keep(items)
+        columns = ("documents", "row", "number", "start", "read", "tokens", "source_mask", "context", "old_rest")
+        for name in columns:
+            setattr(self, name, getattr(self, name)[items])
+        self._arrange()
+
+
+def progress_after(tokens: Tensor, number: Tensor, read: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
+    """What [`sentence_progress`] returns for prefixes that end with these tokens, given the number of their sentence
+    and how many of its tokens were read before them; all of one shape."""
+    words = read + 1 - template.head - len(template.prefix)
+    if template.eos_opens_next:
+        return number, words
+    # A closed sentence is followed by what opens the next one.
+    closed = tokens == template.eos_id
+    return number + closed, words.masked_fill(closed, -len(template.prefix))
+
+
+class SentenceCache(StepCache):
+    """
+    Keys and values of sentences that grow token by token, in rows of their own, and of the documents around them.
+
+    Args:
+        cache: keys and values of all documents, filled by a pass over them.
+        documents: the document of each sentence, `(S,)`.
+        given: positions in the documents of tokens that the sentences already have, `(S, L)`.
+        source_places: positions of the tokens of the source sentences, `(S, J)`.
+        beams: N.
+
+    Attributes:
+        place: where the next token of each row goes, `(R,)`.
+        length: number of places in use.
+    """
+
+    has_source = True
+
+    def __init__(
+        self,
+        config: GTransformerConfig,
+        cache: EncoderDecoderCache,
+        documents: Tensor,
+        given: Tensor,
+        source_places: Tensor,
+        beams: int,
+    ):
+        super().__init__(DynamicCache(), DynamicCache())
+        self.length, self.beams = given.shape[1], beams
+        self.place = documents.new_zeros(len(documents) * beams)
+        self.documents: dict[tuple[int, str], States] = {}
+        self.own: dict[tuple[int, str], States] = {}
+        self.sources: dict[tuple[int, str], States] = {}
+        for key, states in _by_kind(config.attention_types("decoder"), cache.self_attention_cache):
+            self.documents[key] = states
+            own = (_pick(each, documents, given.clamp(max=each.shape[2] - 1)) for each in states)
+            self.own[key] = tuple(each.repeat_interleave(beams, 0) for each in own)
+        for key, states in _by_kind(config.attention_types("cross"), cache.cross_attention_cache):
+            if key[1] == "group":
+                states = tuple(_pick(each, documents, source_places) for each in states)
+            self.sources[key] = states
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return self.length
+
+    def start(self, place: Tensor) -> None:
+        """Prepares for the next token of each row, which goes to its place `(R,)`."""
+        self.place, self.length = place, self.length + 1
+        for key, states in self.own.items():
+            if states[0].shape[2] < self.length:
+                self.own[key] = tuple(nn.functional.pad(each, (0, 0, 0, GROWS_BY)) for each in states)
+
+    def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
+        """Stores keys and values `(R, H, 1, K)` of the new token, and returns those of the row, `(R, H, L, K)`; for
+        global attention also those of the documents."""
+        index = self.place.to(keys.device)[:, None, None, None].expand_as(keys)
+        pairs = zip(self.own[layer_idx, kind], (keys, values), strict=True)
+        seen = tuple(buffer.scatter_(2, index, states)[:, :, : self.length] for buffer, states in pairs)
+        if kind == "group":
+            return seen
+        return tuple(Context(*pair) for pair in zip(self.documents[layer_idx, kind], seen, strict=True))
+
+    def source(self, layer_idx: int, kind: str, *_) -> tuple:
+        """Returns keys and values of the source sentences, `(S, H, J, K)`; for global attention, of the documents."""
+        states = self.sources[layer_idx, kind]
+        if kind == "group":
+            return states
+        return tuple(
+            Context(each, each.new_empty(len(self.place), each.shape[1], 0, each.shape[3])) for each in states
+        )
+
+    def follow(self, rows: Tensor) -> None:
+        """Continues each row from its parent row, `(R,)`."""
+        changed = (rows != torch.arange(len(rows), device=rows.device)).nonzero()[:, 0]
+        for each in self.own.values():
+            for buffer in each:
+                used = buffer[:, :, : self.length]
+                used[changed.to(used.device)] = used[rows[changed].to(used.device)]
+
+    def keep(self, sentences: Tensor) -> None:
+        """Keeps only the sentences with these indices."""
+        rows = (sentences[:, None] * self.beams + torch.arange(self.beams, device=sentences.device)).flatten()
+        self.own = {key: tuple(buffer[rows.to(buffer.device)] for buffer in each) for key, each in self.own.items()}
+        for key, each in self.sources.items():
+            if key[1] == "group":
+                self.sources[key] = tuple(states[sentences.to(states.device)] for states in each)
+
+
+def _by_kind(attention_types: list[str], cache: Cache) -> Iterator[tuple[tuple[int, str], States]]:
+    """Yields the keys and values `(B, H, P, K)` by layer and attention kind; in a cache of Transformers, those of a
+    layer are adjacent, like heads."""
+    for number, (attention_type, layer) in enumerate(zip(attention_types, cache.layers, strict=True)):
+        kinds = ("group", "global") if attention_type == "combined" else (attention_type,)
+        pairs = zip(layer.keys.chunk(len(kinds), dim=1), layer.values.chunk(len(kinds), dim=1), strict=True)
+        for kind, states in zip(kinds, pairs, strict=True):
+            yield (number, kind), states
+
+
+def _pick(states: Tensor, documents: Tensor, places: Tensor) -> Tensor:
+    """Picks states `(B, H, P, K)` at places `(S, L)` of documents `(S,)`: `(S, H, L, K)`."""
+    index = documents[:, None].to(states.device), places.to(states.device)
+    return states.transpose(1, 2)[index].transpose(1, 2).contiguous()

@@ -1,0 +1,288 @@
+"""The engine against the loops of Transformers, which a returned dictionary asks for; sentences as a batch against the
+same sentences alone."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model
+
+from modeling_gtransformer import GTransformerConfig, decoding
+from modeling_gtransformer.decoding import DocumentRows, Rows, Search, TemplateDecoder, sentence_places
+from modeling_gtransformer.jacobi_decoding import SentenceRows
+
+
+INDEPENDENT = {"decoder_global_layers": 0, "cross_global_layers": 0, "position_scope": "sentence"}
+DOCUMENTS = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=5), min_size=1, max_size=4)
+
+
+def of_transformers(model, **arguments):
+    return model.generate(**arguments, return_dict_in_generate=True).sequences
+
+
+@settings(max_examples=60)
+@given(
+    documents=DOCUMENTS,
+    kind=st.sampled_from(ATTENTION_KINDS),
+    implementation=st.sampled_from(["sdpa", "eager"]),
+    num_beams=st.integers(1, 8),
+    length_penalty=st.sampled_from([0.0, 1.0, 2.0]),
+    early_stopping=st.booleans(),
+    end_bias=st.sampled_from([0.0, 3.0]),
+    budget=st.integers(0, 20),
+    prefix_length=st.integers(1, 12),
+)
+def test_documents_are_those_of_transformers(
+    documents, kind, implementation, num_beams, length_penalty, early_stopping, end_bias, budget, prefix_length
+):
+    model = seeded_model(**kind, init_std=0.25).double()  # no near ties
+    model.set_attn_implementation(implementation)
+    model.final_logits_bias[0, EOS] = end_bias  # without it hardly a hypothesis ends before its limit
+    arguments = {**random_documents(documents), "num_beams": num_beams, "max_length_b": 4, "parallel_sentences": False}
+    if num_beams > 1:
+        arguments |= {"length_penalty": length_penalty, "early_stopping": early_stopping}
+    if budget > 10:
+        arguments["max_length"] = 3 * max(map(len, documents)) + budget
+    expected = of_transformers(model, **arguments)
+    assert model.generate(**arguments).equal(expected)
+    prefix = expected[:, :prefix_length]
+    if not (prefix == END_OF_DOCUMENT).any() and prefix.shape[1] < expected.shape[1] and budget <= 10:
+        arguments["decoder_input_ids"] = prefix
+        assert model.generate(**arguments).equal(of_transformers(model, **arguments))
+
+
+def test_suppressed_tokens(tiny_model):
+    model = tiny_model().double()
+    arguments = {**random_documents([[2, 3]]), "suppress_tokens": [*range(5, 49)], "max_length_b": 2}
+    for num_beams in (1, 4):
+        outputs = model.generate(**arguments, num_beams=num_beams)
+        assert outputs.equal(of_transformers(model, **arguments, num_beams=num_beams)) and outputs[0, 1] == 4
+
+
+@pytest.mark.parametrize("num_beams", [1, 3])
+def test_finished_documents_leave_the_batch(tiny_model, monkeypatch, num_beams):
+    rows, states = [], TemplateDecoder.states
+
+    def count(decoder, sources, *arguments, **others):
+        rows.append(len(sources.states))
+        return states(decoder, sources, *arguments, **others)
+
+    monkeypatch.setattr(TemplateDecoder, "states", count)
+    model = tiny_model().double()
+    arguments = {
+        **random_documents([[3], [3, 3], [3] * 6]),
+        "max_length_a": 1.0,
+        "max_length_b": 0,
+        "parallel_sentences": False,
+    }
+    outputs = model.generate(**arguments, num_beams=num_beams)
+    assert [*dict.fromkeys(rows)] == [3 * num_beams, 2 * num_beams, num_beams]
+    assert outputs.equal(of_transformers(model, **arguments, num_beams=num_beams))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"do_sample": True},
+        {"num_beams": 2, "num_return_sequences": 2},
+        {"return_dict_in_generate": True},
+        {"max_time": 10.0},
+        {"use_cache": False},
+        {"stopping_criteria": [lambda ids, scores: torch.zeros(len(ids), dtype=torch.bool)]},
+        {"max_new_tokens": 3},
+    ],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_what_the_engine_does_not_do_is_left_to_transformers(tiny_model, documents, monkeypatch, asked):
+    model = tiny_model()
+    for rows in (DocumentRows, SentenceRows):
+        monkeypatch.setattr(rows, "__init__", None)
+    for parallel_sentences in (None, False):
+        with pytest.raises(TypeError):
+            model.generate(**documents, parallel_sentences=parallel_sentences)
+    assert model.generate(**documents, **asked) is not None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"repetition_penalty": 2.0},
+        {"no_repeat_ngram_size": 1},
+        {"encoder_repetition_penalty": 3.0},
+        {"exponential_decay_length_penalty": (2, 1.5)},
+        {"sequence_bias": {(5,): 4.0, (6, 7): 4.0}},
+        {"prefix_allowed_tokens_fn": lambda batch, ids: [BOS, EOS, END_OF_DOCUMENT, *range(4 + 5 * batch, 30)]},
+        {"logits_processor": [lambda ids, scores: scores + (ids.sum(dim=1, keepdim=True) + torch.arange(50)) % 7]},
+    ],
+    ids=lambda asked: next(iter(asked)),
+)
+@pytest.mark.parametrize("num_beams", [1, 3])
+@pytest.mark.parametrize("config", [{}, INDEPENDENT], ids=["paper", "independent"])
+def test_any_processor_sees_all_documents_at_every_step(tiny_model, monkeypatch, asked, num_beams, config):
+    """Documents that are finished included, as processors may count rows."""
+    model = tiny_model(init_std=0.25, **config).double()
+    model.final_logits_bias[0, EOS] = 2.0
+    arguments = {**random_documents([[3, 1, 4], [2], [5, 2]]), **asked, "num_beams": num_beams, "max_length_b": 2}
+    expected = of_transformers(model, **arguments)
+    assert not expected.equal(of_transformers(model, **arguments | dict.fromkeys(asked))) or "exponential" in str(
+        asked
+    )
+    decoders, make = [], DocumentRows.__init__
+    monkeypatch.setattr(DocumentRows, "__init__", lambda rows, *args: (decoders.append(args), make(rows, *args))[1])
+    assert model.generate(**arguments).equal(expected) and len(decoders) == 1
+
+
+@pytest.mark.parametrize("parallel_sentences", [None, False, True])
+def test_prompts_in_frames_where_the_end_of_a_sentence_opens_the_next(parallel_sentences):
+    """The prompt may lack what opens a sentence, which takes budget; or a document may be complete from the start."""
+    model = seeded_model(sentence_template="bart", init_std=0.5).double()
+    model.generation_config.eos_token_id = EOS
+    source = torch.tensor([[0, 5, 6, 7, 8, 2, 0, 5, 6, 7, 2, 0, 5, 2, 0, 5, 9, 2], [0, 9, 9, 9, 9, 9, 2] + [1] * 11])
+    arguments = {"max_length": 20, "min_length": 3, "decoder_input_ids": torch.tensor([[2]] * 2)}
+    expected = of_transformers(model, inputs=source, **arguments, parallel_sentences=False)
+    assert model.generate(source, **arguments, parallel_sentences=parallel_sentences).equal(expected)
+    source = torch.tensor([[0, 5, 2, 1, 1, 1, 1], [0, 5, 6, 2, 0, 7, 2]])
+    arguments = {"decoder_input_ids": torch.tensor([[2, 0, 7, 2]] * 2), "max_length_b": 3}
+    expected = of_transformers(model, inputs=source, **arguments, parallel_sentences=False)
+    assert model.generate(source, **arguments, parallel_sentences=parallel_sentences).equal(expected)
+
+
+def sentences_of(row):
+    """The ids of every sentence of a generated document."""
+    ids = [token for token in row.tolist() if token not in (PAD, END_OF_DOCUMENT)]
+    starts = [place for place, token in enumerate(ids) if token == BOS]
+    return [ids[start:stop] for start, stop in zip(starts, [*starts[1:], None], strict=True)]
+
+
+@settings(max_examples=30)
+@given(
+    documents=st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=5), min_size=1, max_size=3),
+    encoder_global_layers=st.sampled_from([0, 2]),
+    num_beams=st.integers(1, 4),
+    end_bias=st.sampled_from([0.0, 3.0]),
+)
+def test_each_is_translated_as_if_it_were_alone(documents, encoder_global_layers, num_beams, end_bias):
+    model = seeded_model(**INDEPENDENT, encoder_global_layers=encoder_global_layers, init_std=0.25).double()
+    model.final_logits_bias[0, EOS] = end_bias
+    inputs = random_documents(documents)
+    arguments = {"num_beams": num_beams, "max_length_b": 4}
+    outputs = model.generate(**inputs, **arguments)
+    assert [len(sentences_of(row)) for row in outputs] == [len(document) for document in documents]
+    if num_beams == 1:
+        assert outputs.equal(model.generate(**inputs, **arguments, parallel_sentences=False))
+    if encoder_global_layers == 0:
+        for row, ids in zip(outputs, inputs["input_ids"], strict=True):
+            for translation, source in zip(sentences_of(row), sentences_of(ids), strict=True):
+                [alone] = model.generate(torch.tensor([source]), **arguments)
+                assert translation == alone.tolist()[:-1] and alone[-1] == END_OF_DOCUMENT
+
+
+def test_small_batches_of_sentences_are_joined(tiny_model, monkeypatch):
+    model, inputs = tiny_model(**INDEPENDENT).double(), random_documents([[2, 5, 1], [3]])
+    expected = model.generate(**inputs, num_beams=2)
+    monkeypatch.setattr(decoding, "STEP_LOGITS", 1)
+    assert model.generate(**inputs, num_beams=2).equal(expected)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"decoder_global_layers": 1}, {"cross_global_layers": 1}, {"position_scope": "document"}]
+)
+def test_what_sees_other_sentences_is_not_independent(changed):
+    sizes = {"encoder_layers": 2, "decoder_layers": 2}
+    assert GTransformerConfig(**sizes, **INDEPENDENT).independent_sentences
+    assert not GTransformerConfig(**sizes, **INDEPENDENT | changed).independent_sentences
+
+
+def test_what_needs_the_document_is_decoded_as_one(tiny_model, monkeypatch):
+    """A prompt, or a limit of the document's length."""
+    monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.decode_independently", None)
+    model, inputs = tiny_model(**INDEPENDENT), random_documents([[2, 3]])
+    with pytest.raises(TypeError):
+        model.generate(**inputs)
+    for asked in ({"decoder_input_ids": torch.tensor([[BOS, 5]])}, {"max_length": 12}, {"parallel_sentences": False}):
+        assert len(sentences_of(model.generate(**inputs, **asked)[0])) == 2
+
+
+def test_places_of_sentences():
+    rows, places = sentence_places(torch.tensor([[0, 1, 1, 2, 0], [1, 2, 2, 2, 3]]))
+    assert rows.tolist() == [0, 0, 1, 1, 1]
+    assert places.tolist() == [[1, 2, -1], [3, -1, -1], [5, -1, -1], [6, 7, 8], [9, -1, -1]]
+
+
+WORDS = range(4, 8)
+
+
+class ScriptedRows(Rows):
+    """Rows of one sentence whose next words have given log-probabilities, by what has been written.
+
+    Args:
+        script: by the words so far, log-probabilities of the tokens that follow; of all others -50.
+
+    Attributes:
+        steps: how many tokens of each beam were read.
+    """
+
+    def __init__(self, num_beams, **script):
+        self.budget = 10
+        self.tokens = torch.zeros(1, num_beams).long()
+        self.script, self.written, self.steps = script, [""] * num_beams, 0
+
+    def step(self, tokens):
+        self.steps += 1
+        self.written = [
+            before + ("" if token == 0 else chr(ord("a") + token - WORDS.start) if token in WORDS else ".")
+            for before, token in zip(self.written, tokens[0].tolist(), strict=True)
+        ]
+        scores = torch.full((1, len(self.written), WORDS.stop), -50.0)
+        for beam, words in enumerate(self.written):
+            for token, score in self.script.get(words or "start", {}).items():
+                scores[0, beam, EOS if token == "end" else WORDS.start + ord(token) - ord("a")] = score
+        return scores
+
+    def ends(self, chosen, parents):
+        return chosen == EOS
+
+    def follow(self, rows):
+        self.written = [self.written[parent] for parent in rows.tolist()]
+
+    def keep(self, items):
+        raise AssertionError("the only sentence leaves")
+
+
+def search(num_beams, length_penalty, early_stopping, **script):
+    """The words of the best hypothesis under a script, and the steps that it took to find it."""
+    rows = ScriptedRows(num_beams, **script)
+    [ids] = Search(rows, length_penalty, early_stopping).run()
+    assert ids[-1] == EOS
+    return "".join(chr(ord("a") + token - WORDS.start) for token in ids[:-1]), rows.steps
+
+
+def best(num_beams, length_penalty, **script):
+    """The words of the best hypothesis under a script."""
+    return search(num_beams, length_penalty, False, **script)[0]
+
+
+def test_the_length_counts_the_tokens_that_are_written():
+    """-1.0 over one token against -1.9 over two; over two and three tokens it would be the other way round."""
+    assert best(2, 1.0, start={"end": -1.0, "a": -1.1}, a={"end": -0.8}) == "a"
+    assert best(2, 1.0, start={"end": -1.0, "a": -1.1}, a={"end": -1.0}) == ""
+
+
+def test_a_search_ends_when_no_running_hypothesis_is_better():
+    """As in Transformers the length so far decides that, even though longer ones would have become better."""
+    script = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -1.2, "a": -1.3}, "aa": {"end": -0.01}}
+    assert best(2, 1.0, **script) == ""
+    assert best(2, 1.0, **script | {"a": {"end": -1.2, "a": -1.1}}) == "aa"
+
+
+def test_only_hypotheses_among_the_best_are_finished():
+    """An end that comes after as many better words as there are beams is none."""
+    assert best(2, 1.0, start={"a": -1.0, "b": -1.1, "end": -1.2}, a={"end": -3.0}, b={"end": -3.1}) == "a"
+    assert best(2, 1.0, start={"a": -1.0, "end": -1.1, "b": -1.2}, a={"end": -3.0}, b={"end": -3.1}) == ""
+
+
+def test_early_stopping_ends_with_as_many_hypotheses_as_beams():
+    """Though the one that is still running would have become the best."""
+    script = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -0.1, "a": -0.2}, "aa": {"end": -0.01}}
+    assert best(2, 1.0, **script) == "aa"
+    assert search(2, 1.0, True, **script) == ("a", 2)
