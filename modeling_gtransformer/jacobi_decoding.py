@@ -92,22 +92,20 @@ class JacobiDecoder:
         final, rounds = [prompts.shape[1]] * len(documents), [0] * len(documents)
         while active:
             cache, choices = self.verify([documents[row] for row in active], active, [final[row] for row in active])
-            is_draft = drafting_steps is None
-            opened = {
-                row: (self.drafts if is_draft else self.moved)(row, documents[row], chosen, final[row])
-                for row, chosen in zip(active, choices, strict=True)
-            }
-            repairs = 0 if is_draft else self.decoder.steps - drafting_steps
-            if self.gives_up and not is_draft and self.is_unsettled(documents, opened, repairs):
-                self.go_on(documents, {row: parts[0].stop - 1 for row, parts in opened.items() if parts})
-                break
+            find = self.drafts if drafting_steps is None else self.moved
+            pairs = zip(active, choices, strict=True)
+            opened = {row: find(row, documents[row], chosen, final[row]) for row, chosen in pairs}
+            if self.gives_up and drafting_steps is not None:
+                if self.is_unsettled(documents, opened, self.decoder.steps - drafting_steps):
+                    self.go_on(documents, {row: parts[0].stop - 1 for row, parts in opened.items() if parts})
+                    break
             self.verified = cache if len(active) == len(documents) and not any(opened.values()) else None
             active = [row for row, parts in opened.items() if parts]
             for row in active:
                 final[row] = opened[row][0].stop
                 rounds[row] += 1
             self.extend(cache, opened)
-            drafting_steps = self.decoder.steps if is_draft else drafting_steps
+            drafting_steps = self.decoder.steps if drafting_steps is None else drafting_steps
             for row in active:
                 documents[row] = self.replaced(documents[row], opened[row])
         return documents, rounds
@@ -345,10 +343,10 @@ class SentenceRows(Rows):
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
         eos, end = self.decoder.template.eos_id, self.decoder.template.end
-        if self.beams > 1 and end is not None:
-            # A token of its own ends a document after `</s>`, as if this were the only sentence.
-            return self.tokens.gather(1, parents) == eos
-        return (chosen == eos) | (chosen == self.expected).any(dim=1, keepdim=True)
+        if self.beams == 1:
+            return (chosen == eos) | (chosen == self.expected).any(dim=1, keepdim=True)
+        # Where a token of its own ends a document, it follows `</s>`, as if this were the only sentence.
+        return (chosen if end is None else self.tokens.gather(1, parents)) == eos
 
     def follow(self, rows: Tensor) -> None:
         self.cache.follow(rows)
