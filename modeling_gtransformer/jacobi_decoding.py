@@ -95,10 +95,10 @@ class JacobiDecoder:
             find = self.drafts if drafting_steps is None else self.moved
             pairs = zip(active, choices, strict=True)
             opened = {row: find(row, documents[row], chosen, final[row]) for row, chosen in pairs}
-            if self.gives_up and drafting_steps is not None:
-                if self.is_unsettled(documents, opened, self.decoder.steps - drafting_steps):
-                    self.go_on(documents, {row: parts[0].stop - 1 for row, parts in opened.items() if parts})
-                    break
+            repairs = self.decoder.steps - (drafting_steps or 0)
+            if self.gives_up and drafting_steps is not None and self.is_unsettled(documents, opened, repairs):
+                self.go_on(documents, {row: parts[0].stop - 1 for row, parts in opened.items() if parts})
+                break
             self.verified = cache if len(active) == len(documents) and not any(opened.values()) else None
             active = [row for row, parts in opened.items() if parts]
             for row in active:
