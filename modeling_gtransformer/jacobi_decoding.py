@@ -202,10 +202,7 @@ class JacobiDecoder:
 
     def places(self, ids: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
         """What [`sentence_progress`] returns for the prefix that ends with each token of documents `(B, T)`."""
-        if self.template.eos_opens_next:
-            starts = (position == 0) | (ids == self.template.eos_id)
-        else:
-            starts = ids == self.template.prefix[0]
+        starts = opens_sentence(ids, self.template)
         words = position - (starts * position).cummax(dim=1).values
         return starts.cumsum(dim=1), words + 1 - self.template.head - len(self.template.prefix)
 

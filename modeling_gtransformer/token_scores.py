@@ -6,9 +6,9 @@ Shape legend: B documents, T target tokens, G source sentences.
 import torch
 from torch import Tensor
 
-from .sentence_template import TargetTemplate
 from .document_loss import logit_chunks
 from .group_tags import read_group_tags
+from .sentence_template import TargetTemplate
 
 
 @torch.no_grad()

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model
 
 from modeling_gtransformer import DocumentsOutput
-from modeling_gtransformer.sentence_template import SENTENCE_TEMPLATES
 from modeling_gtransformer.decoding import Sources, TemplateDecoder
 from modeling_gtransformer.jacobi_decoding import JacobiDecoder, OpenSentence, SentenceRows
+from modeling_gtransformer.sentence_template import SENTENCE_TEMPLATES
 from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor
 
 
