@@ -308,16 +308,14 @@ class GTransformerGenerationMixin(GenerationMixin):
             self._refuse_in_parallel(call, beyond)
         can_use_cache = self._can_use_document_cache(call)
         is_open = call.plan.min_tokens <= call.plan.budget and not call.has_finished_documents
-        returns_dict = call.config.return_dict_in_generate
-        use_engine = call.config.parallel_sentences or (not beyond and is_open and can_use_cache and not returns_dict)
+        use_engine = call.config.parallel_sentences or (not beyond and is_open and can_use_cache)
         if use_engine or sentence_scores:
             self._encode(call)
         generate = self._prepared_generate(call, logits_processor)
         outputs = generate(custom_generate=functools.partial(self._run_engine, call)) if use_engine else None
         if outputs is None:  # the engine leaves the call to Transformers
-            documents = len(call.source_tags)
-            cache = DocumentCache(call.limits.max_sentence_length(call.prompt), documents) if can_use_cache else None
-            outputs = generate(**({} if cache is None else {CACHE_NAME: cache}))
+            max_sentence_length, documents = call.limits.max_sentence_length(call.prompt), len(call.source_tags)
+            outputs = generate(**{CACHE_NAME: DocumentCache(max_sentence_length, documents)} if can_use_cache else {})
         return self._scored(call, outputs) if sentence_scores else outputs
 
     def _encode(self, call: GenerateCall) -> None:
