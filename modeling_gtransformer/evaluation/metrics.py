@@ -153,8 +153,7 @@ def compare_statistics(
         documents).
     """
     number = len(ours)
-    if number < FEW:
-        _announce(number)
+    _warn_of_few(number)
     rng = np.random.default_rng(seed)
     swapped = rng.integers(2, size=(trials, number))
     drawn = rng.multinomial(number, np.full(number, 1 / number), size=trials)
@@ -170,9 +169,9 @@ def compare_statistics(
 
 
 @cache
-def _announce(number: int) -> None:
-    """Warns once that so few documents say little."""
-    logger.warning(f"Significance over {number} documents says little: compare {FEW} or more.")
+def _warn_of_few(documents: int) -> None:
+    if documents < FEW:
+        logger.warning(f"An interval or test over {documents} documents says little: score {FEW} or more.")
 
 
 def _strings(view: View, documents: Documents, sizes: Sequence[Sequence[int]], aligned: bool = True) -> list[str]:
@@ -209,3 +208,21 @@ def _checked(
                 + (f", its segments {sum(size)}." if segments is not None else ".")
             )
     return sizes
+
+
+def ratio_interval(counts: np.ndarray, rng: np.random.Generator) -> tuple[float, list[float]]:
+    """
+    Computes the ratio of two sums over documents, and its 95 % bootstrap interval over documents.
+
+    Args:
+        counts: numerator and denominator of every document, `(documents, 2)`; denominators are above 0.
+    """
+    _warn_of_few(len(counts))
+    drawn = rng.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=TRIALS)
+    return float(ratio(counts.sum(axis=0))), np.percentile(ratio(drawn @ counts), [2.5, 97.5]).tolist()
+
+
+def ratio(counts: np.ndarray) -> np.ndarray:
+    """Divides numerators by denominators, `(..., 2)`; the result is NaN where both are 0."""
+    with np.errstate(invalid="ignore"):
+        return counts[..., 0] / counts[..., 1]

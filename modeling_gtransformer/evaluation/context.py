@@ -1,5 +1,8 @@
-"""Measures how much a model uses context: the conditional cross-mutual information of Fernandes et al. (2021), which
-is the gain in log-probability of the target's tokens with the true document compared with other contexts.
+"""How much a model uses context, and what that is worth.
+
+Dependence is the conditional cross-mutual information of Fernandes et al. (2021): the gain in log-probability of the
+target's tokens with the true document compared with other contexts. Worth is the gain of the model over its twin, a
+model that was trained by the same recipe without context: a model can depend on context and be no better for it.
 
 Every target sentence is scored on the same tokens, its words and `</s>`, whatever its context is.
 """
@@ -10,30 +13,137 @@ import random
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from operator import itemgetter
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from transformers.utils.logging import tqdm
 
+from ..atomic_file import check_outputs
+from ..corpora.corpus import read_documents
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from ..segmentation import longest_first_batches, segment
 from ..token_scores import label_log_probabilities
-from .bootstrap import ratio_interval
-from .metrics import SEED
+from ..translation_options import check_bounds, option
+from ..translator import Translator
+from .metrics import SEED, ratio_interval
+from .report import ModelOptions, write_report
 
 
-# Contexts with which the true document is compared.
-CONTEXTS = ("shuffled", "other", "none")
+Context = Literal["shuffled", "other", "none"]
 # Closed classes of German words whose choice may depend on an earlier sentence. Case distinguishes "Sie" from "sie",
 # but not at the start of a sentence.
 WORD_CLASSES = {
-    "address": "Sie,Ihnen,Ihr,Ihre,Ihrem,Ihren,Ihrer,Ihres,du,dich,dir,dein,deine,deinem,deinen,deiner,deines,euch,"
+    "formality": "Sie,Ihnen,Ihr,Ihre,Ihrem,Ihren,Ihrer,Ihres,du,dich,dir,dein,deine,deinem,deinen,deiner,deines,euch,"
     "euer,eure,eurem,euren,eurer,eures,Du,Dich,Dir,Dein,Deine,Euch,Euer,Eure",
     "pronouns": "er,sie,es,ihn,ihm,Er,Es,Ihn,Ihm",
 }
+
+
+@dataclass(frozen=True)
+class ContextOptions(ModelOptions):
+    """Options of `gtransformer evaluate context`."""
+
+    model: str = option(
+        MISSING, "Folder or Hub name of a trained model, or of a sentence-level translator.", argument=True
+    )
+    files: list[str] = option(MISSING, "Documents with their reference translations.", argument=True)
+    twin: str | None = option(None, "Model of the same recipe without context: measures what context is worth.")
+    source_column: str = option("source", "Column that holds the source sentences.")
+    target_column: str = option("target", "Column that holds the reference translations.")
+    contexts: list[Context] = option(["shuffled", "other", "none"], "Contexts to compare the true document with.")
+    words: list[str] = option([], "Classes of words: formality, pronouns, or your own as name=word,word,...")
+    segment_tokens: int = option(512, "Segments have fewer tokens than this.", 1)
+    seed: int = option(1, "Seed of the contexts that are drawn.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        names = ["all", *(name for name, _ in map(word_class, self.words))]  # the class of all words is always there
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"words: {', '.join(twice)} is the name of several classes of words.")
+
+
+def word_class(text: str) -> tuple[str, list[str]]:
+    """
+    Parses `name` or `name=word,word`.
+
+    Raises:
+        ValueError: there are no words of that name.
+    """
+    name, _, words = text.partition("=")
+    words = words or WORD_CLASSES.get(name, "")
+    if not words:
+        known = ", ".join(WORD_CLASSES)
+        raise ValueError(f"words: {text!r} is neither one of {known} nor a name with words, name=word,word.")
+    return name, words.split(",")
+
+
+def evaluate_context(options: ContextOptions) -> dict[str, Any]:
+    """
+    Prints and returns the `gains` of the true document over every other context, `worth`, the gain over the twin if
+    there is one, and the mean number of `sentences` in an input of each context.
+
+    A twin of which all attention is group attention reads documents, so that positions are the same; any other twin
+    reads single sentences.
+
+    Raises:
+        ValueError: a segment or sentence is longer than the model's positions, or the twin has another tokenizer.
+    """
+    check_outputs([options.json], options.files)
+    columns = [options.source_column, options.target_column]
+    corpus = read_documents(options.files, columns)
+    classes = dict(map(word_class, options.words))
+    sides = [[document[column] for document in corpus] for column in columns]
+    model, processor = _load(options.model, options)
+    documents = encode_corpus(processor, *sides, with_words=bool(classes))
+
+    def segments_in(context: str, documents: list[Sentences]) -> list[Sentences]:
+        return in_context(context, documents, options.segment_tokens, processor.sentence_tokens, options.seed)
+
+    segments = {context: segments_in(context, documents) for context in ("document", *options.contexts)}
+    scores = {
+        context: token_log_probabilities(model, processor, cut, options.max_tokens)
+        for context, cut in segments.items()
+    }
+    if options.twin:
+        twin, its_processor = _load(options.twin, options)
+        its_documents = encode_corpus(its_processor, *sides)
+        if [p.target for d in its_documents for p in d] != [p.target for d in documents for p in d]:
+            raise ValueError(f"{options.twin} cuts the references into other tokens than {options.model}: no twin.")
+        kinds = {kind for stack in ("encoder", "decoder", "cross") for kind in twin.config.attention_types(stack)}
+        cut = segments_in("document" if kinds == {"group"} else "none", its_documents)
+        scores["twin"] = token_log_probabilities(twin, its_processor, cut, options.max_tokens)
+    gains = context_gains(documents, scores, classes)
+    sentences = sum(map(len, documents))
+    results = {
+        "gains": {context: gains[context] for context in options.contexts},
+        **({"worth": gains["twin"]} if options.twin else {}),
+        "sentences": {context: sentences / len(cut) for context, cut in segments.items()},
+    }
+    print(_table(results))
+    write_report("evaluate context", options, {**results, "corpus": [Path(file).name for file in options.files]})
+    return results
+
+
+def _load(name: str, options: ContextOptions) -> tuple[GTransformerForConditionalGeneration, GTransformerProcessor]:
+    translate = Translator(name, options.src_lang, options.tgt_lang).pipeline
+    return translate.model.eval(), translate.processor
+
+
+def _table(results: dict[str, Any]) -> str:
+    """Formats a line per context and class of words."""
+    lines = ["bits per target token by which the model with the true document is better"]
+    rows = {f"than {context}": of_classes for context, of_classes in results["gains"].items()}
+    for label, of_classes in (rows | {"than its twin": results.get("worth", {})}).items():
+        for name, gain in of_classes.items():
+            low, high = gain["interval"]
+            line = f"{label:14} {name:12} {gain['gain']:+8.4f}   95 % [{low:+.4f}, {high:+.4f}]"
+            lines.append(f"{line}   {gain['tokens']} tokens of {gain['documents']} documents")
+    lines += [f"{size:6.1f} sentences together: {context}" for context, size in results["sentences"].items()]
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,13 +277,13 @@ def token_log_probabilities(
     document and sentence."""
     rows = [_inputs(processor, each) for each in segments]
     lengths = [max(len(row["input_ids"]), len(row["labels"])) for row in rows]
-    if max(lengths) > (most := model.config.max_document_tokens):
-        raise ValueError(f"A segment has {max(lengths)} tokens, the model {most} positions: lower segment_tokens.")
+    if max(lengths) > (limit := model.config.max_document_tokens):
+        raise ValueError(f"A segment has {max(lengths)} tokens, the model {limit} positions: lower segment_tokens.")
     pairs = ((max(len(pair.source), len(pair.target)), pair) for segment in segments for pair in segment)
     words, longest = max(pairs, key=itemgetter(0))
-    if (tokens := words + processor.sentence_tokens) > (most := model.config.max_sentence_tokens):
+    if (tokens := words + processor.sentence_tokens) > (limit := model.config.max_sentence_tokens):
         place = f"Sentence {longest.number + 1} of document {longest.document + 1}"
-        raise ValueError(f"{place} has {tokens} tokens, the model {most} positions: split it.")
+        raise ValueError(f"{place} has {tokens} tokens, the model {limit} positions: split it.")
     scores: dict[tuple[int, int], list[float]] = {}
     with tqdm(total=len(rows), desc="Scoring", unit=" segments") as bar:
         for batch in longest_first_batches(lengths, max_tokens):

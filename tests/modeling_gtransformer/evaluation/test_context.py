@@ -1,17 +1,22 @@
 """Gains from context: of the same tokens in every context, positive where it decides a word, zero where unseen."""
 
+import json
 import random
+from typing import get_args
 
 import pytest
 import torch
+from json_lines import write_json_lines
 from tiny import ONLY_GROUP, TINY
 
-from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
-from modeling_gtransformer.evaluation.context_gain import (
-    CONTEXTS,
+from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.evaluation.context import (
+    Context,
+    ContextOptions,
     SentencePair,
     context_gains,
     encode_corpus,
+    evaluate_context,
     in_context,
     token_log_probabilities,
     token_words,
@@ -19,6 +24,7 @@ from modeling_gtransformer.evaluation.context_gain import (
 from modeling_gtransformer.training.invented_language import InventedLanguagePair
 
 
+CONTEXTS = get_args(Context)
 TEMPLATE = 2
 
 
@@ -156,8 +162,6 @@ def test_gain_in_bits_per_token():
 
 
 def test_tokens_know_their_words(trained_model):
-    from modeling_gtransformer import GTransformerProcessor
-
     processor = GTransformerProcessor.from_pretrained(trained_model)
     language = InventedLanguagePair(seed=1)
     text = language.document(random.Random(1))["target"][1]
@@ -176,3 +180,90 @@ def test_contexts_are_compared_by_the_same_draws(caplog):
     worse = {place: [each - place[0] % 5 for each in values] for place, values in scores.items()}
     gains = context_gains(documents, {"document": scores, "none": worse, "other": worse}, {})
     assert gains["none"] == gains["other"] and gains["none"]["all"]["interval"][0] > 0
+
+
+RECORDS = [
+    {"en": ["ba bu .", "ka ri .", "to ."], "de": ["da gu .", "zo .", "ba du ."]},
+    {"en": ["re .", "la lo ."], "de": ["zo .", "vi ."]},
+]
+
+
+@pytest.fixture
+def evaluate(tmp_path):
+    """Runs the command."""
+    corpus = write_json_lines(tmp_path / "test.jsonl", RECORDS)
+
+    def evaluate(model, contexts=("other", "none"), **options):
+        columns = {"source_column": "en", "target_column": "de"}
+        return evaluate_context(ContextOptions(str(model), [corpus], contexts=[*contexts], **columns, **options))
+
+    return evaluate
+
+
+def test_gains_of_a_corpus(evaluate, trained_model, tmp_path, capsys):
+    report = tmp_path / "scores" / "context.json"
+    results = evaluate(trained_model, words=["it=zo,vi"], json=report)
+    assert list(results["gains"]) == ["other", "none"] and "worth" not in results
+    assert results["sentences"] == {"document": 2.5, "other": 5 / 3, "none": 1.0}
+    assert set(results["gains"]["none"]) == {"all", "it"}
+    content = json.loads(report.read_text())
+    assert content["gains"] == results["gains"] and content["corpus"] == ["test.jsonl"]
+    assert content["command"].startswith(f"gtransformer evaluate context {trained_model} ")
+    printed = capsys.readouterr().out
+    gain = results["gains"]["none"]["it"]
+    assert f"than none      it           {gain['gain']:+8.4f}" in printed and "of 2 documents" in printed
+    one_by_one = evaluate(trained_model, words=["it=zo,vi"], max_tokens=1)
+    for context, classes in results["gains"].items():
+        assert one_by_one["gains"][context]["it"]["gain"] == pytest.approx(classes["it"]["gain"], abs=1e-4)
+
+
+def test_worth_is_the_gain_over_the_twin(evaluate, trained_model, tmp_path, capsys):
+    model = GTransformerForConditionalGeneration.from_pretrained(trained_model)
+    processor = GTransformerProcessor.from_pretrained(trained_model)
+    twins = {"itself": {}, "group": ONLY_GROUP}
+    for name, config in twins.items():
+        twin = GTransformerForConditionalGeneration.from_pretrained(trained_model, **config)
+        twin.save_pretrained(tmp_path / name)
+        processor.save_pretrained(tmp_path / name)
+    # A twin with global attention reads single sentences: the worth over itself is the gain over no context.
+    results = evaluate(trained_model, twin=str(tmp_path / "itself"))
+    assert results["worth"] == results["gains"]["none"]
+    assert "than its twin" in capsys.readouterr().out
+    # One that never sees another sentence reads documents, and its worth is the difference of the losses.
+    worth = evaluate(trained_model, twin=str(tmp_path / "group"))["worth"]["all"]
+    sides = [[record[side] for record in RECORDS] for side in ("en", "de")]
+    documents = encode_corpus(processor, *sides)
+    twin = GTransformerForConditionalGeneration.from_pretrained(tmp_path / "group").eval()
+    ours, theirs = (token_log_probabilities(each.eval(), processor, documents) for each in (model, twin))
+    bits = [sum(map(sum, scores.values())) / worth["tokens"] / 0.6931471805599453 for scores in (ours, theirs)]
+    assert worth["gain"] == pytest.approx(bits[0] - bits[1], abs=1e-5)
+    assert worth["interval"][0] <= worth["gain"] <= worth["interval"][1]
+
+
+def test_a_twin_has_the_same_tokens(evaluate, trained_model, sentence_level_checkpoint):
+    with pytest.raises(ValueError, match=r"into other tokens than .*: no twin"):
+        evaluate(trained_model, twin=str(sentence_level_checkpoint("marian")))
+
+
+def test_the_seed_draws_the_contexts(evaluate, trained_model):
+    first, again, second = (evaluate(trained_model, ["shuffled"], seed=seed)["gains"] for seed in (1, 1, 4))
+    assert first == again and first["shuffled"]["all"]["gain"] != second["shuffled"]["all"]["gain"]
+
+
+def test_a_sentence_level_translator_gains_nothing(evaluate, sentence_level_checkpoint):
+    """It is scored as it translates, every sentence alone, and not with global attention that was never trained."""
+    gains = evaluate(sentence_level_checkpoint("marian"), ["none"])["gains"]
+    assert gains["none"]["all"]["gain"] == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["formality", "verbs"], "neither one of formality, pronouns nor a name with words"),
+        (["all=er"], "all is the name of several classes"),
+        (["it=er", "it=sie"], "it is the name of several classes"),
+    ],
+)
+def test_a_class_without_words_is_refused(words, message):
+    with pytest.raises(ValueError, match=message):
+        ContextOptions("model", ["test.jsonl"], words=words)
