@@ -1,6 +1,4 @@
-"""Make a G-Transformer whose encoder starts from BERT, to be trained with `recipes/bert.yaml`.
-
-    python train/start_from_bert.py google-bert/bert-base-multilingual-cased outputs/bert_start
+"""A G-Transformer whose encoder starts from BERT, to be trained with the recipe `bert` (paper, G-Transformer+BERT).
 
 BERT's layers become the encoder's group attention and feed-forward layers; its word embeddings serve encoder, decoder
 and output layer, so choose a BERT that knows both languages. Decoder, global attention and gates start from random
@@ -8,21 +6,21 @@ weights. BERT's `[CLS]` opens a sentence and its `[SEP]` closes it. When BERT's 
 all spaces, so also score such models against references that it has encoded and decoded.
 """
 
-import argparse
 import re
-import sys
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 from transformers import AutoTokenizer, BertConfig, BertModel, set_seed
 
-from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.atomic_file import atomic_folder
-from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.cli.script_options import at_least
-from modeling_gtransformer.layers_gtransformer import POSITION_OFFSET
-from modeling_gtransformer.training.licenses import keep_origin
+from ..atomic_file import atomic_folder
+from ..configuration_gtransformer import GTransformerConfig
+from ..layers_gtransformer import POSITION_OFFSET
+from ..modeling_gtransformer import GTransformerForConditionalGeneration
+from ..processing_gtransformer import GTransformerProcessor
+from ..translation_options import check_bounds, option
+from .licenses import keep_origin
 
 
 RENAMED: list[tuple[str, Any]] = [
@@ -37,25 +35,39 @@ RENAMED: list[tuple[str, Any]] = [
 ]
 
 
-def main(argv: list[str]) -> None:
-    args = parse_arguments(argv)
-    with atomic_folder(Path(args.output)) as folder:
-        print(start(args, folder))
+@dataclass(frozen=True)
+class BertOptions:
+    """Options of `gtransformer convert bert`."""
+
+    bert: str = option(MISSING, "Folder or Hub name of a BertModel checkpoint with its tokenizer.", argument=True)
+    output: Path = option(MISSING, "New folder for model and processor.", argument=True)
+    src_lang: str = option("[en]", "Language code to add for the source.")
+    tgt_lang: str = option("[de]", "Language code to add for the target.")
+    decoder_layers: int = option(6, "Number of decoder layers.", 1)
+    seed: int = option(42, "Seed of the random weights.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
 
 
-def start(args: argparse.Namespace, folder: Path) -> str:
+def convert_bert(options: BertOptions) -> None:
     """Writes model and processor, and prints how large they are."""
-    set_seed(args.seed)
-    tokenizer = AutoTokenizer.from_pretrained(args.bert, bos_token="[CLS]", eos_token="[SEP]")
-    tokenizer.add_special_tokens({"extra_special_tokens": args.languages})
-    source, target = args.languages
-    processor = GTransformerProcessor(tokenizer, source, target, normalization=None)
-    bert = BertModel.from_pretrained(args.bert, add_pooling_layer=False)
-    model = gtransformer_from_bert(bert, processor, args.decoder_layers)
+    with atomic_folder(options.output) as folder:
+        print(_convert(options, folder))
+
+
+def _convert(options: BertOptions, folder: Path) -> str:
+    set_seed(options.seed)
+    tokenizer = AutoTokenizer.from_pretrained(options.bert, bos_token="[CLS]", eos_token="[SEP]")
+    tokenizer.add_special_tokens({"extra_special_tokens": [options.src_lang, options.tgt_lang]})
+    processor = GTransformerProcessor(tokenizer, options.src_lang, options.tgt_lang, normalization=None)
+    bert = BertModel.from_pretrained(options.bert, add_pooling_layer=False)
+    model = gtransformer_from_bert(bert, processor, options.decoder_layers)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
-    keep_origin(folder, args.bert)
-    return f"{model.num_parameters():,} parameters, {bert.num_parameters():,} of them from BERT, in {args.output}"
+    keep_origin(folder, options.bert)
+    parameters = f"{model.num_parameters():,} parameters, {bert.num_parameters():,} of them from BERT"
+    return f"{parameters}, in {options.output}"
 
 
 def gtransformer_from_bert(
@@ -124,19 +136,3 @@ def encoder_state_from_bert(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:
     state["embed_positions.weight"] = positions.new_zeros(len(positions) + POSITION_OFFSET, positions.shape[1])
     state["embed_positions.weight"][POSITION_OFFSET:] = positions
     return {name: tensor for name, tensor in state.items() if not name.startswith("embeddings.")}
-
-
-def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bert", help="Folder or Hub name of a BertModel checkpoint with its tokenizer.")
-    parser.add_argument("output", help="Folder for model and processor.")
-    parser.add_argument(
-        "--languages", nargs=2, default=["[en]", "[de]"], help="Language codes to add for source and target."
-    )
-    parser.add_argument("--decoder_layers", type=at_least(1), default=6, help="Number of decoder layers.")
-    parser.add_argument("--seed", type=int, default=42, help="Seed of the random weights.")
-    return parser.parse_args(argv)
-
-
-if __name__ == "__main__":
-    sys.exit(run("start_from_bert.py", lambda: main(sys.argv[1:])))

@@ -9,7 +9,7 @@ from fairseq_reference import MERGES, PAD, WORDS, Reference, older_names, write_
 from transformers import AutoModelForSeq2SeqLM, pipeline
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from train.convert_fairseq import main as convert
+from modeling_gtransformer.training.fairseq_conversion import FairseqOptions, convert_fairseq
 
 
 CONFIGS = ["postnorm_sin_k2", "postnorm_sin_k0", "mbart_prenorm_learned_k2"]
@@ -19,12 +19,13 @@ DOCUMENT = ["the cat is old .", "it sleeps ."]
 
 @pytest.fixture
 def run(tmp_path):
-    """Writes what a run leaves behind, and gives the arguments that convert it."""
+    """Writes what a run leaves behind, and gives a function that converts it with changed options."""
 
     def write(args, weights, **kwargs):
         write_run(tmp_path, args, weights, **kwargs)
-        arguments = [str(tmp_path / "checkpoint_best.pt"), "--dict", str(tmp_path / "dict.en.txt")]
-        return [*arguments, str(tmp_path / "new" / "model"), "--bpe_codes", str(tmp_path / "code")]
+        files = {"checkpoint": tmp_path / "checkpoint_best.pt", "dict": tmp_path / "dict.en.txt"}
+        files |= {"output": tmp_path / "new" / "model", "bpe_codes": tmp_path / "code"}
+        return lambda **changes: convert_fairseq(FairseqOptions(**{**files, **changes}))
 
     return write
 
@@ -34,13 +35,13 @@ def run(tmp_path):
 def test_states_logits_and_beams_of_the_authors(run, tmp_path, name, generation):
     reference, batch = Reference(name), "valid_ragged"
     if generation == "2021":
-        convert(run(reference.meta["args"], reference.weights))
+        run(reference.meta["args"], reference.weights)()
     else:
         # As torch 1.4 wrote it, trained before the models were called gtransformer.
         args = reference.meta["args"] | {
             "arch": reference.meta["args"]["arch"].replace("gtransformer", "transformer_doc")
         }
-        convert(run(args, older_names(reference.weights), _use_new_zipfile_serialization=False))
+        run(args, older_names(reference.weights), _use_new_zipfile_serialization=False)()
     model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "new" / "model").eval()
     inputs = reference.batch(batch)
     outputs = model(**inputs)
@@ -65,7 +66,7 @@ def test_states_logits_and_beams_of_the_authors(run, tmp_path, name, generation)
 
 def test_the_result_translates(run, tmp_path, capsys):
     reference = Reference("postnorm_sin_k2")
-    convert(run(reference.meta["args"], reference.weights))
+    run(reference.meta["args"], reference.weights)()
     assert "115 source and 115 target tokens" in capsys.readouterr().out
     output = tmp_path / "new" / "model"
     assert [path.name for path in output.parent.iterdir()] == ["model"]
@@ -89,13 +90,12 @@ def test_two_dictionaries(run, tmp_path, capsys):
     reference = Reference("postnorm_sin_k2")
     weights = reference.weights
     weights["encoder.embed_tokens.weight"] = torch.randn(120, 32)
-    arguments = run(reference.meta["args"] | UNTIED, weights)
+    convert = run(reference.meta["args"] | UNTIED, weights)
     source_words = [*reversed(WORDS), *(f"quelle{number}" for number in range(5))]
     (tmp_path / "dict.source.txt").write_text("".join(f"{word} 1\n" for word in source_words))
-    dictionaries = ["--dict", str(tmp_path / "dict.source.txt"), "--target_dict", str(tmp_path / "dict.en.txt")]
     with pytest.raises(ValueError, match=r"dictionary has 115 tokens, the checkpoint's encoder 120"):
-        convert(arguments)
-    convert([*arguments, *dictionaries])
+        convert()
+    convert(dict=tmp_path / "dict.source.txt", target_dict=tmp_path / "dict.en.txt")
     output = tmp_path / "new" / "model"
     assert f"{output}/source reads documents, {output}/target writes them" in capsys.readouterr().out
     source, target = (GTransformerProcessor.from_pretrained(output / side) for side in ("source", "target"))
@@ -116,9 +116,8 @@ def test_sentencepiece(run, tmp_path):
     spm = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spm.model"))
     pieces = [spm.id_to_piece(index) for index in range(3, len(spm))]
     words = [*pieces, *(f"word{number}" for number in range(108 - len(pieces)))]
-    arguments = run(reference.meta["args"], reference.weights, words=words)
-    arguments[arguments.index("--bpe_codes") :] = ["--sentencepiece", str(tmp_path / "spm.model")]
-    convert(arguments)
+    convert = run(reference.meta["args"], reference.weights, words=words)
+    convert(bpe_codes=None, sentencepiece=tmp_path / "spm.model")
     translator = pipeline("document-translation", model=str(tmp_path / "new" / "model"))
     processor = translator.processor
     assert processor.encode_sentences(DOCUMENT) == [[index + 1 for index in spm.encode(line)] for line in DOCUMENT]
@@ -126,27 +125,25 @@ def test_sentencepiece(run, tmp_path):
     assert len(translator(DOCUMENT)["sentences"]) == 2
 
 
-def test_what_does_not_fit_is_refused_and_leaves_nothing(run, tmp_path, capsys):
+def test_what_does_not_fit_is_refused_and_leaves_nothing(run, tmp_path):
     reference = Reference("postnorm_sin_k0")
-    arguments, output = run(reference.meta["args"], reference.weights), tmp_path / "new" / "model"
+    convert, output = run(reference.meta["args"], reference.weights), tmp_path / "new" / "model"
     (tmp_path / "dict.de.txt").write_text("".join(f"{word} 1\n" for word in reversed(WORDS)))
     with pytest.raises(ValueError, match="leave out --target_dict"):
-        convert([*arguments, "--target_dict", str(tmp_path / "dict.de.txt")])
+        convert(target_dict=tmp_path / "dict.de.txt")
     (tmp_path / "dict.de.txt").write_text("the 1\n")
     with pytest.raises(ValueError, match="checkpoint's decoder 115: give its own by --target_dict"):
-        convert([*arguments, "--target_dict", str(tmp_path / "dict.de.txt")])
-    with pytest.raises(SystemExit):
-        convert([*arguments, "--target_dict", str(tmp_path / "dict.fr.txt")])
-    assert "no such file" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        convert(arguments[:-2])
-    assert "--bpe_codes --sentencepiece" in capsys.readouterr().err
+        convert(target_dict=tmp_path / "dict.de.txt")
+    with pytest.raises(ValueError, match=r"No such file: .*dict\.fr\.txt"):
+        convert(target_dict=tmp_path / "dict.fr.txt")
+    with pytest.raises(ValueError, match="either bpe_codes or sentencepiece"):
+        convert(bpe_codes=None)
     (tmp_path / "code").write_text("\n".join(MERGES))
     with pytest.raises(ValueError, match="begins with 't h'"):
-        convert(arguments)
+        convert()
     assert not output.exists() and not any(output.parent.iterdir())
     output.mkdir()
     (output / "config.json").write_text(json.dumps({}))
     (tmp_path / "checkpoint_best.pt").write_text("not even read")
     with pytest.raises(FileExistsError, match="not an empty folder"):
-        convert(arguments)
+        convert()

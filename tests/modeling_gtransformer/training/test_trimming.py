@@ -1,14 +1,17 @@
 """A trimmed checkpoint has the pieces and the logits of the original for the given text, and spells other words."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from sentence_level_translators import FAMILIES, PAIRS
+from sentencepiece import SentencePieceProcessor
 from tiny import TINY
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import (
+    AutoTokenizer,
     MBartConfig,
     MBartForConditionalGeneration,
     MBartTokenizer,
@@ -19,11 +22,11 @@ from transformers import (
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.training import trimming
 from modeling_gtransformer.training.licenses import base_license
 from modeling_gtransformer.training.tokenizer import SPECIAL_TOKENS, train_tokenizer
-from train import trim_vocabulary
-from train.trim_vocabulary import main as trim
-from train.trim_vocabulary import tokens_to_keep
+from modeling_gtransformer.training.trimming import VocabularyOptions, convert_vocabulary, tokens_to_keep
+from modeling_gtransformer.training.vocabularies import renumber, vocabularies
 
 
 CORPUS = ["the cat is old.", "it sleeps.", "the old cat sleeps.", "die katze ist alt.", "sie schläft.", "alt ist sie."]
@@ -53,7 +56,7 @@ def tokenizer(request, mbart_tokenizer):
 
 @pytest.fixture
 def save(tiny_model, tmp_path):
-    """Saves a checkpoint that has more rows than tokens, and text for it, and gives the arguments that trim it."""
+    """Saves a checkpoint that has more rows than tokens, and text for it, and gives the options that trim it."""
 
     def save(tokenizer, **config):
         ids = {name: getattr(tokenizer, name) for name in ("bos_token_id", "pad_token_id", "eos_token_id")}
@@ -67,9 +70,8 @@ def save(tiny_model, tmp_path):
             part.save_pretrained(tmp_path / "large")
         (tmp_path / "text.jsonl").write_text(json.dumps({"en": SOURCE, "de": TARGET}), encoding="utf-8")
         (tmp_path / "text.txt").write_text("the cat\n")
-        texts = ["--text", str(tmp_path / "text.jsonl"), str(tmp_path / "text.txt")]
-        paths = [str(tmp_path / "large"), str(tmp_path / "new" / "small")]
-        return [*paths, *texts, "--source_column", "en", "--target_column", "de"]
+        texts = [str(tmp_path / "text.jsonl"), str(tmp_path / "text.txt")]
+        return VocabularyOptions(str(tmp_path / "large"), tmp_path / "new" / "small", texts, "en", "de")
 
     return save
 
@@ -86,8 +88,9 @@ def old_ids(processor, small_processor):
 
 @pytest.mark.parametrize("config", [{}, {"tie_word_embeddings": False}], ids=["tied", "untied"])
 def test_pieces_and_logits_stay(save, mbart_tokenizer, config):
-    large, small, *_ = arguments = save(mbart_tokenizer, **config)
-    trim(arguments)
+    options = save(mbart_tokenizer, **config)
+    large, small = options.checkpoint, options.output
+    convert_vocabulary(options)
     (processor, model), (small_processor, small_model) = load(large), load(small)
     kept = old_ids(processor, small_processor)
     inputs, small_inputs = (p(SOURCE, TARGET, return_tensors="pt") for p in (processor, small_processor))
@@ -104,8 +107,9 @@ def test_pieces_and_logits_stay(save, mbart_tokenizer, config):
 
 def test_every_kind_of_vocabulary(save, tokenizer, capsys):
     """Everything that holds ids follows: tokenizer, configurations, and so translations; other words are spelled."""
-    large, small, *_ = arguments = save(tokenizer)
-    trim(arguments)
+    options = save(tokenizer)
+    large, small = options.checkpoint, options.output
+    convert_vocabulary(options)
     (processor, model), (small_processor, small_model) = load(large), load(small)
     kept, size = old_ids(processor, small_processor), model.config.vocab_size
     assert kept == sorted(kept) and len(kept) < len(tokenizer)
@@ -126,7 +130,7 @@ def test_every_kind_of_vocabulary(save, tokenizer, capsys):
 
     unwanted = [*{*range(size)} - {*kept}, *model.generation_config.suppress_tokens]
     [expected] = translate_documents(model, processor, [SOURCE], suppress_tokens=unwanted)
-    sentences = pipeline("document-translation", model=small)(SOURCE)["sentences"]
+    sentences = pipeline("document-translation", model=str(small))(SOURCE)["sentences"]
     assert [sentence["translation_text"] for sentence in sentences] == expected.texts and all(expected.texts)
 
     [ids], [spelled] = processor.encode_sentences([UNSEEN]), small_processor.encode_sentences([UNSEEN])
@@ -135,10 +139,11 @@ def test_every_kind_of_vocabulary(save, tokenizer, capsys):
 
 
 def test_a_plain_mbart_keeps_all_languages(save, mbart_tokenizer):
-    large, small, *_ = arguments = save(mbart_tokenizer)
+    options = save(mbart_tokenizer)
+    large, small = options.checkpoint, options.output
     plain = MBartForConditionalGeneration(MBartConfig(**TINY | {"vocab_size": len(mbart_tokenizer)}))
     plain.save_pretrained(large)
-    trim(arguments)
+    convert_vocabulary(options)
     processor, model = GTransformerProcessor.from_pretrained(small, src_lang="fr_XX", tgt_lang="cs_CZ"), load(small)[1]
     rows = old_ids(load(large)[0], processor)
     assert torch.equal(model.model.shared.weight, plain.model.shared.weight[rows])
@@ -154,7 +159,7 @@ def test_plain_translators_translate_as_before(family, sentence_level_checkpoint
     (tmp_path / "text.jsonl").write_text(
         json.dumps({"source": [s for s, _ in pairs], "target": [t for _, t in pairs]})
     )
-    trim([large, small, "--text", str(tmp_path / "text.jsonl")])
+    convert_vocabulary(VocabularyOptions(str(large), Path(small), [str(tmp_path / "text.jsonl")]))
     assert " -> " in capsys.readouterr().out
     languages = next(each.languages for each in FAMILIES if each.name == family)
     for language in languages[1:]:
@@ -184,10 +189,10 @@ def test_unknown_characters_displace_no_pieces(save, tmp_path):
     """A Unigram model scores them below its lowest piece, which the text does not have."""
     pieces = {"▁": -2.0, "a": -1.0, "abc": -9.0, "cde": -1.0, "d": -9.0, "e": -9.0, "other": -5.0, "lowest": -30.0}
     vocab = [(token, 0.0) for token in SPECIAL_TOKENS] + [*pieces.items()]
-    arguments = save(MBartTokenizer(vocab=vocab, src_lang="en_XX", tgt_lang="de_DE"))
+    options = save(MBartTokenizer(vocab=vocab, src_lang="en_XX", tgt_lang="de_DE"))
     (tmp_path / "text.txt").write_text("abcde cde\n")
-    trim(arguments)
-    tokenizer = load(arguments[1])[0].tokenizer
+    convert_vocabulary(options)
+    tokenizer = load(options.output)[0].tokenizer
     assert tokenizer.tokenize("abcde") == ["▁", "abc", "d", "e"] and "other" not in tokenizer.get_vocab()
 
 
@@ -196,28 +201,59 @@ def test_nothing_wrong_is_saved(save, mbart_tokenizer, tmp_path, monkeypatch):
         [kept] = tokens_to_keep(*arguments)
         return [[token for token in kept if token != mbart_tokenizer.get_vocab()["▁cat"]]]
 
-    arguments = save(mbart_tokenizer)
-    monkeypatch.setattr(trim_vocabulary, "tokens_to_keep", too_few)
+    options = save(mbart_tokenizer)
+    monkeypatch.setattr(trimming, "tokens_to_keep", too_few)
     with pytest.raises(ValueError, match=r"'the cat is old\.' into other pieces"):
-        trim(arguments)
+        convert_vocabulary(options)
     assert list(tmp_path.glob("new/*")) == []
 
 
 def test_what_cannot_be_trimmed_is_refused(save, mbart_tokenizer):
-    arguments = save(mbart_tokenizer)
+    options = save(mbart_tokenizer)
     with pytest.raises(FileExistsError, match="choose another one"):
-        trim([arguments[0], arguments[0], *arguments[2:]])
+        convert_vocabulary(replace(options, output=Path(options.checkpoint)))
     words = Tokenizer(models.WordLevel({token: i for i, token in enumerate([*SPECIAL_TOKENS, "[de]"])}, "<unk>"))
     special_tokens = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
     GTransformerProcessor(PreTrainedTokenizerFast(tokenizer_object=words, **special_tokens)).save_pretrained(
-        arguments[0]
+        options.checkpoint
     )
     with pytest.raises(ValueError, match="WordLevel"):
-        trim(arguments)
+        convert_vocabulary(options)
 
 
 def test_nothing_to_trim_is_said(save, mbart_tokenizer, capsys):
-    arguments = save(mbart_tokenizer)
-    trim(arguments)
-    trim([arguments[1], arguments[1] + "er", *arguments[2:]])
-    assert "nothing to trim" in capsys.readouterr().out and not Path(arguments[1] + "er").exists()
+    options = save(mbart_tokenizer)
+    convert_vocabulary(options)
+    smaller = options.output.with_name("smaller")
+    convert_vocabulary(replace(options, checkpoint=str(options.output), output=smaller))
+    assert "nothing to trim" in capsys.readouterr().out and not smaller.exists()
+
+
+@pytest.mark.parametrize("family, files", [("marian", 1), ("marian-two", 2), ("m2m_100", 1), ("mbart", 1)])
+def test_only_kept_tokens_are_written(sentence_level_checkpoint, tmp_path, family, files):
+    tokenizer = AutoTokenizer.from_pretrained(sentence_level_checkpoint(family))
+    tokenizer.save_pretrained(tmp_path)
+    parts = vocabularies(tokenizer)
+    assert len(parts) == files
+    for vocabulary in parts:
+        kept = sorted(vocabulary.with_spelling({*tokenizer.all_special_ids}))
+        assert len(kept) < len(vocabulary.ids)
+        vocabulary.write(tmp_path, {old: new for new, old in enumerate(kept)})
+    if family == "mbart":
+        assert Tokenizer.from_file(str(tmp_path / "tokenizer.json")).get_vocab_size() == len(kept)
+        return
+    ids_of = {"source.spm": "vocab.json", "sentencepiece.bpe.model": "vocab.json"}
+    ids_of["target.spm"] = "target_vocab.json" if files == 2 else "vocab.json"
+    for file in (tmp_path / name for name in ids_of if (tmp_path / name).exists()):
+        model = SentencePieceProcessor(model_file=str(file))
+        pieces = {model.id_to_piece(piece) for piece in range(model.get_piece_size()) if not model.is_control(piece)}
+        assert pieces <= json.loads((tmp_path / ids_of[file.name]).read_text()).keys()
+
+
+def test_other_kinds_are_refused(sentence_level_checkpoint):
+    with pytest.raises(ValueError, match="this one is a PLBartTokenizer"):
+        vocabularies(AutoTokenizer.from_pretrained(sentence_level_checkpoint("plbart")))
+
+
+def test_renumber():
+    assert renumber([[1, 2.0], 5, None], {1: 7, 2: 8}) == [[7, 2.0], 5, None]

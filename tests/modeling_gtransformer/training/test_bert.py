@@ -6,9 +6,8 @@ from tiny import ONLY_GROUP
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.training.bert import BertOptions, convert_bert, gtransformer_from_bert
 from modeling_gtransformer.training.licenses import base_license
-from train.start_from_bert import gtransformer_from_bert
-from train.start_from_bert import main as start_from_bert
 
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{c}" for c in "abcdefgh")]
@@ -37,7 +36,7 @@ def bert(tmp_path):
 
 def test_one_sentence_has_the_states_of_bert(bert, tmp_path, capsys):
     output = tmp_path / "start"
-    start_from_bert([str(bert), str(output), "--decoder_layers", "1"])
+    convert_bert(BertOptions(str(bert), output, decoder_layers=1))
     assert "of them from BERT" in capsys.readouterr().out
     model = GTransformerForConditionalGeneration.from_pretrained(output, **ONLY_GROUP).eval()
     processor = GTransformerProcessor.from_pretrained(output)
@@ -56,7 +55,7 @@ def test_one_sentence_has_the_states_of_bert(bert, tmp_path, capsys):
 
 def test_the_fresh_half_is_fresh(bert, tmp_path):
     for seed in ("1", "2"):
-        start_from_bert([str(bert), str(tmp_path / seed), "--seed", seed])
+        convert_bert(BertOptions(str(bert), tmp_path / seed, seed=int(seed)))
     one, two = (GTransformerForConditionalGeneration.from_pretrained(tmp_path / seed) for seed in ("1", "2"))
     differing = {name for name, value in one.named_parameters() if not value.equal(two.get_parameter(name))}
     parts = ("_global.", "_gate.", ".decoder.", "shared")
@@ -68,7 +67,7 @@ def test_the_fresh_half_is_fresh(bert, tmp_path):
 
 def test_another_kind_of_bert_is_refused(bert):
     model = BertModel.from_pretrained(bert, add_pooling_layer=False)
-    start_from_bert([str(bert), str(bert / "start")])
+    convert_bert(BertOptions(str(bert), bert / "start"))
     processor = GTransformerProcessor.from_pretrained(bert / "start")
     del model.encoder.layer[1]
     with pytest.raises(ValueError, match=r"weights missing \['layers\.1\."):

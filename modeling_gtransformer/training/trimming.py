@@ -1,45 +1,59 @@
-"""Trim a checkpoint to the tokens of your own text: a smaller output layer, the same logits for the tokens kept.
-
-    python train/trim_vocabulary.py outputs/mbart25 outputs/mbart25.small --text train.jsonl news.de \\
-        --source_column en --target_column de
+"""Trims a checkpoint to the tokens of a text: a smaller output layer, with the same logits for the remaining tokens.
 
 The trimmed checkpoint has the tokens of the text, all special tokens and language codes, and every single character,
 however rare, so that words that are not in the text can still be spelled. Before anything appears in the output, the
 command checks that the given text is still cut into the same pieces.
 """
 
-import argparse
 import itertools
-import sys
 from collections.abc import Sequence
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedConfig
 
-from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.atomic_file import atomic_folder
-from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.cli.script_options import add_column_options
-from modeling_gtransformer.corpora.corpus import read_documents
-from modeling_gtransformer.corpora.corpus_files import files_of, has_columns
-from modeling_gtransformer.sentence_level_models import ONLY_GROUP
-from modeling_gtransformer.training.licenses import keep_origin
-from modeling_gtransformer.training.vocabularies import Vocabulary, renumber, vocabularies
+from ..atomic_file import atomic_folder
+from ..configuration_gtransformer import GTransformerConfig
+from ..corpora.corpus import read_documents
+from ..corpora.corpus_files import files_of, has_columns
+from ..modeling_gtransformer import GTransformerForConditionalGeneration
+from ..processing_gtransformer import GTransformerProcessor
+from ..sentence_level_models import ONLY_GROUP
+from ..translation_options import option
+from .licenses import keep_origin
+from .vocabularies import Vocabulary, renumber, vocabularies
 
 
-# Endings of the names of configuration fields that hold token ids.
+# Ends of the names of configuration fields that hold token ids.
 ID_FIELDS = ("token_id", "suppress_tokens", "words_ids", "sequence_bias")
 
 
-def main(argv: list[str]) -> None:
-    args = parse_arguments(argv)
-    with atomic_folder(Path(args.output)) as folder:
-        print(trim(args, folder))
+@dataclass(frozen=True)
+class VocabularyOptions:
+    """Options of `gtransformer convert vocabulary`."""
+
+    checkpoint: str = option(
+        MISSING, "Folder or Hub name of a G-Transformer or a sentence-level checkpoint.", argument=True
+    )
+    output: Path = option(MISSING, "New folder for the trimmed checkpoint.", argument=True)
+    text: list[str] = option(MISSING, "Text whose tokens remain: .jsonl[.gz|.xz], or one sentence per line.")
+    source_column: str = option("source", "Column that holds the source sentences.")
+    target_column: str = option("target", "Column that holds the target sentences.")
 
 
-def trim(args: argparse.Namespace, folder: Path) -> str:
-    """Writes the trimmed checkpoint, and returns a summary of what became smaller."""
+def convert_vocabulary(options: VocabularyOptions) -> None:
+    """
+    Writes the trimmed checkpoint, and prints what became smaller.
+
+    Raises:
+        ValueError: the tokenizer has a type that cannot be trimmed, or belongs to another model.
+    """
+    with atomic_folder(options.output) as folder:
+        print(_trim(options, folder))
+
+
+def _trim(args: VocabularyOptions, folder: Path) -> str:
     texts = read_texts(args.text, [args.source_column, args.target_column])
     processor = GTransformerProcessor.from_pretrained(args.checkpoint)
     model = GTransformerForConditionalGeneration.from_pretrained(args.checkpoint, **as_it_translates(args.checkpoint))
@@ -168,21 +182,3 @@ def ids_in(value: Any) -> set[int]:
     if isinstance(value, list):
         return {token for item in value for token in ids_in(item)}
     return {value} if isinstance(value, int) else set()
-
-
-def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", help="Folder or Hub name of a G-Transformer or a sentence-level checkpoint.")
-    parser.add_argument("output", help="New folder for the trimmed checkpoint.")
-    parser.add_argument(
-        "--text",
-        nargs="+",
-        required=True,
-        help="Text whose tokens are kept: .jsonl[.gz|.xz], or one sentence per line.",
-    )
-    add_column_options(parser, "source", "target")
-    return parser.parse_args(argv)
-
-
-if __name__ == "__main__":
-    sys.exit(run("trim_vocabulary.py", lambda: main(sys.argv[1:])))
