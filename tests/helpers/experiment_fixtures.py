@@ -8,9 +8,9 @@ import yaml
 from json_lines import write_json_lines
 from tiny import GROUP_BELOW_COMBINED, SIZE
 
+from modeling_gtransformer.training.experiment import train_recipe
 from modeling_gtransformer.training.invented_language import InventedLanguagePair
 from modeling_gtransformer.training.tokenizer import TokenizerOptions, convert_tokenizer
-from train.train import main as train
 
 
 RECIPE_CONFIG = {**SIZE, **GROUP_BELOW_COMBINED, "dropout": 0.0}
@@ -66,5 +66,5 @@ def experiment(tmp_path_factory):
 def trained_model(experiment):
     """The folder of a model after two updates, with its processor and what its training left behind."""
     recipe = experiment("trained", max_steps=2, eval_steps=1)
-    train([recipe])
+    train_recipe([recipe])
     return Path(recipe).with_suffix("")
