@@ -52,7 +52,7 @@ def test_a_metric_that_no_evaluation_has_is_refused_at_once(experiment):
     recipe = experiment("metric", load_best_model_at_end=True, metric_for_best_model="s_bleu", train_files=["absent"])
     with pytest.raises(ValueError, match="metric_for_best_model is one of loss, not s_bleu"):
         train_recipe([recipe])
-    with pytest.raises(FileNotFoundError, match="absent"):
+    with pytest.raises(ValueError, match="absent: No such file"):
         train_recipe([recipe, "--predict_with_generate", "true"])
 
 

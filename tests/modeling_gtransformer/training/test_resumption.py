@@ -41,7 +41,10 @@ def test_continued_on_another_number_of_processes(find, checkpoint, processes):
 
 
 def test_not_continued_with_other_updates(find, checkpoint):
-    with pytest.raises(ValueError, match="holds a training with another max_tokens \(256, now 171\), batches_per_update \(4, now 6\): choose"):
+    with pytest.raises(
+        ValueError,
+        match=r"holds a training with another max_tokens \(256, now 171\), batches_per_update \(4, now 6\): choose",
+    ):
         find(processes=3)
     with pytest.raises(ValueError, match="another batches_per_update"):
         find(tokens_per_update=None)

@@ -1,6 +1,6 @@
-"""Write translations in the formats that other tools read: d-COMET, SLIDE, CTXPRO, and any that score line by line.
+"""Writes translations in the formats that other tools read: d-COMET, SLIDE, CTXPRO, and any that score line by line.
 
-    python train/write_scoring_files.py talks.translated.jsonl outputs/scoring --source_column en \\
+    python train/studies/write_scoring_files.py talks.translated.jsonl outputs/scoring --source_column en \\
         [--reference talks.jsonl.xz --reference_column de] [--window 6 [--stride 6]]
 
 The files in the folder have one sentence per line:
@@ -14,20 +14,37 @@ The files in the folder have one sentence per line:
 reference.txt and identify.tsv need `--reference`. White space inside a sentence becomes a space.
 """
 
-import argparse
 import sys
 from collections.abc import Iterable
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from modeling_gtransformer.atomic_file import check_outputs, write_atomic
-from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.cli.script_options import add_column_options, at_least
+from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.evaluation.translations import read_translations
+from modeling_gtransformer.translation_options import check_bounds, option
 
 
-def main(argv: list[str]) -> None:
-    args = parse_arguments(argv)
+@dataclass(frozen=True)
+class ScoringOptions:
+    translations: str = option(MISSING, "Documents as gtransformer translate writes them.", argument=True)
+    output: Path = option(MISSING, "Folder for the files.", argument=True)
+    reference: str | None = option(None, "Reference translations of the documents.")
+    source_column: str = option("source", "Column that holds the source sentences.")
+    reference_column: str = option("target", "Column that holds the references.")
+    translation_column: str = option("translation", "Column that holds the translations.")
+    window: int | None = option(None, "Number of sentences in a window.", 1)
+    stride: int | None = option(None, "Number of sentences between the starts of windows; default: window.", 1)
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        if self.stride and self.stride > (self.window or 0):
+            raise ValueError("stride must not exceed window: sentences between two windows would be left out.")
+
+
+def write_scoring_files(args: ScoringOptions) -> None:
+    """Writes the files."""
     translations = read_translations(args.translations, args.translation_column)
     if not translations.aligned:
         raise ValueError(f"{args.translations} was decoded freely: its sentences do not belong to source sentences.")
@@ -95,23 +112,5 @@ def windows(texts: dict[str, list[list[str]]], ids: list[str], window: int, stri
     return columns
 
 
-def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("translations", help="Documents as translate.py writes them.")
-    parser.add_argument("output", type=Path, help="Folder for the files.")
-    add_column_options(parser, "source", "reference", "translation")
-    parser.add_argument("--reference", help="Reference translations of the documents.")
-    parser.add_argument("--window", type=at_least(1), help="Number of sentences in a window.")
-    parser.add_argument(
-        "--stride",
-        type=at_least(1),
-        help="Number of sentences from the start of one window to the next; default: --window.",
-    )
-    args = parser.parse_args(argv)
-    if args.stride and args.stride > (args.window or 0):
-        parser.error("--stride must not be longer than --window: sentences between two windows would be left out")
-    return args
-
-
 if __name__ == "__main__":
-    sys.exit(run("write_scoring_files.py", lambda: main(sys.argv[1:])))
+    sys.exit(run_script((ScoringOptions, write_scoring_files)))

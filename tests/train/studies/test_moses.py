@@ -3,7 +3,7 @@
 import pytest
 from json_lines import read_json_lines, write_json_lines
 
-from train.moses import main as moses
+from train.studies.moses import DetokenizeOptions, TokenizeOptions, detokenize, tokenize
 
 
 TRAIN = [
@@ -20,9 +20,7 @@ TEST = [{"id": 2, "en": ['The dog & The "cat".'], "de": ["Die „Katze“ (alt) 
 def files(tmp_path):
     for name, documents in (("train", TRAIN), ("test", TEST)):
         write_json_lines(tmp_path / f"{name}.jsonl", documents)
-    moses(
-        ["tokenize", str(tmp_path / "moses"), "--files", str(tmp_path / "train.jsonl"), str(tmp_path / "test.jsonl")]
-    )
+    tokenize(TokenizeOptions(tmp_path / "moses", [str(tmp_path / f"{name}.jsonl") for name in ("train", "test")]))
     return tmp_path
 
 
@@ -35,7 +33,7 @@ def test_tokenized_and_truecased(files):
 
 
 def test_detokenized(files):
-    moses(["detokenize", str(files / "moses" / "test.jsonl"), str(files / "back.jsonl"), "--column", "de"])
+    detokenize(DetokenizeOptions(str(files / "moses" / "test.jsonl"), files / "back.jsonl", "de"))
     [back] = read_json_lines(files / "back.jsonl")
     assert back["de"][0].lower() == TEST[0]["de"][0].lower() and back["en"][0].startswith("the dog &amp;")
 
@@ -43,16 +41,26 @@ def test_detokenized(files):
 def test_an_input_is_not_overwritten(files):
     before = (files / "train.jsonl").read_text()
     with pytest.raises(ValueError, match=r"train.jsonl would take the place of an input"):
-        moses(["tokenize", str(files), "--files", str(files / "train.jsonl")])
+        tokenize(TokenizeOptions(files, [str(files / "train.jsonl")]))
     with pytest.raises(ValueError, match="would take the place of an input"):
-        moses(["detokenize", str(files / "train.jsonl"), str(files / "train.jsonl"), "--column", "de"])
+        detokenize(DetokenizeOptions(str(files / "train.jsonl"), files / "train.jsonl", "de"))
     assert (files / "train.jsonl").read_text() == before
 
 
-def test_only_json_lines(files, capsys):
-    with pytest.raises(SystemExit):
-        moses(["tokenize", str(files / "out"), "--files", "a.txt"])
-    assert "a.txt: expected files named *.jsonl" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        moses(["tokenize", str(files / "out"), "--files", "a/train.jsonl", "b/train.jsonl.xz"])
-    assert "would overwrite each other" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["a.txt"], r"files: a\.txt should be named"),
+        (["a/train.jsonl", "b/train.jsonl.xz"], "would overwrite each other"),
+        ([], "either files or paper_corpus"),
+    ],
+)
+def test_only_json_lines(given, message):
+    with pytest.raises(ValueError, match=message):
+        TokenizeOptions("out", given)
+
+
+def test_a_corpus_of_the_paper(news_corpus, tmp_path):
+    tokenize(TokenizeOptions(tmp_path, paper_corpus="news"))
+    first, *_ = read_json_lines(tmp_path / "dev.jsonl")
+    assert first["en"] == ["dev en one .", "two ."]

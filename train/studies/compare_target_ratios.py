@@ -1,7 +1,8 @@
-"""Compare ways to cut segments before the translation is known: how many have a reference that is too long.
+"""Compares ways to cut segments before the translation is known: how many have a reference that is too long.
 
-    python train/compare_target_ratios.py test.jsonl ... --train_files train.jsonl --tokenizer outputs/tokenizer \\
-        --source_column en --target_column de --src_lang "[en]" --tgt_lang "[de]" [--json ratios.json]
+    python train/studies/compare_target_ratios.py test.jsonl ... --train_files train.jsonl \\
+        --tokenizer outputs/tokenizer --source_column en --target_column de --src_lang "[en]" --tgt_lang "[de]" \\
+        [--json ratios.json]
 
 Documents are cut by their sources, with a translation assumed to be longer by some ratio: by the source alone, by the
 mean ratio of the training text, and by ratios that given shares of that text do not exceed. A segment is too long if
@@ -9,32 +10,49 @@ its reference has more tokens than any segment in training. The last row is the 
 references.
 """
 
-import argparse
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.atomic_file import check_outputs, write_json
-from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.cli.script_options import add_column_options, at_least
-from modeling_gtransformer.cli.translator_options import add_language_options
+from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.segmentation import segment
 from modeling_gtransformer.training.segments import make_segments, segment_lengths, target_ratio
+from modeling_gtransformer.translation_options import check_bounds, option
 
 
 # Lengths of the sentences of a document, in tokens without templates, on both sides.
 Lengths = list[tuple[int, int]]
 
 
-def main(argv: list[str]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class RatioOptions:
+    files: list[str] = option(MISSING, "Test documents.", argument=True)
+    train_files: list[str] = option(MISSING, "Documents from which the ratios come.")
+    tokenizer: str = option(MISSING, "Folder or Hub name of a tokenizer or a model.")
+    source_column: str = option("source", "Column that holds the source sentences.")
+    target_column: str = option("target", "Column that holds the target sentences.")
+    src_lang: str | None = option(None, "Code of the source language; default: that of the processor.")
+    tgt_lang: str | None = option(None, "Code of the target language; default: that of the processor.")
+    segment_tokens: int = option(512, "Segments have fewer tokens than this.", 1)
+    quantiles: list[float] = option([0.75, 0.9, 0.95], "Shares of the training text that the ratios cover.")
+    json: Path | None = option(None, "JSON file for the counts.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        if not all(0 <= quantile <= 1 for quantile in self.quantiles):
+            raise ValueError("quantiles must be from 0 to 1.")
+
+
+def compare_target_ratios(args: RatioOptions) -> list[dict[str, Any]]:
     """Prints a row per way to cut and returns them."""
-    args = parse_arguments(argv)
     check_outputs([args.json], [*args.files, *args.train_files])
     columns = (args.source_column, args.target_column)
     languages = {name: code for name in ("src_lang", "tgt_lang") if (code := getattr(args, name)) is not None}
@@ -52,7 +70,7 @@ def main(argv: list[str]) -> list[dict[str, Any]]:
         counts = ", ".join(f"{name} {each['too_long']} of {each['segments']}" for name, each in row["files"].items())
         print(f"{row['name']}{f', {ratio:.3f}' if (ratio := row['ratio']) else ''}: {counts}")
     if args.json:
-        write_json(args.json, {"rows": rows, **provenance(["train/compare_target_ratios.py", *argv])})
+        write_json(args.json, {"rows": rows, **provenance(sys.argv)})
     return rows
 
 
@@ -95,33 +113,5 @@ def count(lengths: Lengths, ratio: float | None, template: int, segment_tokens: 
     return sum(too_long), len(parts)
 
 
-def share(text: str) -> float:
-    number = float(text)
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"must be from 0 to 1, not {number}")
-    return number
-
-
-def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="+", help="Test documents in a format that train.py reads.")
-    parser.add_argument("--train_files", nargs="+", required=True, help="Documents from which the ratios come.")
-    parser.add_argument("--tokenizer", required=True, help="Folder or Hub name of a tokenizer or a model.")
-    add_column_options(parser, "source", "target")
-    add_language_options(parser)
-    parser.add_argument(
-        "--segment_tokens", type=at_least(1), default=512, help="A segment has fewer tokens than this."
-    )
-    parser.add_argument(
-        "--quantiles",
-        type=share,
-        nargs="+",
-        default=[0.75, 0.9, 0.95],
-        help="Shares of the training text that the ratios cover, from 0 to 1.",
-    )
-    parser.add_argument("--json", type=Path, help="File for the counts.")
-    return parser.parse_args(argv)
-
-
 if __name__ == "__main__":
-    sys.exit(run("compare_target_ratios.py", lambda: main(sys.argv[1:])))
+    sys.exit(run_script((RatioOptions, compare_target_ratios)))

@@ -1,6 +1,6 @@
-"""Draw what a model attends to in one document: the attention and the gates of every combined layer.
+"""Draws what a model attends to in one document: the attention and the gates of every combined layer.
 
-    python train/show_attention.py outputs/finetuned talk.jsonl attention.svg --source_column en --stack cross
+    python train/studies/show_attention.py outputs/finetuned talk.jsonl attention.svg --source_column en --stack cross
 
 The model translates the document, unless `--target_column` names a translation to look at. The picture has one row per
 layer, with the weights of group attention and of global attention, averaged over the heads: the lighter a place is,
@@ -9,33 +9,49 @@ that the gate gives to group attention, by token and on average. The stacks "enc
 self-attention.
 """
 
-import argparse
 import sys
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from matplotlib.axes import Axes
 
-from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.cli.script_options import at_least
-from modeling_gtransformer.cli.translator_options import add_language_options
+from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.attention_recording import LayerAttention, record_attention
 from modeling_gtransformer.group_tags import read_group_tags
+from modeling_gtransformer.translation_options import check_bounds, option
 from modeling_gtransformer.translator import Translator
 
 
 LABELLED_TOKENS = 60  # with more tokens, their names would be too small to read
 
 
-def main(argv: list[str]) -> None:
-    args = parse_arguments(argv)
+@dataclass(frozen=True)
+class AttentionOptions:
+    model: str = option(MISSING, "Folder or Hub name of a trained G-Transformer.", argument=True)
+    documents: str = option(MISSING, "Documents: .jsonl[.gz|.xz], or text with <d> lines.", argument=True)
+    output: Path = option(MISSING, "Picture to write: .svg, .png or .pdf.", argument=True)
+    number: int = option(1, "Number of the document to show, counted from 1.", 1)
+    src_lang: str | None = option(None, "Code of the source language; default: that of the processor.")
+    tgt_lang: str | None = option(None, "Code of the target language; default: that of the processor.")
+    source_column: str = option("source", "Column that holds the source sentences.")
+    target_column: str | None = option(None, "Column that holds a translation; default: the model translates.")
+    stack: Literal["encoder", "decoder", "cross"] = option("cross", "Attention stack to show.")
+    all_layers: bool = option(False, "Show layers with group attention only as well.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+
+def show_attention(args: AttentionOptions) -> None:
+    """Draws the attention of one document."""
     columns = [column for column in (args.source_column, args.target_column) if column]
     documents = read_documents([args.documents], columns)
-    if not 1 <= args.number <= len(documents):
+    if args.number > len(documents):
         raise ValueError(f"{args.documents} has {len(documents)} documents, none with number {args.number}.")
     document = documents[args.number - 1]
     translate = Translator(args.model, args.src_lang, args.tgt_lang, device="cpu").pipeline
@@ -76,8 +92,8 @@ class Axis(NamedTuple):
     borders: list[int]
 
 
-def draw(sublayers: list[LayerAttention], queries: Axis, keys: Axis, file: str) -> None:
-    """Draws sublayers with the same queries and keys into a file of any type that matplotlib writes."""
+def draw(sublayers: list[LayerAttention], queries: Axis, keys: Axis, file: Path) -> None:
+    """Draws sublayers with equal queries and keys into a file of any type that matplotlib writes."""
     figure, axes = plt.subplots(
         len(sublayers),
         3,
@@ -101,7 +117,7 @@ def draw(sublayers: list[LayerAttention], queries: Axis, keys: Axis, file: str) 
         else:
             draw_gate(panels[2], sublayer.gate[0].numpy())
             name_tokens(panels[2], queries, "y")
-    Path(file).parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file)
     plt.close(figure)
 
@@ -124,23 +140,5 @@ def name_tokens(panel: Axes, axis: Axis, side: str) -> None:
             panel.tick_params(axis="x", labelrotation=90)
 
 
-def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="Folder or Hub name of a trained G-Transformer.")
-    parser.add_argument("documents", help="Documents: .jsonl[.gz|.xz], or text with <d> lines.")
-    parser.add_argument("output", help="Picture to write: .svg, .png or .pdf.")
-    parser.add_argument(
-        "--number", type=at_least(1), default=1, help="Number of the document to show, counted from 1."
-    )
-    add_language_options(parser)
-    parser.add_argument("--source_column", default="source", help="Column that holds the list of source sentences.")
-    parser.add_argument("--target_column", help="Column that holds the translation; default: the model translates.")
-    parser.add_argument(
-        "--stack", choices=("encoder", "decoder", "cross"), default="cross", help="Attention stack to show."
-    )
-    parser.add_argument("--all_layers", action="store_true", help="Show layers with group attention only as well.")
-    return parser.parse_args(argv)
-
-
 if __name__ == "__main__":
-    sys.exit(run("show_attention.py", lambda: main(sys.argv[1:])))
+    sys.exit(run_script((AttentionOptions, show_attention)))

@@ -1,24 +1,26 @@
-"""Turn the dialogues of BConTrasT (github.com/Unbabel/BConTrasT, WMT 2020 chat task) into documents for the studies.
+"""Turns the dialogues of BConTrasT (github.com/Unbabel/BConTrasT, WMT 2020 chat task) into documents for the studies.
 
-    python train/convert_bcontrast.py BConTrasT/train.json data/bcontrast.train.jsonl.xz
-    python train/convert_bcontrast.py BConTrasT/dev.json data/bcontrast.dev.jsonl.xz
-    python train/convert_bcontrast.py BConTrasT/test1_corpus-with_gold_references.json data/bcontrast.test.jsonl.xz
+    python train/studies/convert_bcontrast.py BConTrasT/train.json data/bcontrast.train.jsonl.xz
+    python train/studies/convert_bcontrast.py BConTrasT/dev.json data/bcontrast.dev.jsonl.xz
+    python train/studies/convert_bcontrast.py BConTrasT/test1_corpus-with_gold_references.json \\
+        data/bcontrast.test.jsonl.xz
 
 Every dialogue becomes a line with its `id` and the lists `en` and `de`, one entry per utterance. Agents write English
 and customers German; the other language is a human translation. Utterances that lack a side are left out and counted.
 """
 
-import argparse
 import gzip
 import lzma
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
 from modeling_gtransformer.atomic_file import atomic_file, check_outputs, read_json
-from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.json_line import json_line
+from modeling_gtransformer.translation_options import option
 
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {".jsonl": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
@@ -26,18 +28,26 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {".jsonl": bytes, ".gz": gzip.co
 LANGUAGES = {"agent": ("en", "de"), "customer": ("de", "en")}
 
 
-def main(argv: list[str]) -> None:
-    args = parse_arguments(argv)
-    check_outputs([args.output], [args.dialogues])
-    if args.output.suffix not in COMPRESS:
-        raise ValueError(f"{args.output}: its name must end with one of {', '.join(COMPRESS)}.")
-    dialogues = read_json(Path(args.dialogues), None)
-    documents = list(convert(dialogues, args.dialogues))
-    with atomic_file(args.output) as file:
-        file.write(COMPRESS[args.output.suffix](b"".join(map(json_line, documents))))
+@dataclass(frozen=True)
+class ConversionOptions:
+    dialogues: Path = option(MISSING, "JSON file of the corpus.", argument=True)
+    output: Path = option(MISSING, "JSON lines, compressed if the extension is .gz or .xz.", argument=True)
+
+    def __post_init__(self) -> None:
+        if self.output.suffix not in COMPRESS:
+            raise ValueError(f"output: its extension must be one of {', '.join(COMPRESS)}.")
+
+
+def convert_bcontrast(options: ConversionOptions) -> None:
+    """Writes the documents, and prints how many there are."""
+    check_outputs([options.output], [str(options.dialogues)])
+    dialogues = read_json(options.dialogues, None)
+    documents = list(convert(dialogues, str(options.dialogues)))
+    with atomic_file(options.output) as file:
+        file.write(COMPRESS[options.output.suffix](b"".join(map(json_line, documents))))
     sentences = sum(len(document["en"]) for document in documents)
     left_out = sum(map(len, dialogues.values())) - sentences
-    print(f"{len(documents)} dialogues, {sentences} utterances in {args.output}; {left_out} lack a side: left out")
+    print(f"{len(documents)} dialogues, {sentences} utterances in {options.output}; {left_out} lack a side: left out")
 
 
 def convert(dialogues: Any, name: str) -> Iterator[dict[str, Any]]:
@@ -74,12 +84,5 @@ def languages(utterance: dict[str, str]) -> dict[str, str]:
     return {source: utterance["source"].strip(), target: utterance["target"].strip()}
 
 
-def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("dialogues", help="JSON file of the corpus.")
-    parser.add_argument("output", type=Path, help="JSON lines, compressed if the name ends with .gz or .xz.")
-    return parser.parse_args(argv)
-
-
 if __name__ == "__main__":
-    sys.exit(run("convert_bcontrast.py", lambda: main(sys.argv[1:])))
+    sys.exit(run_script((ConversionOptions, convert_bcontrast)))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from modeling_gtransformer.corpora.corpus import read_documents
-from train.convert_bcontrast import main as convert_bcontrast
+from train.studies.convert_bcontrast import ConversionOptions, convert_bcontrast
 
 
 DIALOGUES = {
@@ -26,7 +26,7 @@ def convert(tmp_path):
     def convert(dialogues, name="test.jsonl"):
         source, output = tmp_path / "test.json", tmp_path / name
         source.write_text(json.dumps(dialogues))
-        convert_bcontrast([str(source), str(output)])
+        convert_bcontrast(ConversionOptions(source, output))
         return str(output)
 
     return convert

@@ -6,8 +6,8 @@ import pytest
 from json_lines import read_json_lines, write_json_lines
 
 from modeling_gtransformer import GTransformerForConditionalGeneration
-from train import compare_lost_sentences
-from train.compare_lost_sentences import main
+from train.studies import compare_lost_sentences
+from train.studies.compare_lost_sentences import ComparisonOptions
 
 
 SENTENCES = ["The cat sleeps.", "It is old.", "The old cat is it.", "The cat is old."]
@@ -19,9 +19,9 @@ def compare(checkpoint, tmp_path, capsys):
     """Runs the command, and gives the counts, the table and the paragraphs that it writes."""
     corpus, output = write_json_lines(tmp_path / "test.jsonl", RECORDS), tmp_path / "new" / "lost.jsonl"
 
-    def compare(*options):
-        models = ["--plain", checkpoint, "--model", checkpoint]
-        counts = main([corpus, *models, "--output", str(output), "--num_beams", "1", *options])
+    def compare(**options):
+        options = ComparisonOptions([corpus], checkpoint, checkpoint, output=output, num_beams=1, **options)
+        counts = compare_lost_sentences.compare_lost_sentences(options)
         return counts, capsys.readouterr().out, read_json_lines(output)
 
     return compare
@@ -29,12 +29,12 @@ def compare(checkpoint, tmp_path, capsys):
 
 def test_both_translate_the_same_paragraphs(compare, checkpoint, tmp_path):
     scores = tmp_path / "lost.json"
-    counts, table, rows = compare("--paragraph_sentences", "3", "--json", str(scores))
+    counts, table, rows = compare(paragraph_sentences=3, json=scores)
     assert list(counts) == ["reference", f"plain: {checkpoint}", f"ours: {checkpoint}"]
     assert counts["reference"] == {"in": 6, "out": 6, "missing": 0}
     assert "| reference | 6 | 6 | 0 (0.0 %) |" in table
     assert json.loads(scores.read_text())["counts"] == counts
-    assert [row["source"] for row in rows] == [" ".join(SENTENCES[:3]), SENTENCES[3], " ".join(SENTENCES[:2])]
+    assert [len(row["reference"]["references"]) for row in rows] == [3, 1, 2]
     for name, count in counts.items():
         assert count["in"] == 6 and count["missing"] == sum(len(row[name]["missing"]) for row in rows)
         assert count["out"] == sum(len(row[name]["output"]) for row in rows)
@@ -49,7 +49,7 @@ def test_the_plain_translator_reads_a_paragraph_as_one_input_and_ours_its_senten
         return generate(model, input_ids, **arguments)
 
     monkeypatch.setattr(GTransformerForConditionalGeneration, "generate", recorded)
-    compare("--paragraph_sentences", "4")
+    compare(paragraph_sentences=4)
     # Sentences that the model reads at once: two paragraphs as two inputs, then two documents.
     assert [sorted(each) for each in read] == [[1, 1], [2, 4]]
 

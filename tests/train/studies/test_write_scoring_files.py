@@ -3,7 +3,7 @@
 import pytest
 from json_lines import write_json_lines
 
-from train.write_scoring_files import main as write_scoring_files
+from train.studies.write_scoring_files import ScoringOptions, write_scoring_files
 
 
 ROWS = [
@@ -22,9 +22,9 @@ REFERENCES = [{"de": ["1.", "2.", "3."]}, {"de": ["4."]}]
 def write(tmp_path):
     """Writes the files, and gives the lines of each."""
 
-    def write(*options, rows=ROWS):
+    def write(rows=ROWS, **options):
         translations = write_json_lines(tmp_path / "translated.jsonl", rows)
-        write_scoring_files([translations, str(tmp_path / "out"), "--source_column", "en", *options])
+        write_scoring_files(ScoringOptions(translations, tmp_path / "out", source_column="en", **options))
         return {file.name: file.read_text().split("\n")[:-1] for file in (tmp_path / "out").iterdir()}
 
     return write
@@ -32,11 +32,11 @@ def write(tmp_path):
 
 @pytest.fixture
 def reference(tmp_path):
-    return ["--reference", write_json_lines(tmp_path / "test.jsonl", REFERENCES), "--reference_column", "de"]
+    return {"reference": write_json_lines(tmp_path / "test.jsonl", REFERENCES), "reference_column": "de"}
 
 
 def test_a_sentence_per_line(write, reference):
-    assert write(*reference) == {
+    assert write(**reference) == {
         "source.txt": ["One.", "Two lines.", "Three.", "Four."],
         "hypothesis.txt": ["Eins.", "Zwei Zeilen.", "", "Vier."],
         "reference.txt": ["1.", "2.", "3.", "4."],
@@ -54,38 +54,36 @@ def test_without_references_and_with_ids_of_two_documents(write):
 
 def test_windows(write, reference):
     """The last one of a document begins early, so that it is as long as the others."""
-    files = write(*reference, "--window", "2")
+    files = write(**reference, window=2)
     assert files["windows.source.txt"] == ["One. Two lines.", "Two lines. Three.", "Four."]
     assert files["windows.reference.txt"] == ["1. 2.", "2. 3.", "4."]
     assert files["windows.document_ids.txt"] == ["a", "a", "b"]
     longer = [{**ROWS[0], "en": list("abcde"), "translation": list("vwxyz"), "segments": [5]}]
-    assert write("--window", "3", "--stride", "1", rows=longer)["windows.hypothesis.txt"] == [
+    assert write(window=3, stride=1, rows=longer)["windows.hypothesis.txt"] == [
         "v w x",
         "w x y",
         "x y z",
     ]
 
 
-def test_what_is_not_aligned_is_refused(write, reference, capsys):
+def test_what_is_not_aligned_is_refused(write, reference):
     free = [{**row, "translated_segments": [len(row["translation"])]} for row in ROWS]
     with pytest.raises(ValueError, match="was decoded freely"):
         write(rows=free)
     with pytest.raises(ValueError, match="has 1 documents of 3 source sentences, its reference 2 of 4"):
-        write(*reference, rows=ROWS[:1])
-    with pytest.raises(SystemExit):
-        write("--window", "0")
-    assert "must be at least 1" in capsys.readouterr().err
-    for options in (["--stride", "3"], ["--window", "3", "--stride", "4"]):
-        with pytest.raises(SystemExit):
-            write(*options)
-        assert "sentences between two windows would be left out" in capsys.readouterr().err
+        write(**reference, rows=ROWS[:1])
+    with pytest.raises(ValueError, match="window must be at least 1"):
+        write(window=0)
+    for options in ({"stride": 3}, {"window": 3, "stride": 4}):
+        with pytest.raises(ValueError, match="sentences between two windows would be left out"):
+            write(**options)
 
 
 def test_no_input_is_overwritten(tmp_path):
     (tmp_path / "reference.txt").write_text("mine")
     translations = write_json_lines(tmp_path / "translated.jsonl", ROWS)
     (tmp_path / "source.txt").write_text("1.\n2.\n3.\n<d>\n4.\n")
-    options = ["--source_column", "en", "--reference", str(tmp_path / "source.txt"), "--reference_column", "de"]
+    options = {"source_column": "en", "reference": str(tmp_path / "source.txt"), "reference_column": "de"}
     with pytest.raises(ValueError, match=r"source\.txt would take the place of an input"):
-        write_scoring_files([translations, str(tmp_path), *options])
+        write_scoring_files(ScoringOptions(translations, tmp_path, **options))
     assert (tmp_path / "reference.txt").read_text() == "mine"
