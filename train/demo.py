@@ -4,11 +4,11 @@
     python train/demo.py --model_name_or_path facebook/mbart-large-cc25 --train_files train.jsonl \\
         --validation_files dev.jsonl [--any_argument_of_the_recipe value ...]
 
-The arguments are those of the recipe `demo` or, with a model of your own, `mbart25`. Without `--model_name_or_path`, the
+The arguments are those of the recipe `demo` or, with your own model, `mbart25`. Without `--model_name_or_path`, the
 small model that comes with the package first translates a held-out dialogue. Then the demo makes everything else
-itself: documents in an invented language pair whose pronouns depend on an earlier sentence, and a tiny mBART that learns
-to translate their sentences. The rest is the same for your own model: a G-Transformer is loaded from the mBART
-checkpoint and fine-tuned on the documents, both models translate the held-out documents and are scored, and the pipeline
+itself: documents in an invented language pair whose pronouns depend on an earlier sentence, and a tiny mBART that
+learns their sentences. The rest is the same for your own model: a G-Transformer is loaded from the mBART
+checkpoint and fine-tuned on the documents, both models translate the held-out documents, and the pipeline
 translates one document.
 """
 
