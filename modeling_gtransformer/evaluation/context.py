@@ -96,9 +96,9 @@ def evaluate_context(options: ContextOptions) -> dict[str, Any]:
     columns = [options.source_column, options.target_column]
     corpus = read_documents(options.files, columns)
     classes = dict(map(word_class, options.words))
-    sides = [[document[column] for document in corpus] for column in columns]
+    sources, targets = ([document[column] for document in corpus] for column in columns)
     model, processor = _load(options.model, options)
-    documents = encode_corpus(processor, *sides, with_words=bool(classes))
+    documents = encode_corpus(processor, sources, targets, with_words=bool(classes))
 
     def segments_in(context: str, documents: list[Sentences]) -> list[Sentences]:
         return in_context(context, documents, options.segment_tokens, processor.sentence_tokens, options.seed)
@@ -110,7 +110,7 @@ def evaluate_context(options: ContextOptions) -> dict[str, Any]:
     }
     if options.twin:
         twin, its_processor = _load(options.twin, options)
-        its_documents = encode_corpus(its_processor, *sides)
+        its_documents = encode_corpus(its_processor, sources, targets)
         if [p.target for d in its_documents for p in d] != [p.target for d in documents for p in d]:
             raise ValueError(f"{options.twin} cuts the references into other tokens than {options.model}: no twin.")
         kinds = {kind for stack in ("encoder", "decoder", "cross") for kind in twin.config.attention_types(stack)}

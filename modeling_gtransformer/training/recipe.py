@@ -21,7 +21,7 @@ from ..configuration_gtransformer import GTransformerConfig
 from ..translation_options import check_bound
 from ..usage_error import UsageError
 from .arguments import GTransformerTrainingArguments
-from .paper_corpora import CORPORA
+from .paper_corpora import CORPORA, PaperCorpus
 
 
 # Folder of the recipes that come with the package.
@@ -99,7 +99,7 @@ class DataArguments:
         metadata={"help": "Name of a `datasets` dataset with train and validation splits, instead of files."},
     )
     dataset_config_name: str | None = field(default=None, metadata={"help": "Configuration of that dataset."})
-    paper_corpus: str | None = field(
+    paper_corpus: PaperCorpus | None = field(
         default=None,
         metadata={"help": "One of the paper's corpora on the Hub, instead of files: ted, news or europarl."},
     )
