@@ -38,7 +38,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from modeling_gtransformer.atomic_file import write_atomic, write_json
 from modeling_gtransformer.cli.script import run_script
@@ -170,13 +170,12 @@ class Processes:
             self.environment.setdefault(name, str(threads))
         self.running: set[subprocess.Popen] = set()
         self.stopped = False
-        self.starting = (
-            threading.Lock()
-        )  # no process may start between a check of `stopped` and its entry in `running`
+        # No process may start between a check of `stopped` and its entry in `running`.
+        self.starting = threading.Lock()
 
     def call(self, run: TrainingRun, script: str, arguments: list[str]) -> None:
         """
-        One script, which logs to the run's folder.
+        Runs one script, which logs to the run's folder.
 
         Raises:
             RuntimeError: it failed, or the study has been stopped.
@@ -185,7 +184,11 @@ class Processes:
         command = [*(self.launch if script == "train.py" else [sys.executable]), str(SCRIPTS / script), *arguments]
         with log.open("a", encoding="utf-8") as file:
             begin = file.tell()
-            process = self.start(command, file)
+            with self.starting:
+                if self.stopped:
+                    raise RuntimeError("stopped")
+                process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=self.environment)
+                self.running.add(process)
             print(f"{run.name}: {script}", flush=True)
             code = process.wait()
             with self.starting:
@@ -194,19 +197,6 @@ class Processes:
             how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
             last = log.read_bytes()[begin:].decode(errors="replace").strip().splitlines()[-1:]
             raise RuntimeError(f"{script} {': '.join([how, *last])} (see {log})")
-
-    def start(self, command: list[str], log: IO[str]) -> subprocess.Popen:
-        """Starts a process that `stop` will end.
-
-        Raises:
-            RuntimeError: the study has been stopped.
-        """
-        with self.starting:
-            if self.stopped:
-                raise RuntimeError("stopped")
-            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=self.environment)
-            self.running.add(process)
-        return process
 
     def stop(self) -> None:
         """Ends the running processes, and starts no more."""

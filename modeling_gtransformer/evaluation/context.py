@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from transformers.utils.logging import tqdm
@@ -33,7 +33,8 @@ from .metrics import SEED, ratio_interval
 from .report import ModelOptions, write_report
 
 
-Context = Literal["shuffled", "other", "none"]
+# Contexts with which the true document is compared.
+CONTEXTS = ["shuffled", "other", "none"]
 # Closed classes of German words whose choice may depend on an earlier sentence. Case distinguishes "Sie" from "sie",
 # but not at the start of a sentence.
 WORD_CLASSES = {
@@ -54,13 +55,15 @@ class ContextOptions(ModelOptions):
     twin: str | None = option(None, "Model of the same recipe without context: measures what context is worth.")
     source_column: str = option("source", "Column that holds the source sentences.")
     target_column: str = option("target", "Column that holds the reference translations.")
-    contexts: list[Context] = option(["shuffled", "other", "none"], "Contexts to compare the true document with.")
+    contexts: list[str] = option(CONTEXTS, "Contexts to compare the true document with.")
     words: list[str] = option([], "Classes of words: formality, pronouns, or your own as name=word,word,...")
     segment_tokens: int = option(512, "Segments have fewer tokens than this.", 1)
     seed: int = option(1, "Seed of the contexts that are drawn.")
 
     def __post_init__(self) -> None:
         check_bounds(self)
+        if unknown := sorted({*self.contexts} - {*CONTEXTS}):
+            raise ValueError(f"contexts are {', '.join(CONTEXTS)}, not {', '.join(unknown)}.")
         names = ["all", *(name for name, _ in map(word_class, self.words))]  # the class of all words is always there
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"words: {', '.join(twice)} is the name of several classes of words.")

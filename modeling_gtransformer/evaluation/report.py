@@ -20,11 +20,17 @@ class ReportOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions(ReportOptions):
-    """Options of a command that scores with a model."""
+class LanguageOptions(ReportOptions):
+    """Options of a command for a pair of languages."""
 
     src_lang: str | None = option(None, "Code of the source language; default: that of the processor.")
     tgt_lang: str | None = option(None, "Code of the target language; default: that of the processor.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(LanguageOptions):
+    """Options of a command that scores with a model."""
+
     max_tokens: int = option(4096, "Maximum number of tokens in a batch, padding included.", 1)
 
 

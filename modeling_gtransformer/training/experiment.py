@@ -103,7 +103,7 @@ def train(
     if progress.scores is not None:
         logger.warning(f"{training_args.output_dir} holds a finished training: there is nothing left to do.")
         if training_args.push_to_hub:
-            logger.warning("Nothing is uploaded either; hub_cards/publish.py uploads a checkpoint.")
+            logger.warning("Nothing is uploaded either: gtransformer publish uploads a checkpoint.")
         return progress.scores
     log_plan(training_args)
     with _usage_errors():

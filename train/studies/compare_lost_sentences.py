@@ -17,6 +17,7 @@ from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.evaluation.lost_sentences import count_lost
 from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.evaluation.report import LanguageOptions
 from modeling_gtransformer.pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
 from modeling_gtransformer.plain_text import sentencex_splitter
 from modeling_gtransformer.segment_plan import SegmentLimits
@@ -25,18 +26,15 @@ from modeling_gtransformer.translator import Translator
 
 
 @dataclass(frozen=True)
-class ComparisonOptions:
+class ComparisonOptions(LanguageOptions):
     files: list[str] = option(MISSING, "Documents with their reference translations.", argument=True)
     plain: str = option(MISSING, "Folder or Hub name of the sentence-level translator.")
     model: str = option(MISSING, "Folder or Hub name of the document translator.")
-    src_lang: str | None = option(None, "Code of the source language; default: that of the processor.")
-    tgt_lang: str | None = option(None, "Code of the target language; default: that of the processor.")
     source_column: str = option("source", "Column that holds the source sentences.")
     target_column: str = option("target", "Column that holds the reference translations.")
     paragraph_sentences: int = option(5, "Number of sentences in a paragraph.", 1)
     num_beams: int = option(5, "Number of beams.", 1)
     output: Path | None = option(None, "JSON-lines file for the paragraphs and their missing sentences.")
-    json: Path | None = option(None, "JSON file for the counts.")
 
     def __post_init__(self) -> None:
         check_bounds(self)

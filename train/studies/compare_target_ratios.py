@@ -23,6 +23,7 @@ from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.evaluation.report import LanguageOptions
 from modeling_gtransformer.segmentation import segment
 from modeling_gtransformer.training.segments import make_segments, segment_lengths, target_ratio
 from modeling_gtransformer.translation_options import check_bounds, option
@@ -33,17 +34,14 @@ Lengths = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class RatioOptions:
+class RatioOptions(LanguageOptions):
     files: list[str] = option(MISSING, "Test documents.", argument=True)
     train_files: list[str] = option(MISSING, "Documents from which the ratios come.")
     tokenizer: str = option(MISSING, "Folder or Hub name of a tokenizer or a model.")
     source_column: str = option("source", "Column that holds the source sentences.")
     target_column: str = option("target", "Column that holds the target sentences.")
-    src_lang: str | None = option(None, "Code of the source language; default: that of the processor.")
-    tgt_lang: str | None = option(None, "Code of the target language; default: that of the processor.")
     segment_tokens: int = option(512, "Segments have fewer tokens than this.", 1)
     quantiles: list[float] = option([0.75, 0.9, 0.95], "Shares of the training text that the ratios cover.")
-    json: Path | None = option(None, "JSON file for the counts.")
 
     def __post_init__(self) -> None:
         check_bounds(self)

@@ -2,7 +2,6 @@
 
 import json
 import random
-from typing import get_args
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ from tiny import ONLY_GROUP, TINY
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.evaluation.context import (
-    Context,
+    CONTEXTS,
     ContextOptions,
     SentencePair,
     context_gains,
@@ -24,7 +23,6 @@ from modeling_gtransformer.evaluation.context import (
 from modeling_gtransformer.training.invented_language import InventedLanguagePair
 
 
-CONTEXTS = get_args(Context)
 TEMPLATE = 2
 
 
@@ -267,3 +265,8 @@ def test_a_sentence_level_translator_gains_nothing(evaluate, sentence_level_chec
 def test_a_class_without_words_is_refused(words, message):
     with pytest.raises(ValueError, match=message):
         ContextOptions("model", ["test.jsonl"], words=words)
+
+
+def test_an_unknown_context_is_refused():
+    with pytest.raises(ValueError, match="contexts are shuffled, other, none, not random"):
+        ContextOptions("model", ["test.jsonl"], contexts=["none", "random"])

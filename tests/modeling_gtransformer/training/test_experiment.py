@@ -106,7 +106,7 @@ def test_started_again(experiment, caplog):
     other = ["--hub_model_id", "a/b", "--per_device_eval_batch_size", "1", "--logging_steps", "7"]
     assert train_recipe([recipe, *other]) == scores and "uploaded" not in caplog.text
     assert train_recipe([recipe, *other, "--push_to_hub", "true"]) == scores
-    assert "Nothing is uploaded either; hub_cards/publish.py uploads a checkpoint." in caplog.text
+    assert "Nothing is uploaded either: gtransformer publish uploads a checkpoint." in caplog.text
 
 
 def test_a_training_whose_documents_have_changed_is_not_continued(experiment, tmp_path):
