@@ -12,7 +12,8 @@ TORCH  ?= 2.13.0
 
 BIN := .venv/bin
 ALL := --editable '.[files,serve,detect,train,dev]'
-OWN := $(if $(MODEL),--model $(MODEL)) $(if $(TRAIN),--train $(TRAIN)) $(if $(VALID),--valid $(VALID))
+OWN := $(if $(MODEL),--model_name_or_path $(MODEL)) $(if $(TRAIN),--train_files $(TRAIN)) \
+	$(if $(VALID),--validation_files $(VALID))
 
 .DEFAULT_GOAL := help
 .PHONY: help install lock demo study test test-oldest test-newest coverage fuzz mutants upstream-tests tables docs lint format clean
@@ -46,10 +47,10 @@ COMPILE = .venv-lock/bin/uv pip compile setup.cfg --all-extras --python-version 
 	.venv-lock/bin/python -m pip install --quiet uv
 
 demo: install ## mBART to translated documents in minutes; MODEL= TRAIN= VALID= OUTPUT= ARGS= for your own
-	$(BIN)/python train/demo.py --output $(OUTPUT) $(OWN) $(ARGS)
+	$(BIN)/python train/demo.py --output_dir $(OUTPUT)/gtransformer $(OWN) $(ARGS)
 
 study: install ## how many updates long inputs take, with and without groups: table and figures, an hour or two
-	$(BIN)/python train/invented_language.py outputs/study/corpus --train 500 --valid 25 --test 25 --sentences 80
+	$(BIN)/python train/studies/invented_language.py outputs/study/corpus --train 500 --valid 25 --test 25 --sentences 80
 	$(BIN)/python train/study.py train/studies/invented_input_length.yaml --output outputs/study --jobs 2
 
 PYTEST := -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile

@@ -19,7 +19,6 @@ from systems import make_model
 from training import make_batch
 
 from modeling_gtransformer.document_loss import CHUNK_LOGITS, CHUNK_TOKENS
-from modeling_gtransformer.evaluation.provenance import ROOT
 from modeling_gtransformer.training.recipe import read_recipe
 
 
@@ -29,7 +28,7 @@ DOCUMENT_TOKENS = 512
 def make_trained(size: str) -> torch.nn.Module:
     model = make_model("gtransformer", size.removesuffix("-lora")).train()
     if size.endswith("-lora"):
-        model.add_adapter(LoraConfig(**read_recipe(ROOT / "train" / "recipes" / "mbart25_lora.yaml")["lora"]))
+        model.add_adapter(LoraConfig(**read_recipe("mbart25_lora")["lora"]))
     return model
 
 

@@ -7,8 +7,14 @@ from typing import Any, Literal
 
 
 def option(default: Any, help: str, min: float = -math.inf, max: float = math.inf, **metadata: Any) -> Any:
-    """A field of a dataclass of options: its default, one sentence of help, and the bounds of its value."""
-    return field(default=default, metadata={"help": help, "min": min, "max": max, **metadata})
+    """
+    A field of a dataclass of options: its default (`dataclasses.MISSING` if the option is required), one sentence of
+    help, and the bounds of its value.
+    """
+    metadata = {"help": help, "min": min, "max": max, **metadata}
+    if isinstance(default, list):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def check_bounds(options: Any) -> None:

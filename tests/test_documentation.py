@@ -24,7 +24,7 @@ from repository import ROOT
 from workplace import LONGER, furnish
 
 from modeling_gtransformer import GTransformerConfig
-from modeling_gtransformer.training.recipe import read_recipe
+from modeling_gtransformer.training.recipe import RECIPES, read_recipe
 
 
 DOCS = ROOT / "docs"
@@ -89,10 +89,10 @@ SERVE = uvicorn.Server.run
 
 def settings_of_training(words):
     """Settings that make a training short and its model tiny."""
-    recipe = next((word for word in words if re.fullmatch(r"train/recipes/\w+\.yaml", word)), None)
+    recipe = next((word for word in words if (RECIPES / f"{word}.yaml").is_file()), None)
     if recipe is None:
         return []
-    values = read_recipe(ROOT / recipe)
+    values = read_recipe(recipe)
     if values.get("model_name_or_path"):
         return SHORT
     types = {name: kinds[:2] for name, kinds in values["config"].items() if name.endswith("_types")}

@@ -1,17 +1,17 @@
-"""From an mBART checkpoint to translated documents, in minutes on a laptop.
+"""Goes from an mBART checkpoint to translated documents, in minutes on a laptop.
 
     python train/demo.py
-    python train/demo.py --model facebook/mbart-large-cc25 --train train.jsonl --valid dev.jsonl \\
-        [--source_column en --target_column de --any_argument_of_the_recipe value ...]
+    python train/demo.py --model_name_or_path facebook/mbart-large-cc25 --train_files train.jsonl \\
+        --validation_files dev.jsonl [--any_argument_of_the_recipe value ...]
 
-Without `--model`, the small model that comes with the package first translates a held-out dialogue. Then the demo
-makes everything else itself: documents in an invented language pair whose pronouns depend on an earlier sentence, and
-a tiny mBART that learns to translate their sentences. The rest is the same for your own model: a G-Transformer is
-loaded from the mBART checkpoint and fine-tuned on the documents, both models translate the held-out documents and are
-scored side by side, and the pipeline translates one document.
+The arguments are those of the recipe `demo` or, with your own model, `mbart25`. Without `--model_name_or_path`, the
+small model that comes with the package first translates a held-out dialogue. Then the demo makes everything else
+itself: documents in an invented language pair whose pronouns depend on an earlier sentence, and a tiny mBART that
+learns their sentences. The rest is the same for your own model: a G-Transformer is loaded from the mBART
+checkpoint and fine-tuned on the documents, both models translate the held-out documents, and the pipeline
+translates one document.
 """
 
-import argparse
 import json
 import shutil
 import sys
@@ -34,50 +34,43 @@ from modeling_gtransformer.training.invented_language import LANGUAGES, Invented
 from modeling_gtransformer.training.recipe import parse_recipe
 from modeling_gtransformer.training.tiny_mbart import pretrain_tiny_mbart
 from modeling_gtransformer.translator import SMALL_MODEL, Translator
+from modeling_gtransformer.usage_error import UsageError
 
 
-RECIPES = Path(__file__).parent / "recipes"
 DOCUMENTS = {"train": 2000, "valid": 100, "test": 200}
+# Seed of the corpus and of both trainings.
+SEED = 1
+# Required arguments of a recipe, until the corpus is written.
+PLACEHOLDERS = ["--model_name_or_path", "mbart", "--train_files", "train.jsonl", "--validation_files", "valid.jsonl"]
 
 
 def main(argv: list[str]) -> dict[str, dict[str, float]]:
     """Runs the demo, returns the scores of both systems, and writes them with their origin to `results.json`."""
-    args, overrides = parse_arguments(argv)
-    language_pair = None if args.model else InventedLanguagePair(args.seed)
+    given = {word.partition("=")[0] for word in argv}
+    own = {"--model_name_or_path", "--train_files", "--validation_files"}
+    if given & own and not own <= given:
+        raise UsageError(f"{', '.join(sorted(own))} go together.")
+    language_pair = None if given & own else InventedLanguagePair(SEED)
+    arguments = invent(language_pair, argv) if language_pair else ["mbart25", *argv]
+    model_args, data_args, training_args = parse_recipe(arguments)
+    gtransformer, columns = training_args.output_dir, (data_args.source_column, data_args.target_column)
+    output, model_name = Path(gtransformer).parent, str(model_args.model_name_or_path)
+    test = data_args.validation_files
     if language_pair:
-        check_own_folder(args.output, ["gtransformer", "mbart"], "corpus")
-        torch.set_num_threads(1)  # with so small a model, more threads cost more than they gain
-        step("Translating a dialogue with the small model that comes with the package; the numbers are its confidence")
-        print(translated_dialogue())
-        step("Inventing a language pair")
-        corpus = write_corpus(language_pair, args.output / "corpus", DOCUMENTS, args.seed)
-        args.model, args.train, args.valid = str(args.output / "mbart"), [corpus["train"]], [corpus["valid"]]
-        recipe, test = RECIPES / "demo.yaml", [corpus["test"]]
-        overrides = ["--src_lang", LANGUAGES[0], "--tgt_lang", LANGUAGES[1], *overrides]
-    else:
-        recipe, test = RECIPES / "mbart25.yaml", args.valid
-    gtransformer = str(args.output / "gtransformer")
-    arguments = [str(recipe), "--model_name_or_path", args.model, "--output_dir", gtransformer]
-    arguments += ["--train_files", *args.train, "--validation_files", *args.valid]
-    arguments += ["--seed", str(args.seed), *overrides]
-    _, data_args, _ = parse_recipe(arguments)
-    columns = (data_args.source_column, data_args.target_column)
-
-    if language_pair:
+        test = [str(output / "corpus" / "test.jsonl")]
         step("Pretraining a tiny MBartForConditionalGeneration on single sentences")
-        pretrain_tiny_mbart(args.model, StoredCorpus.from_files(args.train, columns), LANGUAGES, args.seed)
-
+        pretrain_tiny_mbart(model_name, StoredCorpus.from_files(data_args.train_files, columns), LANGUAGES, SEED)
         shutil.rmtree(gtransformer, ignore_errors=True)  # the training of an earlier demo is not to be continued
 
     step("Fine-tuning a G-Transformer from it on documents")
-    train(*parse_recipe(arguments))
+    train(model_args, data_args, training_args)
 
     step("Translating the held-out documents")
     documents = read_documents(test, columns)
     sources, references = ([document[column] for document in documents] for column in columns)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     processor = GTransformerProcessor.from_pretrained(gtransformer)
-    mbart = MBartForConditionalGeneration.from_pretrained(args.model).eval().to(device)
+    mbart = MBartForConditionalGeneration.from_pretrained(model_name).eval().to(device)
     model = GTransformerForConditionalGeneration.from_pretrained(gtransformer).eval().to(device)
     systems = {
         "mBART, by sentence": translate_sentences(mbart, processor, sources),
@@ -85,12 +78,26 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
     }
     scores = {name: score(hypotheses, references, language_pair) for name, hypotheses in systems.items()}
     print(score_table(scores))
-    write_json(args.output / "results.json", {**provenance(["train/demo.py", *argv]), "results": scores})
+    write_json(output / "results.json", {**provenance(["train/demo.py", *argv]), "results": scores})
 
     step("A document through the pipeline")
     translate = pipeline("document-translation", model=gtransformer, device=device)
     print(aligned_table([tuple(pair.values()) for pair in translate(sources[0])["sentences"]]))
     return scores
+
+
+def invent(language_pair: InventedLanguagePair, argv: list[str]) -> list[str]:
+    """Translates a dialogue with the small model, writes the corpus, and returns the arguments of its training."""
+    output = Path(parse_recipe(["demo", *PLACEHOLDERS, *argv])[2].output_dir).parent
+    check_own_folder(output, ["gtransformer", "mbart"], "corpus")
+    torch.set_num_threads(1)  # with so small a model, more threads cost more than they gain
+    step("Translating a dialogue with the small model that comes with the package; the numbers are its confidence")
+    print(translated_dialogue())
+    step("Inventing a language pair")
+    corpus = write_corpus(language_pair, output / "corpus", DOCUMENTS, SEED)
+    files = ["--train_files", corpus["train"], "--validation_files", corpus["valid"]]
+    start = ["--model_name_or_path", str(output / "mbart"), "--seed", str(SEED)]
+    return ["demo", *start, *files, "--src_lang", LANGUAGES[0], "--tgt_lang", LANGUAGES[1], *argv]
 
 
 def translated_dialogue() -> str:
@@ -146,22 +153,6 @@ def aligned_table(rows: Sequence[tuple[str, str]]) -> str:
 
 def step(title: str) -> None:
     print(f"\n== {title}", flush=True)
-
-
-def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Parses the demo's own arguments; the rest are for the recipe."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--model", help="Folder or Hub name of an mBART checkpoint; default: a tiny one, which the demo pretrains."
-    )
-    parser.add_argument("--train", nargs="+", help="Documents to train on, in a format that train.py reads.")
-    parser.add_argument("--valid", nargs="+", help="Documents to validate and score on.")
-    parser.add_argument("--output", type=Path, default=Path("outputs/demo"), help="Folder for all results.")
-    parser.add_argument("--seed", type=int, default=1, help="Seed of the corpus and of both trainings.")
-    args, overrides = parser.parse_known_args(argv)
-    if not bool(args.model) == bool(args.train) == bool(args.valid):
-        parser.error("--model, --train and --valid go together")
-    return args, overrides
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run a study: train every system with every seed, translate and score the test sets, and make a table and figures.
+"""Runs a study: trains every system with every seed, translates and scores test sets, and makes a table and figures.
 
     python train/study.py train/studies/table2.yaml [--output outputs/table2] [--jobs 2] [--launch "accelerate launch"]
 
@@ -12,19 +12,19 @@ A study is a YAML file:
     baseline: sentences                           # system that the others are compared with; one per score:
                                                   # {s-BLEU: sentences, d-BLEU: documents}
     systems:
-      sentences: {recipe: ../recipes/transformer_sentences.yaml}
-      finetuned: {recipe: ../recipes/finetuned.yaml, start: sentences}   # starts from that system with the same seed
-      documents: {recipe: ../recipes/transformer_documents.yaml, generation: {align_sentences: false}}
+      sentences: {recipe: transformer_sentences}
+      finetuned: {recipe: finetuned, start: sentences}   # starts from that system with the same seed
+      documents: {recipe: transformer_documents, generation: {align_sentences: false}}
     vary: {segment_tokens: [64, 128]}             # optional: run every system with every value of an argument
     until: {eval_loss: 0.01}                      # optional: count the updates until a validation loss
 
 Every run has its own folder, with its log and translations. A run that fails is reported and left out, as are those
 that start from it; the same command runs whatever is missing. `results.json` and `results.md` hold the scores, their
 means and spreads over the seeds, and significance; `loss.svg`, `entropy.svg`, `bleu.svg` and `updates.svg` show the
-curves. Files are relative to the folder in which the command runs, and recipes to the folder of the study.
+curves. Files are relative to the folder in which the command runs, and recipes, which may also be packaged ones, to
+the folder of the study.
 """
 
-import argparse
 import hashlib
 import json
 import os
@@ -36,12 +36,12 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from modeling_gtransformer.atomic_file import write_atomic, write_json
-from modeling_gtransformer.cli import errors
-from modeling_gtransformer.cli.script_options import at_least
+from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.fingerprint import stats_of_weights
 from modeling_gtransformer.corpora.translation_settings import parse_translation
@@ -58,14 +58,25 @@ from modeling_gtransformer.training.study_plan import (
     translation_arguments,
 )
 from modeling_gtransformer.training.study_results import ParallelDocuments, collect, table
+from modeling_gtransformer.translation_options import check_bounds, option
 
 
 SCRIPTS = Path(__file__).parent
 
 
-def main(argv: list[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class StudyOptions:
+    study: str = option(MISSING, "YAML file of the study.", argument=True)
+    output: Path | None = option(None, "Folder for runs and results; default: outputs/ and the name of the study.")
+    jobs: int = option(1, "Number of runs at the same time; they share the cores.", 1)
+    launch: str = option(sys.executable, 'Command that starts train.py, e.g. "accelerate launch".')
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+
+def run_study(args: StudyOptions) -> dict[str, Any]:
     """Runs the study, writes the results beside the runs, and returns them."""
-    args = parse_arguments(argv)
     study = read_study(args.study)
     output = args.output or Path("outputs") / Path(args.study).stem
     plain = detokenizer(study["detokenize"]) if study["detokenize"] else str
@@ -82,7 +93,7 @@ def main(argv: list[str]) -> dict[str, Any]:
             parse_translation(translation_arguments(run, name, study))
     tests = {name: read_test(test["files"], columns, plain) for name, test in study["test"].items()}
 
-    origin = provenance(["train/study.py", *argv])
+    origin = provenance(sys.argv)
     threads = max(1, (os.cpu_count() or 1) // args.jobs)
     processes = Processes(shlex.split(args.launch), threads)
     with ThreadPoolExecutor(args.jobs) as executor:
@@ -159,13 +170,12 @@ class Processes:
             self.environment.setdefault(name, str(threads))
         self.running: set[subprocess.Popen] = set()
         self.stopped = False
-        self.starting = (
-            threading.Lock()
-        )  # no process may start between a check of `stopped` and its entry in `running`
+        # No process may start between a check of `stopped` and its entry in `running`.
+        self.starting = threading.Lock()
 
     def call(self, run: TrainingRun, script: str, arguments: list[str]) -> None:
         """
-        One script, which logs to the run's folder.
+        Runs one script, which logs to the run's folder.
 
         Raises:
             RuntimeError: it failed, or the study has been stopped.
@@ -174,7 +184,11 @@ class Processes:
         command = [*(self.launch if script == "train.py" else [sys.executable]), str(SCRIPTS / script), *arguments]
         with log.open("a", encoding="utf-8") as file:
             begin = file.tell()
-            process = self.start(command, file)
+            with self.starting:
+                if self.stopped:
+                    raise RuntimeError("stopped")
+                process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=self.environment)
+                self.running.add(process)
             print(f"{run.name}: {script}", flush=True)
             code = process.wait()
             with self.starting:
@@ -184,19 +198,6 @@ class Processes:
             last = log.read_bytes()[begin:].decode(errors="replace").strip().splitlines()[-1:]
             raise RuntimeError(f"{script} {': '.join([how, *last])} (see {log})")
 
-    def start(self, command: list[str], log: IO[str]) -> subprocess.Popen:
-        """Starts a process that `stop` will end.
-
-        Raises:
-            RuntimeError: the study has been stopped.
-        """
-        with self.starting:
-            if self.stopped:
-                raise RuntimeError("stopped")
-            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=self.environment)
-            self.running.add(process)
-        return process
-
     def stop(self) -> None:
         """Ends the running processes, and starts no more."""
         with self.starting:
@@ -205,20 +206,5 @@ class Processes:
                 process.terminate()
 
 
-def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", help="YAML file of the study.")
-    parser.add_argument(
-        "--output", type=Path, help="Folder for runs and results; default: outputs/ followed by the name of the study."
-    )
-    parser.add_argument(
-        "--jobs", type=at_least(1), default=1, help="Number of runs at the same time; they share the cores."
-    )
-    parser.add_argument(
-        "--launch", default=sys.executable, help='Command that starts train.py, e.g. "accelerate launch".'
-    )
-    return parser.parse_args(argv)
-
-
 if __name__ == "__main__":
-    sys.exit(errors.run("study.py", lambda: main(sys.argv[1:])))
+    sys.exit(run_script((StudyOptions, run_study)))

@@ -1,27 +1,109 @@
-"""Finds sentences that a translation has lost, although output sentences are not aligned with source sentences.
+"""Sentences that a translation has lost, although its sentences are not aligned with those of the source.
 
-The output is cut into sentences and aligned with the reference sentences, in order, so that aligned sentences are as
-similar as possible (chrF). A sentence is missing if its reference is aligned with nothing. Badly
-translated sentences are not missing, and neither are joined ones.
+The output of a document is cut into sentences and aligned with the reference sentences, in order, so that aligned
+sentences are as similar as possible; a reference sentence that is aligned with nothing is missing. This is how SEGALE
+(arXiv 2509.17249) finds under-translation, here with chrF as the similarity. Badly translated sentences are not
+missing, and neither are joined ones. The count for the reference itself is the error of the counter.
 """
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, asdict, dataclass
 from itertools import product
+from pathlib import Path
 
 from sacrebleu.metrics import CHRF
 
-from ..plain_text import Splitter
+from ..atomic_file import atomic_file, check_outputs
+from ..plain_text import Splitter, sentencex_splitter
+from ..translation_options import option
+from .report import ReportOptions, markdown, write_report
+from .translations import read_sentences, read_translations
 
 
+# Sentences by which the alignment of two documents may leave their diagonal, beside the difference of their lengths.
+BAND = 10
 # Numbers of reference and output sentences that may belong together.
 BEADS = ((1, 1), (2, 1), (3, 1), (1, 2), (1, 3), (1, 0), (0, 1))
 
 
 @dataclass(frozen=True)
+class LostSentencesOptions(ReportOptions):
+    """Options of `gtransformer evaluate lost-sentences`."""
+
+    translations: list[str] = option(
+        MISSING,
+        "Translations by any systems: JSON lines, or text with a blank line or <d> between documents.",
+        argument=True,
+    )
+    reference: str = option(MISSING, "Reference translations of the documents, sentence by sentence.")
+    tgt_lang: str = option(MISSING, "Code of the language, in which sentencex finds sentences, e.g. de.")
+    reference_column: str = option("target", "Column that holds the references.")
+    translation_column: str = option("translation", "Column that holds the translations.")
+    output: Path | None = option(None, "JSON-lines file for every document with its missing sentences.")
+
+
+def evaluate_lost_sentences(options: LostSentencesOptions) -> dict[str, dict[str, int]]:
+    """
+    Prints and returns the numbers of sentences in, out and missing, for the reference and for every system.
+
+    Raises:
+        ValueError: a system has another number of documents than the reference.
+    """
+    check_outputs([options.json, options.output], [options.reference, *options.translations])
+    references = read_sentences(options.reference, options.reference_column)
+    outputs = {"reference": references}
+    for file in options.translations:
+        outputs[file] = read_translations(file, options.translation_column).documents
+        if len(outputs[file]) != len(references):
+            raise ValueError(f"{file} has {len(outputs[file])} documents, {options.reference} {len(references)}.")
+    splitter = sentencex_splitter(options.tgt_lang)
+    texts = {name: [" ".join(filter(None, each)) for each in documents] for name, documents in outputs.items()}
+    counts = count_lost(texts, references, splitter, options.output)
+    write_report("evaluate lost-sentences", options, {"counts": counts})
+    return counts
+
+
+def count_lost(
+    texts: dict[str, list[str]], references: list[list[str]], splitter: Splitter, output: Path | None = None
+) -> dict[str, dict[str, int]]:
+    """
+    Counts and prints the sentences in, out and missing of every system.
+
+    Args:
+        texts: translated paragraphs or documents by the name of their system.
+        references: reference sentences of each.
+        output: JSON-lines file for the paragraphs with their missing sentences.
+    """
+    compared = {
+        name: [compare_paragraph(*pair, splitter) for pair in zip(references, each, strict=True)]
+        for name, each in texts.items()
+    }
+    counts = {
+        name: {
+            "in": sum(len(paragraph.references) for paragraph in each),
+            "out": sum(len(paragraph.output) for paragraph in each),
+            "missing": sum(len(paragraph.missing) for paragraph in each),
+        }
+        for name, each in compared.items()
+    }
+    rows = [["system", "sentences in", "out", "missing"]]
+    for name, each in counts.items():
+        missing = f"{each['missing']} ({100 * each['missing'] / each['in']:.1f} %)"
+        rows.append([name, str(each["in"]), str(each["out"]), missing])
+    print(markdown(rows))
+    if output:
+        with atomic_file(output) as lines:
+            for number in range(len(references)):
+                row = {name: asdict(each[number]) for name, each in compared.items()}
+                lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    return counts
+
+
+@dataclass(frozen=True)
 class Paragraph:
     """
-    A translated paragraph.
+    A translated paragraph or document.
 
     Attributes:
         references: reference translation of each of its sentences.
@@ -35,17 +117,19 @@ class Paragraph:
 
 
 def compare_paragraph(references: Sequence[str], text: str, splitter: Splitter) -> Paragraph:
-    """Finds out which sentences a translated text has lost."""
+    """Finds the sentences that a translated text has lost."""
     output = [sentence.strip() for sentence in splitter(text) if sentence.strip()]
     return Paragraph(list(references), output, missing_sentences(references, output))
 
 
 def missing_sentences(references: Sequence[str], output: Sequence[str]) -> list[int]:
     """Finds the reference sentences, by number from 0, that the best alignment pairs with nothing."""
-    metric = CHRF()
+    metric, band = CHRF(), BAND + abs(len(references) - len(output))
     # Similarity of the best alignment up to each pair of places, and the bead that leads there.
     best: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {(0, 0): (0.0, (0, 0))}
     for place in product(range(len(references) + 1), range(len(output) + 1)):
+        if abs(place[0] - place[1]) > band:
+            continue
         for bead in BEADS:
             start = place[0] - bead[0], place[1] - bead[1]
             if start not in best or start == place:

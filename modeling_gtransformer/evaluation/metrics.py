@@ -9,8 +9,7 @@ A system that decodes freely writes its own number of sentences. It has no s-BLE
 
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -27,36 +26,13 @@ FEW = 10
 TRIALS, SEED = 2000, 12345
 
 
-@dataclass(frozen=True)
-class View:
-    """One score of documents: the metric, and the strings that it compares."""
-
-    scorer: Any
-    unit: str
-    strings_of: Callable[[Sequence[str], Sequence[int]], list[str]]  # (sentences, sizes of the segments) -> strings
-
-
-def _sentences(sentences: Sequence[str], _: Sequence[int]) -> list[str]:
-    return list(sentences)
-
-
-def _segments(sentences: Sequence[str], sizes: Sequence[int]) -> list[str]:
-    borders = np.cumsum([0, *sizes])
-    return [" ".join(sentences[a:b]) for a, b in itertools.pairwise(borders)]
-
-
-def _document(sentences: Sequence[str], _: Sequence[int]) -> list[str]:
-    return [" ".join(sentences)]
-
-
-def _views(tokenize: str, with_segments: bool, aligned: bool) -> Iterator[tuple[str, View]]:
-    if aligned:
-        yield "s-BLEU", View(BLEU(tokenize=tokenize), "sentences", _sentences)
-    if with_segments:
-        yield "d-BLEU/segment", View(BLEU(tokenize=tokenize), "segments of documents", _segments)
-    yield "d-BLEU/document", View(BLEU(tokenize=tokenize), "whole documents", _document)
-    if aligned:
-        yield "chrF", View(CHRF(), "sentences", _sentences)
+# What a score compares as one string.
+UNITS = {
+    "s-BLEU": "sentences",
+    "d-BLEU/segment": "segments of documents",
+    "d-BLEU/document": "whole documents",
+    "chrF": "sentences",
+}
 
 
 def score_documents(
@@ -86,12 +62,16 @@ def score_documents(
     """
     sizes = _checked(hypotheses, references, segments, aligned)
     scores = {}
-    for name, view in _views(tokenize, segments is not None, aligned):
-        hypothesis = _strings(view, hypotheses, sizes, aligned)
-        reference = _strings(view, references, sizes)
-        score = view.scorer.corpus_score(hypothesis, [reference]).score
-        signature = view.scorer.get_signature().format()
-        scores[name] = {"score": score, "unit": view.unit, "units": len(reference), "signature": signature}
+    for name in _possible_scores(segments is not None, aligned):
+        scorer = _scorer(name, tokenize)
+        hypothesis = itertools.chain(*_strings(name, hypotheses, sizes, aligned))
+        reference = list(itertools.chain(*_strings(name, references, sizes)))
+        scores[name] = {
+            "score": scorer.corpus_score(list(hypothesis), [reference]).score,
+            "unit": UNITS[name],
+            "units": len(reference),
+            "signature": scorer.get_signature().format(),
+        }
     return scores
 
 
@@ -121,11 +101,13 @@ def compare_systems(
     sizes = _checked(hypotheses, references, segments, aligned)
     _checked(baseline, references, segments, baseline_aligned)
     results = {}
-    for name, view in _views(tokenize, segments is not None, aligned and baseline_aligned):
-        ours = _statistics(view, hypotheses, references, sizes, aligned)
-        theirs = _statistics(view, baseline, references, sizes, baseline_aligned)
+    for name in _possible_scores(segments is not None, aligned and baseline_aligned):
+        scorer = _scorer(name, tokenize)
+        expected = _strings(name, references, sizes)
+        ours = _statistics(scorer, _strings(name, hypotheses, sizes, aligned), expected)
+        theirs = _statistics(scorer, _strings(name, baseline, sizes, baseline_aligned), expected)
 
-        def scores(sums: np.ndarray, score=view.scorer._compute_score_from_stats) -> np.ndarray:
+        def scores(sums: np.ndarray, score=scorer._compute_score_from_stats) -> np.ndarray:
             return np.array([score(each).score for each in sums.tolist()])
 
         results[name] = compare_statistics(ours, theirs, scores, trials, seed)
@@ -153,8 +135,7 @@ def compare_statistics(
         documents).
     """
     number = len(ours)
-    if number < FEW:
-        _announce(number)
+    _warn_of_few(number)
     rng = np.random.default_rng(seed)
     swapped = rng.integers(2, size=(trials, number))
     drawn = rng.multinomial(number, np.full(number, 1 / number), size=trials)
@@ -170,27 +151,42 @@ def compare_statistics(
 
 
 @cache
-def _announce(number: int) -> None:
-    """Warns once that so few documents say little."""
-    logger.warning(f"Significance over {number} documents says little: compare {FEW} or more.")
+def _warn_of_few(documents: int) -> None:
+    if documents < FEW:
+        logger.warning(f"An interval or test over {documents} documents says little: score {FEW} or more.")
 
 
-def _strings(view: View, documents: Documents, sizes: Sequence[Sequence[int]], aligned: bool = True) -> list[str]:
-    """Gives the strings to compare; documents that are not aligned are already lists of segments."""
-    pairs = zip(documents, sizes, strict=True)
-    return [text for each, size in pairs for text in view.strings_of(each, size if aligned else [1] * len(size))]
+def _possible_scores(with_segments: bool, aligned: bool) -> list[str]:
+    """Names of the scores of translations that have segments, or one sentence for every sentence of the references."""
+    impossible = {"sentences"} if not aligned else set()
+    impossible |= {"segments of documents"} if not with_segments else set()
+    return [name for name, unit in UNITS.items() if unit not in impossible]
 
 
-def _statistics(
-    view: View, hypotheses: Documents, references: Documents, sizes: Sequence[Sequence[int]], aligned: bool
-) -> np.ndarray:
+def _scorer(name: str, tokenize: str) -> Any:
+    return CHRF() if name == "chrF" else BLEU(tokenize=tokenize)
+
+
+def _strings(
+    score: str, documents: Documents, sizes: Sequence[Sequence[int]], aligned: bool = True
+) -> list[list[str]]:
+    """Joins the sentences of each document to the strings that a score compares; documents that are not aligned are
+    already lists of segments."""
+    if UNITS[score] == "whole documents":
+        return [[" ".join(document)] for document in documents]
+    if UNITS[score] == "sentences" or not aligned:
+        return [list(document) for document in documents]
+    boundaries = [itertools.pairwise(np.cumsum([0, *size])) for size in sizes]
+    return [
+        [" ".join(document[start:end]) for start, end in cuts]
+        for document, cuts in zip(documents, boundaries, strict=True)
+    ]
+
+
+def _statistics(scorer: Any, hypotheses: list[list[str]], references: list[list[str]]) -> np.ndarray:
     """Sums the sufficient statistics of the score over each document, `(documents, statistics)`."""
-
-    def of_document(hypothesis: Sequence[str], reference: Sequence[str], size: Sequence[int]) -> np.ndarray:
-        ours, theirs = _strings(view, [hypothesis], [size], aligned), _strings(view, [reference], [size])
-        return np.sum(view.scorer._extract_corpus_statistics(ours, [theirs]), axis=0)
-
-    return np.array([of_document(*each) for each in zip(hypotheses, references, sizes, strict=True)])
+    pairs = zip(hypotheses, references, strict=True)
+    return np.array([np.sum(scorer._extract_corpus_statistics(ours, [theirs]), axis=0) for ours, theirs in pairs])
 
 
 def _checked(
@@ -209,3 +205,21 @@ def _checked(
                 + (f", its segments {sum(size)}." if segments is not None else ".")
             )
     return sizes
+
+
+def ratio_interval(counts: np.ndarray, rng: np.random.Generator) -> tuple[float, list[float]]:
+    """
+    Computes the ratio of two sums over documents, and its 95 % bootstrap interval over documents.
+
+    Args:
+        counts: numerator and denominator of every document, `(documents, 2)`; denominators are above 0.
+    """
+    _warn_of_few(len(counts))
+    drawn = rng.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=TRIALS)
+    return float(ratio(counts.sum(axis=0))), np.percentile(ratio(drawn @ counts), [2.5, 97.5]).tolist()
+
+
+def ratio(counts: np.ndarray) -> np.ndarray:
+    """Divides numerators by denominators, `(..., 2)`; the result is NaN where both are 0."""
+    with np.errstate(invalid="ignore"):
+        return counts[..., 0] / counts[..., 1]

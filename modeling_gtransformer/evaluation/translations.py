@@ -1,11 +1,14 @@
-"""Reads translated documents to score: files of `translate.py`, aligned or decoded freely, or text."""
+"""Translated documents of any system: JSON lines, aligned or decoded freely, or text."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from ..corpora.corpus import Document, read_documents
+from ..corpora.corpus import DOCUMENT_LINE, read_documents
+from ..corpora.corpus_files import has_columns, open_decompressed
+from ..segmentation import segment
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def read_translations(
     file: str | Path, column: str = "translation", plain: Callable[[str], str] = str
 ) -> Translations:
     """
-    Reads the translations of a file.
+    Reads the translations of a file, in a format of [`read_sentences`].
 
     Args:
         column: column that holds the list of sentences.
@@ -69,10 +72,10 @@ def read_translations(
     Raises:
         ValueError: the file has problems, or only some of its documents were decoded freely.
     """
-    read = read_documents([str(file)], [column], blank_ok=True)
-    sentences = [list(map(plain, document[column])) for document in read]
-    segments = _field(read, "segments", file)
-    translated = _field(read, "translated_segments", file)
+    records = _records(str(file), column, blank_ok=True)
+    sentences = [list(map(plain, record[column])) for record in records]
+    segments = _field(records, "segments", file)
+    translated = _field(records, "translated_segments", file)
     if translated and not segments:
         raise ValueError(f"{file}: freely decoded documents do not say in which segments: translate them again.")
     written = translated or segments or [[len(document)] for document in sentences]
@@ -95,22 +98,80 @@ def in_common_segments(*translations: Translations) -> list[Translations] | None
     return [each.cut(segments) for each in translations]
 
 
-def _field(documents: list[Document], name: str, file: str | Path) -> list[list[int]] | None:
+def read_sentences(file: str, column: str) -> list[list[str]]:
+    """
+    Reads the sentences of documents.
+
+    Args:
+        file: JSON lines or a table with a document per record, or text with a sentence per line and `<d>` lines or, in
+            a text that has none, blank lines between documents.
+        column: column that holds the list of sentences; text has no columns.
+
+    Raises:
+        ValueError: the file has problems, which the message lists.
+    """
+    return [record[column] for record in _records(file, column, blank_ok=False)]
+
+
+def read_aligned(file: str, column: str, references: list[list[str]]) -> list[list[str]]:
+    """
+    Reads translations with one sentence for every sentence of the references.
+
+    Raises:
+        ValueError: they have other documents or sentences, or were decoded freely.
+    """
+    translations = read_translations(file, column)
+    if not translations.aligned or list(map(len, translations.documents)) != list(map(len, references)):
+        raise ValueError(
+            f"{file} does not have one sentence for every sentence of the references, document by document."
+        )
+    return translations.documents
+
+
+def _records(file: str, column: str, blank_ok: bool) -> list[dict[str, Any]]:
+    if not has_columns(file) and Path(file).is_file():
+        with open_decompressed(file) as raw:
+            lines = [line.decode("utf-8", "replace").strip() for line in raw]
+        if DOCUMENT_LINE not in lines:
+            return [{column: list(document)} for has_text, document in itertools.groupby(lines, bool) if has_text]
+    return [document.record for document in read_documents([file], [column], blank_ok)]
+
+
+def segment_sizes(
+    processor, sources: Sequence[list[str]], targets: Sequence[list[str]], segment_tokens: int
+) -> list[list[int]]:
+    """Cuts each document as training does, by the longer side of every sentence, and returns the numbers of sentences
+    in its segments; the paper cuts its test sets in this way.
+
+    Raises:
+        ValueError: the two sides do not have the same documents and sentences.
+    """
+    if list(map(len, sources)) != list(map(len, targets)):
+        raise ValueError(
+            f"{len(sources)} source documents of {sum(map(len, sources))} sentences and {len(targets)} target "
+            f"documents of {sum(map(len, targets))} are not parallel."
+        )
+    sizes = []
+    for source, target in zip(sources, targets, strict=True):
+        ids = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
+        costs = [max(len(s), len(t)) + processor.sentence_tokens for s, t in zip(*ids, strict=True)]
+        sizes.append([part.stop - part.start for part in segment(costs, segment_tokens)])
+    return sizes
+
+
+def _field(records: list[dict[str, Any]], name: str, file: str | Path) -> list[list[int]] | None:
     """Reads a field of all documents; `None` if they do not have it."""
-    present = [name in document.record for document in documents]
+    present = [name in record for record in records]
     if name == "translated_segments" and any(present) != all(present):
         raise ValueError(
             f"{file}: some documents were decoded freely, others not: translate all of them in the same way."
         )
     if not all(present):
         return None
-    fields = [document.record[name] for document in documents]
+    fields = [record[name] for record in records]
     for number, field in enumerate(fields, 1):
         if not isinstance(field, list) or not all(type(size) is int and size >= 0 for size in field):
-            raise ValueError(
-                f"{file}, document {number}: {name} are numbers of sentences, as translate.py writes them, "
-                f"not {field!r}."
-            )
+            raise ValueError(f"{file}, document {number}: {name} must be numbers of sentences, not {field!r}.")
     return fields
 
 

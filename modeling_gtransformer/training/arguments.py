@@ -11,6 +11,7 @@ from transformers import Seq2SeqTrainingArguments
 from transformers.utils import strtobool
 
 from ..translation_options import check_bound
+from ..usage_error import UsageError
 
 
 logger = logging.getLogger(__name__)
@@ -134,10 +135,10 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
         Refuses a decay of the learning rate that ends before this number of updates.
 
         Raises:
-            ValueError: some schedules would rise again.
+            UsageError: some schedules would rise again.
         """
         if self.decay_steps is not None and self.decay_steps < updates:
-            raise ValueError(
+            raise UsageError(
                 f"The learning rate ends after decay_steps={self.decay_steps}, before the {updates} updates of the "
                 "training: raise decay_steps, or lower max_steps or num_train_epochs."
             )

@@ -2,12 +2,14 @@
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import datasets
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoTokenizer, EvalPrediction, set_seed
 from transformers.utils.logging import disable_progress_bar
 
@@ -18,9 +20,10 @@ from ..corpora.stored_corpus import StoredCorpus
 from ..evaluation.metrics import score_documents
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
+from ..usage_error import UsageError, user_message
 from .arguments import GTransformerTrainingArguments
 from .paper_corpora import paper_corpus
-from .recipe import DataArguments, ModelArguments
+from .recipe import DataArguments, ModelArguments, parse_recipe, start_of
 from .resumption import find_progress
 from .segments import fit_positions, make_segments, sample, target_ratio, target_sentences
 from .starts import keep_start
@@ -28,6 +31,48 @@ from .trainer import GTransformerTrainer
 
 
 logger = logging.getLogger(__name__)
+
+
+def main(argv: list[str]) -> int:
+    """
+    Runs `gtransformer train RECIPE [--key value ...]`.
+
+    Returns:
+        The exit status: 0, or 2 if the training cannot begin, which a message on standard error explains.
+    """
+    try:
+        train_recipe(argv)
+    except UsageError as error:
+        print(f"gtransformer train: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def train_recipe(argv: list[str]) -> dict[str, float]:
+    """
+    Trains as a recipe and the options after it say.
+
+    Returns:
+        The validation scores of the final model.
+
+    Raises:
+        UsageError: the training cannot begin.
+    """
+    with _usage_errors():
+        arguments = parse_recipe(argv)
+    return train(*arguments)
+
+
+@contextlib.contextmanager
+def _usage_errors() -> Iterator[None]:
+    """Turns errors in what the user gave, before the first update, into a `UsageError`."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except (OSError, ImportError, ValueError, StrictDataclassError) as error:
+        message = user_message(error) if isinstance(error, OSError | ImportError) else str(error)
+        raise UsageError(message) from error
 
 
 def train(
@@ -41,7 +86,7 @@ def train(
         The validation scores of the final model.
 
     Raises:
-        ValueError: the corpus has problems, or `output_dir` holds a training with other arguments.
+        UsageError: the corpus or the start has problems, or `output_dir` holds a training with other arguments.
     """
     logging.basicConfig(format="%(asctime)s %(message)s")
     package = logging.getLogger(__package__.partition(".")[0])
@@ -51,16 +96,19 @@ def train(
         datasets.disable_progress_bars()
     set_seed(training_args.seed)
 
-    refuse_unknown_metric(training_args)
-    arguments = asdict(model_args) | asdict(data_args) | training_args.to_dict() | hashes_of_files(data_args)
-    progress = find_progress(training_args, arguments)
+    with _usage_errors():
+        refuse_unknown_metric(training_args)
+        arguments = asdict(model_args) | asdict(data_args) | training_args.to_dict() | hashes_of_files(data_args)
+        progress = find_progress(training_args, arguments)
     if progress.scores is not None:
         logger.warning(f"{training_args.output_dir} holds a finished training: there is nothing left to do.")
         if training_args.push_to_hub:
-            logger.warning("Nothing is uploaded either; hub_cards/publish.py uploads a checkpoint.")
+            logger.warning("Nothing is uploaded either: gtransformer publish uploads a checkpoint.")
         return progress.scores
     log_plan(training_args)
-    trainer = make_trainer(model_args, data_args, training_args)
+    with _usage_errors():
+        refuse_missing_start(model_args.model_name_or_path)
+        trainer = make_trainer(model_args, data_args, training_args)
     if training_args.should_save:
         keep_start(Path(training_args.output_dir), progress.checkpoint)
     if progress.checkpoint:
@@ -135,6 +183,21 @@ def refuse_unknown_metric(args: GTransformerTrainingArguments) -> None:
             f"metric_for_best_model is one of {', '.join(known)}, not {metric}; s_bleu and d_bleu need "
             "--predict_with_generate."
         )
+
+
+def refuse_missing_start(start: str | None) -> None:
+    """
+    Refuses to start from a folder that does not exist; any other name may be one on the Hub.
+
+    Raises:
+        UsageError: names the command that makes the folder, if it is that of a packaged recipe.
+    """
+    if start is None or Path(start).exists():
+        return
+    if command := start_of(start):
+        raise UsageError(f"The training starts from {start}, which does not exist: first run {command}.")
+    if start.startswith((".", "/", "outputs/")):
+        raise UsageError(f"The training starts from {start}, which does not exist.")
 
 
 def log_plan(args: GTransformerTrainingArguments) -> None:

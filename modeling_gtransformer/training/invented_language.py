@@ -15,12 +15,13 @@ import itertools
 import json
 import random
 from pathlib import Path
+from typing import Literal, get_args
 
 
 GENDERS = (0, 1)
 # Size of the lexicon.
 WORDS = {"nouns": 48, "names": 16, "verbs": 24, "adjectives": 16, "adverbs": 8}
-ANTECEDENTS = ("topic", "previous")
+Antecedent = Literal["topic", "previous"]
 # Codes of the two languages, source first.
 LANGUAGES = ("[sou]", "[tar]")
 
@@ -36,13 +37,9 @@ class InventedLanguagePair:
         ValueError: the antecedent is unknown.
     """
 
-    def __init__(
-        self,
-        seed: int,
-        antecedent: str = "topic",
-    ):
-        if antecedent not in ANTECEDENTS:
-            raise ValueError(f"antecedent must be one of {ANTECEDENTS}, not {antecedent!r}.")
+    def __init__(self, seed: int, antecedent: Antecedent = "topic"):
+        if antecedent not in get_args(Antecedent):
+            raise ValueError(f"antecedent must be one of {get_args(Antecedent)}, not {antecedent!r}.")
         self.antecedent = antecedent
         rng = random.Random(seed)
         source_words = _words(rng, "ptkmnsl", "aeiou")

@@ -14,7 +14,7 @@ CONDITIONS = frozenset({"nc", "sa", "nd"})
 PUBLIC_DOMAIN = frozenset({"cc0-1.0", "unlicense", "pddl", "wtfpl", "0bsd"})
 # Licences that ask for attribution and nothing else.
 PERMISSIVE = frozenset(
-    {
+    [
         "mit",
         "apache-2.0",
         "bsd",
@@ -26,7 +26,7 @@ PERMISSIVE = frozenset(
         "bsl-1.0",
         "ecl-2.0",
         "ncsa",
-    }
+    ]
 )
 # Families whose licence is known without a look at a card.
 KNOWN = {"facebook/nllb-200": "cc-by-nc-4.0"}

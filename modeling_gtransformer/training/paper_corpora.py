@@ -4,17 +4,19 @@ They are English and German text with one sentence per line and a line `<d>` bet
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 from huggingface_hub import hf_hub_download
 
 
+PaperCorpus = Literal["ted", "news", "europarl"]
 REPOSITORY = "gshbao/DocNMT"
 CORPORA = {"ted": "iwslt17", "news": "nc2016", "europarl": "europarl7"}
 SPLITS = ("train", "dev", "test")
 LANGUAGES = ("en", "de")
 
 
-def paper_corpus(name: str, split: str, columns: Sequence[str] = LANGUAGES) -> list[str]:
+def paper_corpus(name: PaperCorpus, split: str, columns: Sequence[str] = LANGUAGES) -> list[str]:
     """
     Finds the English and the German file of a split, and downloads them unless they are in the Hub's cache.
 

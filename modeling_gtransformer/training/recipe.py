@@ -1,11 +1,15 @@
 """Recipes: YAML files of arguments, any of which the command line can override.
 
+A recipe is a file of the user, or comes with the package and is given by its name, such as "opus_mt".
+
 A recipe that differs from another one in a few arguments names it under `extends`, and holds only these. If it names
 several, later ones override earlier ones.
 """
 
+import difflib
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +19,13 @@ from transformers import HfArgumentParser
 
 from ..configuration_gtransformer import GTransformerConfig
 from ..translation_options import check_bound
+from ..usage_error import UsageError
 from .arguments import GTransformerTrainingArguments
-from .paper_corpora import CORPORA
+from .paper_corpora import CORPORA, PaperCorpus
 
 
+# Folder of the recipes that come with the package.
+RECIPES = Path(__file__).parents[1] / "recipes"
 # Smallest and greatest values of arguments.
 RANGES = {
     "segment_tokens": (1, math.inf),
@@ -92,7 +99,7 @@ class DataArguments:
         metadata={"help": "Name of a `datasets` dataset with train and validation splits, instead of files."},
     )
     dataset_config_name: str | None = field(default=None, metadata={"help": "Configuration of that dataset."})
-    paper_corpus: str | None = field(
+    paper_corpus: PaperCorpus | None = field(
         default=None,
         metadata={"help": "One of the paper's corpora on the Hub, instead of files: ted, news or europarl."},
     )
@@ -138,20 +145,53 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     return values
 
 
-def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Reads the arguments of a recipe: its own, and for the rest those of the recipe that it extends.
+def find_recipe(name: str | Path, folder: Path = Path()) -> Path:
+    """
+    Finds a recipe: a file, relative to the folder, or one that comes with the package.
 
     Raises:
+        UsageError: there is no such recipe.
+    """
+    if (folder / name).is_file():
+        return (folder / name).resolve()
+    # Older commands and studies name a packaged recipe by its former folder: train/recipes/opus_mt.yaml.
+    packaged = (RECIPES / str(name).rpartition("recipes/")[2]).with_suffix(".yaml")
+    if packaged.is_file():
+        return packaged
+    near = closest(Path(name).stem, (path.stem for path in RECIPES.glob("*.yaml")))
+    raise UsageError(f"There is no recipe {name}{near}.")
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """Asks whether the known name that is most similar to a wrong one was meant; "" if no name is similar."""
+    found = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    return f" (did you mean {found[0]}?)" if found else ""
+
+
+def start_of(folder: str) -> str:
+    """Returns the command that makes the folder from which a packaged recipe starts; "" if none is known."""
+    if folder == "outputs/bert_start":
+        return f"gtransformer convert bert google-bert/bert-base-multilingual-cased {folder}"
+    makers = (path.stem for path in sorted(RECIPES.glob("*.yaml")) if read_recipe(path).get("output_dir") == folder)
+    return next((f"gtransformer train {maker}" for maker in makers), "")
+
+
+def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """
+    Reads the arguments of a recipe: its own, and for the rest those of the recipes that it extends.
+
+    Raises:
+        UsageError: there is no such recipe.
         ValueError: the file is not a mapping of arguments, or extends itself.
     """
-    path = Path(path).resolve()
+    path = find_recipe(path)
     if path in extended_by:
         raise ValueError(f"{path} extends itself.")
     values = read_yaml(path)
     bases = extended(values)
     values.pop("extends", None)
     merged: dict[str, Any] = {}
-    for each in [*(read_recipe(path.parent / base, (*extended_by, path)) for base in bases), values]:
+    for each in [*(read_recipe(find_recipe(base, path.parent), (*extended_by, path)) for base in bases), values]:
         config = {**(merged.get("config") or {}), **(each.get("config") or {})}
         merged = {**merged, **each, **({"config": config} if bases else {})}
     return merged
@@ -165,29 +205,37 @@ def extended(values: dict[str, Any]) -> list[str]:
 
 def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTransformerTrainingArguments]:
     """
-    Parses `recipe.yaml [--key value ...]`.
+    Parses `recipe [--key value ...]`.
 
     Raises:
         ValueError, or huggingface_hub's StrictDataclassError: a key or argument is unknown, or values contradict each
             other.
     """
     arguments = (ModelArguments, DataArguments, GTransformerTrainingArguments)
-    parser = HfArgumentParser(arguments, allow_abbrev=False, usage="%(prog)s recipe.yaml [--key value ...]")
-    parser.add_argument("recipe", help="YAML file with any of the arguments below.")
+    parser = HfArgumentParser(arguments, allow_abbrev=False, usage="%(prog)s RECIPE [--key value ...]")
+    parser.add_argument("recipe", help="Name of a packaged recipe, or YAML file with any of the arguments below.")
     recipe = parser.parse_known_args(argv)[0].recipe
     values = read_recipe(recipe)
     known = {action.dest for action in parser._actions}
-    if unknown := sorted(set(values) - known):
-        raise ValueError(f"{recipe}: unknown keys {', '.join(unknown)}.")
+    _refuse_unknown(set(values) - known, known, f"{recipe}: unknown keys")
     # A single file or name may stand for a list of one.
     lists = {action.dest for action in parser._actions if action.nargs in ("+", "*")}
     parser.set_defaults(**{k: [v] if k in lists and isinstance(v, str) else v for k, v in values.items()})
-    model, data, training, _ = parser.parse_args_into_dataclasses(argv, look_for_args_file=False)
+    model, data, training, _, unknown = parser.parse_args_into_dataclasses(
+        argv, return_remaining_strings=True, look_for_args_file=False
+    )
+    options = {word.partition("=")[0].removeprefix("--") for word in unknown if word.startswith("--")}
+    _refuse_unknown(options or set(unknown), known, "Unknown options")
     model.config = (values.get("config") or {}) | model.config_values
-    if unknown := sorted(set(model.config) - set(GTransformerConfig.__dataclass_fields__)):
-        raise ValueError(f"config: GTransformerConfig has no {', '.join(unknown)}.")
+    fields = set(GTransformerConfig.__dataclass_fields__)
+    _refuse_unknown(set(model.config) - fields, fields, "config: GTransformerConfig has no")
     if not model.model_name_or_path:
         if "vocab_size" in model.config_values:
             raise ValueError("config: vocab_size comes from the tokenizer: leave it out.")
         GTransformerConfig(**model.config_values)  # values that contradict each other show here
     return model, data, training
+
+
+def _refuse_unknown(unknown: set[str], known: set[str], what: str) -> None:
+    if unknown:
+        raise UsageError(f"{what} {', '.join(name + closest(name, known) for name in sorted(unknown))}.")

@@ -102,7 +102,11 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
     if file.exists() and (any(output_dir.glob("checkpoint-*")) or any(output_dir.glob("*.safetensors"))):
         before = read_json(file, {})
         # An argument that did not exist at that time had no effect.
-        changed = [name for name in arguments if name in before and arguments[name] != before[name]]
+        changed = [
+            name if isinstance(value, list | dict) else f"{name} ({before[name]}, now {value})"
+            for name, value in arguments.items()
+            if name in before and value != before[name]
+        ]
         if changed:
             raise ValueError(
                 f"{output_dir} holds a training with another {', '.join(changed)}: choose another output_dir, remove "

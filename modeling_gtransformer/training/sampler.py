@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch.utils.data import Sampler
 
 from ..segmentation import token_batches
+from ..usage_error import UsageError
 
 
 class TokenBatchSampler(Sampler[list[int]]):
@@ -28,7 +29,7 @@ class TokenBatchSampler(Sampler[list[int]]):
         accumulation: number of batches per process and update.
 
     Raises:
-        ValueError: a segment is longer than `max_tokens`, or there are fewer segments than batches in a global step.
+        UsageError: a segment is longer than `max_tokens`, or there are fewer segments than batches in a global step.
     """
 
     def __init__(
@@ -44,7 +45,10 @@ class TokenBatchSampler(Sampler[list[int]]):
         shuffled = np.random.default_rng(seed).permutation(len(pairs))
         source, target = pairs[shuffled].T
         order = shuffled[np.lexsort((target, source))]  # a stable sort keeps equal lengths shuffled
-        batches = token_batches(pairs.max(axis=1).tolist(), order, max_tokens)
+        try:
+            batches = token_batches(pairs.max(axis=1).tolist(), order, max_tokens)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
         self.batches = _round_up(batches, world_size * accumulation)
         self.segments, self.seed, self.rank, self.world_size, self.epoch = len(pairs), seed, rank, world_size, 0
 
@@ -68,7 +72,7 @@ def _round_up(batches: list[NDArray], multiple: int) -> list[NDArray]:
         largest = max(range(len(batches)), key=lambda position: len(batches[position]))
         batch = batches[largest]
         if len(batch) == 1:
-            raise ValueError(
+            raise UsageError(
                 f"{len(batches)} segments are too few for the {multiple} batches of a global step: lower "
                 "tokens_per_update or gradient_accumulation_steps."
             )

@@ -7,7 +7,7 @@ the settings and the code.
 import logging
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import tokenizers
@@ -163,26 +163,6 @@ def target_sentences(segments: Dataset, corpus: StoredCorpus) -> list[list[str]]
     target = corpus.columns[1]
     return [
         corpus.documents[document][target][first : first + size] for document, first, size in zip(*places, strict=True)
-    ]
-
-
-def segment_sizes(
-    processor, sources: Sequence[list[str]], targets: Sequence[list[str]], segment_tokens: int
-) -> list[list[int]]:
-    """Cuts each document as training does, by the longer side of every sentence, and gives the numbers of sentences in
-    its segments; the paper cuts its test sets in this way.
-
-    Raises:
-        ValueError: the two sides do not have the same documents and sentences.
-    """
-    if list(map(len, sources)) != list(map(len, targets)):
-        raise ValueError(
-            f"{len(sources)} source documents of {sum(map(len, sources))} sentences and {len(targets)} target "
-            f"documents of {sum(map(len, targets))} are not parallel."
-        )
-    return [
-        [part.stop - part.start for part in segment(_encode_pair(processor, source, target)[2], segment_tokens)]
-        for source, target in zip(sources, targets, strict=True)
     ]
 
 

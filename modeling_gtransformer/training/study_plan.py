@@ -11,7 +11,7 @@ import yaml
 
 from ..corpora.corpus_files import has_columns
 from ..evaluation.translations import Translations, read_translations
-from .recipe import extended, parse_recipe, read_yaml
+from .recipe import extended, find_recipe, parse_recipe, read_yaml
 
 
 DEFAULTS: dict[str, Any] = {"arguments": {}, "seeds": [1], "generation": {}, "detokenize": None}
@@ -149,7 +149,7 @@ def plan_runs(study: dict[str, Any], folder: Path, output: Path, plain: Callable
         run = runs[seed, value, name] = TrainingRun(name, seed, value, run_folder, plain, start)
         run_folder.mkdir(parents=True, exist_ok=True)
         recipes = [system["recipe"], *extended(shared), *extended(own)]
-        arguments["extends"] = [str((folder / recipe).resolve()) for recipe in recipes]
+        arguments["extends"] = [str(find_recipe(recipe, folder)) for recipe in recipes]
         run.recipe.write_text(yaml.safe_dump(arguments), encoding="utf-8")
     return list(runs.values())
 

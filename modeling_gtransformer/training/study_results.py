@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from statistics import mean, median, stdev
@@ -11,10 +11,10 @@ from typing import Any
 from transformers.trainer import TRAINER_STATE_NAME
 
 from ..evaluation.metrics import compare_systems, score_documents
-from ..evaluation.translations import SentenceCounts, Translations
+from ..evaluation.report import markdown
+from ..evaluation.translations import SentenceCounts, Translations, segment_sizes
 from ..processing_gtransformer import GTransformerProcessor
 from .recipe import parse_recipe
-from .segments import segment_sizes
 from .starts import read_starts
 from .study_plan import TrainingRun
 
@@ -190,12 +190,6 @@ def table(results: dict[str, Any]) -> str:
         cells += [cell(row["scores"][test].get(score)) if row["scores"] else "failed" for test, score in columns]
         lines.append(cells)
     return "\n".join([markdown(lines), *(f"\n{note}" for note in notes(results))])
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Formats a Markdown table; the first row is its header."""
-    head, *others = rows
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *others))
 
 
 def updates_in_words(row: dict[str, Any], until: dict[str, float] | None) -> str:

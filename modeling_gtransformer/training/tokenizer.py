@@ -6,13 +6,60 @@ are part of the pieces, so decoding restores the text.
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+from ..atomic_file import check_outputs
+from ..corpora.corpus import read_documents
+from ..translation_options import check_bounds, option
+from .paper_corpora import PaperCorpus, paper_corpus
+
 
 SPECIAL_TOKENS = ["<s>", "<pad>", "</s>", "<unk>"]
+
+
+@dataclass(frozen=True)
+class TokenizerOptions:
+    """Options of `gtransformer convert tokenizer`."""
+
+    output: Path = option(MISSING, "Folder for the tokenizer.", argument=True)
+    columns: list[str] = option(MISSING, "Columns that hold lists of sentences.")
+    languages: list[str] = option(MISSING, 'Language codes, e.g. "[en]" "[de]".')
+    files: list[str] = option([], "Training documents.")
+    paper_corpus: PaperCorpus | None = option(None, "One of the paper's corpora on the Hub, instead of files.")
+    vocab_size: int = option(30000, "Number of tokens in the vocabulary.", 1)
+    merges: int | None = option(None, "Number of BPE merges (paper: 30000), instead of vocab_size.", 0)
+    model: Literal["bpe", "unigram"] = option("bpe", "Type of the tokenizer; the paper uses BPE.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        if bool(self.files) == bool(self.paper_corpus):
+            raise ValueError("Give either files or paper_corpus.")
+        if self.merges is not None and self.model != "bpe":
+            raise ValueError("merges: only BPE has merges, give vocab_size instead.")
+
+
+def convert_tokenizer(options: TokenizerOptions) -> None:
+    """
+    Trains a tokenizer on documents, for a model that starts from random weights.
+
+    Raises:
+        ValueError: the documents have problems, or too little text for such a tokenizer.
+    """
+    check_outputs([options.output / "tokenizer.json"], options.files)
+    files = paper_corpus(options.paper_corpus, "train", options.columns) if options.paper_corpus else options.files
+    documents = read_documents(files, options.columns)
+    sentences = (sentence for document in documents for column in options.columns for sentence in document[column])
+    try:
+        tokenizer = train_tokenizer(sentences, options.languages, options.vocab_size, options.model, options.merges)
+    except Exception as error:  # the library has no exception class of its own
+        raise ValueError(f"No tokenizer can be trained: {error}") from error
+    tokenizer.save_pretrained(options.output)
+    print(f"{len(tokenizer)} tokens in {options.output}")
 
 
 def train_tokenizer(
@@ -30,11 +77,9 @@ def train_tokenizer(
         vocab_size: number of tokens without the language codes and `<mask>`.
         model: "bpe" (as in the paper) or "unigram".
         merges: number of BPE merges (in the paper 30000), instead of `vocab_size`, which is then that number and the
-            number of single characters.
+            number of single characters; only BPE has merges.
     """
     if merges is not None:
-        if model != "bpe":
-            raise ValueError("Only BPE has merges.")
         sentences = list(sentences)
         characters = {character for sentence in sentences for character in unicodedata.normalize("NFKC", sentence)}
         # Pieces write spaces as one more character.

@@ -13,6 +13,7 @@ from transformers.trainer_callback import ExportableState
 
 from ..evaluation.attention_recording import attention_entropy, record_attention
 from ..hub import with_code
+from ..usage_error import UsageError
 from .arguments import GTransformerTrainingArguments
 from .collator import DocumentCollator, WordDropout
 from .model_card import write_model_card
@@ -213,7 +214,7 @@ class _KeepInStep(TrainerCallback, ExportableState):
 
     def on_train_begin(self, args, state, control, model=None, processing_class=None, **kwargs):
         if self.batches_per_update != args.batches_per_update and not args.ignore_data_skip:
-            raise ValueError(
+            raise UsageError(
                 f"The checkpoint has {self.batches_per_update} batches per update, this training "
                 f"{args.batches_per_update} ({args.world_size} processes, {args.gradient_accumulation_steps} each): "
                 "it would repeat some segments and miss others. Set tokens_per_update or gradient_accumulation_steps "

@@ -8,9 +8,9 @@ import yaml
 from json_lines import write_json_lines
 from tiny import GROUP_BELOW_COMBINED, SIZE
 
+from modeling_gtransformer.training.experiment import train_recipe
 from modeling_gtransformer.training.invented_language import InventedLanguagePair
-from train.train import main as train
-from train.train_tokenizer import main as train_tokenizer
+from modeling_gtransformer.training.tokenizer import TokenizerOptions, convert_tokenizer
 
 
 RECIPE_CONFIG = {**SIZE, **GROUP_BELOW_COMBINED, "dropout": 0.0}
@@ -24,12 +24,12 @@ def experiment(tmp_path_factory):
     documents = [language.document(rng) for _ in range(44)]
     train_file = write_json_lines(folder / "train.jsonl", documents[:40])
     validation_file = write_json_lines(folder / "validation.jsonl", documents[40:])
-    tokenizer = str(folder / "tokenizer")
-    languages = ["--columns", "source", "target", "--languages", "[en]", "[de]"]
-    train_tokenizer([tokenizer, "--files", train_file, *languages, "--vocab_size", "200"])
+    tokenizer = folder / "tokenizer"
+    columns, languages = ["source", "target"], ["[en]", "[de]"]
+    convert_tokenizer(TokenizerOptions(tokenizer, columns, languages, [train_file], vocab_size=200))
     recipe = {
         "config": RECIPE_CONFIG,
-        "tokenizer_name_or_path": tokenizer,
+        "tokenizer_name_or_path": str(tokenizer),
         "src_lang": "[en]",
         "tgt_lang": "[de]",
         "train_files": [train_file],
@@ -66,5 +66,5 @@ def experiment(tmp_path_factory):
 def trained_model(experiment):
     """The folder of a model after two updates, with its processor and what its training left behind."""
     recipe = experiment("trained", max_steps=2, eval_steps=1)
-    train([recipe])
+    train_recipe([recipe])
     return Path(recipe).with_suffix("")

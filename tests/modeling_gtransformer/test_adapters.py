@@ -14,7 +14,7 @@ from modeling_gtransformer.hub import with_code
 from modeling_gtransformer.training.recipe import read_recipe
 
 
-LORA = read_recipe(ROOT / "train" / "recipes" / "mbart25_lora.yaml")["lora"]
+LORA = read_recipe("mbart25_lora")["lora"]
 pytestmark = pytest.mark.usefixtures("adapters")
 COMBINED_ON_TOP = {stack: ["group", "combined"] for stack in STACKS}
 

@@ -27,7 +27,7 @@ def run(tmp_path_factory):
     patch.setattr(demo, "pretrain_tiny_mbart", partial(demo.pretrain_tiny_mbart, steps=2))
     folder, printed = tmp_path_factory.mktemp("demo"), io.StringIO()
     with contextlib.redirect_stdout(printed):
-        scores = demo.main(["--output", str(folder), *QUICK])
+        scores = demo.main(["--output_dir", str(folder / "gtransformer"), *QUICK])
     yield folder, scores, printed.getvalue()
     patch.undo()
 
@@ -42,7 +42,7 @@ def test_both_systems_are_scored_on_the_test_documents(run):
     processor = GTransformerProcessor.from_pretrained(folder / "gtransformer")
     by_sentence = demo.translate_sentences(mbart, processor, sources)
     by_document = [document.texts for document in translate_documents(model, processor, sources)]
-    language_pair = InventedLanguagePair(demo.parse_arguments([])[0].seed)
+    language_pair = InventedLanguagePair(demo.SEED)
     for system, hypotheses in zip(scores, (by_sentence, by_document), strict=True):
         assert scores[system] == pytest.approx(demo.score(hypotheses, references, language_pair))
     assert demo.score_table(scores) in printed
@@ -70,8 +70,9 @@ def test_same_with_a_model_and_documents_of_ones_own(run, capsys):
     folder, *_ = run
     files = {part: str(folder / "corpus" / f"{part}.jsonl") for part in ("train", "valid")}
     languages = ["--src_lang", "[sou]", "--tgt_lang", "[tar]"]
-    arguments = ["--model", str(folder / "mbart"), "--train", files["train"], "--valid", files["valid"]]
-    scores = demo.main([*arguments, "--output", str(folder / "own"), *languages, *QUICK])
+    arguments = ["--model_name_or_path", str(folder / "mbart")]
+    arguments += ["--train_files", files["train"], "--validation_files", files["valid"]]
+    scores = demo.main([*arguments, "--output_dir", str(folder / "own" / "gtransformer"), *languages, *QUICK])
     assert all(list(row) == ["s-BLEU", "d-BLEU"] for row in scores.values())
 
     printed = capsys.readouterr().out
@@ -80,13 +81,12 @@ def test_same_with_a_model_and_documents_of_ones_own(run, capsys):
     assert [line.split("  |  ")[0].strip() for line in table] == first_document
 
 
-def test_own_model_needs_own_documents(capsys):
-    with pytest.raises(SystemExit):
-        demo.main(["--model", "some/mbart"])
-    assert "--train" in capsys.readouterr().err
+def test_own_model_needs_own_documents():
+    with pytest.raises(ValueError, match="--train_files, --validation_files go together"):
+        demo.main(["--model_name_or_path", "some/mbart"])
 
 
 def test_models_of_others_are_not_replaced(tmp_path):
     (tmp_path / "gtransformer").mkdir()
     with pytest.raises(ValueError, match="gtransformer exists and would be replaced"):
-        demo.main(["--output", str(tmp_path)])
+        demo.main(["--output_dir", str(tmp_path / "gtransformer")])

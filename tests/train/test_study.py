@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,20 +16,21 @@ from json_lines import read_json_lines
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.evaluation.metrics import compare_systems, score_documents
 from modeling_gtransformer.evaluation.provenance import ROOT, commit_of
-from modeling_gtransformer.training.segments import segment_sizes
+from modeling_gtransformer.evaluation.translations import segment_sizes
+from modeling_gtransformer.training.experiment import train_recipe
 from modeling_gtransformer.training.study_plan import plan_runs, read_study
 from modeling_gtransformer.training.study_results import table
-from train import study, train, translate
+from train import study, translate
 
 
-ONE = {"only": {"recipe": "recipe.yaml"}}
+ONE = {"only": {"recipe": "randinit"}}
 
 
 @pytest.fixture
 def make_study(experiment, tmp_path, monkeypatch):
     """A function that writes a study on tiny models, with changes; its scripts run in this process."""
     calls = []
-    scripts = {"train.py": train.main, "translate.py": translate.main}
+    scripts = {"train.py": train_recipe, "translate.py": translate.main}
 
     def call(processes, run, script, arguments):
         calls.append((run.name, script))
@@ -56,14 +58,14 @@ def make_study(experiment, tmp_path, monkeypatch):
         }
         path = tmp_path / "study.yaml"
         path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
-        return [str(path), "--output", str(tmp_path / "out")]
+        return study.StudyOptions(str(path), tmp_path / "out")
 
     make.calls, make.output, make.documents = calls, tmp_path / "out", documents
     return make
 
 
 def test_scores_means_and_significance(make_study, capsys):
-    results = study.main(make_study())
+    results = study.run_study(make_study())
     assert [row["system"] for row in results["rows"]] == ["base", "next"]
     references = [record["target"] for record in read_json_lines(make_study.documents[0])]
 
@@ -104,12 +106,12 @@ def test_scores_means_and_significance(make_study, capsys):
 
 
 def test_run_again_it_does_nothing_but_what_is_missing(make_study):
-    results = study.main(make_study())
+    results = study.run_study(make_study())
     done = sorted(make_study.output.glob("*/seed*/valid.jsonl"))
     before = [path.stat().st_mtime_ns for path in done]
     done[0].unlink()
     make_study.calls.clear()
-    assert study.main(make_study()) == results
+    assert study.run_study(make_study()) == results
     assert [name for name, script in make_study.calls if script == "translate.py"] == ["base, seed 1"]
     assert [path.stat().st_mtime_ns for path in done[1:]] == before[1:] and done[0].exists()
 
@@ -117,7 +119,7 @@ def test_run_again_it_does_nothing_but_what_is_missing(make_study):
 def test_what_has_changed_is_translated_again(make_study):
     def translated_again(**changes):
         make_study.calls.clear()
-        study.main(make_study(seeds=[1], **changes))
+        study.run_study(make_study(seeds=[1], **changes))
         return [name for name, script in make_study.calls if script == "translate.py"]
 
     assert len(translated_again()) == 2 and not translated_again()
@@ -140,7 +142,7 @@ def test_what_has_changed_is_translated_again(make_study):
 
 def test_detokenized_before_it_is_scored(make_study, monkeypatch):
     monkeypatch.setattr(study, "detokenizer", lambda language: lambda sentence: f"{language} all of them the same")
-    results = study.main(make_study(seeds=[1], detokenize="de"))
+    results = study.run_study(make_study(seeds=[1], detokenize="de"))
     assert results["rows"][0]["scores"]["valid"]["s-BLEU"]["mean"] == pytest.approx(100)
 
 
@@ -149,13 +151,13 @@ def test_a_test_set_of_the_paper(make_study, monkeypatch, tmp_path):
     files[0].write_text("<d>\nba bu .\n<d>\nka .\nre .\n")
     files[1].write_text("<d>\nx .\n<d>\ny .\nz .\n")
     monkeypatch.setattr(study, "paper_corpus", lambda name, split, columns: [str(file) for file in files])
-    study.main(make_study(seeds=[1], test={"news": {"paper_corpus": "news"}}))
+    study.run_study(make_study(seeds=[1], test={"news": {"paper_corpus": "news"}}))
     rows = read_json_lines(make_study.output / "base/seed1/news.jsonl")
     assert [row["source"] for row in rows] == [["ba bu ."], ["ka .", "re ."]]
 
 
 def test_a_run_waits_for_that_from_which_it_starts(make_study):
-    plan = read_study(make_study(seeds=[1])[0]) | {"test": {}}
+    plan = read_study(make_study(seeds=[1]).study) | {"test": {}}
     base, following = plan_runs(plan, Path(), make_study.output, str)
     called, waits = [], threading.Event()
 
@@ -182,7 +184,7 @@ def test_a_run_waits_for_that_from_which_it_starts(make_study):
 @pytest.fixture
 def one_run(make_study, monkeypatch):
     monkeypatch.undo()  # scripts run in processes of their own
-    plan = read_study(make_study(systems=ONE, baseline=None, seeds=[1])[0])
+    plan = read_study(make_study(systems=ONE, baseline=None, seeds=[1]).study)
     return plan_runs(plan, Path(), make_study.output, str)[0]
 
 
@@ -206,34 +208,9 @@ def test_a_study_that_is_stopped_ends_its_processes(one_run, monkeypatch):
     os.close(write_end[0])
 
 
-def test_a_process_that_starts_while_the_study_is_stopped_is_ended_too(one_run, monkeypatch):
-    """A stop must not fall between starting a process and knowing of it."""
-    processes, terminated = study.Processes(["train"], 1), []
-    stopper = threading.Thread(target=processes.stop)
-
-    class Starting:
-        def __init__(self, *args, **kwargs):
-            stopper.start()
-            if processes.starting.acquire(blocking=False):  # it must be held by the one that starts
-                processes.starting.release()
-                raise AssertionError("a stop could go by here")
-
-        def wait(self):
-            stopper.join()
-            return -15 if terminated else 0
-
-        def terminate(self):
-            terminated.append(self)
-
-    monkeypatch.setattr(study.subprocess, "Popen", Starting)
-    with pytest.raises(RuntimeError, match="was killed by SIGTERM"):
-        processes.call(one_run, "train.py", [])
-    assert len(terminated) == 1
-
-
 def test_mistakes_in_the_generation_show_before_anything_runs(make_study, capsys):
     with pytest.raises(SystemExit):
-        study.main(make_study(generation={"beams": 5}))
+        study.run_study(make_study(generation={"beams": 5}))
     assert "unrecognized arguments: --beams 5" in capsys.readouterr().err and not make_study.calls
 
 
@@ -241,7 +218,7 @@ def test_a_failure_is_reported_with_what_starts_from_it(make_study, experiment, 
     broken = {"recipe": experiment("broken"), "arguments": {"max_tokens": 1}}
     systems = {"good": {"recipe": experiment("good", max_steps=1)}, "broken": broken}
     systems["child"] = {"recipe": broken["recipe"], "start": "broken"}
-    results = study.main(make_study(systems=systems, baseline="good", seeds=[1]))
+    results = study.run_study(make_study(systems=systems, baseline="good", seeds=[1]))
     good, failed, child = results["rows"]
     assert good["scores"] and not good["failures"] and not failed["scores"]
     assert "do not fit into a batch of max_tokens=1" in failed["failures"][1]
@@ -252,9 +229,9 @@ def test_a_failure_is_reported_with_what_starts_from_it(make_study, experiment, 
 def test_a_script_that_ends_with_an_error(make_study, experiment, monkeypatch):
     monkeypatch.undo()  # the scripts run as they do for a user, in a process of their own
     systems = {"broken": {"recipe": experiment("ends", max_tokens=1)}}
-    results = study.main([*make_study(systems=systems, baseline=None, seeds=[1]), "--jobs", "2"])
+    results = study.run_study(replace(make_study(systems=systems, baseline=None, seeds=[1]), jobs=2))
     [failure] = results["rows"][0]["failures"].values()
-    assert "train.py ended with 1: ValueError" in failure and "study.log" in failure
+    assert "train.py ended with 2: gtransformer train: " in failure and "study.log" in failure
 
 
 def test_the_reason_of_a_failure_is_its_own(one_run):
@@ -268,7 +245,7 @@ def test_the_reason_of_a_failure_is_its_own(one_run):
 
 def test_one_argument_varies(make_study, experiment):
     systems = {"base": {"recipe": experiment("varied", max_steps=1)}}
-    results = study.main(make_study(systems=systems, seeds=[1], vary={"segment_tokens": [16, 64]}))
+    results = study.run_study(make_study(systems=systems, seeds=[1], vary={"segment_tokens": [16, 64]}))
     assert [row["value"] for row in results["rows"]] == [16, 64]
     short, long = (
         [row["segments"] for row in read_json_lines(make_study.output / f"base.{value}/seed1/valid.jsonl")]
@@ -291,7 +268,7 @@ def test_a_system_that_decodes_freely_has_only_d_bleu(make_study, experiment, ca
         "ours": {"recipe": recipe},
     }
     baseline = {"s-BLEU": "sentences", "d-BLEU": "free"}
-    results = study.main(make_study(systems=systems, baseline=baseline, seeds=[1]))
+    results = study.run_study(make_study(systems=systems, baseline=baseline, seeds=[1]))
     sentences, free, ours = (row["scores"]["valid"] for row in results["rows"])
     assert set(free) == {"d-BLEU/segment", "d-BLEU/document", "sentences"}
     assert free["sentences"][0]["source"] == ours["sentences"][0]["written"]
@@ -308,7 +285,7 @@ def test_d_bleu_per_segment_is_that_of_the_paper(make_study, experiment):
     """The segments are those of training, whatever a system translates at once."""
     recipe = experiment("cut", max_steps=1)
     systems = {"ours": {"recipe": recipe}, "single": {"recipe": recipe, "arguments": {"segment_sentences": 1}}}
-    results = study.main(make_study(systems=systems, baseline="ours", seeds=[1]))
+    results = study.run_study(make_study(systems=systems, baseline="ours", seeds=[1]))
     records = read_json_lines(make_study.documents[0])
     sources, references = ([record[name] for record in records] for name in ("source", "target"))
     processor = GTransformerProcessor.from_pretrained(make_study.output / "ours" / "seed1")
@@ -322,7 +299,7 @@ def test_d_bleu_per_segment_is_that_of_the_paper(make_study, experiment):
 
 def test_a_model_of_single_sentences_translates_single_sentences(make_study, experiment):
     systems = {"base": {"recipe": experiment("single", max_steps=1, segment_sentences=1)}}
-    study.main(make_study(systems=systems, seeds=[1]))
+    study.run_study(make_study(systems=systems, seeds=[1]))
     rows = read_json_lines(make_study.output / "base/seed1/valid.jsonl")
     assert {size for row in rows for size in row["segments"]} == {1}
 
@@ -331,7 +308,7 @@ def test_updates_until_a_loss_is_reached(make_study, experiment):
     systems = {"only": {"recipe": experiment("until", max_steps=3, eval_steps=1)}}
     rows = []
     for loss in (1000, 0):
-        study.main(make_study(systems=systems, baseline=None, seeds=[1, 2], until={"eval_loss": loss}))
+        study.run_study(make_study(systems=systems, baseline=None, seeds=[1, 2], until={"eval_loss": loss}))
         rows.append((make_study.output / "results.md").read_text().splitlines()[:3])
     assert rows[0][0].split(" | ")[2] == "updates until eval_loss ≤ 1000"
     assert [lines[2].split(" | ")[2] for lines in rows] == ["1, 1", "never, never"]
@@ -340,14 +317,14 @@ def test_updates_until_a_loss_is_reached(make_study, experiment):
 def test_a_loss_that_is_never_measured_is_refused_before_anything_runs(make_study, experiment):
     systems = {"only": {"recipe": experiment("blind", eval_strategy="no", load_best_model_at_end=False)}}
     with pytest.raises(ValueError, match="only, seed 1 never validates: set eval_strategy"):
-        study.main(make_study(systems=systems, baseline=None, until={"eval_loss": 1}))
+        study.run_study(make_study(systems=systems, baseline=None, until={"eval_loss": 1}))
     assert not make_study.calls
 
 
 def test_a_recipe_with_a_mistake_is_named_before_anything_runs(make_study, experiment):
     systems = {"good": {"recipe": experiment("fine")}, "bad": {"recipe": experiment("bad"), "arguments": {"lr": 1}}}
     with pytest.raises(ValueError, match="unknown keys lr"):
-        study.main(make_study(systems=systems, baseline=None))
+        study.run_study(make_study(systems=systems, baseline=None))
     assert not make_study.calls
 
 
@@ -363,6 +340,6 @@ def test_the_jobs_share_the_cores(make_study, experiment, monkeypatch):
     monkeypatch.setattr(study.os, "cpu_count", lambda: 8)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setenv("RAYON_NUM_THREADS", "5")  # whoever sets it knows why
-    for jobs in ("3", "16"):
-        study.main([*make_study(systems=systems, baseline=None, seeds=[1]), "--jobs", jobs])
+    for jobs in (3, 16):
+        study.run_study(replace(make_study(systems=systems, baseline=None, seeds=[1]), jobs=jobs))
     assert [(each["OMP_NUM_THREADS"], each["RAYON_NUM_THREADS"]) for each in made] == [("2", "5"), ("1", "5")]

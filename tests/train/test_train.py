@@ -1,5 +1,7 @@
 """Training runs as the recipe says, on one process, two, or two machines, and every recipe does."""
 
+import json
+import re
 import shutil
 from pathlib import Path
 
@@ -7,17 +9,13 @@ import adapters
 import pytest
 import torch
 import yaml
-from repository import ROOT
 from tiny import SIZE, STACKS
 from training_runs import history, output, weights
 from two_processes import run_on_two_machines, run_on_two_processes
 
 import train.train
-from modeling_gtransformer.training.recipe import read_recipe
-from train.train import main
-
-
-RECIPES = ROOT / "train" / "recipes"
+from modeling_gtransformer.training.experiment import train_recipe
+from modeling_gtransformer.training.recipe import RECIPES, read_recipe
 
 
 def test_two_processes_train_as_one(experiment):
@@ -25,10 +23,10 @@ def test_two_processes_train_as_one(experiment):
     settings = {"tokens_per_update": 512, "save_steps": 5}
     one, two, continued = (experiment(name, **settings) for name in ("one", "two", "continued"))
     run_on_two_processes(train.train.__file__, two)
-    main([one])
+    train_recipe([one])
     shutil.copytree(output(two) / "checkpoint-5", output(continued) / "checkpoint-5")
     shutil.copy(output(two) / "arguments.json", output(continued))
-    main([continued])
+    train_recipe([continued])
     assert {name for _, name in history(one)} == {"loss", "eval_loss", "learning_rate", "grad_norm"}
     for other in (two, continued):
         assert history(other) == pytest.approx(history(one), rel=1e-5)
@@ -86,6 +84,41 @@ def test_every_recipe_trains(experiment, tmp_path, sentence_level_checkpoint):
             values["model_name_or_path"] = str(tmp_path / "transformer_sentences")
         recipe = tmp_path / f"{name}.yaml"
         recipe.write_text(yaml.safe_dump(values))
-        loss = main([str(recipe)])["eval_loss"]
+        loss = train_recipe([str(recipe)])["eval_loss"]
         # About as good as guessing one of 200 words: ln(200) = 5.3 nats; a translator of other words is sure of these.
         assert 4 < loss < (40 if name in TRANSLATORS else 7), name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ranidnit"], "There is no recipe ranidnit (did you mean randinit?)."),
+        (["{recipe}", "--max_step", "3"], "Unknown options max_step (did you mean max_steps?)."),
+        (["{recipe}", "--train_files", "absent.jsonl"], "absent.jsonl: No such file or directory"),
+        (["{recipe}", "--train_files", "broken.jsonl"], "1 problems in the corpus:\n  broken.jsonl:1: broken JSON"),
+        (
+            ["{recipe}", "--model_name_or_path", "outputs/transformer_sentences"],
+            "starts from outputs/transformer_sentences, which does not exist: first run gtransformer train "
+            "transformer_sentences.",
+        ),
+        (
+            ["{recipe}", "--model_name_or_path", "outputs/bert_start"],
+            "first run gtransformer convert bert google-bert/bert-base-multilingual-cased outputs/bert_start.",
+        ),
+        (["{recipe}", "--model_name_or_path", "./absent"], "The training starts from ./absent, which does not exist."),
+        (["{recipe}", "--tokenizer_name_or_path", "./absent"], "absent"),
+        (["{recipe}", "--max_steps", "3"], "holds a training with another max_steps (8, now 3): choose another"),
+        (["{recipe}", "--max_tokens", "9", "--output_dir", "other"], "9"),
+        (["{recipe}", "--decay_steps", "2", "--output_dir", "other"], "before the 8 updates of the training"),
+    ],
+)
+def test_a_training_that_cannot_begin_says_why(experiment, arguments, message, tmp_path, monkeypatch, capsys):
+    recipe = experiment("begun")
+    (output(recipe) / "checkpoint-4").mkdir(parents=True, exist_ok=True)
+    kept = {"max_steps": 8} if "--max_steps" in arguments else {}
+    (output(recipe) / "arguments.json").write_text(json.dumps(kept))
+    monkeypatch.chdir(tmp_path)
+    Path("broken.jsonl").write_text("{\n")
+    assert train.train.main([word.format(recipe=recipe) for word in arguments]) == 2
+    error = capsys.readouterr().err
+    assert re.search(r"^gtransformer train: ", error, re.MULTILINE) and message in error and "Traceback" not in error

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Trains on all the machines of a Slurm allocation:
-#   sbatch --nodes 4 train/slurm/train.sh train/recipes/mbart25.yaml --source_column en --target_column de ...
+#   sbatch --nodes 4 train/slurm/train.sh mbart25 --source_column en --target_column de ...
 # torchrun starts a process per GPU on every machine. The data and `output_dir` lie on a disk that all machines share.
 # Submitted once more, the job continues from its last checkpoint.
 #SBATCH --job-name=train

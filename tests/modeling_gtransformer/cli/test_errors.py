@@ -58,33 +58,26 @@ def test_a_bug_keeps_its_traceback():
 @pytest.mark.parametrize(
     "command",
     [
-        "compare_lost_sentences absent.jsonl --plain ./absent --model ./absent",
-        "compare_target_ratios absent.jsonl --train_files absent.jsonl --tokenizer ./absent",
-        "convert_bcontrast absent.json out.jsonl",
-        "demo --model ./absent --train absent.jsonl --valid absent.jsonl",
-        "moses tokenize out --files absent.jsonl",
-        "score_address absent.jsonl --reference absent.jsonl",
-        "score_context ./absent absent.jsonl",
-        "score_contrastive ./absent out.jsonl --suites absent",
-        "score_translations absent.jsonl --reference absent.jsonl",
-        "show_attention ./absent absent.jsonl out.svg",
-        "start_from_bert ./absent out",
+        "demo --model_name_or_path ./absent --train_files absent.jsonl --validation_files absent.jsonl",
+        "studies/compare_lost_sentences absent.jsonl --plain ./absent --model ./absent",
+        "studies/compare_target_ratios absent.jsonl --train_files absent.jsonl --tokenizer ./absent",
+        "studies/convert_bcontrast absent.json out.jsonl",
+        "studies/moses tokenize out --files absent.jsonl",
+        "studies/show_attention ./absent absent.jsonl out.svg",
+        "studies/write_scoring_files absent.jsonl out",
         "study absent.yaml",
-        "train_tokenizer out --files absent.jsonl --columns en de --languages [en] [de]",
         "translate ./absent absent.jsonl out.jsonl",
-        "trim_vocabulary ./absent out --text absent.txt",
-        "write_scoring_files absent.jsonl out",
     ],
     ids=lambda command: command.split()[0],
 )
 def test_what_is_missing_is_named_by_every_command(command, monkeypatch, tmp_path, capsys):
     name, *arguments = command.split()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
     with pytest.raises(SystemExit) as exit:
         runpy.run_path(str(ROOT / "train" / f"{name}.py"), run_name="__main__")
     assert exit.value.code in (1, 2)
-    assert re.search(f"^{name}.py: .*absent", capsys.readouterr().err, re.MULTILINE)
+    assert re.search(f"^{name.rpartition('/')[2]}.py: .*absent", capsys.readouterr().err, re.MULTILINE)
 
 
 def test_a_reader_who_has_seen_enough():

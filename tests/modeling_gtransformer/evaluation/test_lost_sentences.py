@@ -1,8 +1,16 @@
 """A sentence is missing if no output is left for it; what is joined, split or badly translated is there."""
 
-import pytest
+import json
 
-from modeling_gtransformer.evaluation.lost_sentences import compare_paragraph, missing_sentences
+import pytest
+from json_lines import read_json_lines, write_json_lines
+
+from modeling_gtransformer.evaluation.lost_sentences import (
+    LostSentencesOptions,
+    compare_paragraph,
+    evaluate_lost_sentences,
+    missing_sentences,
+)
 
 
 REFERENCES = ["the cat sat on the mat .", "it was warm there today .", "a dog came in from the cold ."]
@@ -33,3 +41,33 @@ def test_a_text_is_cut_into_sentences_first():
     paragraph = compare_paragraph(REFERENCES, f"{REFERENCES[0]}| {REFERENCES[2]} | ", lambda text: text.split("|"))
     assert (paragraph.output, paragraph.missing) == ([REFERENCES[0], REFERENCES[2]], [1])
     assert paragraph.references == REFERENCES
+
+
+def test_a_long_document_is_aligned_near_its_diagonal():
+    references = [f"{word} {number} ." for number, word in enumerate(("cats", "dogs", "trees", "houses") * 10)]
+    assert missing_sentences(references, [*references[:5], *references[20:]]) == [*range(5, 20)]
+
+
+def test_systems_of_any_kind_are_counted(tmp_path, capsys):
+    """As JSON lines and as text, with another number of sentences than the reference."""
+    sentences = ["The cat sat on the mat.", "It was warm there today.", "A dog came in from the cold."]
+    reference = write_json_lines(tmp_path / "test.jsonl", [{"target": sentences}, {"target": sentences[:2]}])
+    ours = write_json_lines(
+        tmp_path / "ours.jsonl", [{"translation": [*sentences[:2], ""]}, {"translation": sentences[:2]}]
+    )
+    (tmp_path / "theirs.txt").write_text(f"{' '.join(sentences)}\n\n{sentences[1]}\n")
+    theirs, output, report = str(tmp_path / "theirs.txt"), tmp_path / "lost.jsonl", tmp_path / "lost.json"
+    options = LostSentencesOptions([ours, theirs], reference, "en", output=output, json=report)
+    counts = evaluate_lost_sentences(options)
+    assert counts == {
+        "reference": {"in": 5, "out": 5, "missing": 0},
+        ours: {"in": 5, "out": 4, "missing": 1},
+        theirs: {"in": 5, "out": 4, "missing": 1},
+    }
+    assert "| reference | 5 | 5 | 0 (0.0 %) |" in capsys.readouterr().out
+    assert json.loads(report.read_text())["counts"] == counts
+    assert [row[ours]["missing"] for row in read_json_lines(output)] == [[2], []]
+    assert [row[theirs]["missing"] for row in read_json_lines(output)] == [[], [0]]
+    (tmp_path / "theirs.txt").write_text("One document.\n")
+    with pytest.raises(ValueError, match=r"theirs.txt has 1 documents, .*test.jsonl 2"):
+        evaluate_lost_sentences(options)

@@ -2,14 +2,18 @@
 
 import itertools
 
-import evaluate
 import numpy as np
 import pytest
 import sacrebleu
 
-import modeling_gtransformer.evaluation.metrics
-from modeling_gtransformer.evaluation.bootstrap import ratio
-from modeling_gtransformer.evaluation.metrics import compare_statistics, compare_systems, score_documents
+from modeling_gtransformer.evaluation import metrics
+from modeling_gtransformer.evaluation.metrics import (
+    compare_statistics,
+    compare_systems,
+    ratio,
+    ratio_interval,
+    score_documents,
+)
 
 
 REFERENCES = [
@@ -115,12 +119,6 @@ def test_documents_that_are_not_aligned_are_refused(hypotheses, segments, messag
         score_documents(hypotheses, REFERENCES, segments)
 
 
-def test_evaluate_loads_the_metric_from_its_path(evaluate_cache):
-    metric = evaluate.load(modeling_gtransformer.evaluation.metrics.__file__, cache_dir=evaluate_cache)
-    scores = metric.compute(predictions=HYPOTHESES, references=REFERENCES)
-    assert scores["s-BLEU"] == score_documents(HYPOTHESES, REFERENCES)["s-BLEU"]
-
-
 def better_on(better, same):
     """Hypotheses that are right, a baseline that is wrong in so many documents, and the references."""
     right, wrong = ["the cat sat on the mat .", "it was warm ."], ["a dog ran up the tree .", "it was warm ."]
@@ -161,10 +159,10 @@ def test_draws_in_which_no_document_counts_are_left_out():
 def test_a_comparison_of_few_documents_is_announced(monkeypatch):
     warned = list[str]()
     monkeypatch.setattr("modeling_gtransformer.evaluation.metrics.logger.warning", warned.append)
-    modeling_gtransformer.evaluation.metrics._announce.cache_clear()
+    metrics._warn_of_few.cache_clear()
     for documents in (10, 9):
         compare_systems(*[[["a cat sat on it"]] * documents] * 3, trials=2)
-    assert warned == ["Significance over 9 documents says little: compare 10 or more."]
+    assert warned == ["An interval or test over 9 documents says little: score 10 or more."]
 
 
 def test_a_swap_that_changes_nothing_but_the_rounding_counts():
@@ -175,3 +173,12 @@ def test_a_swap_that_changes_nothing_but_the_rounding_counts():
         theirs = ours.copy()
         theirs[3] += 0.1
         assert compare_statistics(ours, theirs, lambda sums: sums[:, 0] / 3, trials=50)["p_value"] == 1
+
+
+def test_the_ratio_of_sums_lies_in_its_interval():
+    counts = np.array([[1.0, 2], [3, 4], [0, 10], [2, 2]])
+    found, few = ratio_interval(counts, np.random.default_rng(0))
+    assert found == pytest.approx(6 / 18)  # not the mean of the documents' ratios
+    assert 0 < few[0] < found < few[1] <= 1
+    many = ratio_interval(np.tile(counts, (25, 1)), np.random.default_rng(0))[1]
+    assert many[1] - many[0] < (few[1] - few[0]) / 3

@@ -1,9 +1,13 @@
 """What results say of their origin."""
 
 import subprocess
+from pathlib import Path
 
 from modeling_gtransformer import __version__
+from modeling_gtransformer.evaluation.formality import FormalityOptions
 from modeling_gtransformer.evaluation.provenance import ROOT, commit_of, provenance
+from modeling_gtransformer.evaluation.report import command_line
+from modeling_gtransformer.evaluation.scores import ScoreOptions
 
 
 def test_command_runs_anywhere():
@@ -13,6 +17,15 @@ def test_command_runs_anywhere():
         == "python benchmarks/loss.py --repeats 1"
     )
     assert provenance(["/elsewhere/script.py"])["command"] == "python /elsewhere/script.py"
+
+
+def test_the_command_line_of_options():
+    options = FormalityOptions(["a b.jsonl", "c.jsonl"], "r.jsonl", baseline=["d.jsonl"], json=Path("f.json"))
+    assert command_line("evaluate formality", options) == (
+        "gtransformer evaluate formality 'a b.jsonl' c.jsonl --json f.json --reference r.jsonl --baseline d.jsonl"
+    )
+    thirds = command_line("evaluate scores", ScoreOptions("t.jsonl", "r.jsonl", thirds=True))
+    assert thirds == "gtransformer evaluate scores t.jsonl --reference r.jsonl --thirds"
 
 
 def test_a_checkout_that_git_does_not_read(tmp_path):

@@ -35,11 +35,19 @@ def test_freely_decoded_segments(tmp_path):
     assert translations.counts == SentenceCounts(source=6, written=4, missing=3)
 
 
-def test_text_has_no_segments(tmp_path):
-    (tmp_path / "t.txt").write_text("a\nb\n<d>\nc\n")
+@pytest.mark.parametrize(
+    ("text", "documents"),
+    [
+        ("a\nb\n<d>\nc\n", [["a", "b"], ["c"]]),
+        ("a\nb\n\n\nc\n", [["a", "b"], ["c"]]),
+        ("<d>\na\n\n<d>\nc\n", [["a", ""], ["c"]]),  # with <d>, a blank line is a sentence without text
+    ],
+)
+def test_text_has_no_segments(tmp_path, text, documents):
+    (tmp_path / "t.txt").write_text(text)
     translations = read_translations(tmp_path / "t.txt")
-    assert translations.documents == [["a", "b"], ["c"]] and translations.segments is None
-    assert translations.counts == SentenceCounts(3, 3, 0)
+    assert translations.documents == documents and translations.segments is None
+    assert translations.counts.source == 3
 
 
 def test_both_ways_in_one_file_are_refused(tmp_path):
@@ -78,5 +86,5 @@ def test_other_segments():
 @pytest.mark.parametrize("segments", [3, None, ["x"], [-1, 2], [True]])
 def test_segments_that_are_none_are_refused(tmp_path, segments):
     rows = [{"translation": ["a"], "segments": [1]}, {"translation": ["a"], "segments": segments}]
-    with pytest.raises(ValueError, match=r"t\.jsonl, document 2: segments are numbers of sentences"):
+    with pytest.raises(ValueError, match=r"t\.jsonl, document 2: segments must be numbers of sentences"):
         read_translations(write_json_lines(tmp_path / "t.jsonl", rows))

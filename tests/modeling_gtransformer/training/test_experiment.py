@@ -21,19 +21,19 @@ from modeling_gtransformer.training.experiment import (
     load_processor,
     make_trainer,
     set_beams,
+    train_recipe,
 )
 from modeling_gtransformer.training.recipe import DataArguments, ModelArguments, parse_recipe
 from modeling_gtransformer.training.segments import sample, target_ratio
 from modeling_gtransformer.training.starts import STARTS_NAME, read_starts
 from modeling_gtransformer.training.tokenizer import train_tokenizer
-from train.train import main
 
 
 def test_resumed_training_equals_the_uninterrupted(experiment):
     """With all that is random, from the middle of an epoch, from its end, and from the next one."""
     settings = {"max_tokens": 512, "max_steps": 11, "save_steps": 1, "config": {**RECIPE_CONFIG, "dropout": 0.1}}
     straight = experiment("straight", **settings)
-    main([straight])
+    train_recipe([straight])
     epochs = json.loads((output(straight) / "trainer_state.json").read_text())["log_history"]
     epoch_end = next(record["step"] for record in epochs if record["epoch"] == 1)
     for step in (3, epoch_end, epoch_end + 1):
@@ -41,7 +41,7 @@ def test_resumed_training_equals_the_uninterrupted(experiment):
         shutil.copytree(output(straight) / f"checkpoint-{step}", output(resumed) / f"checkpoint-{step}")
         shutil.copyfile(output(straight) / STARTS_NAME, output(resumed) / STARTS_NAME)
         (output(resumed) / "checkpoint-99").mkdir()  # one whose saving was cut off
-        main([resumed])
+        train_recipe([resumed])
         assert all(value.equal(weights(resumed)[name]) for name, value in weights(straight).items())
         assert history(resumed) == history(straight)
         assert read_starts(output(resumed)) == read_starts(output(straight)) * 2
@@ -51,9 +51,9 @@ def test_a_metric_that_no_evaluation_has_is_refused_at_once(experiment):
     """Transformers would miss it at the first evaluation, which may be hours later."""
     recipe = experiment("metric", load_best_model_at_end=True, metric_for_best_model="s_bleu", train_files=["absent"])
     with pytest.raises(ValueError, match="metric_for_best_model is one of loss, not s_bleu"):
-        main([recipe])
-    with pytest.raises(FileNotFoundError, match="absent"):
-        main([recipe, "--predict_with_generate", "true"])
+        train_recipe([recipe])
+    with pytest.raises(ValueError, match="absent: No such file"):
+        train_recipe([recipe, "--predict_with_generate", "true"])
 
 
 def test_early_stopping_is_resumed_with_its_patience(experiment):
@@ -61,52 +61,52 @@ def test_early_stopping_is_resumed_with_its_patience(experiment):
     settings = {"learning_rate": 1e-9, "max_steps": 9, "eval_steps": 1, "save_steps": 1, "early_stopping_patience": 3}
     settings |= {"metric_for_best_model": "loss", "load_best_model_at_end": True, "warmup_steps": 1}
     straight = experiment("stopping", **settings)
-    main([straight])
+    train_recipe([straight])
     last = max(step for step, _ in history(straight))
     assert last < 9
     resumed = experiment("stopping-resumed", **settings)
     shutil.copytree(output(straight) / f"checkpoint-{last - 1}", output(resumed) / f"checkpoint-{last - 1}")
-    main([resumed])
+    train_recipe([resumed])
     assert max(step for step, _ in history(resumed)) == last
     # Cut off when it had stopped, before it was finished: no update more, the same weights.
     kept = weights(straight)
     for name in ("eval_results.json", "all_results.json", "model.safetensors"):
         (output(straight) / name).unlink()
-    main([straight])
+    train_recipe([straight])
     assert max(step for step, _ in history(straight)) == last
     assert all(value.equal(kept[name]) for name, value in weights(straight).items())
     # Unless it is to go on.
     more = ["--resume_from_checkpoint", str(output(straight) / f"checkpoint-{last}"), "--max_steps", str(last + 1)]
-    main([straight, *more])
+    train_recipe([straight, *more])
     assert max(step for step, _ in history(straight)) == last + 1
 
 
 def test_a_training_stops_at_a_validation_loss_and_is_finished_then(experiment, caplog):
     settings = {"max_steps": 6, "eval_steps": 2, "save_steps": 2}
     whole = experiment("whole", **settings)
-    main([whole])
+    train_recipe([whole])
     losses = {step: value for (step, name), value in history(whole).items() if name == "eval_loss"}
     assert losses[2] > losses[4] > losses[6]
     stopped = experiment("stopped", **settings, stop_at_eval_loss=losses[4])
-    main([stopped])
+    train_recipe([stopped])
     assert max(step for step, _ in history(stopped)) == 4
-    main([stopped])
+    train_recipe([stopped])
     assert "there is nothing left to do" in caplog.text
 
 
 def test_started_again(experiment, caplog):
     """A finished training is left alone, and none is continued with other arguments."""
     recipe = experiment("again", max_steps=2, save_steps=1)
-    scores, trained = main([recipe]), weights(recipe)
-    assert main([recipe]) == scores and "there is nothing left to do" in caplog.text
+    scores, trained = train_recipe([recipe]), weights(recipe)
+    assert train_recipe([recipe]) == scores and "there is nothing left to do" in caplog.text
     assert all(value.equal(trained[name]) for name, value in weights(recipe).items())
-    with pytest.raises(ValueError, match="another learning_rate: choose another output_dir"):
-        main([recipe, "--learning_rate", "0.5"])
+    with pytest.raises(ValueError, match=r"another learning_rate \(0.01, now 0.5\): choose another output_dir"):
+        train_recipe([recipe, "--learning_rate", "0.5"])
     # What does not change the training may change.
     other = ["--hub_model_id", "a/b", "--per_device_eval_batch_size", "1", "--logging_steps", "7"]
-    assert main([recipe, *other]) == scores and "uploaded" not in caplog.text
-    assert main([recipe, *other, "--push_to_hub", "true"]) == scores
-    assert "Nothing is uploaded either; hub_cards/publish.py uploads a checkpoint." in caplog.text
+    assert train_recipe([recipe, *other]) == scores and "uploaded" not in caplog.text
+    assert train_recipe([recipe, *other, "--push_to_hub", "true"]) == scores
+    assert "Nothing is uploaded either: gtransformer publish uploads a checkpoint." in caplog.text
 
 
 def test_a_training_whose_documents_have_changed_is_not_continued(experiment, tmp_path):
@@ -114,22 +114,22 @@ def test_a_training_whose_documents_have_changed_is_not_continued(experiment, tm
     documents = tmp_path / "train.jsonl"
     shutil.copyfile(given, documents)
     recipe = experiment("documents", train_files=[str(documents)], max_steps=1, save_steps=1)
-    scores = main([recipe])
+    scores = train_recipe([recipe])
     moved = documents.rename(tmp_path / "moved.jsonl")
-    assert main([recipe]) == scores  # nothing is left to do for which they were needed
+    assert train_recipe([recipe]) == scores  # nothing is left to do for which they were needed
     documents.write_text("".join(moved.read_text().splitlines(keepends=True)[:20]))
     with pytest.raises(ValueError, match="holds a training with another content of train_files: choose"):
-        main([recipe])
+        train_recipe([recipe])
 
 
 def test_a_tokenizer_is_that_of_the_checkpoint(experiment, tmp_path):
     base = experiment("vocabulary", max_steps=1)
-    main([base])
+    train_recipe([base])
     start = ["--model_name_or_path", str(output(base))]
     assert load_processor(parse_recipe([base, *start])[0]).src_lang  # the same vocabulary again is fine
     train_tokenizer(["other words are here"] * 9, ["[en]", "[de]"], 60).save_pretrained(tmp_path / "other")
     with pytest.raises(ValueError, match=r"another vocabulary than that of .*: leave out tokenizer_name_or_path"):
-        main(
+        train_recipe(
             [experiment("other-vocabulary", max_steps=1), *start, "--tokenizer_name_or_path", str(tmp_path / "other")]
         )
 
@@ -137,10 +137,10 @@ def test_a_tokenizer_is_that_of_the_checkpoint(experiment, tmp_path):
 def test_a_sample_of_the_instances(experiment):
     """Drawn by the seed, without replacement; more than there are is an error."""
     settings = {"max_steps": 2, "train_segments": 8, "eval_strategy": "no", "max_tokens": 512}
-    scores = [main([experiment(f"sample{i}", **settings, seed=seed)]) for i, seed in enumerate((1, 1, 2))]
+    scores = [train_recipe([experiment(f"sample{i}", **settings, seed=seed)]) for i, seed in enumerate((1, 1, 2))]
     assert scores[0]["eval_loss"] == scores[1]["eval_loss"] != scores[2]["eval_loss"]
     with pytest.raises(ValueError, match="train_segments=999, but the corpus has"):
-        main([experiment("sample-999", train_segments=999)])
+        train_recipe([experiment("sample-999", train_segments=999)])
 
 
 def test_documents_of_the_papers_corpora(news_corpus):

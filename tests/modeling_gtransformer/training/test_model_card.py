@@ -13,8 +13,8 @@ from json_lines import write_json_lines
 from transformers import pipeline
 
 from modeling_gtransformer.evaluation.provenance import ROOT, commit_of
+from modeling_gtransformer.evaluation.scores import ScoreOptions, evaluate_scores
 from modeling_gtransformer.training.model_card import write_model_card
-from train.score_translations import main as score_translations
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def scored(trained_model, tmp_path):
         translations = [[*document["de"][:-1], last] for document in documents]
         rows = [{"translation": sentences, "segments": [len(sentences)]} for sentences in translations]
         write_json_lines(tmp_path / f"{name}.jsonl", rows)
-    reference = ["--reference", str(tmp_path / "test.jsonl"), "--reference_column", "de"]
-    options = ["--baseline", str(tmp_path / "theirs.jsonl"), "--json", str(folder / "scores" / "dialogues.json")]
-    score_translations([str(tmp_path / "ours.jsonl"), *reference, *options])
+    ours, test, theirs = (str(tmp_path / f"{name}.jsonl") for name in ("ours", "test", "theirs"))
+    report = folder / "scores" / "dialogues.json"
+    evaluate_scores(ScoreOptions(ours, test, baseline=theirs, reference_column="de", json=report))
     return folder
 
 

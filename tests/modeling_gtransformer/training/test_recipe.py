@@ -6,17 +6,16 @@ import pytest
 
 import train
 from modeling_gtransformer import GTransformerConfig
-from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
+from modeling_gtransformer.training.recipe import RECIPES, find_recipe, parse_recipe, read_recipe
 
 
 TRAIN = Path(train.__file__).parent
-RECIPES = sorted((TRAIN / "recipes").glob("*.yaml"))
 # What a recipe leaves to the user, and what this machine may not have.
 OWN = ["--tokenizer_name_or_path", "tokenizer", "--train_files", "a.en", "a.de", "--validation_files", "b.jsonl"]
 OWN += ["--use_cpu"]
 
 
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_recipe_parses(path):
     model, data, training = parse_recipe([str(path), *OWN])
     assert training.learning_rate == read_recipe(path)["learning_rate"] and training.adam_beta2 == 0.98
@@ -25,10 +24,10 @@ def test_every_recipe_parses(path):
 
 
 def test_the_paper_has_its_settings():
-    _, _, fresh = parse_recipe([str(TRAIN / "recipes" / "randinit.yaml"), *OWN])
+    _, _, fresh = parse_recipe(["randinit", *OWN])
     assert (fresh.word_dropout, fresh.word_dropout_epochs, fresh.max_tokens) == (0.3, 29, 4096)
     assert (fresh.lr_scheduler_type, fresh.warmup_steps, fresh.label_smoothing_factor) == ("inverse_sqrt", 4000, 0.1)
-    _, _, mbart = parse_recipe([str(TRAIN / "recipes" / "mbart25.yaml"), *OWN])
+    _, _, mbart = parse_recipe(["mbart25_paper", *OWN])
     assert (mbart.lr_scheduler_type, mbart.decay_steps, mbart.label_smoothing_factor) == ("polynomial", 10**6, 0.2)
     assert (mbart.max_tokens, mbart.gradient_accumulation_steps, mbart.word_dropout) == (2048, 8, 0.0)
 
@@ -38,6 +37,28 @@ def test_every_launch_configuration_is_accelerates(path):
     from accelerate.commands.config.config_args import load_config_from_file
 
     assert load_config_from_file(str(path)).num_processes > 1
+
+
+def test_a_recipe_is_a_file_or_a_name(tmp_path):
+    own = tmp_path / "opus_mt.yaml"
+    own.write_text("extends: opus_mt\nseed: 7\n")
+    assert find_recipe("opus_mt.yaml", tmp_path) == own
+    # The former folder of the recipes, as older commands and studies name it.
+    for name in ("opus_mt", "train/recipes/opus_mt.yaml", "../recipes/opus_mt.yaml"):
+        assert find_recipe(name, tmp_path) == RECIPES / "opus_mt.yaml"
+    assert read_recipe(own)["seed"] == 7 and read_recipe(own)["output_dir"] == "outputs/opus_mt"
+    with pytest.raises(ValueError, match=r"There is no recipe opus_nt \(did you mean opus_mt\?\)"):
+        find_recipe("opus_nt")
+    with pytest.raises(ValueError, match=r"There is no recipe elsewhere/xyzzy\.yaml\.$"):
+        find_recipe("elsewhere/xyzzy.yaml")
+
+
+def test_positions_count_in_the_sentence_except_in_rows_of_the_paper():
+    scopes = {path.stem: (read_recipe(path).get("config") or {}).get("position_scope") for path in RECIPES.glob("*")
+              if path.is_file()}  # fmt: skip
+    of_sentences = {name for name, scope in scopes.items() if scope == "sentence"}
+    assert of_sentences == {"opus_mt", "nllb", "nllb_lora", "mbart50", "mbart25", "mbart25_lora", "dialogues"}
+    assert scopes["mbart25_paper"] == scopes["mbart25_documents"] == "document"
 
 
 def test_a_recipe_extends_another(tmp_path):
@@ -74,7 +95,7 @@ ROWS = {
     "randinit_only_group": ("group group", "group group", "group group"),
     "randinit_only_global": ("group global", "group global", "group global"),
     "randinit_big": ("group combined", "group combined", "group combined"),
-    "mbart25": ("group combined", "group combined", "group combined"),
+    "mbart25_paper": ("group combined", "group combined", "group combined"),
     "mbart25_sentences": ("global global", "global global", "global global"),
     "mbart25_documents": ("global global", "global global", "global global"),
 }
@@ -82,14 +103,14 @@ ROWS = {
 
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_of_the_tables_differ_in_their_attention(name):
-    config = GTransformerConfig(**parse_recipe([str(TRAIN / "recipes" / f"{name}.yaml"), *OWN])[0].config_values)
+    config = GTransformerConfig(**parse_recipe([name, *OWN])[0].config_values)
     kinds = [config.attention_types(stack) for stack in ("encoder", "decoder", "cross")]
     assert tuple(f"{types[0]} {types[-1]}" for types in kinds) == ROWS[name]
 
 
 def test_rows_of_the_tables_differ_in_their_training():
     def recipe(name):
-        return parse_recipe([str(TRAIN / "recipes" / f"{name}.yaml"), *OWN])
+        return parse_recipe([name, *OWN])
 
     assert recipe("transformer_sentences")[1].segment_sentences == 1
     assert recipe("mbart25_sentences")[1].segment_sentences == 1
@@ -126,8 +147,8 @@ def test_one_name_may_stand_for_a_list_of_one(experiment):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"word_drop": 0.1, "lr": 1}, "unknown keys lr, word_drop"),
-        ({"config": {"droput": 0.1}}, "GTransformerConfig has no droput"),
+        ({"word_drop": 0.1, "lr": 1}, r"unknown keys lr, word_drop \(did you mean word_dropout\?\)"),
+        ({"config": {"droput": 0.1}}, r"GTransformerConfig has no droput \(did you mean dropout\?\)"),
         ({"tokenizer_name_or_path": None}, "Give model_name_or_path, or"),
         ({"validation_files": None}, "train_files and validation_files go together"),
         ({"dataset_name": "some/name"}, "Give either train_files and validation_files, or"),
@@ -148,5 +169,5 @@ def test_mistakes_are_named(experiment, changes, message):
 
 
 def test_an_argument_that_nobody_has_is_an_error(experiment):
-    with pytest.raises(ValueError, match="--word_drop"):
+    with pytest.raises(ValueError, match=r"Unknown options word_drop \(did you mean word_dropout\?\)\.$"):
         parse_recipe([experiment("unknown"), "--word_drop", "0.1"])

@@ -41,7 +41,10 @@ def test_continued_on_another_number_of_processes(find, checkpoint, processes):
 
 
 def test_not_continued_with_other_updates(find, checkpoint):
-    with pytest.raises(ValueError, match="holds a training with another max_tokens, batches_per_update: choose"):
+    with pytest.raises(
+        ValueError,
+        match=r"holds a training with another max_tokens \(256, now 171\), batches_per_update \(4, now 6\): choose",
+    ):
         find(processes=3)
     with pytest.raises(ValueError, match="another batches_per_update"):
         find(tokens_per_update=None)
@@ -49,7 +52,7 @@ def test_not_continued_with_other_updates(find, checkpoint):
     assert find(tokens_per_update=None, gradient_accumulation_steps=4) == Progress(checkpoint)
     assert find(processes=3, checkpoint=checkpoint) == Progress(checkpoint), "in spite of that"
     assert find(processes=3) == Progress(checkpoint), "as it was continued in spite of that"
-    with pytest.raises(ValueError, match="another max_tokens, batches_per_update"):
+    with pytest.raises(ValueError, match="another max_tokens"):
         find()
 
 

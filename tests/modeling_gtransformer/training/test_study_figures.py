@@ -78,8 +78,3 @@ def test_updates_until_a_loss_over_the_argument_that_varies(panels, tmp_path):
 def test_without_a_run_that_succeeded_there_is_no_figure(panels, tmp_path):
     draw_figures({"rows": [row("failed")], "varied": "segment_tokens", "until": None}, tmp_path)
     assert not panels and not list(tmp_path.iterdir())
-
-
-def test_colours_can_be_told_apart():
-    for number in (10, 30):
-        assert len({str(color) for color in study_figures.distinct_colors(number)}) == number

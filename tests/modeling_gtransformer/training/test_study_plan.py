@@ -56,8 +56,8 @@ def test_a_system_has_settings_of_its_own(study_file, tmp_path, experiment):
 def test_systems_share_the_configuration_of_the_study(study_file, tmp_path):
     """What a system says of its own comes before what is said of all."""
     systems = {
-        "base": {"recipe": "recipe.yaml", "arguments": {"config": {"dropout": 0.3, "encoder_layers": 1}}},
-        "plain": {"recipe": "recipe.yaml"},
+        "base": {"recipe": "randinit", "arguments": {"config": {"dropout": 0.3, "encoder_layers": 1}}},
+        "plain": {"recipe": "randinit"},
     }
     shared = {"max_tokens": 512, "config": {"dropout": 0.1, "decoder_layers": 3}}
     plan = read_study(study_file(systems=systems, arguments=shared))

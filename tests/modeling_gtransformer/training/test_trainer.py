@@ -15,11 +15,10 @@ from transformers import Trainer, set_seed
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
-from modeling_gtransformer.training.experiment import load_corpora, load_model, load_processor
+from modeling_gtransformer.training.experiment import load_corpora, load_model, load_processor, train_recipe
 from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
 from modeling_gtransformer.training.segments import make_segments
 from modeling_gtransformer.training.trainer import GTransformerTrainer
-from train.train import main
 from train.translate import main as translate
 
 
@@ -102,7 +101,7 @@ def test_max_steps_does_not_shorten_the_decay(experiment):
     rates = []
     for name, settings in {"whole": {}, "short": {"max_steps": 3, "decay_steps": 8}}.items():
         recipe = experiment(f"decay-{name}", **{**decay, **settings})
-        main([recipe])
+        train_recipe([recipe])
         rates.append([rate for (_, name), rate in sorted(history(recipe).items()) if name == "learning_rate"])
     assert len(rates[1]) == 3 and rates[1] == rates[0][:3]
 
@@ -149,7 +148,7 @@ def test_validation_by_translation(experiment, monkeypatch):
     score = "modeling_gtransformer.training.experiment.score_documents"
     monkeypatch.setattr(score, lambda *documents: validated.append(documents) or fixed)
     recipe = experiment("generate", predict_with_generate=True, max_steps=2)
-    scores = main([recipe])
+    scores = train_recipe([recipe])
     # The translations are those of the model that was saved, segment by segment.
     documents = read_json_lines(*validation_files(recipe))
     corpus = StoredCorpus.from_files(validation_files(recipe), ("source", "target"))
@@ -164,14 +163,14 @@ def test_validation_by_translation(experiment, monkeypatch):
     assert validated[-1] == (hypotheses, references)
     assert (scores["eval_s_bleu"], scores["eval_d_bleu"]) == (12.5, 34.5)
     # The loss is the same whether or not the trainer also translates.
-    plain = main([experiment("plain", max_steps=2)])
+    plain = train_recipe([experiment("plain", max_steps=2)])
     assert scores["eval_loss"] == pytest.approx(plain["eval_loss"], rel=1e-6)
 
 
 def test_validation_logs_the_entropies(experiment):
     # Batches of 3 of the 4 validation documents and of 1: the mean is over tokens, not over batches.
-    scores = main([experiment("entropy", attention_entropy=True, max_steps=1, per_device_eval_batch_size=3)])
-    alone = main([experiment("entropy-1", attention_entropy=True, max_steps=1, per_device_eval_batch_size=1)])
+    scores = train_recipe([experiment("entropy", attention_entropy=True, max_steps=1, per_device_eval_batch_size=3)])
+    alone = train_recipe([experiment("entropy-1", attention_entropy=True, max_steps=1, per_device_eval_batch_size=1)])
     names = {f"eval_entropy_{stack}_{kind}" for stack in STACKS for kind in ("group", "global")}
     assert names == {name for name in scores if "entropy" in name}
     for name in names:
@@ -217,12 +216,12 @@ def test_other_updates_are_not_continued(experiment):
     """A checkpoint counts updates: with others it would lie elsewhere in the corpus."""
     settings = {"max_steps": 2, "save_steps": 1, "eval_strategy": "no"}
     begun = experiment("begun", **settings, gradient_accumulation_steps=2)
-    main([begun])
+    train_recipe([begun])
     checkpoint = ["--resume_from_checkpoint", str(output(begun) / "checkpoint-1")]
     other = [experiment("other", **settings, gradient_accumulation_steps=3), *checkpoint]
     with pytest.raises(ValueError, match=r"has 2 batches per update, this training 3 \(1 processes, 3 each\)"):
-        main(other)
-    main([*other, "--ignore_data_skip", "true"])
+        train_recipe(other)
+    train_recipe([*other, "--ignore_data_skip", "true"])
 
 
 def stop_after(step):
@@ -240,18 +239,18 @@ def stop_after(step):
 def test_only_the_adapter_is_trained_saved_and_resumed(adapters, experiment, tmp_path):
     """LoRA in the group attention, global attention and gates as a whole, nothing else; interrupted or not."""
     base = experiment("base", config=RECIPE_CONFIG | ONLY_GROUP, max_steps=1, eval_strategy="no")
-    main([base])
-    lora = read_recipe(ROOT / "train" / "recipes" / "mbart25_lora.yaml")["lora"]
+    train_recipe([base])
+    lora = read_recipe("mbart25_lora")["lora"]
     settings = {"model_name_or_path": str(output(base)), "lora": lora, "config": RECIPE_CONFIG}
     settings |= {"save_strategy": "steps", "save_steps": 4, "load_best_model_at_end": True}
     settings |= {"metric_for_best_model": "loss"}
     straight, stopped = experiment("lora_straight", **settings), experiment("lora", **settings)
-    main([straight])
+    train_recipe([straight])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trainer, "_maybe_log_save_evaluate", stop_after(5))
         with pytest.raises(KeyboardInterrupt):
-            main([stopped])
-    main([stopped])
+            train_recipe([stopped])
+    train_recipe([stopped])
 
     assert not (output(stopped) / "model.safetensors").exists()
     resumed, expected = (load_file(output(recipe) / "adapter_model.safetensors") for recipe in (stopped, straight))

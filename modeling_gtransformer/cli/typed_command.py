@@ -1,0 +1,84 @@
+"""Makes a command of a dataclass of options and a function that takes its instance."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields
+from functools import partial
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import typer
+
+from ..usage_error import UsageError
+
+
+Work = Callable[[], Any]
+
+
+def typed_command(options: type, function: Callable[[Any], Any], begin: Callable[[Work], None]) -> Callable[..., None]:
+    """
+    Makes a function from whose signature Typer makes a command.
+
+    Args:
+        options: dataclass whose fields are the options, by their names. The metadata of a field has its `help`, for
+            a positional `argument: True`, and `on_command_line: False` if the field is no option.
+        function: takes the options.
+        begin: takes the call of the function.
+    """
+    hints = get_type_hints(options)
+
+    def command(**values: Any) -> None:
+        begin(partial(_call, options, function, values))
+
+    parameters = [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_default(each),
+            annotation=Annotated[_parsed_type(hints[each.name]), _declaration(each, hints[each.name])],
+        )
+        for each in fields(options)
+        if each.metadata.get("on_command_line", True)
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__doc__ = function.__doc__
+    return command
+
+
+def _call(options: type, function: Callable[[Any], Any], values: dict[str, Any]) -> Any:
+    """
+    Calls the function with the options that were parsed.
+
+    Raises:
+        UsageError: an option is out of its bounds, or contradicts another one.
+    """
+    try:
+        given = options(**values)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
+    return function(given)
+
+
+def _declaration(option: Field, hint: Any) -> Any:
+    text = option.metadata["help"]
+    if option.metadata.get("argument"):
+        return typer.Argument(help=text, metavar=option.name.upper())
+    name = f"--{option.name}"
+    can_be_switched_off = _parsed_type(hint) is bool and option.default is not False
+    return typer.Option(f"{name}/--no-{option.name}" if can_be_switched_off else name, help=text)
+
+
+def _default(option: Field) -> Any:
+    if option.default_factory is not MISSING:
+        return option.default_factory()
+    return inspect.Parameter.empty if option.default is MISSING else option.default
+
+
+def _parsed_type(hint: Any) -> Any:
+    """The type as which Typer parses an option: no command line gives a function, and a file gives a mapping."""
+    if get_origin(hint) not in (Union, UnionType):
+        return hint
+    kinds = [Path if get_origin(kind) is Mapping else kind for kind in get_args(hint)]
+    [kind] = [kind for kind in kinds if kind is not type(None) and get_origin(kind) is not Callable]
+    return kind

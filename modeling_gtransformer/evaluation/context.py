@@ -1,0 +1,365 @@
+"""How much a model uses context, and what that is worth.
+
+Dependence is the conditional cross-mutual information of Fernandes et al. (2021): the gain in log-probability of the
+target's tokens with the true document compared with other contexts. Worth is the gain of the model over its twin, a
+model that was trained by the same recipe without context: a model can depend on context and be no better for it.
+
+Every target sentence is scored on the same tokens, its words and `</s>`, whatever its context is.
+"""
+
+import itertools
+import math
+import random
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers.utils.logging import tqdm
+
+from ..atomic_file import check_outputs
+from ..corpora.corpus import read_documents
+from ..modeling_gtransformer import GTransformerForConditionalGeneration
+from ..processing_gtransformer import GTransformerProcessor
+from ..segmentation import longest_first_batches, segment
+from ..token_scores import label_log_probabilities
+from ..translation_options import check_bounds, option
+from ..translator import Translator
+from .metrics import SEED, ratio_interval
+from .report import ModelOptions, write_report
+
+
+# Contexts with which the true document is compared.
+CONTEXTS = ["shuffled", "other", "none"]
+# Closed classes of German words whose choice may depend on an earlier sentence. Case distinguishes "Sie" from "sie",
+# but not at the start of a sentence.
+WORD_CLASSES = {
+    "formality": "Sie,Ihnen,Ihr,Ihre,Ihrem,Ihren,Ihrer,Ihres,du,dich,dir,dein,deine,deinem,deinen,deiner,deines,euch,"
+    "euer,eure,eurem,euren,eurer,eures,Du,Dich,Dir,Dein,Deine,Euch,Euer,Eure",
+    "pronouns": "er,sie,es,ihn,ihm,Er,Es,Ihn,Ihm",
+}
+
+
+@dataclass(frozen=True)
+class ContextOptions(ModelOptions):
+    """Options of `gtransformer evaluate context`."""
+
+    model: str = option(
+        MISSING, "Folder or Hub name of a trained model, or of a sentence-level translator.", argument=True
+    )
+    files: list[str] = option(MISSING, "Documents with their reference translations.", argument=True)
+    twin: str | None = option(None, "Model of the same recipe without context: measures what context is worth.")
+    source_column: str = option("source", "Column that holds the source sentences.")
+    target_column: str = option("target", "Column that holds the reference translations.")
+    contexts: list[str] = option(CONTEXTS, "Contexts to compare the true document with.")
+    words: list[str] = option([], "Classes of words: formality, pronouns, or your own as name=word,word,...")
+    segment_tokens: int = option(512, "Segments have fewer tokens than this.", 1)
+    seed: int = option(1, "Seed of the contexts that are drawn.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        if unknown := sorted({*self.contexts} - {*CONTEXTS}):
+            raise ValueError(f"contexts are {', '.join(CONTEXTS)}, not {', '.join(unknown)}.")
+        names = ["all", *(name for name, _ in map(word_class, self.words))]  # the class of all words is always there
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"words: {', '.join(twice)} is the name of several classes of words.")
+
+
+def word_class(text: str) -> tuple[str, list[str]]:
+    """
+    Parses `name` or `name=word,word`.
+
+    Raises:
+        ValueError: there are no words of that name.
+    """
+    name, _, words = text.partition("=")
+    words = words or WORD_CLASSES.get(name, "")
+    if not words:
+        known = ", ".join(WORD_CLASSES)
+        raise ValueError(f"words: {text!r} is neither one of {known} nor a name with words, name=word,word.")
+    return name, words.split(",")
+
+
+def evaluate_context(options: ContextOptions) -> dict[str, Any]:
+    """
+    Prints and returns the `gains` of the true document over every other context, `worth`, the gain over the twin if
+    there is one, and the mean number of `sentences` in an input of each context.
+
+    A twin of which all attention is group attention reads documents, so that positions are the same; any other twin
+    reads single sentences.
+
+    Raises:
+        ValueError: a segment or sentence is longer than the model's positions, or the twin has another tokenizer.
+    """
+    check_outputs([options.json], options.files)
+    columns = [options.source_column, options.target_column]
+    corpus = read_documents(options.files, columns)
+    classes = dict(map(word_class, options.words))
+    sources, targets = ([document[column] for document in corpus] for column in columns)
+    model, processor = _load(options.model, options)
+    documents = encode_corpus(processor, sources, targets, with_words=bool(classes))
+
+    def segments_in(context: str, documents: list[Sentences]) -> list[Sentences]:
+        return in_context(context, documents, options.segment_tokens, processor.sentence_tokens, options.seed)
+
+    segments = {context: segments_in(context, documents) for context in ("document", *options.contexts)}
+    scores = {
+        context: token_log_probabilities(model, processor, cut, options.max_tokens)
+        for context, cut in segments.items()
+    }
+    if options.twin:
+        twin, its_processor = _load(options.twin, options)
+        its_documents = encode_corpus(its_processor, sources, targets)
+        if [p.target for d in its_documents for p in d] != [p.target for d in documents for p in d]:
+            raise ValueError(f"{options.twin} cuts the references into other tokens than {options.model}: no twin.")
+        kinds = {kind for stack in ("encoder", "decoder", "cross") for kind in twin.config.attention_types(stack)}
+        cut = segments_in("document" if kinds == {"group"} else "none", its_documents)
+        scores["twin"] = token_log_probabilities(twin, its_processor, cut, options.max_tokens)
+    gains = context_gains(documents, scores, classes)
+    sentences = sum(map(len, documents))
+    results = {
+        "gains": {context: gains[context] for context in options.contexts},
+        **({"worth": gains["twin"]} if options.twin else {}),
+        "sentences": {context: sentences / len(cut) for context, cut in segments.items()},
+    }
+    print(_table(results))
+    write_report("evaluate context", options, {**results, "corpus": [Path(file).name for file in options.files]})
+    return results
+
+
+def _load(name: str, options: ContextOptions) -> tuple[GTransformerForConditionalGeneration, GTransformerProcessor]:
+    translate = Translator(name, options.src_lang, options.tgt_lang).pipeline
+    return translate.model.eval(), translate.processor
+
+
+def _table(results: dict[str, Any]) -> str:
+    """Formats a line per context and class of words."""
+    lines = ["bits per target token by which the model with the true document is better"]
+    rows = {f"than {context}": of_classes for context, of_classes in results["gains"].items()}
+    for label, of_classes in (rows | {"than its twin": results.get("worth", {})}).items():
+        for name, gain in of_classes.items():
+            low, high = gain["interval"]
+            line = f"{label:14} {name:12} {gain['gain']:+8.4f}   95 % [{low:+.4f}, {high:+.4f}]"
+            lines.append(f"{line}   {gain['tokens']} tokens of {gain['documents']} documents")
+    lines += [f"{size:6.1f} sentences together: {context}" for context, size in results["sentences"].items()]
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class SentencePair:
+    """A sentence by document and number, from 0: word ids of both sides, and the word of each target token."""
+
+    document: int
+    number: int
+    source: list[int]
+    target: list[int]
+    words: list[str] | None = None
+
+
+Sentences = list[SentencePair]
+
+
+def encode_corpus(
+    processor: GTransformerProcessor,
+    sources: Sequence[list[str]],
+    targets: Sequence[list[str]],
+    with_words: bool = False,
+) -> list[Sentences]:
+    """
+    Encodes documents as pairs of word ids.
+
+    Args:
+        with_words: whether to find the word to which every target token belongs.
+
+    Raises:
+        ValueError: a sentence has no tokens, or the tokenizer does not know the places of its tokens in the text.
+    """
+    if with_words and not processor.tokenizer.is_fast:
+        raise ValueError("Classes of words need a fast tokenizer, which knows the places of its tokens in the text.")
+    documents = []
+    for document, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        read, written = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
+        words = [
+            token_words(processor, text, ids) if with_words else None
+            for text, ids in zip(target, written, strict=True)
+        ]
+        numbers = range(len(target))
+        documents.append(list(map(SentencePair, [document] * len(target), numbers, read, written, words)))
+    return documents
+
+
+def token_words(processor: GTransformerProcessor, text: str, ids: list[int]) -> list[str]:
+    """Finds the word of every token of a sentence; "" for punctuation, and for all tokens of a sentence that contains
+    the name of a structural token, because it is not tokenized as a whole."""
+    text = unicodedata.normalize(processor.normalization, text) if processor.normalization else text
+    text = text.strip()
+    encoded = processor.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    if encoded["input_ids"] != ids:
+        return [""] * len(ids)
+    words = [(match.start(), match.end(), match[0]) for match in re.finditer(r"\w+", text)]
+    return [
+        next((word for first, last, word in words if start < last and end > first), "")
+        for start, end in encoded["offset_mapping"]
+    ]
+
+
+def in_context(
+    context: str, documents: Sequence[Sentences], segment_tokens: int, template: int, seed: int
+) -> list[Sentences]:
+    """
+    Puts every sentence, once, into segments as training cuts them.
+
+    Args:
+        context: "document": the true document; "shuffled": the sentences of each segment in another order, if it has
+            several; "other": every sentence among sentences of other documents, one from each, in segments of as many
+            sentences; "none": single sentences.
+        template: number of tokens that are added to the words of a sentence.
+
+    Raises:
+        ValueError: there is only one document, so there are no others.
+    """
+
+    def cost(pair: SentencePair) -> int:
+        return max(len(pair.source), len(pair.target)) + template
+
+    if context == "none":
+        return [[pair] for document in documents for pair in document]
+    segments = [d[part] for d in documents for part in segment(list(map(cost, d)), segment_tokens)]
+    rng = random.Random(seed)
+    if context == "other":
+        return _among_others(documents, list(map(len, segments)), segment_tokens, cost, rng)
+    return segments if context == "document" else [_in_another_order(each, rng) for each in segments]
+
+
+def _in_another_order(sentences: Sentences, rng: random.Random) -> Sentences:
+    shuffled = list(sentences)
+    while len(sentences) > 1 and shuffled == list(sentences):
+        rng.shuffle(shuffled)
+    return shuffled
+
+
+def _among_others(
+    documents: Sequence[Sentences],
+    sizes: list[int],
+    segment_tokens: int,
+    cost: Callable[[SentencePair], int],
+    rng: random.Random,
+) -> list[Sentences]:
+    """Makes segments of sentences from different documents, with the numbers of sentences in `sizes` as long as there
+    are enough documents and tokens."""
+    if len(documents) < 2:
+        raise ValueError("A single document has no sentences of other documents: leave out the context 'other'.")
+    left = [rng.sample(document, len(document)) for document in documents]
+    segments = []
+    wanted = itertools.cycle(rng.sample(sizes, len(sizes)))
+    while left := [document for document in left if document]:
+        mixed: Sentences = []
+        tokens = 0
+        # Documents with most sentences left come first, so that no sentence is left alone in the end.
+        longest_first = sorted(left, key=lambda each: (len(each), rng.random()), reverse=True)
+        for document in longest_first[: next(wanted)]:
+            if mixed and tokens + cost(document[-1]) >= segment_tokens:
+                break
+            tokens += cost(document[-1])
+            mixed.append(document.pop())
+        segments.append(rng.sample(mixed, len(mixed)))
+    return segments
+
+
+def token_log_probabilities(
+    model: GTransformerForConditionalGeneration,
+    processor: GTransformerProcessor,
+    segments: Sequence[Sentences],
+    max_tokens: int = 4096,
+) -> dict[tuple[int, int], list[float]]:
+    """Computes the log-probabilities of the words and `</s>` of every target sentence, in nats, by the numbers of
+    document and sentence."""
+    rows = [_inputs(processor, each) for each in segments]
+    lengths = [max(len(row["input_ids"]), len(row["labels"])) for row in rows]
+    if max(lengths) > (limit := model.config.max_document_tokens):
+        raise ValueError(f"A segment has {max(lengths)} tokens, the model {limit} positions: lower segment_tokens.")
+    pairs = ((max(len(pair.source), len(pair.target)), pair) for segment in segments for pair in segment)
+    words, longest = max(pairs, key=itemgetter(0))
+    if (tokens := words + processor.sentence_tokens) > (limit := model.config.max_sentence_tokens):
+        place = f"Sentence {longest.number + 1} of document {longest.document + 1}"
+        raise ValueError(f"{place} has {tokens} tokens, the model {limit} positions: split it.")
+    scores: dict[tuple[int, int], list[float]] = {}
+    with tqdm(total=len(rows), desc="Scoring", unit=" segments") as bar:
+        for batch in longest_first_batches(lengths, max_tokens):
+            data = {name: [rows[index][name] for index in batch] for name in rows[0]}
+            padded = {name: values.to(model.device) for name, values in processor.pad(data).items()}
+            found = label_log_probabilities(model, **padded).tolist()
+            for index, row in zip(batch, found, strict=True):
+                for pair, places in zip(segments[index], _places(processor, segments[index]), strict=True):
+                    scores[pair.document, pair.number] = row[places]
+            bar.update(len(batch))
+    return scores
+
+
+def _inputs(processor: GTransformerProcessor, segment: Sentences) -> dict[str, list[int]]:
+    """Makes model inputs; labels are -100 for the tokens of the template, which are given."""
+    source = processor.build_source([pair.source for pair in segment])
+    target = processor.build_target([pair.target for pair in segment])
+    labels = [-100] * (len(target) - 1)
+    for places in _places(processor, segment):
+        labels[places] = target[1:][places]
+    return {
+        "input_ids": source,
+        "attention_mask": [1] * len(source),
+        "decoder_input_ids": target[:-1],
+        "labels": labels,
+    }
+
+
+def _places(processor: GTransformerProcessor, segment: Sentences) -> list[slice]:
+    """Finds the labels of each sentence: its words and `</s>`."""
+    template = processor.target_template
+    places, start = [], template.head - 1
+    for pair in segment:
+        start += len(template.prefix)
+        places.append(slice(start, start + len(pair.target) + 1))
+        start += len(pair.target) + 1
+    return places
+
+
+def context_gains(
+    documents: Sequence[Sentences],
+    log_probabilities: Mapping[str, Mapping[tuple[int, int], list[float]]],
+    word_classes: Mapping[str, Sequence[str]],
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """
+    Computes the gain of the true document over the other contexts.
+
+    Args:
+        log_probabilities: results of [`token_log_probabilities`] by context, including "document".
+        word_classes: words by the name of their class.
+
+    Returns:
+        By context and by class ("all": all tokens): number of `tokens`, number of `documents` that have such tokens,
+        `gain` in bits per token, and its 95 % bootstrap `interval` over documents. A class without tokens is left out.
+    """
+    classes = {name: frozenset(words) for name, words in word_classes.items()}
+    gains: dict[str, dict[str, dict[str, Any]]] = {}
+    for context in (name for name in log_probabilities if name != "document"):
+        rng = np.random.default_rng(SEED)  # every context has the same draws
+        sums = {name: np.zeros((len(documents), 2)) for name in ("all", *classes)}
+        for pair in (pair for document in documents for pair in document):
+            place = pair.document, pair.number
+            bits = np.subtract(log_probabilities["document"][place], log_probabilities[context][place]) / math.log(2)
+            for name, sum_of in sums.items():
+                # </s> belongs to no word.
+                of_class = [name == "all" or word in classes[name] for word in (*(pair.words or pair.target), "")]
+                sum_of[pair.document] += bits[of_class].sum(), sum(of_class)
+        gains[context] = {name: _mean_gain(each, rng) for name, each in sums.items() if each[:, 1].any()}
+    return gains
+
+
+def _mean_gain(sums: np.ndarray, rng: np.random.Generator) -> dict[str, Any]:
+    """Computes the gain per token for documents with these gains and numbers of tokens, `(documents, 2)`."""
+    sums = sums[sums[:, 1] > 0]
+    gain, interval = ratio_interval(sums, rng)
+    return {"tokens": int(sums[:, 1].sum()), "documents": len(sums), "gain": gain, "interval": interval}

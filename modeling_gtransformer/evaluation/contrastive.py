@@ -1,0 +1,171 @@
+"""Contrastive scores: how often a model prefers the right translation of a sentence to wrong ones, in its context."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import Any
+
+from transformers.utils.logging import tqdm
+
+from ..atomic_file import check_outputs, write_atomic
+from ..corpora.fingerprint import stats_of_weights
+from ..modeling_gtransformer import GTransformerForConditionalGeneration
+from ..processing_gtransformer import GTransformerProcessor
+from ..segmentation import token_batches
+from ..token_scores import label_log_probabilities
+from ..translation_options import check_bounds, option
+from ..translator import Translator
+from .contrastive_suites import ContrastiveItem, read_suite
+from .report import ModelOptions, write_report
+
+
+@dataclass(frozen=True)
+class ContrastiveOptions(ModelOptions):
+    """Options of `gtransformer evaluate contrastive`."""
+
+    model: str = option(
+        MISSING, "Folder or Hub name of a trained model, or of a sentence-level translator.", argument=True
+    )
+    output: Path = option(MISSING, "JSON-lines file for the score of every candidate.", argument=True)
+    suites: list[str] = option(MISSING, "ContraPro folder, or JSON files of the other suites.")
+    context: int = option(3, "Maximum number of sentences before the scored one.", 0)
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+
+def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any]]:
+    """
+    Scores the items of `contrastive_suites` that have no score yet in the output, and prints and returns the
+    accuracies by phenomenon and distance. The same command continues an interrupted one.
+
+    A candidate's score is the log-probability of its tokens, in nats, given the source sentences and the translations
+    of the sentences before it. An item counts as right if no wrong candidate scores as high as the right one, so a tie
+    is an error (the script of Voita et al. takes the first of equal candidates). Words that the tokenizer does not
+    have count with the probability of `<unk>`, although translations never contain it.
+
+    Raises:
+        ValueError: an item has more tokens than the model has positions, or the output belongs to another command.
+    """
+    check_outputs([options.json, options.output], options.suites)
+    items = [item.with_context(options.context) for path in options.suites for item in read_suite(path)]
+    if len({item.name for item in items}) < len(items):
+        raise ValueError("A suite is given twice.")
+    settings = {name: getattr(options, name) for name in ("model", "suites", "context")}
+    settings |= {"weights": stats_of_weights(options.model), "languages": [options.src_lang, options.tgt_lang]}
+    done = _read_scores(options.output, settings)
+
+    translate = Translator(options.model, options.src_lang, options.tgt_lang).pipeline
+    model, processor = translate.model.eval(), translate.processor
+    left = [item for item in items if item.name not in done]
+    rows = encode(left, processor, model.config)
+    if not options.output.exists():  # after this line, no setting may be refused
+        write_atomic(options.output, json.dumps(settings) + "\n")
+    with (
+        options.output.open("a", encoding="utf-8") as file,
+        tqdm(total=len(items), initial=len(done), desc="Scoring", unit=" items") as bar,
+    ):
+        for batch in batches(rows, options.max_tokens):
+            scores = iter(log_probabilities(model, processor, [row for item in batch for row in rows[item]]))
+            for item in batch:
+                done[left[item].name] = [next(scores) for _ in rows[item]]
+                print(json.dumps({"name": left[item].name, "scores": done[left[item].name]}), file=file)
+            file.flush()
+            bar.update(len(batch))
+
+    accuracies = count_right(items, done)
+    width = max(map(len, accuracies))
+    for group, row in accuracies.items():
+        print(f"{group:{width}}  {row['accuracy']:6.2f} %   {row['right']} of {row['items']}")
+    write_report("evaluate contrastive", options, {"accuracies": accuracies})
+    return accuracies
+
+
+def _read_scores(path: Path, settings: dict[str, Any]) -> dict[str, list[float]]:
+    """
+    Reads the scores by item of an earlier run with the same settings, which are in the first line of the file, and
+    removes a last line that was cut off. Returns nothing if there is no file.
+
+    Raises:
+        ValueError: the file holds something else.
+    """
+    if not path.exists():
+        return {}
+    with path.open("rb+") as file:
+        first, *lines = file.read().splitlines(keepends=True) or [b""]
+        if first != (json.dumps(settings) + "\n").encode():
+            raise ValueError(f"{path} was not begun by this command with this model: choose another output.")
+        if lines and not lines[-1].endswith(b"\n"):
+            file.truncate(file.tell() - len(lines.pop()))
+    records = [json.loads(line) for line in lines]
+    return {record["name"]: record["scores"] for record in records}
+
+
+def encode(items: list[ContrastiveItem], processor: GTransformerProcessor, config) -> list[list[dict[str, list[int]]]]:
+    """
+    Makes model inputs for every candidate of every item; labels are -100 except in the last sentence.
+
+    Raises:
+        ValueError: an item, or a sentence of it, has more tokens than the model has learned positions for.
+    """
+    rows = []
+    for item in items:
+        read = processor.encode_sentences(item.source)
+        source = processor.build_source(read)
+        context = processor.encode_sentences(item.context, is_target=True) if item.context else []
+        given = len(processor.build_target([*context, []])) - 1
+        candidates, written = [], processor.encode_sentences(item.candidates, is_target=True)
+        for words in written:
+            target = processor.build_target([*context, words])
+            # The tokens of the template are given; only the words and </s> count.
+            labels = [-100] * (given - 1) + target[given:]
+            candidates.append({"input_ids": source, "decoder_input_ids": target[:-1], "labels": labels})
+        longest = max(len(ids) for row in candidates for ids in row.values())
+        if longest > (limit := config.max_document_tokens):
+            raise ValueError(f"{item.name} has {longest} tokens, the model {limit} positions: use less context.")
+        sentence = max(map(len, [*read, *context, *written])) + processor.sentence_tokens
+        if sentence > (limit := config.max_sentence_tokens):
+            raise ValueError(
+                f"{item.name} has a sentence of {sentence} tokens, the model {limit} positions: leave the item out."
+            )
+        rows.append(candidates)
+    return rows
+
+
+def batches(rows: list[list[dict[str, list[int]]]], max_tokens: int) -> Iterator[list[int]]:
+    """Batches items of similar length, with at most `max_tokens` tokens over all their candidates."""
+    lengths = [len(row) * max(len(ids) for candidate in row for ids in candidate.values()) for row in rows]
+    order = sorted(range(len(rows)), key=lengths.__getitem__)
+    yield from token_batches(lengths, order, max([max_tokens, *lengths])) if rows else []
+
+
+def log_probabilities(
+    model: GTransformerForConditionalGeneration, processor: GTransformerProcessor, rows: list[dict[str, list[int]]]
+) -> list[float]:
+    """Computes the log-probability of the labels of every row, in nats."""
+    names = ("input_ids", "decoder_input_ids", "labels")
+    data = {name: [row[name] for row in rows] for name in names}
+    data["attention_mask"] = [[1] * len(row["input_ids"]) for row in rows]
+    padded = {name: values.to(model.device) for name, values in processor.pad(data).items()}
+    return label_log_probabilities(model, **padded).sum(dim=1).tolist()
+
+
+def count_right(items: list[ContrastiveItem], scores: dict[str, list[float]]) -> dict[str, dict[str, Any]]:
+    """Counts `items` and those that are `right`, with `accuracy` in percent, by phenomenon, by phenomenon and
+    distance, and in total."""
+    counts: dict[str, list[bool]] = {}
+    for item in items:
+        right, *wrong = scores[item.name]
+        groups = [item.phenomenon, "all", *([item.group] if item.group else [])]
+        groups += [f"{item.phenomenon}, distance {item.distance}"] if item.distance is not None else []
+        for group in groups:
+            counts.setdefault(group, []).append(right > max(wrong))
+    return {
+        group: {
+            "items": len(counts[group]),
+            "right": sum(counts[group]),
+            "accuracy": 100 * sum(counts[group]) / len(counts[group]),
+        }
+        for group in sorted(counts)
+    }

@@ -1,0 +1,70 @@
+"""Reports of the evaluation commands: JSON files with their provenance, and Markdown tables."""
+
+import dataclasses
+import shlex
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..atomic_file import write_json
+from ..translation_options import option
+from .provenance import origin
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """Options of every command that reports numbers."""
+
+    json: Path | None = option(None, "JSON file for the report, with command, versions and hardware.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageOptions(ReportOptions):
+    """Options of a command for a pair of languages."""
+
+    src_lang: str | None = option(None, "Code of the source language; default: that of the processor.")
+    tgt_lang: str | None = option(None, "Code of the target language; default: that of the processor.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(LanguageOptions):
+    """Options of a command that scores with a model."""
+
+    max_tokens: int = option(4096, "Maximum number of tokens in a batch, padding included.", 1)
+
+
+def write_report(command: str, options: ReportOptions, content: dict[str, Any]) -> None:
+    """Writes the content of a report with its provenance, if the options name a file for it."""
+    if options.json:
+        write_json(options.json, {**content, "command": command_line(command, options), **origin()})
+
+
+def command_line(command: str, options: Any) -> str:
+    """
+    Writes the command line that has these options.
+
+    Args:
+        command: subcommand of `gtransformer`, such as "evaluate scores".
+        options: dataclass of its options.
+    """
+    positional, named = [], []
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if value == default:
+            continue
+        values = list(map(str, value)) if isinstance(value, list) else [str(value)]
+        if field.metadata.get("argument"):
+            positional += values
+        elif isinstance(value, bool):
+            named.append(f"--{field.name}" if value else f"--no-{field.name}")
+        else:
+            named += [word for each in values for word in (f"--{field.name}", each)]
+    return shlex.join(["gtransformer", *command.split(), *positional, *named])
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Formats a Markdown table; the first row is its header."""
+    head, *others = rows
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *others))

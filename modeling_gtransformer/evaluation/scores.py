@@ -1,0 +1,179 @@
+"""Scores of translated documents: s-BLEU, d-BLEU, chrF, and the significance of the difference to a baseline."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sacrebleu.metrics import BLEU
+
+from ..atomic_file import check_outputs
+from ..processing_gtransformer import GTransformerProcessor
+from ..translation_options import check_bounds, option
+from .metrics import compare_systems, score_documents
+from .report import ReportOptions, write_report
+from .translations import Translations, in_common_segments, read_sentences, read_translations, segment_sizes
+
+
+THIRDS = ("first", "middle", "last")
+
+
+@dataclass(frozen=True)
+class ScoreOptions(ReportOptions):
+    """Options of `gtransformer evaluate scores`."""
+
+    translations: str = option(
+        MISSING,
+        "Translations by any system: JSON lines, or text with a sentence per line and a blank line or <d> between "
+        "documents.",
+        argument=True,
+    )
+    reference: str = option(MISSING, "Reference translations of the documents, in the same formats.")
+    baseline: str | None = option(None, "Translations of the same documents by a baseline, to compare with.")
+    source: str | None = option(None, "Sources, for tokenizer and train_files; default: the file of the references.")
+    source_column: str = option("source", "Column that holds the source sentences.")
+    reference_column: str = option("target", "Column that holds the references.")
+    translation_column: str = option("translation", "Column that holds the translations.")
+    tokenizer: str | None = option(
+        None, "Folder or Hub name of a model, whose tokenizer cuts segments for d-BLEU as in the paper."
+    )
+    segment_tokens: int = option(512, "Segments that tokenizer cuts have fewer tokens than this.", 1)
+    train_files: list[str] = option([], "Training documents: adds the s-BLEU of sentences that are not in them.")
+    thirds: bool = option(False, "Add the s-BLEU of the first, middle and last third of every document.")
+    tokenize: str = option("13a", "Tokenizer of sacrebleu for BLEU.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        if self.tokenize not in BLEU.TOKENIZERS:
+            raise ValueError(f"tokenize must be one of {', '.join(sorted(BLEU.TOKENIZERS))}, not {self.tokenize}.")
+        try:
+            BLEU(tokenize=self.tokenize)
+        except (ImportError, RuntimeError) as error:
+            raise ValueError(f"tokenize {self.tokenize}: {error}") from error
+
+
+def evaluate_scores(options: ScoreOptions) -> dict[str, dict[str, Any]]:
+    """
+    Prints and returns the scores by name, each with sacrebleu's signature. With a baseline, approximate randomization
+    over documents gives the p-value of a difference, and a paired bootstrap gives its interval.
+
+    d-BLEU per segment is computed on the segments in which the first system translated; with `tokenizer`, on those of
+    the paper, cut by the longer of source and reference, for any system whose sentences are aligned. Documents that
+    were decoded freely have only a d-BLEU.
+
+    Raises:
+        ValueError: the files do not have the same documents and sentences.
+    """
+    inputs = [options.translations, options.reference, options.baseline, options.source, *options.train_files]
+    check_outputs([options.json], filter(None, inputs))
+    files = {"ours": options.translations, **({"theirs": options.baseline} if options.baseline else {})}
+    systems = {name: read_translations(file, options.translation_column) for name, file in files.items()}
+    if options.tokenizer or options.train_files or options.thirds:
+        _refuse_free(systems, files)
+    references = read_sentences(options.reference, options.reference_column)
+    if options.tokenizer:
+        processor = GTransformerProcessor.from_pretrained(options.tokenizer)
+        cut = segment_sizes(processor, _sources(options), references, options.segment_tokens)
+        systems["ours"] = systems["ours"].cut(cut)
+    scores = _scores_of(**systems, references=references, tokenize=options.tokenize)
+    parts = _positions_of_thirds(references) if options.thirds else {}
+    if options.train_files:
+        training = (s for file in options.train_files for s in read_sentences(file, options.source_column))
+        parts["unseen"] = positions_of_unseen(_sources(options), training)
+        if not any(parts["unseen"]):
+            raise ValueError(f"All test sentences are in {', '.join(options.train_files)}.")
+    for name, positions in parts.items():
+        chosen = [at_positions(each.documents, positions) for each in systems.values()]
+        score = _s_bleu(*chosen, references=at_positions(references, positions), tokenize=options.tokenize)
+        scores[f"s-BLEU/{name}"] = {**score, "unit": f"{name} sentences"}
+
+    print(_table(scores))
+    print(systems["ours"].counts)
+    given = {name: getattr(options, name) for name in ("translations", "reference", "baseline")}
+    named = {name: Path(file).name for name, file in given.items() if file}
+    content = {"scores": scores, "sentences": asdict(systems["ours"].counts), **named}
+    write_report("evaluate scores", options, content)
+    return scores
+
+
+def _refuse_free(systems: dict[str, Translations], files: dict[str, str]) -> None:
+    for name, translations in systems.items():
+        if not translations.aligned:
+            raise ValueError(
+                f"{files[name]} was decoded freely, without sentences that belong to those of the source: leave out "
+                "tokenizer, train_files and thirds."
+            )
+
+
+def _sources(options: ScoreOptions) -> list[list[str]]:
+    return read_sentences(options.source or options.reference, options.source_column)
+
+
+def _scores_of(
+    ours: Translations, references: list[list[str]], tokenize: str, theirs: Translations | None = None
+) -> dict[str, dict[str, Any]]:
+    """Scores the documents; a score that both systems have also gets its difference to the baseline."""
+    pair = in_common_segments(ours, theirs) if theirs else None
+    if pair:  # the table shows exactly the scores that are compared
+        ours, theirs = pair
+    scores = score_documents(ours.documents, references, ours.segments, tokenize, ours.aligned)
+    if theirs:
+        one, other = pair or (ours.as_documents(), theirs.as_documents())
+        compared = compare_systems(
+            one.documents,
+            other.documents,
+            references,
+            one.segments,
+            tokenize,
+            aligned=one.aligned,
+            baseline_aligned=other.aligned,
+        )
+        if not pair:  # the two systems have different segments
+            compared.pop("d-BLEU/segment", None)
+        scores = {name: {**score, **compared.get(name, {})} for name, score in scores.items()}
+    return scores
+
+
+def _s_bleu(ours: list, *baseline: list, references: list, tokenize: str) -> dict[str, Any]:
+    score = score_documents(ours, references, tokenize=tokenize)["s-BLEU"]
+    for theirs in baseline:
+        score |= compare_systems(ours, theirs, references, tokenize=tokenize)["s-BLEU"]
+    return score
+
+
+def _positions_of_thirds(documents: Sequence[Sequence[str]]) -> dict[str, list[list[int]]]:
+    """Positions of the sentences in each third of every document."""
+    return {
+        f"{name} third": [list(range(len(d) * part // 3, len(d) * (part + 1) // 3)) for d in documents]
+        for part, name in enumerate(THIRDS)
+    }
+
+
+def positions_of_unseen(sources: Sequence[Sequence[str]], training: Iterable[Sequence[str]]) -> list[list[int]]:
+    """Positions of the sentences of each test document that occur in no training document, ignoring case and white
+    space; a model may know the translations of the others by heart."""
+
+    def normalized(sentence: str) -> str:
+        return " ".join(sentence.casefold().split())
+
+    seen = {normalized(sentence) for document in training for sentence in document}
+    return [[n for n, sentence in enumerate(document) if normalized(sentence) not in seen] for document in sources]
+
+
+def at_positions(documents: Sequence[Sequence[str]], positions: Sequence[Sequence[int]]) -> list[list[str]]:
+    """Selects the sentences at these positions; documents without any are left out."""
+    pairs = zip(documents, positions, strict=True)
+    return [[document[position] for position in chosen] for document, chosen in pairs if chosen]
+
+
+def _table(scores: dict[str, dict[str, Any]]) -> str:
+    """Formats the scores as lines of text, one per score."""
+    lines = []
+    for name, score in scores.items():
+        line = f"{name:16} {score['score']:6.2f}   {score['units']} {score['unit']}   {score['signature']}"
+        if "difference" in score:
+            low, high = score["interval"]
+            line += f"\n{'':16} {score['difference']:+6.2f}   against the baseline, 95 % [{low:+.2f}, {high:+.2f}]"
+            line += f", p = {score['p_value']:.4f}"
+        lines.append(line)
+    return "\n".join(lines)

@@ -1,0 +1,83 @@
+"""The paper's preprocessing there and back; sentences and further fields stay where they are."""
+
+import pytest
+from json_lines import read_json_lines, write_json_lines
+
+from modeling_gtransformer.training.moses import detokenizer, learn_truecasing
+from train.studies.moses import DetokenizeOptions, TokenizeOptions, detokenize, tokenize
+
+
+TRAIN = [
+    {
+        "id": 1,
+        "en": ["The cat isn't here.", "So left the cat."],
+        "de": ["Die Katze ist weg.", "„Sie“ ging, die Katze."],
+    }
+]
+TEST = [{"id": 2, "en": ['The dog & The "cat".'], "de": ["Die „Katze“ (alt) ist weg."]}]
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, documents in (("train", TRAIN), ("test", TEST)):
+        write_json_lines(tmp_path / f"{name}.jsonl", documents)
+    tokenize(TokenizeOptions(tmp_path / "moses", [str(tmp_path / f"{name}.jsonl") for name in ("train", "test")]))
+    return tmp_path
+
+
+def test_tokenized_and_truecased(files):
+    [train], [test] = read_json_lines(files / "moses" / "train.jsonl"), read_json_lines(files / "moses" / "test.jsonl")
+    # "cat" and "the" are known in lower case from the middle of a sentence.
+    assert train["en"] == ["the cat isn &apos;t here .", "So left the cat ."] and train["id"] == 1
+    assert test["en"] == ["the dog &amp; the &quot; cat &quot; ."] and test["id"] == 2
+    assert test["de"][0].endswith("ist weg .")
+
+
+def test_detokenized(files):
+    detokenize(DetokenizeOptions(str(files / "moses" / "test.jsonl"), files / "back.jsonl", "de"))
+    [back] = read_json_lines(files / "back.jsonl")
+    assert back["de"][0].lower() == TEST[0]["de"][0].lower() and back["en"][0].startswith("the dog &amp;")
+
+
+def test_an_input_is_not_overwritten(files):
+    before = (files / "train.jsonl").read_text()
+    with pytest.raises(ValueError, match=r"train.jsonl would take the place of an input"):
+        tokenize(TokenizeOptions(files, [str(files / "train.jsonl")]))
+    with pytest.raises(ValueError, match="would take the place of an input"):
+        detokenize(DetokenizeOptions(str(files / "train.jsonl"), files / "train.jsonl", "de"))
+    assert (files / "train.jsonl").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["a.txt"], r"files: a\.txt should be named"),
+        (["a/train.jsonl", "b/train.jsonl.xz"], "would overwrite each other"),
+        ([], "either files or paper_corpus"),
+    ],
+)
+def test_only_json_lines(given, message):
+    with pytest.raises(ValueError, match=message):
+        TokenizeOptions("out", given)
+
+
+def test_a_corpus_of_the_paper(news_corpus, tmp_path):
+    tokenize(TokenizeOptions(tmp_path, paper_corpus="news"))
+    first, *_ = read_json_lines(tmp_path / "dev.jsonl")
+    assert first["en"] == ["dev en one .", "two ."]
+
+
+SENTENCES = ["The cat isn't here.", "So left the cat."]
+
+
+def test_words_have_the_case_of_the_middle_of_a_sentence(tmp_path):
+    prepare = learn_truecasing(SENTENCES, "en", tmp_path / "truecase.en")
+    # "the" is known from there, "So" is not; a word that was never seen stays as it is.
+    assert [prepare(s) for s in ("The cat.", "So it is.", "Dog!")] == ["the cat .", "So it is .", "Dog !"]
+    assert "the (1/1)" in (tmp_path / "truecase.en").read_text()
+
+
+@pytest.mark.parametrize("sentence", ["The cat isn't here.", 'So "this & that" (or not), at 3.5%!'])
+def test_tokenized_and_back(tmp_path, sentence):
+    prepare = learn_truecasing([sentence], "en", tmp_path / "truecase.en")
+    assert detokenizer("en")(prepare(sentence)).lower() == sentence.lower()

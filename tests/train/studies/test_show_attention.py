@@ -1,0 +1,26 @@
+"""The picture of what a model attends to."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from json_lines import write_json_lines
+
+from train.studies.show_attention import AttentionOptions, show_attention
+
+
+@pytest.mark.parametrize("stack", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("target", [None, "target"], ids=["translated", "given"])
+def test_picture(trained_model, tmp_path, capsys, stack, target):
+    records = [{"source": ["ba bu $x$ .", "ka ."], "target": ["y x .", "z ."]}]
+    documents = write_json_lines(tmp_path / "documents.jsonl", records)
+    picture = tmp_path / "new" / "attention.svg"
+    options = AttentionOptions(str(trained_model), documents, picture, target_column=target, stack=stack)
+    show_attention(options)
+    # Titles are comments of the file, beside their outlines.
+    assert re.findall(r"<!-- (\w+, layer \d), global attention -->", picture.read_text()) == [f"{stack}, layer 2"]
+    assert f"{stack}, layer 2: the gate leaves 0." in capsys.readouterr().out
+    show_attention(replace(options, all_layers=True))
+    assert f"<!-- {stack}, layer 1, group attention -->" in picture.read_text()
+    with pytest.raises(ValueError, match="1 documents, none with number 2"):
+        show_attention(replace(options, number=2))

@@ -1,0 +1,1 @@
+"""Scripts that make a table or a figure of one study."""
