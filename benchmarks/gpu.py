@@ -6,10 +6,10 @@ Everything in bfloat16, against MBart of the same size in the same run:
 
     attention  group attention alone against dense attention and FlexAttention, forward and with the backward pass
     training   a step on a batch of documents: tokens per second and peak memory, at the sizes base and mbart25
-    decoding   documents greedily and with 5 beams, by number of documents, with each fast path off in turn
+    decoding   documents of four sentences, greedily and with 5 beams, by their number, with each fast path off in turn
 
 The results file is written after every measurement. After `--minutes` the command ends with status 3; run again, it
-continues where it ended. On a CPU it runs as well, for tests: `--sizes tiny --lengths 16 --tokens 32 --documents 1`.
+continues where it ended. A CPU runs it, too: `--sizes tiny --decoded_sizes tiny --lengths 32 --tokens 32`.
 """
 
 import argparse
@@ -84,7 +84,7 @@ def measurements(args: argparse.Namespace) -> Iterator[tuple[str, Callable[[], R
                 documents = max(args.tokens // length, 1)
                 name = f"training, {size}, {documents} documents of {length} tokens"
                 yield name, partial(measure_training, size, length, documents, args.repeats)
-    for size in args.sizes if "decoding" in args.parts else []:
+    for size in args.decoded_sizes if "decoding" in args.parts else []:
         for documents in args.documents:
             for beams in args.beams:
                 name = f"decoding, {size}, {documents} documents, {beams} beams"
@@ -97,12 +97,13 @@ def main(argv: list[str] | None = None) -> None:
         argv,
         parts=["attention", "training", "decoding"],
         sizes=["base", "mbart25"],
+        decoded_sizes=["base"],
         lengths=[512, 1024, 4096, 8192],
         tokens=8192,
         documents=[1, 16, 64],
-        sentences=10,
+        sentences=4,
         beams=[1, 5],
-        repeats=3,
+        repeats=2,
         minutes=9.0,
         name="gpu",
     )

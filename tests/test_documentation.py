@@ -99,27 +99,44 @@ def settings_of_training(words):
     return [*SHORT, "--config", json.dumps(LONGER | types)]
 
 
-@pytest.fixture(scope="module")
-def place(request, tmp_path_factory, mbart_tokenizer, sentence_level_checkpoint):
-    folder = tmp_path_factory.mktemp("place")
-    if "import ray\n" in request.param.read_text("utf-8"):
-        request.getfixturevalue("ray_cluster")
+@contextlib.contextmanager
+def opened(page, folder, *models):
+    """The place of a page, which is left afterwards."""
     with pytest.MonkeyPatch.context() as patch, running_hub() as hub:
         patch.chdir(folder)
-        furnish(mbart_tokenizer, sentence_level_checkpoint)
-        place = Place(request.param, folder, hub)
+        furnish(*models)
+        place = Place(page, folder, hub)
         patch.setattr(uvicorn.Server, "run", lambda server: place.serve(server))
         yield place
         place.close()
 
 
+@pytest.fixture(scope="module")
+def open_page(request, tmp_path_factory, mbart_tokenizer, sentence_level_checkpoint):
+    """Returns the place of a page. What its blocks leave there stays until the next page."""
+    places = {}
+
+    def open_page(page):
+        if page not in places:
+            stack.close()
+            places.clear()
+            if "import ray\n" in page.read_text("utf-8"):
+                request.getfixturevalue("ray_cluster")
+            folder = tmp_path_factory.mktemp(page.stem)
+            places[page] = stack.enter_context(opened(page, folder, mbart_tokenizer, sentence_level_checkpoint))
+        return places[page]
+
+    with contextlib.ExitStack() as stack:
+        yield open_page
+
+
 @pytest.mark.parametrize(
-    ("place", "number"),
+    ("page", "number"),
     BLOCKS,
-    indirect=["place"],
     ids=lambda value: value.stem if isinstance(value, Path) else str(value + 1),
 )
-def test_block(place, number):
+def test_block(open_page, page, number):
+    place = open_page(page)
     language, code = place.blocks[number]
     if "lora" in code and adapters.refusal():
         return

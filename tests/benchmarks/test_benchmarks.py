@@ -78,7 +78,20 @@ def test_padding_is_less_than_in_random_order(bench, tmp_path):
 
 
 def test_gpu_continues_where_it_ended(bench, capsys):
-    options = ["--sizes", "tiny", "--lengths", "32", "--tokens", "32", "--documents", "1", "--sentences", "2"]
+    options = [
+        "--sizes",
+        "tiny",
+        "--decoded_sizes",
+        "tiny",
+        "--lengths",
+        "32",
+        "--tokens",
+        "32",
+        "--documents",
+        "1",
+        "--sentences",
+        "2",
+    ]
     options += ["--beams", "1", "--repeats", "1"]
     with pytest.raises(SystemExit, match="3"):
         bench("gpu", *options, "--minutes", "0")
