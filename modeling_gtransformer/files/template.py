@@ -186,10 +186,8 @@ class TextFile:
         if runs and not any(result[number].strip() for number, _ in runs):
             for number, part in runs:
                 result[number] = part.raw + part.tail
-            before = next((result[number][-1] for number in range(first - 1, -1, -1) if result[number]), " ")
-            behind = next((result[number][0] for number in range(last, len(result)) if result[number]), " ")
-            result[first] = " " * before.isalnum() + result[first]
-            result[last - 1] += " " * behind.isalnum()
+            result[first] = " " * character_before(result, first).isalnum() + result[first]
+            result[last - 1] += " " * character_behind(result, last - 1).isalnum()
 
     def _filled(self, part: "_FilePart", text: str, following: str) -> str:
         """Returns what represents a run in the file, without the line end after it."""
@@ -226,6 +224,16 @@ class TextFile:
                 block.append(Run("", style=style))
                 self._parts[place] = _FilePart(number, len(block) - 1, "", "", self.escape)
         self._insertions = []
+
+
+def character_before(parts: Sequence[str], stop: int) -> str:
+    """Returns the character before a part, if there is one."""
+    return next((parts[number][-1] for number in range(stop - 1, -1, -1) if parts[number]), "")
+
+
+def character_behind(parts: Sequence[str], start: int) -> str:
+    """Returns the character after a part, if there is one."""
+    return next((parts[number][0] for number in range(start + 1, len(parts)) if parts[number]), "")
 
 
 def _last_words(texts: Sequence[str]) -> int:
