@@ -45,8 +45,7 @@ class MarkdownTemplate(TextFile):
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
         """Returns the parts of the file with these texts for its runs, and marks that still mark emphasis."""
         parts = super().filled_parts(blocks)
-        own = [[run.text if run.markup is None else run.markup for run in block] for block in self.blocks]
-        changes = [0, *accumulate(map(operator.ne, parts, super().filled_parts(own)))]
+        changes = [0, *accumulate(map(operator.ne, parts, super().filled_parts(self.own_texts())))]
         for first, last in self._emphases:
             # The part beside it may take words, and the next one is what was beside it.
             if changes[max(first - 2, 0)] == changes[min(last + 3, len(parts))]:

@@ -149,13 +149,17 @@ class TextFile:
         part = self._parts[number]
         return isinstance(part, _FilePart) and bool(part.raw.strip())
 
+    def own_texts(self) -> list[list[str]]:
+        """Returns the texts with which the file is filled if nothing changes."""
+        return [[run.text if run.markup is None else run.markup for run in block] for block in self.blocks]
+
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
         """Returns the file with these texts for its runs."""
         return "".join(self.filled_parts(blocks))
 
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
         """Returns the parts of the file, in order, with these texts for its runs."""
-        before = [[run.text for run in block] for block in self.blocks]
+        before = self.own_texts()
         last, last_before = ([*map(_last_words, texts)] for texts in (blocks, before))
         result: list[str] = []
         is_dropped = False
