@@ -202,9 +202,9 @@ def _cut(translation: str, texts: Sequence[str], alignment: SpanAlignment | None
         else:
             # After the last word that must be before it, before the end of the first word that must be after it.
             later -= need
-            fewest = min(done + need, len(words))
-            most = max(fewest, len(words) - later)
-            lowest, highest = ends[fewest], ends[most + 1] - 1 if most < len(words) else len(translation)
+            min_words = min(done + need, len(words))
+            max_words = max(min_words, len(words) - later)
+            lowest, highest = ends[min_words], ends[max_words + 1] - 1 if max_words < len(words) else len(translation)
             place = proportional(bound)
         cuts.append(places.nearest(bound, place, max(lowest, cuts[-1]), highest))
         done = bisect_right(ends, cuts[-1]) - 1

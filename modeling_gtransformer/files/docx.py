@@ -6,8 +6,8 @@ from functools import partial
 
 from .docx_bilingual import with_copies
 from .languages import language_tag
-from .office import OfficeMarkup, read_part
-from .text_package import TextPackage, in_member, read_texts, reading
+from .office import OfficeMarkup, read_office
+from .text_package import TextPackage
 from .xml_tokens import XmlToken
 from .zip_package import ZipPackage
 
@@ -90,14 +90,12 @@ def read_docx(content: bytes, tgt_lang: str | None = None, bilingual: bool = Fal
     Raises:
         ValueError: the file is broken, encrypted, or larger when unpacked than any document.
     """
-    with reading("not a Word document (.docx)"):
-        package = ZipPackage(content)
-        names = [name for name in package.names if PARTS.fullmatch(name)]
-        if not any(map(MAIN_PART.fullmatch, names)):
-            raise ValueError("it has no word/document.xml")
-        texts = read_texts(package, names)
-        transform = (
-            partial(with_copies, name_of=MARKUP.name_of, language=language_tag(tgt_lang)) if bilingual else None
-        )
-        files = {name: in_member(name, read_part, texts[name], MARKUP, transform) for name in names}
-        return TextPackage(package, texts, files, is_one_document=True)
+    transform = partial(with_copies, name_of=MARKUP.name_of, language=language_tag(tgt_lang)) if bilingual else None
+    return read_office(content, "not a Word document (.docx)", _parts, MARKUP, transform)
+
+
+def _parts(package: ZipPackage) -> list[str]:
+    names = [name for name in package.names if PARTS.fullmatch(name)]
+    if not any(map(MAIN_PART.fullmatch, names)):
+        raise ValueError("it has no word/document.xml")
+    return names

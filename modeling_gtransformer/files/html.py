@@ -276,7 +276,7 @@ class _Page:
 
 
 def _is_for_readers(tag: str, name: str, values: dict[str, str]) -> bool:
-    """Tells whether the value of an attribute is text for readers."""
+    """Returns whether the value of an attribute is text for readers."""
     if tag == "meta":
         return name == "content" and (values.get("name") or values.get("property") or "").lower() in DESCRIPTIONS
     is_button = tag == "input" and values.get("type", "").lower() in BUTTONS

@@ -62,7 +62,7 @@ class _OpenElements:
         self.starts: dict[int, int] = {}
         self.open: list[int] = []  # numbers of start tags
         self.by_tag: dict[str, list[int]] = {}  # places in that list
-        self.is_xml = any(map(_says_that_it_is_xml, tokens[:20]))
+        self.is_xml = any(map(_declares_xml, tokens[:20]))
 
     def start(self, position: int) -> None:
         tag = self.tokens[position].tag
@@ -103,6 +103,6 @@ class _OpenElements:
         return None if any(scope and scope[-1] > places[-1] for scope in scopes) else places[-1]
 
 
-def _says_that_it_is_xml(token: Token) -> bool:
+def _declares_xml(token: Token) -> bool:
     has_namespace = any(attribute.name == "xmlns" for attribute in token.attributes)
     return token.raw.startswith("<?xml") or (token.tag == "html" and has_namespace)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from .template import TextFile
+from .template import TextFile, character_before, character_behind
 
 
 class MarkdownTemplate(TextFile):
@@ -45,8 +45,7 @@ class MarkdownTemplate(TextFile):
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
         """Returns the parts of the file with these texts for its runs, and marks that still mark emphasis."""
         parts = super().filled_parts(blocks)
-        own = [[run.text if run.markup is None else run.markup for run in block] for block in self.blocks]
-        changes = [0, *accumulate(map(operator.ne, parts, super().filled_parts(own)))]
+        changes = [0, *accumulate(map(operator.ne, parts, super().filled_parts(self.own_texts())))]
         for first, last in self._emphases:
             # The part beside it may take words, and the next one is what was beside it.
             if changes[max(first - 2, 0)] == changes[min(last + 3, len(parts))]:
@@ -64,19 +63,9 @@ class MarkdownTemplate(TextFile):
             words = parts[end].rstrip(" \t")
             parts[last] += parts[end][len(words) :]
             parts[end] = words
-            before = _last(parts, first) if parts[first][:1].strip() else ""
-            behind = _first(parts, last) if parts[last][-1:].strip() else ""
+            before = character_before(parts, first) if parts[first][:1].strip() else ""
+            behind = character_behind(parts, last) if parts[last][-1:].strip() else ""
             if before.isalnum() or behind.isalnum():
                 # Underscores mark nothing inside a word.
                 parts[first], parts[last] = (parts[number].replace("_", "*") for number in (first, last))
         return parts
-
-
-def _last(parts: list[str], stop: int) -> str:
-    """Returns the character before a part, if there is one."""
-    return next((parts[number][-1] for number in range(stop - 1, -1, -1) if parts[number]), "")
-
-
-def _first(parts: list[str], start: int) -> str:
-    """Returns the character after a part, if there is one."""
-    return next((parts[number][0] for number in range(start + 1, len(parts)) if parts[number]), "")

@@ -1,7 +1,7 @@
 """OpenDocument texts and presentations (ODT, ODP): paragraphs with their formats; everything else is copied."""
 
-from .office import OfficeMarkup, read_part
-from .text_package import TextPackage, in_member, read_texts, reading
+from .office import OfficeMarkup, read_office
+from .text_package import TextPackage, read_texts
 from .zip_package import ZipPackage
 
 
@@ -34,11 +34,11 @@ def read_odf(content: bytes) -> TextPackage:
     Raises:
         ValueError: the file is broken, encrypted, or larger when unpacked than any document.
     """
-    with reading("not a readable OpenDocument file (.odt, .odp)"):
-        package = ZipPackage(content)
-        [kind] = read_texts(package, ["mimetype"]).values()
-        is_text = kind.strip().startswith("application/vnd.oasis.opendocument.text")
-        names = ["content.xml", *(["styles.xml"] if is_text and "styles.xml" in package else [])]
-        texts = read_texts(package, names)
-        files = {name: in_member(name, read_part, texts[name], MARKUP) for name in names}
-        return TextPackage(package, texts, files, is_one_document=True)
+    return read_office(content, "not a readable OpenDocument file (.odt, .odp)", _parts, MARKUP)
+
+
+def _parts(package: ZipPackage) -> list[str]:
+    """Returns the name of the content and, for a text, of the styles, which have its headers and footers."""
+    kind = read_texts(package, ["mimetype"])["mimetype"].strip()
+    is_text = kind.startswith("application/vnd.oasis.opendocument.text")
+    return ["content.xml", *(["styles.xml"] if is_text and "styles.xml" in package else [])]

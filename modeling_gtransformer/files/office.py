@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 
 from .runs import Style
 from .template import TextFile
+from .text_package import TextPackage, in_member, read_texts, reading
 from .xml_tokens import XmlToken, ends_of, tag_name, with_attribute, words_of, xml_escape, xml_tokens
+from .zip_package import ZipPackage
 
 
 # Properties of a run that do not affect how it looks.
@@ -55,18 +57,35 @@ class OfficeMarkup:
         return f"{prefix}:{token.name[1]}" if prefix else ""
 
 
+def read_office(
+    content: bytes,
+    problem: str,
+    parts_of: Callable[[ZipPackage], Sequence[str]],
+    markup: OfficeMarkup,
+    transform: Callable[[list[XmlToken]], list[XmlToken]] | None = None,
+) -> TextPackage:
+    """
+    Reads an office document as one document.
+
+    Args:
+        problem: what the message of every error begins with, such as "not a Word document".
+        parts_of: returns the names of the parts that have paragraphs.
+        transform: changes the tokens of a part before they are read, to add paragraphs.
+
+    Raises:
+        ValueError: the file is broken, encrypted, or larger when unpacked than any document.
+    """
+    with reading(problem):
+        package = ZipPackage(content)
+        texts = read_texts(package, parts_of(package))
+        files = {name: in_member(name, read_part, text, markup, transform) for name, text in texts.items()}
+        return TextPackage(package, texts, files, is_one_document=True)
+
+
 def read_part(
     text: str, markup: OfficeMarkup, transform: Callable[[list[XmlToken]], list[XmlToken]] | None = None
 ) -> TextFile:
-    """
-    Reads the paragraphs of an XML part.
-
-    Args:
-        transform: changes the tokens before they are read, to add paragraphs.
-
-    Raises:
-        ValueError: the part is not well-formed XML.
-    """
+    """Reads the paragraphs of an XML part, whose tokens may be transformed before."""
     tokens = xml_tokens(text)
     return _PartReader(transform(tokens) if transform else tokens, markup, TextFile(xml_escape(text))).read()
 

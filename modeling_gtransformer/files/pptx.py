@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from .office import OfficeMarkup, read_part
-from .text_package import TextPackage, in_member, member_name, read_texts, reading, start_tags
+from .office import OfficeMarkup, read_office
+from .text_package import TextPackage, member_name, start_tags
 from .zip_package import ZipPackage
 
 
@@ -39,12 +39,7 @@ def read_pptx(content: bytes) -> TextPackage:
     Raises:
         ValueError: the file is broken, encrypted, or larger when unpacked than any presentation.
     """
-    with reading("not a readable presentation (.pptx)"):
-        package = ZipPackage(content)
-        names = _slides(package)
-        texts = read_texts(package, names)
-        files = {name: in_member(name, read_part, texts[name], MARKUP) for name in names}
-        return TextPackage(package, texts, files, is_one_document=True)
+    return read_office(content, "not a readable presentation (.pptx)", _slides, MARKUP)
 
 
 def _slides(package: ZipPackage) -> list[str]:

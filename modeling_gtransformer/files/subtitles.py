@@ -68,7 +68,7 @@ def _line(text: str, position: int) -> tuple[str, str]:
 
 
 def _ends_cue(text: str, position: int) -> bool:
-    """Tells whether a blank line starts here, or a timing, what looks like one, or the number before it."""
+    """Returns whether a blank line starts here, or a timing, what looks like one, or the number before it."""
     words, line_end = _line(text, position)
     after = position + len(words) + len(line_end)
     return not words or "-->" in words or (words.isdigit() and "-->" in _line(text, after)[0])

@@ -149,13 +149,17 @@ class TextFile:
         part = self._parts[number]
         return isinstance(part, _FilePart) and bool(part.raw.strip())
 
+    def own_texts(self) -> list[list[str]]:
+        """Returns the texts with which the file is filled if nothing changes."""
+        return [[run.text if run.markup is None else run.markup for run in block] for block in self.blocks]
+
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
         """Returns the file with these texts for its runs."""
         return "".join(self.filled_parts(blocks))
 
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
         """Returns the parts of the file, in order, with these texts for its runs."""
-        before = [[run.text for run in block] for block in self.blocks]
+        before = self.own_texts()
         last, last_before = ([*map(_last_words, texts)] for texts in (blocks, before))
         result: list[str] = []
         is_dropped = False
@@ -186,10 +190,8 @@ class TextFile:
         if runs and not any(result[number].strip() for number, _ in runs):
             for number, part in runs:
                 result[number] = part.raw + part.tail
-            before = next((result[number][-1] for number in range(first - 1, -1, -1) if result[number]), " ")
-            behind = next((result[number][0] for number in range(last, len(result)) if result[number]), " ")
-            result[first] = " " * before.isalnum() + result[first]
-            result[last - 1] += " " * behind.isalnum()
+            result[first] = " " * character_before(result, first).isalnum() + result[first]
+            result[last - 1] += " " * character_behind(result, last - 1).isalnum()
 
     def _filled(self, part: "_FilePart", text: str, following: str) -> str:
         """Returns what represents a run in the file, without the line end after it."""
@@ -226,6 +228,16 @@ class TextFile:
                 block.append(Run("", style=style))
                 self._parts[place] = _FilePart(number, len(block) - 1, "", "", self.escape)
         self._insertions = []
+
+
+def character_before(parts: Sequence[str], stop: int) -> str:
+    """Returns the character before a part, if there is one."""
+    return next((parts[number][-1] for number in range(stop - 1, -1, -1) if parts[number]), "")
+
+
+def character_behind(parts: Sequence[str], start: int) -> str:
+    """Returns the character after a part, if there is one."""
+    return next((parts[number][0] for number in range(start + 1, len(parts)) if parts[number]), "")
 
 
 def _last_words(texts: Sequence[str]) -> int:

@@ -42,7 +42,7 @@ def _line(indentation: str, words: str, line_end: str) -> tuple[str, str, str]:
 
 
 def _has_words(words: str) -> bool:
-    """Tells whether a line has a letter or a digit outside addresses."""
+    """Returns whether a line has a letter or a digit outside addresses."""
     return any(character.isalnum() for character in ADDRESS.sub("", words))
 
 
@@ -52,7 +52,7 @@ def _without_justification(line: str) -> str:
 
 
 def _continuations(lines: list[tuple[str, str, str]]) -> list[bool]:
-    """Tells, for every line from the second on, whether it continues the line before it."""
+    """Returns, for every line from the second on, whether it continues the line before it."""
     result: list[bool] = []
     for (indentation, words, _), (next_indentation, next_words, _) in pairwise(lines):
         item = ITEM.match(words)

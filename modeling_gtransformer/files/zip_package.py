@@ -54,9 +54,9 @@ class ZipPackage:
         """
         members = [self._members[name] for name in dict.fromkeys(names)]
         size = sum(member.file_size for member in members)
-        most = MAX_BYTES.get()
-        if size > most:
-            in_mib = (f"{round(number / 2**20, 1):g}" for number in (size, most))
+        max_size = MAX_BYTES.get()
+        if size > max_size:
+            in_mib = (f"{round(number / 2**20, 1):g}" for number in (size, max_size))
             raise ValueError("its text takes {} MiB unpacked, more than the {} allowed".format(*in_mib))
         return {member.filename: _read(self._archive, member) for member in members}
 

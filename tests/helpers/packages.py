@@ -13,6 +13,16 @@ def packed(members, compression=zipfile.ZIP_DEFLATED):
     return buffer.getvalue()
 
 
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+WORD_NAMESPACES = 'xmlns:w="{}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+
+
+def word_document(body, namespace=WORD, prolog="", **members):
+    """A DOCX file with this body, and more members."""
+    document = f"{prolog}<w:document {WORD_NAMESPACES.format(namespace)}><w:body>{body}</w:body></w:document>"
+    return packed({"word/document.xml": document} | {f"word/{name}.xml": text for name, text in members.items()})
+
+
 def unpacked(content):
     """The members of a package by their names, in order: texts, but bytes where they are none in UTF-8."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

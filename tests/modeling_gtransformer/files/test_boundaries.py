@@ -1,4 +1,4 @@
-"""Borders in a translation, in number what its sentence has, without recursion."""
+"""Boundaries in a translation, in number what its sentence has, without recursion."""
 
 from modeling_gtransformer.files.boundaries import cut_around_protected, nearest, protected_places
 

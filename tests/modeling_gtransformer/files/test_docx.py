@@ -1,9 +1,9 @@
 """Word documents: text keeps its format, and everything that is not text stays."""
 
 import io
-import zipfile
 
 import pytest
+from packages import WORD, WORD_NAMESPACES, packed, unpacked, word_document
 
 from modeling_gtransformer.files.formats import SplitFile
 from modeling_gtransformer.plain_text import sentencex_splitter
@@ -12,7 +12,13 @@ from modeling_gtransformer.plain_text import sentencex_splitter
 docx = pytest.importorskip("docx")
 
 
-def word_document():
+def saved(document):
+    buffer = io.BytesIO()
+    document.save(buffer)
+    return buffer.getvalue()
+
+
+def example():
     document = docx.Document()
     document.add_heading("A heading", 1)
     paragraph = document.add_paragraph("Some ")
@@ -22,13 +28,11 @@ def word_document():
     paragraph.add_run("Broken")
     document.add_table(1, 2).cell(0, 1).text = "in a cell"
     document.sections[0].header.paragraphs[0].text = "on top"
-    buffer = io.BytesIO()
-    document.save(buffer)
-    return buffer.getvalue()
+    return saved(document)
 
 
 def test_word():
-    content = word_document()
+    content = example()
     file = SplitFile(content, "docx", sentencex_splitter("en"))
     assert set(file.sentences) == {"A heading", "Some bold words.", "And more.", "Broken", "in a cell", "on top"}
     result = file.rejoin([sentence.upper() for sentence in file.sentences])
@@ -37,9 +41,9 @@ def test_word():
     assert [(run.text, run.bold) for run in runs[:3]] == [("SOME ", None), ("BOLD", True), (" WORDS. AND MORE.", None)]
     assert translated.tables[0].cell(0, 1).text == "IN A CELL"
     assert translated.sections[0].header.paragraphs[0].text == "ON TOP"
-    before, after = (zipfile.ZipFile(io.BytesIO(data)) for data in (content, result))
-    assert before.namelist() == after.namelist()
-    changed = {name for name in before.namelist() if before.read(name) != after.read(name)}
+    before, after = unpacked(content), unpacked(result)
+    assert [*before] == [*after]
+    changed = {name for name in before if before[name] != after[name]}
     assert changed == {"word/document.xml", "word/header1.xml"}
 
 
@@ -56,9 +60,7 @@ def test_word_elements_without_text():
         f'<w:r xmlns:w="{word}"><w:t> today.</w:t></w:r>',
     ):
         paragraph._p.append(docx.oxml.parse_xml(xml))
-    buffer = io.BytesIO()
-    document.save(buffer)
-    file = SplitFile(buffer.getvalue(), "docx", None)
+    file = SplitFile(saved(document), "docx", None)
     assert file.sentences == ["Well-known is x+y today."] and file.protected == [["-", "x+y"]]
     translated = docx.Document(io.BytesIO(file.rejoin(["Heute ist x+y wohl\x01-bekannt."])))
     text = translated.paragraphs[0]._p.xml
@@ -68,25 +70,8 @@ def test_word_elements_without_text():
 def test_broken_documents():
     with pytest.raises(ValueError, match="not a Word document"):
         SplitFile(b"just text", "docx")
-    buffer = io.BytesIO()
-    zipfile.ZipFile(buffer, "w").close()
     with pytest.raises(ValueError, match=r"it has no word/document\.xml"):
-        SplitFile(buffer.getvalue(), "docx")
-
-
-W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main"
-NAMESPACES = 'xmlns:w="{}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
-
-
-def package(body, namespace=W, prolog="", more=()):
-    """A document with a body, and more members: names and contents."""
-    document = f"{prolog}<w:document {NAMESPACES.format(namespace)}><w:body>{body}</w:body></w:document>"
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in [("word/document.xml", document), *more]:
-            archive.writestr(name, content)
-    return buffer.getvalue()
+        SplitFile(packed({}), "docx")
 
 
 def text(words):
@@ -94,7 +79,7 @@ def text(words):
 
 
 def xml_of(content, name="word/document.xml"):
-    return zipfile.ZipFile(io.BytesIO(content)).read(name).decode()
+    return unpacked(content)[name]
 
 
 HELLO = f"<w:p>{text('Hello.')}</w:p>"
@@ -107,14 +92,14 @@ def test_fields_keep_their_result():
 
     simple = f'<w:fldSimple w:instr=" DATE \\@ x ">{text("May")}</w:fldSimple>'
     body = f"<w:p>{text('Page ')}{field(' PAGE ', 'seven')}{text(' of ')}{simple}{field('HYPERLINK x', ' here')}</w:p>"
-    file = SplitFile(package(body), "docx", None)
+    file = SplitFile(word_document(body), "docx", None)
     assert file.sentences == ["Page seven of May here"] and file.protected == [["seven", "May"]]
     xml = xml_of(file.rejoin(["Hier May und seven Seiten"]))
     assert ">seven<" in xml and ">May<" in xml and "> here<" not in xml and " PAGE " in xml
 
 
 def test_the_strict_form():
-    file = SplitFile(package(HELLO, STRICT), "docx", None)
+    file = SplitFile(word_document(HELLO, "http://purl.oclc.org/ooxml/wordprocessingml/main"), "docx", None)
     assert file.sentences == ["Hello."] and ">HALLO.<" in xml_of(file.rejoin(["HALLO."]))
 
 
@@ -122,15 +107,15 @@ def test_a_text_box_is_translated_once():
     box = f"<w:txbxContent>{HELLO}</w:txbxContent>"
     both = f"<w:p><w:r><mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{{}}</mc:Fallback>"
     both += "</mc:AlternateContent></w:r></w:p>"
-    file = SplitFile(package(both.format(box)), "docx", None)
+    file = SplitFile(word_document(both.format(box)), "docx", None)
     assert file.sentences == ["Hello."] and xml_of(file.rejoin(["Hallo."])).count(">Hallo.<") == 2
-    unlike = SplitFile(package(both.format(box.replace("Hello", "Bye"))), "docx", None)
+    unlike = SplitFile(word_document(both.format(box.replace("Hello", "Bye"))), "docx", None)
     assert unlike.sentences == ["Hello.", "Bye."]
 
 
 def test_readings_go_with_their_words():
     ruby = f"<w:r><w:ruby><w:rt>{text('とうきょう')}</w:rt><w:rubyBase>{text('東京')}</w:rubyBase></w:ruby></w:r>"
-    content = package(f"<w:p>{text('私は')}{ruby}{text('へ行く。')}</w:p>")
+    content = word_document(f"<w:p>{text('私は')}{ruby}{text('へ行く。')}</w:p>")
     file = SplitFile(content, "docx", None)
     assert file.sentences == ["私は東京へ行く。"]
     assert "とう" in xml_of(file.rejoin(file.sentences)) and "とう" not in xml_of(file.rejoin(["I go to Tokyo."]))
@@ -139,20 +124,20 @@ def test_readings_go_with_their_words():
 
 
 def test_comments_are_translated():
-    comments = f"<w:comments {NAMESPACES.format(W)}><w:comment>{HELLO}</w:comment></w:comments>"
-    file = SplitFile(package("", more=[("word/comments.xml", comments)]), "docx", None)
+    comments = f"<w:comments {WORD_NAMESPACES.format(WORD)}><w:comment>{HELLO}</w:comment></w:comments>"
+    file = SplitFile(word_document("", comments=comments), "docx", None)
     assert file.sentences == ["Hello."] and ">Hallo.<" in xml_of(file.rejoin(["Hallo."]), "word/comments.xml")
 
 
 def test_a_document_type_is_refused():
     with pytest.raises(ValueError, match="document type declaration"):
-        SplitFile(package(HELLO, prolog='<!DOCTYPE w [<!ENTITY a "b">]>'), "docx")
+        SplitFile(word_document(HELLO, prolog='<!DOCTYPE w [<!ENTITY a "b">]>'), "docx")
 
 
 def test_in_no_order_but_that_of_the_elements():
     """Elements without text of their own cannot move: the text between them does."""
     body = f"<w:p>{text('a ')}<w:r><w:noBreakHyphen/></w:r>{text(' b')}</w:p>"
-    assert xml_of(SplitFile(package(body), "docx", None).rejoin(["x - y"])).count("noBreakHyphen") == 1
+    assert xml_of(SplitFile(word_document(body), "docx", None).rejoin(["x - y"])).count("noBreakHyphen") == 1
 
 
 def test_formats_go_with_their_words():
@@ -163,9 +148,7 @@ def test_formats_go_with_their_words():
     paragraph.add_run(" cat")
     paragraph.add_run("s").font.no_proof = True
     document.add_paragraph("No ").add_run("format").font.no_proof = True
-    buffer = io.BytesIO()
-    document.save(buffer)
-    file = SplitFile(buffer.getvalue(), "docx")
+    file = SplitFile(saved(document), "docx")
     assert file.styled == [True, False]
     alignments = [[[1, 0, 0], [0, 0, 1], [0, 1, 0]], None]
     result = docx.Document(io.BytesIO(file.rejoin(["Les chats noirs", "Sans forme"], alignments)))
@@ -175,9 +158,7 @@ def test_formats_go_with_their_words():
 
 
 def test_parts_that_do_not_change_are_copied():
-    content = package(
-        HELLO.replace("<w:t>", "<w:t  >"), more=[("word/footnotes.xml", f"<w:x {NAMESPACES.format(W)} />")]
-    )
+    content = word_document(HELLO.replace("<w:t>", "<w:t  >"), footnotes=f"<w:x {WORD_NAMESPACES.format(WORD)} />")
     file = SplitFile(content, "docx", None)
     assert xml_of(file.rejoin(["Hello."])) == xml_of(content)
     changed = file.rejoin(["Hallo."])

@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from packages import packed, unpacked
+from packages import WORD, unpacked, word_document
 
 from modeling_gtransformer.files.formats import SplitFile
 from modeling_gtransformer.plain_text import sentencex_splitter
@@ -51,9 +51,6 @@ def test_translations_stand_behind_their_paragraphs():
     assert "w:pBdr" not in source._p.xml and 'w:type="page"' in source._p.xml and 'w:type="page"' not in copy._p.xml
 
 
-W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-
-
 def test_a_copy_has_nothing_twice():
     body = (
         '<w:p w:rsidR="1"><w:pPr><w:pageBreakBefore/><w:jc w:val="left"/><w:sectPr/></w:pPr>'
@@ -62,11 +59,10 @@ def test_a_copy_has_nothing_twice():
         '<w:r><w:rPr><w:lang w:val="en"/><w:specVanish/></w:rPr><w:t>Hello.</w:t></w:r><w:r><w:drawing/></w:r>'
         '<w:bookmarkEnd w:id="1"/></w:p><w:p><w:r><w:fldChar w:fldCharType="end"/></w:r></w:p>'
     )
-    xml = f'<w:document xmlns:w="{W}"><w:body>{body}</w:body></w:document>'
-    members = {"word/document.xml": xml, "word/header1.xml": f'<w:hdr xmlns:w="{W}"><w:p/></w:hdr>'}
-    sentences, result = bilingual(packed(members), "de")
+    header = f'<w:hdr xmlns:w="{WORD}"><w:p/></w:hdr>'
+    sentences, result = bilingual(word_document(body, header1=header), "de")
     result = unpacked(result)
-    assert sentences == ["Hello."] and result["word/header1.xml"] == members["word/header1.xml"]
+    assert sentences == ["Hello."] and result["word/header1.xml"] == header
     xml = result["word/document.xml"]
     source, copy = xml[xml.index("<w:p ") : xml.index("HELLO.")].split("</w:p>")
     for name in ("pageBreakBefore", "bookmarkStart", "fldChar", "instrText", "drawing"):

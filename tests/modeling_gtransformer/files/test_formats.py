@@ -1,15 +1,14 @@
 """Files in, the same files out, whatever the format; what is broken is named."""
 
-import io
 import re
 import sys
-import zipfile
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from packages import packed, unpacked, word_document
 
-from modeling_gtransformer.files import pptx
+from modeling_gtransformer.files import odf, pptx
 from modeling_gtransformer.files.formats import FILE_FORMATS, SplitFile, format_of
 from modeling_gtransformer.plain_text import sentencex_splitter
 
@@ -76,11 +75,6 @@ XLIFF_PARTS = [
 ]  # fmt: skip
 
 
-def test_the_package_is_one_of_each_format():
-    for format in ("docx", "pptx", "epub"):
-        assert SplitFile(PACKAGE.getvalue(), format, None).sentences == ["a b. c"]
-
-
 @given(st.lists(st.sampled_from(XLIFF_PARTS)).map("".join) | st.text())
 def test_any_xliff_is_filled_or_refused(text):
     for content in (text, f'<xliff version="1.2">{text}</xliff>', f'<xliff version="2.0">{text}</xliff>'):
@@ -92,28 +86,33 @@ def test_any_xliff_is_filled_or_refused(text):
         assert SplitFile(result, "xliff", None, tgt_lang="de_DE").sentences == []
 
 
-PACKAGE = io.BytesIO()
-with zipfile.ZipFile(PACKAGE, "w", zipfile.ZIP_DEFLATED) as archive:
-    archive.writestr(
-        "word/document.xml",
-        '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r>'
-        "<w:t>a b. c</w:t></w:r></w:p></w:body></w:document>",
-    )
-    archive.writestr("ppt/presentation.xml", f'<p xmlns:r="{pptx.RELATIONSHIPS[0]}"><sldId r:id="1"/></p>')
-    archive.writestr("ppt/_rels/presentation.xml.rels", '<a><Relationship Id="1" Target="s.xml"/></a>')
-    archive.writestr("ppt/s.xml", f'<p xmlns="{min(pptx.MARKUP.namespaces)}"><t>a b. c</t></p>')
-    archive.writestr("META-INF/container.xml", '<a><rootfile full-path="book"/></a>')
-    archive.writestr(
-        "book", '<a><item id="1" href="p" media-type="text/html"/><spine><itemref idref="1"/></spine></a>'
-    )
-    archive.writestr("p", "<p>a b. c</p>")
-    archive.writestr("other", b"x" * 50)
+ENTRIES = '<a><item id="1" href="p" media-type="text/html"/><spine><itemref idref="1"/></spine></a>'
+PACKAGE = packed(
+    unpacked(word_document("<w:p><w:r><w:t>a b. c</w:t></w:r></w:p>"))
+    | {
+        "ppt/presentation.xml": f'<p xmlns:r="{pptx.RELATIONSHIPS[0]}"><sldId r:id="1"/></p>',
+        "ppt/_rels/presentation.xml.rels": '<a><Relationship Id="1" Target="s.xml"/></a>',
+        "ppt/s.xml": f'<p xmlns="{min(pptx.MARKUP.namespaces)}"><t>a b. c</t></p>',
+        "META-INF/container.xml": '<a><rootfile full-path="book"/></a>',
+        "book": ENTRIES,
+        "p": "<p>a b. c</p>",
+        "mimetype": "application/vnd.oasis.opendocument.text",
+        "content.xml": f'<a xmlns:text="{odf.NAMESPACE.format("text")}"><text:p>a b. c</text:p></a>',
+        "other": b"x" * 50,
+    }
+)
+PACKAGES = ["docx", "pptx", "epub", "odf"]
 
 
-@pytest.mark.parametrize("format", ["docx", "pptx", "epub"])
-@given(changes=st.lists(st.tuples(st.integers(0, len(PACKAGE.getvalue()) - 1), st.binary(max_size=4)), max_size=4))
+def test_the_package_is_one_of_each_format():
+    for format in PACKAGES:
+        assert SplitFile(PACKAGE, format, None).sentences == ["a b. c"]
+
+
+@pytest.mark.parametrize("format", PACKAGES)
+@given(changes=st.lists(st.tuples(st.integers(0, len(PACKAGE) - 1), st.binary(max_size=4)), max_size=4))
 def test_any_package_is_filled_or_refused(format, changes):
-    content = bytearray(PACKAGE.getvalue())
+    content = bytearray(PACKAGE)
     for place, other in changes:
         content[place : place + len(other)] = other
     try:

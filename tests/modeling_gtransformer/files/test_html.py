@@ -1,4 +1,4 @@
-"""HTML: text of blocks, with inline tags as borders; what is not text stays."""
+"""HTML: text of blocks, with inline tags as boundaries; what is not text stays."""
 
 import pytest
 from split_file import translated

@@ -42,7 +42,9 @@ def test_a_name_that_is_not_translated_keeps_its_reading(bilingual):
     assert name in file.rejoin([f"{sentence}!"]).partition("<br/>")[2 if bilingual else 0]
 
 
-@pytest.mark.parametrize("page", ["<p>12 <ruby>3<rt>三</rt></ruby></p>", PAGE, "<ruby>東<rt>とう</rt></ruby>"])
+@pytest.mark.parametrize(
+    "page", ["<p>12 <ruby>3<rt>三</rt></ruby></p>", PAGE, "<ruby>東<rt>とう</rt></ruby><code>x</code>"]
+)
 def test_what_is_not_translated_keeps_its_readings(page):
     file = SplitFile(page, "html")
     assert file.rejoin(file.sentences) == page

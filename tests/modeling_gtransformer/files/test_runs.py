@@ -1,4 +1,4 @@
-"""Borders between runs: between sentences they stay, inside of one they come to about the same words."""
+"""Boundaries between runs: between sentences they stay, inside of one they come to about the same words."""
 
 from itertools import accumulate, pairwise
 
@@ -37,11 +37,11 @@ def translate(runs, *translations, splitter=None):
         (["The ", "cat"], "", ["", ""]),
     ],
 )  # fmt: skip
-def test_borders_inside_a_sentence(runs, translation, expected):
+def test_boundaries_inside_a_sentence(runs, translation, expected):
     assert translate(runs, translation) == expected
 
 
-def test_borders_between_sentences_stay():
+def test_boundaries_between_sentences_stay():
     runs = ["One. ", " Two", ". ", "Three."]
     sentences = ["Eins zwei.", "Drei vier.", "Fünf."]
     # No translation of one sentence goes into the run of another.
@@ -87,16 +87,16 @@ def test_nothing_is_lost(block, translation):
         assert "".join(runs) == split.separators[0] + translation + split.separators[1]
         if WORD.search(split.separators[0]):  # the number of a list, which is no part of the sentence
             return
-        borders = pairwise([0, *accumulate(len(run.text) for run in block)])
+        bounds = pairwise([0, *accumulate(len(run.text) for run in block)])
         ends = [word.end() for word in WORD.finditer(text_of(block))]
-        busy = [i for i, (start, stop) in enumerate(borders) if any(start < end <= stop for end in ends)]
+        busy = [i for i, (start, stop) in enumerate(bounds) if any(start < end <= stop for end in ends)]
         assert sum(WORD.search(runs[i]) is not None for i in busy) == min(len(busy), len(WORD.findall(translation)))
     elif any(WORD.search(run.text) for run in block if run.markup is None):
         assert runs.count("<>") >= sum(run.markup is not None for run in block)
 
 
 def test_a_sentence_through_a_thousand_cues(monkeypatch):
-    """Counted, not clocked: its words are looked up for every border, not searched in all of it again."""
+    """Counted, not clocked: its words are looked up for every boundary, not searched in all of it again."""
     times = [f"00:{second // 60:02}:{second % 60:02}" for second in range(1000)]
     cues = "".join(f"1\n{time},000 --> {time},900\nsome more words\n\n" for time in times)
     file = SplitFile(cues, "subtitles", None)
@@ -138,7 +138,7 @@ def test_alignment_beside_what_is_kept():
 
 
 def test_too_many_runs_for_an_alignment(monkeypatch):
-    """Then borders are in proportion, in linear time."""
+    """Then boundaries are in proportion, in linear time."""
     monkeypatch.setattr("modeling_gtransformer.files.runs.MAX_PLACES", 3)
     runs = [Run("The "), Run("black", style=(1,)), Run(" cat")]
     assert align(runs, "le chat noir", {"noir": "black"}) == translate(["The ", "black", " cat"], "le chat noir")
