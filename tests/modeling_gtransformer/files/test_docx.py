@@ -109,6 +109,8 @@ def test_a_text_box_is_translated_once():
     both += "</mc:AlternateContent></w:r></w:p>"
     file = SplitFile(word_document(both.format(box)), "docx", None)
     assert file.sentences == ["Hello."] and xml_of(file.rejoin(["Hallo."])).count(">Hallo.<") == 2
+    both_languages = SplitFile(word_document(both.format(box)), "docx", bilingual=True).rejoin(["Hallo."])
+    assert xml_of(both_languages).count(">Hallo.<") == 1 and xml_of(both_languages).count(">Hello.<") == 2
     unlike = SplitFile(word_document(both.format(box.replace("Hello", "Bye"))), "docx", None)
     assert unlike.sentences == ["Hello.", "Bye."]
 
@@ -155,6 +157,13 @@ def test_formats_go_with_their_words():
     runs = result.paragraphs[0].runs
     assert "".join(run.text for run in runs) == "Les chats noirs"
     assert [run.text for run in runs if run.bold] == ["noirs"]
+
+
+def test_links_are_formats():
+    link = f"<w:hyperlink>{text('black')}</w:hyperlink>"
+    file = SplitFile(word_document(f"<w:p>{text('The ')}{link}{text(' cats')}</w:p>"), "docx")
+    result = xml_of(file.rejoin(["Les chats noirs"], [[[1, 0, 0], [0, 0, 1], [0, 1, 0]]]))
+    assert file.styled == [True] and '<w:hyperlink><w:r><w:t xml:space="preserve">noirs</w:t>' in result
 
 
 def test_parts_that_do_not_change_are_copied():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from modeling_gtransformer.files import occurrences
 from modeling_gtransformer.files.occurrences import Occurrences
 
 
@@ -21,3 +22,9 @@ from modeling_gtransformer.files.occurrences import Occurrences
 )
 def test_places_of_words(words, text, places):
     assert Occurrences(text).of(words) == places
+
+
+def test_searches_are_bounded(monkeypatch):
+    monkeypatch.setattr(occurrences, "MAX_CHARACTERS", 0)
+    text = Occurrences("a b c d e f g h i j k")
+    assert [text.of(letter) for letter in text.text.split()][8:] == [[16], [18], []] and text.of("a") == [0]
