@@ -49,12 +49,7 @@ def _no_formula(value: Any) -> Any:
 
 
 def from_cell(text: str) -> str:
-    """
-    Returns the text of a cell without the apostrophe that keeps it from being a formula.
-
-    >>> from_cell("'=1+1"), from_cell("'tis")
-    ('=1+1', "'tis")
-    """
+    """Returns the text of a cell without the apostrophe that keeps it from being a formula."""
     return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA_STARTS) else text
 
 

@@ -12,12 +12,7 @@ TOO_LARGE = re.compile(r"&#[0-9]{20,};?")
 
 
 def unescape(text: str) -> str:
-    """
-    Returns a text without character references.
-
-    >>> unescape("a &lt; b &#99999999999999999999;")
-    'a < b �'
-    """
+    """Returns a text without character references."""
     return html.unescape(TOO_LARGE.sub("\ufffd", text))
 
 

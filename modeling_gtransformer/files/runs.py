@@ -18,9 +18,6 @@ class Run:
     A run with `markup` is protected: the model reads its text, but the file gets the markup, whatever the translation
     has in its place.
 
-    >>> Run("Use "), Run("foo()", "`foo()`")
-    (Run(text='Use ', markup=None), Run(text='foo()', markup='`foo()`'))
-
     Args:
         text: what the model reads.
         markup: what represents a protected run in the file, empty if the run cannot move; `None` for a run that is
@@ -175,12 +172,7 @@ class SplitBlock:
 
 
 def _span_alignment(styles: list[Style], texts: list[str], alignment: Alignment) -> SpanAlignment:
-    """
-    Returns which styles the words of a translation belong to: those of the words that they are aligned with.
-
-    >>> _span_alignment([(), (1,), ()], ["The ", "old", " cat"], [[1.0, 0.0, 0.0], [0.0, 0.75, 0.25]]).weights
-    [{(): 1.0, (1,): 0.0}, {(): 0.25, (1,): 0.75}]
-    """
+    """Returns which styles the words of a translation belong to: those of the words that they are aligned with."""
     ends = [*accumulate(map(len, texts))]
     of_words = [styles[bisect_left(ends, word.end())] for word in WORD.finditer("".join(texts))]
     weights: list[dict[Style, float]] = []
