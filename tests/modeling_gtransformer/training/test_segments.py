@@ -8,6 +8,7 @@ from word_processor import WordProcessor
 
 from modeling_gtransformer import GTransformerConfig
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
+from modeling_gtransformer.evaluation.translations import segment_sizes
 from modeling_gtransformer.training import segments as module
 from modeling_gtransformer.training.sampler import TokenBatchSampler
 from modeling_gtransformer.training.segments import (
@@ -15,7 +16,6 @@ from modeling_gtransformer.training.segments import (
     make_segments,
     sample,
     segment_lengths,
-    segment_sizes,
     target_ratio,
     target_sentences,
 )
