@@ -24,7 +24,7 @@ from repository import ROOT
 from workplace import LONGER, furnish
 
 from modeling_gtransformer import GTransformerConfig
-from modeling_gtransformer.training.recipe import RECIPES, read_recipe
+from modeling_gtransformer.training.recipe import read_recipe
 
 
 DOCS = ROOT / "docs"
