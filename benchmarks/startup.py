@@ -41,8 +41,8 @@ def write_documents(path: Path, sentences: int, words: list[str], rng: random.Ra
 
 def start(recipe: str) -> dict[str, float]:
     """Starts a training in this process, and ends it with the first batch."""
+    from modeling_gtransformer.training.experiment import train_recipe
     from modeling_gtransformer.training.trainer import GTransformerTrainer
-    from train.train import main as train
 
     peak, begun = [memory_mb("RssAnon")], time.perf_counter()
 
@@ -57,7 +57,7 @@ def start(recipe: str) -> dict[str, float]:
     threading.Thread(target=watch, daemon=True).start()
     GTransformerTrainer.training_step = end
     try:
-        train([recipe])
+        train_recipe([recipe])
     except FirstBatchError:
         return {"seconds": time.perf_counter() - begun, "memory_mb": memory_mb("RssAnon"), "peak_mb": peak[0]}
     raise RuntimeError("The training ended before its first batch.")

@@ -15,9 +15,9 @@ def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None
 
     Args:
         costs: number of tokens of every sentence, including its template; for a sentence pair, that of the longer
-        side. segment_tokens: the sentences of a segment cost less than this in total. A sentence that alone costs as
-        much or
-            more becomes a segment of its own.
+            side.
+        segment_tokens: the sentences of a segment cost less than this in total. A sentence that alone costs as much
+            or more becomes a segment of its own.
         segment_sentences: maximum number of sentences in a segment; 1 gives the sentence-level baseline.
 
     Returns:

@@ -30,8 +30,7 @@ class Translator:
 
     Args:
         model: folder or name on the Hub of a G-Transformer, or of a sentence-level translator such as Opus-MT; by
-        default the
-            small model of English-German dialogues that comes with the package.
+            default the small model of English-German dialogues that comes with the package.
         src_lang, tgt_lang: languages; by default those of the processor.
         device: device of the model; by default a GPU, if there is one where the model is loaded.
         precision: type of the weights, "float32", "bfloat16", "float16", or "int8" for linear layers in 8 bits on a

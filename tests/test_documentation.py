@@ -24,7 +24,7 @@ from repository import ROOT
 from workplace import LONGER, furnish
 
 from modeling_gtransformer import GTransformerConfig
-from modeling_gtransformer.training.recipe import RECIPES, read_recipe
+from modeling_gtransformer.training.recipe import read_recipe
 
 
 DOCS = ROOT / "docs"
@@ -89,10 +89,10 @@ SERVE = uvicorn.Server.run
 
 def settings_of_training(words):
     """Settings that make a training short and its model tiny."""
-    recipe = next((word for word in words if (RECIPES / f"{word}.yaml").is_file()), None)
-    if recipe is None:
+    command = next((each for each in ("train", "train/train.py") if each in words), None)
+    if command is None:
         return []
-    values = read_recipe(recipe)
+    values = read_recipe(words[words.index(command) + 1])
     if values.get("model_name_or_path"):
         return SHORT
     types = {name: kinds[:2] for name, kinds in values["config"].items() if name.endswith("_types")}

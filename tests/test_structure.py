@@ -18,9 +18,10 @@ STRAYS = {"atomic_file.py", "json_line.py", "translator.py", "usage_error.py"}
 # Folders of the package, and the parts of it that may import them.
 IMPORTERS = {
     "files": {"files", "cli", "server", "pipeline_gtransformer", "translator"},
-    "corpora": {"corpora", "evaluation", "training", "cli"},
-    "evaluation": {"evaluation", "training", "cli"},
-    "training": {"training", "cli"},
+    "corpora": {"corpora", "evaluation", "training", "publishing", "cli"},
+    "evaluation": {"evaluation", "training", "publishing", "cli"},
+    "training": {"training", "publishing", "cli"},
+    "publishing": {"publishing", "cli"},
     "server": {"server", "cli"},
     "cli": {"cli", "server"},
 }
