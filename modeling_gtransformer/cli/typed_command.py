@@ -56,7 +56,8 @@ def _call(options: type, function: Callable[[Any], Any], values: dict[str, Any])
     try:
         given = options(**values)
     except ValueError as error:
-        raise UsageError(f"--{error}") from error
+        names_option = str(error).partition(" ")[0] in values
+        raise UsageError(f"--{error}" if names_option else str(error)) from error
     return function(given)
 
 
@@ -77,6 +78,8 @@ def _default(option: Field) -> Any:
 
 def _parsed_type(hint: Any) -> Any:
     """The type as which Typer parses an option: no command line gives a function, and a file gives a mapping."""
+    if get_origin(hint) is tuple:
+        return list[get_args(hint)[0]]  # type: ignore[misc]
     if get_origin(hint) not in (Union, UnionType):
         return hint
     kinds = [Path if get_origin(kind) is Mapping else kind for kind in get_args(hint)]
