@@ -7,7 +7,7 @@ from pathlib import Path
 from transformers.utils.logging import disable_progress_bar
 
 from ..atomic_file import write_atomic
-from ..files import FILE_FORMATS, Consistency, decode
+from ..files import FILE_FORMATS, Consistency, decode, encode, find_encoding
 from ..translator import Translator
 from .jobs import Job, plan
 from .report import Report
@@ -65,9 +65,10 @@ def translate_content(
     """Returns the translated content of a file. Line ends stay as they are."""
     translate = translator.pipeline
     binary = job.format != "text" and FILE_FORMATS[job.format].binary
-    translated = translate(content if binary else decode(content), format=job.format, name=job.name)
+    encoding = "utf-8" if binary else find_encoding(content, options.encoding)
+    translated = translate(content if binary else decode(content, encoding), format=job.format, name=job.name)
     report.note(job.name, translated["sentences"])
     result = translated["translation_text"]
     if options.output_format != "same":
-        result = translate.export_pairs(translated["sentences"], options.output_format)
-    return result.encode("utf-8") if isinstance(result, str) else result
+        return translate.export_pairs(translated["sentences"], options.output_format).encode()
+    return encode(result, encoding) if isinstance(result, str) else result

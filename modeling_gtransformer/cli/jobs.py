@@ -17,6 +17,8 @@ from .translate import STDIN, TranslateOptions
 
 # Extensions of corpora; a dataset is a folder with this file.
 CORPORA, DATASET = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".parquet"), "state.json"
+# Formats that do not name their encoding.
+OF_ANY_ENCODING = ("text", "wrapped", "markdown", "subtitles", "ass")
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,8 @@ def _format_of_input(file: str, options: TranslateOptions) -> str:
         raise ValueError(not_bilingual(format))
     if options.confidence and format != "documents" and options.output_format == "same":
         raise ValueError("--confidence has no place in the file: use --output_format jsonl, tsv or tmx")
+    if options.encoding != "utf-8" and format not in OF_ANY_ENCODING:
+        raise ValueError(f"--encoding is for the formats {', '.join(OF_ANY_ENCODING)}")
     if format == "documents" and options.output_format != "same":
         raise ValueError("documents keep their format: use --output_format same")
     return format

@@ -23,6 +23,10 @@ class Subcommand(NamedTuple):
 
 SUBCOMMANDS = {
     "translate": Subcommand("cli.translate:TranslateOptions:translate", "Translate files, pipes and corpora."),
+    "serve": Subcommand("server.serve:ServerOptions:serve", "Translate over HTTP."),
+    "publish": Subcommand("publishing.checkpoint:PublishOptions:publish", "Upload a checkpoint with its card."),
+    "publish-dataset": Subcommand("publishing.dataset:DatasetOptions:publish_dataset", "Upload a dataset."),
+    "publish-metric": Subcommand("publishing.metric:MetricOptions:publish_metric", "Upload the metric."),
 }
 
 
@@ -46,7 +50,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def translate() -> int:
     """Runs `gtransformer translate` by its name `gtransformer-translate`."""
-    return main(["translate", *sys.argv[1:]] if sys.argv[1:] != ["--version"] else None)
+    return _alias("translate")
+
+
+def serve() -> int:
+    """Runs `gtransformer serve` by its name `gtransformer-serve`."""
+    return _alias("serve")
+
+
+def _alias(name: str) -> int:
+    return main([name, *sys.argv[1:]] if sys.argv[1:] != ["--version"] else None)
 
 
 def application(called: str, begin: Callable[[Work], None]) -> typer.Typer:

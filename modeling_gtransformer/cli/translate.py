@@ -43,6 +43,9 @@ class TranslateOptions(ModelOptions, CorpusOptions):
         "Format of the files; jsonl: JSON lines; documents: text with <d> lines between documents; default: by their "
         "extensions, and text for standard input.",
     )
+    encoding: str = option(
+        "utf-8", "Encoding of texts and subtitles, such as cp1252, in which results are written too; auto: detect it."
+    )
     consistency_report: Path | None = option(
         None, "TSV file that lists the sentences and words that were translated in several ways."
     )

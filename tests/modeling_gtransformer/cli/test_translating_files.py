@@ -45,6 +45,18 @@ def test_in_a_pipe(checkpoint, expected, monkeypatch, capfdbinary):
     assert capfdbinary.readouterr().out == expected["translation_text"].encode()
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "auto"])
+def test_a_text_in_another_encoding(checkpoint, tmp_path, encoding):
+    text = "the old cat: Größe, déjà vu, naïve façade\n" * 3
+    (tmp_path / "a.txt").write_bytes(text.encode("cp1252" if encoding == "auto" else encoding))
+    options = ["--model", checkpoint, "--encoding", encoding]
+    assert run(tmp_path / "a.txt", *options, "--output", tmp_path / "b.txt") == 0
+    result = (tmp_path / "b.txt").read_bytes()
+    assert result.decode("cp1252" if encoding == "auto" else encoding).count("\n") == 3
+    (tmp_path / "a.html").write_text("<p>the cat</p>")
+    assert run(tmp_path / "a.html", *options) == 1  # it names its encoding itself
+
+
 def test_what_fails_is_named_and_the_rest_is_done(checkpoint, tmp_path, capfd):
     (tmp_path / "good.txt").write_text("the cat")
     (tmp_path / "bad.txt").write_bytes(b"the \xff cat")
