@@ -15,14 +15,50 @@ PROGRAM = "gtransformer"
 
 
 class Subcommand(NamedTuple):
-    """What a subcommand calls, as `module:dataclass of its options:function`, and its description."""
+    """
+    What a subcommand calls, as `module:dataclass of its options:function`, and its description. A function without
+    options parses the rest of the command line.
+    """
 
     call: str
     help: str
 
+    @property
+    def options(self) -> str:
+        """Name of the dataclass of the options."""
+        return self.call.split(":")[1]
+
+    def load(self) -> tuple[Any, Callable[[Any], Any]]:
+        """Imports the dataclass of the options, if there is one, and the function."""
+        module, options, function = self.call.split(":")
+        loaded = import_module(f"modeling_gtransformer.{module}")
+        return getattr(loaded, options) if options else None, getattr(loaded, function)
+
 
 SUBCOMMANDS = {
     "translate": Subcommand("cli.translate:TranslateOptions:translate", "Translate files, pipes and corpora."),
+    "train": Subcommand("training.experiment::train_recipe", "Train or fine-tune a model by a recipe."),
+    "evaluate scores": Subcommand("evaluation.scores:ScoreOptions:evaluate_scores", "BLEU and chrF of translations."),
+    "evaluate context": Subcommand(
+        "evaluation.context:ContextOptions:evaluate_context", "What a model gains from the context of a sentence."
+    ),
+    "evaluate contrastive": Subcommand(
+        "evaluation.contrastive:ContrastiveOptions:evaluate_contrastive", "Accuracy on contrastive test suites."
+    ),
+    "evaluate formality": Subcommand(
+        "evaluation.formality:FormalityOptions:evaluate_formality", "Accuracy of the forms of address."
+    ),
+    "evaluate lost-sentences": Subcommand(
+        "evaluation.lost_sentences:LostSentencesOptions:evaluate_lost_sentences", "Sentences that translations lack."
+    ),
+    "convert bert": Subcommand("training.bert:BertOptions:convert_bert", "Start a model from BERT."),
+    "convert fairseq": Subcommand(
+        "training.fairseq_conversion:FairseqOptions:convert_fairseq", "Convert a checkpoint of the authors' code."
+    ),
+    "convert tokenizer": Subcommand("training.tokenizer:TokenizerOptions:convert_tokenizer", "Train a tokenizer."),
+    "convert vocabulary": Subcommand(
+        "training.trimming:VocabularyOptions:convert_vocabulary", "Remove tokens that a corpus does not use."
+    ),
     "serve": Subcommand("server.serve:ServerOptions:serve", "Translate over HTTP."),
     "publish": Subcommand("publishing.checkpoint:PublishOptions:publish", "Upload a checkpoint with its card."),
     "publish-dataset": Subcommand("publishing.dataset:DatasetOptions:publish_dataset", "Upload a dataset."),
@@ -35,11 +71,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else [*argv]
     name = max((name for name in SUBCOMMANDS if argv[: len(name.split())] == name.split()), key=len, default="")
     begun: list[Work] = []
-    try:
-        application(name, begun.append)(argv, prog_name=PROGRAM)
-    except SystemExit as end:
-        if not begun:  # help, version, or options that cannot be parsed
-            return int(end.code or 0)
+    if name and not SUBCOMMANDS[name].options:
+        begun.append(lambda: SUBCOMMANDS[name].load()[1](argv[len(name.split()) :]))
+    else:
+        try:
+            application(name, begun.append)(argv, prog_name=PROGRAM)
+        except SystemExit as end:
+            if not begun:  # help, version, or options that cannot be parsed
+                return int(end.code or 0)
 
     def work() -> Any:
         import_module("modeling_gtransformer.registration")
@@ -78,15 +117,9 @@ def application(called: str, begin: Callable[[Work], None]) -> typer.Typer:
         if group not in groups:
             groups[group] = typer.Typer(**settings)
             groups[""].add_typer(groups[group], name=group, help=f"Commands that {group}.")
-        function = _loaded(subcommand, begin) if name == called else _nothing
+        function = typed_command(*subcommand.load(), begin) if name == called else _nothing
         groups[group].command(own_name, short_help=subcommand.help)(function)
     return groups[""]
-
-
-def _loaded(subcommand: Subcommand, begin: Callable[[Work], None]) -> Callable[..., None]:
-    module, options, function = subcommand.call.split(":")
-    loaded = import_module(f"modeling_gtransformer.{module}")
-    return typed_command(getattr(loaded, options), getattr(loaded, function), begin)
 
 
 def _nothing() -> None:
