@@ -12,7 +12,7 @@ from ..json_line import json_line
 from ..translator import Translator
 from .jobs import Job
 from .report import Report
-from .translate import STDIN, TranslateOptions
+from .translate_options import STDIN, TranslateOptions
 
 
 def translate_documents(job: Job, options: TranslateOptions, translator: Translator, report: Report) -> None:

@@ -11,7 +11,7 @@ from ..files import FILE_FORMATS, Consistency, decode, encode, find_encoding
 from ..translator import Translator
 from .jobs import Job, plan
 from .report import Report
-from .translate import STDIN, TranslateOptions
+from .translate_options import STDIN, TranslateOptions
 
 
 def translate_files(options: TranslateOptions) -> int:

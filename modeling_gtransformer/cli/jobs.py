@@ -12,7 +12,7 @@ from ..atomic_file import atomic_file, is_among, problem_of_folder
 from ..files import BILINGUAL_FORMATS, FILE_FORMATS, Consistency, format_of, not_bilingual
 from ..usage_error import UsageError
 from .report import Report
-from .translate import STDIN, TranslateOptions
+from .translate_options import STDIN, TranslateOptions
 
 
 # Extensions of corpora; a dataset is a folder with this file.

@@ -15,7 +15,7 @@ from transformers import pipeline
 from modeling_gtransformer import DocumentTranslationPipeline, atomic_file
 from modeling_gtransformer.cli import file_translation
 from modeling_gtransformer.cli.main import main
-from modeling_gtransformer.cli.translate import TranslateOptions
+from modeling_gtransformer.cli.translate_options import TranslateOptions
 from modeling_gtransformer.files.aligned_pairs import to_tmx, to_tsv
 from modeling_gtransformer.files.formats import FILE_FORMATS, FileFormat
 
