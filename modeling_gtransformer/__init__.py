@@ -1,46 +1,35 @@
 """G-Transformer for Hugging Face Transformers: document translation, one target sentence per source sentence."""
 
+import sys
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoProcessor
-from transformers.pipelines import PIPELINE_REGISTRY
 
-from .configuration_gtransformer import GTransformerConfig
-from .generation_gtransformer import DocumentsOutput
-from .hub import __version__
-from .modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerModel
-from .pipeline_gtransformer import DocumentTranslationPipeline
-from .processing_gtransformer import GTransformerProcessor
-from .target_sentences import GroupTagLogitsProcessor, SentenceStreamer
+# Modules of the public names.
+_MODULES = {
+    "DocumentTranslationPipeline": "pipeline_gtransformer",
+    "DocumentsOutput": "generation_gtransformer",
+    "GTransformerConfig": "configuration_gtransformer",
+    "GTransformerForConditionalGeneration": "modeling_gtransformer",
+    "GTransformerModel": "modeling_gtransformer",
+    "GTransformerProcessor": "processing_gtransformer",
+    "GroupTagLogitsProcessor": "target_sentences",
+    "SentenceStreamer": "target_sentences",
+    "Translator": "translator",
+    "__version__": "hub",
+}
 
-
-AutoConfig.register("gtransformer", GTransformerConfig)
-AutoModel.register(GTransformerConfig, GTransformerModel)
-AutoModelForSeq2SeqLM.register(GTransformerConfig, GTransformerForConditionalGeneration)
-AutoProcessor.register(GTransformerConfig, GTransformerProcessor)
-PIPELINE_REGISTRY.register_pipeline(
-    "document-translation", pipeline_class=DocumentTranslationPipeline, pt_model=AutoModelForSeq2SeqLM
-)
+# The commands register before they work, not before they show their help: the classes take seconds to import.
+if Path(*sys.argv[:1]).stem not in ("gtransformer", "gtransformer-translate", "gtransformer-serve"):
+    import_module(f"{__name__}.registration")
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the translator and the readers of all file formats when they are asked for."""
-    if name == "Translator":
-        from .translator import Translator
-
-        return Translator
+    """Imports the module of a public name when the name is asked for."""
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = [
-    "DocumentTranslationPipeline",
-    "DocumentsOutput",
-    "GTransformerConfig",
-    "GTransformerForConditionalGeneration",
-    "GTransformerModel",
-    "GTransformerProcessor",
-    "GroupTagLogitsProcessor",
-    "SentenceStreamer",
-    "Translator",
-    "__version__",
-]
+__all__ = [*_MODULES]

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO
 
 
@@ -80,11 +80,15 @@ def check_own_folder(folder: Path, names: Iterable[str], sign: str) -> None:
 
 
 def problem_of_folder(folder: Path) -> str:
-    """Says why a folder cannot be written into or made; an empty text if it can."""
+    """Returns why no file can be written into a folder, which need not exist yet; an empty text if it can."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         return f"{existing} is not a folder"
-    return "" if os.access(existing, os.W_OK | os.X_OK) else f"no permission to write into {existing}"
+    try:
+        with TemporaryFile(dir=existing):
+            return ""
+    except OSError as error:
+        return f"no file can be written into {existing}, {error.strerror}"
 
 
 def read_json(path: Path, default: Any) -> Any:

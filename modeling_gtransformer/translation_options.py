@@ -72,8 +72,9 @@ class TranslationOptions:
         None, "Decode the sentences of a segment in parallel; default: where that is likely to be faster."
     )
     confidence: bool = option(False, "Return the mean log-probability of every sentence's tokens, in nats.")
-
-    word_alignment: bool = option(False, "Return the weights between the words of every sentence and its translation.")
+    word_alignment: bool = option(
+        False, "Return the weights between the words of every sentence and its translation.", on_command_line=False
+    )
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -81,5 +82,26 @@ class TranslationOptions:
     @property
     def given(self) -> dict[str, Any]:
         """The options that differ from their defaults: keyword arguments of the pipeline."""
-        values = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        values = {each.name: (getattr(self, each.name), each.default) for each in fields(TranslationOptions)}
         return {name: value for name, (value, default) in values.items() if value != default}
+
+
+@dataclass(frozen=True)
+class CorpusOptions(TranslationOptions):
+    """
+    Options of the translation of a corpus.
+
+    Raises:
+        ValueError: a number is out of bounds, or `free` excludes another option.
+    """
+
+    source_column: str = option("source", "Column that holds the source: a text or a list of sentences.")
+    chunk_documents: int = option(64, "Number of documents of a corpus that are translated and saved at once.", 1)
+    free: bool = option(
+        False, "Let the model choose the number of target sentences, as the paper's Transformer on documents does."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.free and (self.confidence or self.parallel_sentences or self.glossary):
+            raise ValueError("free excludes confidence, parallel_sentences and glossary.")

@@ -248,6 +248,8 @@ def check_folder(name: str) -> None:
     if path.is_file():
         raise UsageError(f"The model {name} is a file: name the folder of a checkpoint.")
     if not path.is_dir():
+        if path.is_absolute():
+            raise UsageError(f"The model {name} is a folder that does not exist.")
         return
     if not (path / "config.json").is_file():
         raise UsageError(f"The model {name} is not a checkpoint: the folder has no config.json.")

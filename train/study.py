@@ -7,7 +7,7 @@ A study is a YAML file:
     arguments: {...}            # for train.py, for every system; `extends` names a file with more
     seeds: [1, 2, 3]
     test: {news: {files: [test.en, test.de]}}     # test sets, as train.py reads them; or {paper_corpus: news}
-    generation: {num_beams: 5}                    # arguments of translate.py
+    generation: {num_beams: 5}                    # options of gtransformer translate
     detokenize: de                                # target language, if moses.py has tokenized the documents
     baseline: sentences                           # system that the others are compared with; one per score:
                                                   # {s-BLEU: sentences, d-BLEU: documents}
@@ -44,7 +44,6 @@ from modeling_gtransformer.atomic_file import write_atomic, write_json
 from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.fingerprint import stats_of_weights
-from modeling_gtransformer.corpora.translation_settings import parse_translation
 from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.training.moses import detokenizer
 from modeling_gtransformer.training.paper_corpora import paper_corpus
@@ -56,6 +55,7 @@ from modeling_gtransformer.training.study_plan import (
     plan_runs,
     read_study,
     translation_arguments,
+    translation_options,
 )
 from modeling_gtransformer.training.study_results import ParallelDocuments, collect, table
 from modeling_gtransformer.translation_options import check_bounds, option
@@ -89,8 +89,7 @@ def run_study(args: StudyOptions) -> dict[str, Any]:
         training = parse_recipe([str(run.recipe)])[2]
         if study["until"] and training.eval_strategy == "no":
             raise ValueError(f"{run.name} never validates: set eval_strategy for `until`.")
-        for name in study["test"]:
-            parse_translation(translation_arguments(run, name, study))
+        translation_options(run, study)
     tests = {name: read_test(test["files"], columns, plain) for name, test in study["test"].items()}
 
     origin = provenance(sys.argv)
@@ -137,7 +136,7 @@ def execute(
                 discard(run.translations(name))
                 write_atomic(record, made_of)
             if not run.translations(name).exists():
-                processes.call(run, "translate.py", arguments)
+                processes.call(run, "translate", arguments)
     except (RuntimeError, OSError) as error:
         run.failure = str(error)
         print(f"{run.name}: failed, {error}", file=sys.stderr, flush=True)
@@ -181,7 +180,8 @@ class Processes:
             RuntimeError: it failed, or the study has been stopped.
         """
         log = run.folder / "study.log"
-        command = [*(self.launch if script == "train.py" else [sys.executable]), str(SCRIPTS / script), *arguments]
+        translate = [sys.executable, "-m", "modeling_gtransformer.cli.main", "translate"]
+        command = [*([*self.launch, str(SCRIPTS / script)] if script == "train.py" else translate), *arguments]
         with log.open("a", encoding="utf-8") as file:
             begin = file.tell()
             with self.starting:

@@ -7,14 +7,12 @@ from contextlib import contextmanager
 
 from ..files import Consistency
 from ..files.aligned_pairs import Pairs
-from ..pipeline_gtransformer import DocumentTranslationPipeline
 from ..usage_error import user_message
 from .errors import DONE, FAILED
 
 
-logger = logging.getLogger(__name__)
-
 PACKAGE = __name__.partition(".")[0]
+PROGRAM = "gtransformer translate"
 
 
 class Report(logging.Handler):
@@ -22,18 +20,18 @@ class Report(logging.Handler):
     Counts and prints the failures of files and records, and the warnings of the package.
 
     Attributes:
+        files: number of inputs.
         consistency: collects translations for a report on their consistency, if one was asked for.
     """
 
-    def __init__(self, program: str):
+    def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.program = program
         self.consistency: Consistency | None = None
-        self.skipped = self.warnings = 0
+        self.files = self.skipped = self.warnings = 0
         self.failed: set[str] = set()
 
     def say(self, message: str) -> None:
-        print(f"{self.program}: {message}", file=sys.stderr)
+        print(f"{PROGRAM}: {message}", file=sys.stderr)
 
     def skip(self, file: str, why: str) -> None:
         """Notes that a file is left out on purpose."""
@@ -46,16 +44,18 @@ class Report(logging.Handler):
         self.say(f"{place}: {user_message(error).removeprefix(f'{file}: ')}")
         self.failed.add(file)
 
-    def note(self, documents: dict[str, Pairs], translate: DocumentTranslationPipeline) -> None:
-        """Notes the sentence pairs of documents, by the documents' names, that a pipeline has translated."""
-        if self.consistency is None:
-            return
-        for name, pairs in documents.items():
+    def note(self, name: str, pairs: Pairs) -> None:
+        """Notes the sentence pairs of a document, by its name."""
+        if self.consistency is not None:
             self.consistency.add(name, pairs, [pair["alignment"] for pair in pairs])
 
-    def emit(self, record: logging.LogRecord) -> None:
-        self.say(f"warning: {record.getMessage()}")
+    def warn(self, message: str) -> None:
+        """Notes a warning."""
+        self.say(f"warning: {message}")
         self.warnings += 1
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.warn(record.getMessage())
 
     @contextmanager
     def counting_warnings(self) -> Iterator[None]:
@@ -67,9 +67,9 @@ class Report(logging.Handler):
         finally:
             logger.removeHandler(self)
 
-    def summarize(self, files: int, fail_on_warning: bool) -> int:
-        """Prints the summary of a run over this many files, and returns its exit status."""
-        counts = {"file": files, "failed": len(self.failed), "skipped": self.skipped, "warning": self.warnings}
+    def summarize(self, fail_on_warning: bool) -> int:
+        """Prints the summary of a run, and returns its exit status."""
+        counts = {"file": self.files, "failed": len(self.failed), "skipped": self.skipped, "warning": self.warnings}
         parts = [
             f"{number} {name}{'s' if name in ('file', 'warning') and number != 1 else ''}"
             for name, number in counts.items()

@@ -1,6 +1,7 @@
 """Makes a command of a dataclass of options and a function that takes its instance."""
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from functools import partial
@@ -42,7 +43,8 @@ def typed_command(options: type, function: Callable[[Any], Any], begin: Callable
         if each.metadata.get("on_command_line", True)
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__doc__ = function.__doc__
+    # Sections such as "Raises:" are for readers of the code.
+    command.__doc__ = re.split(r"\n\n(?:Args|Returns|Raises):\n", inspect.getdoc(function) or "")[0]
     return command
 
 

@@ -2,31 +2,32 @@
 that stops loses only its current chunk."""
 
 import itertools
-from collections.abc import Container, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow
 
 from ..pipeline_gtransformer import NamedDocument
-from ..translator import Translator
-from ..usage_error import UsageError
-from .corpus import Document, iterate_documents
+from ..sentence import Sentence
+from ..translation_options import CorpusOptions
+from ..translator import Translator, as_document, as_its_source
+from .corpus import Document, iterate_sources
 from .corpus_files import TABLES, has_ending, open_table
 from .fingerprint import hash_of_file, hashes_of_translator
 from .free_translation import translate_freely
-from .record_encoding import to_json_lines, widened
-from .translation_settings import TranslationSettings
+from .record_encoding import with_columns
 
 
-# Fields that a translation adds to a document.
+NUMBERS = pyarrow.list_(pyarrow.int64())
+# Fields of a translation, which would be wrong for another one, and their types in tables.
 FIELDS = {
     "translation": pyarrow.list_(pyarrow.string()),
-    "segments": pyarrow.list_(pyarrow.int64()),
-    "translated_segments": pyarrow.list_(pyarrow.int64()),
+    "confidence": pyarrow.list_(pyarrow.float64()),
+    "segments": NUMBERS,
+    "translated_segments": NUMBERS,
 }
-# Number of documents that are checked at a time.
-CHECKED = 64
 
 
 class Chunk(NamedTuple):
@@ -45,7 +46,7 @@ class FileContent:
         path: path or URI of the file.
         hash: its SHA-256.
         documents: number of its documents.
-        schema: columns of its documents; `None` if their translations are written as JSON lines.
+        schema: columns of its translation; `None` if the file is not a table, and its translation is JSON lines.
     """
 
     path: str
@@ -54,121 +55,133 @@ class FileContent:
     schema: pyarrow.Schema | None
 
 
-def examine(path: str, column: str, overwrite: bool, as_table: bool) -> FileContent:
+def examine(path: str, options: CorpusOptions, overwrite: bool) -> FileContent:
     """
     Reads and checks a whole file.
 
     Args:
-        column: column that holds the source sentences.
-        overwrite: whether to replace fields of an earlier translation.
-        as_table: whether to write the translation as a table instead of JSON lines.
+        overwrite: whether its documents may have fields of an earlier translation.
 
     Raises:
-        ValueError: the file has problems, or fields that the format of the output cannot hold.
-        UsageError: a document has a field that the translation would overwrite.
+        ValueError: lists the problems of the file.
     """
-    digest, number, schema = hash_of_file(path), 0, None
-    is_table = has_ending(path, TABLES)
-    for documents in _groups(_checked_documents(path, column, overwrite), CHECKED):
-        number += len(documents)
-        records = [document.record for document in documents]
-        if not as_table:
-            to_json_lines(records, path)
-        elif not is_table:
-            schema = widened(schema, records, path)
-    if as_table and is_table:
-        with open_table(path) as (schema, _):
-            pass
-    return FileContent(path, digest, number, schema)
+    digest = hash_of_file(path)
+    problems_of = partial(problems_of_source, options=options, overwrite=overwrite)
+    documents = sum(1 for _ in iterate_sources(path, options.source_column, problems_of))
+    return FileContent(path, digest, documents, schema_of(path, options) if has_ending(path, TABLES) else None)
+
+
+def problems_of_source(document: Document, options: CorpusOptions, overwrite: bool) -> Iterator[str]:
+    """Yields the reasons why a document cannot be translated."""
+    column = options.source_column
+    try:
+        source = as_document(document.record.get(column), f"the column {column!r}")
+        if options.free and isinstance(source, str):
+            yield f"{document.place}: free translation needs a list of sentences, not a text"
+    except ValueError as error:
+        missing = column not in document.record
+        yield f"{document.place}: {f'no document in the column {column!r}' if missing else error}"
+    if not overwrite and (present := [name for name in FIELDS if name in document.record]):
+        yield f"{document.place}: the document already has a field {present[0]!r}: --overwrite replaces it"
+
+
+def schema_of(path: str, options: CorpusOptions) -> pyarrow.Schema:
+    """The columns of the translation of a table."""
+    with open_table(path) as (schema, _):
+        source = schema.field(options.source_column).type
+        is_text = pyarrow.types.is_string(source) or pyarrow.types.is_large_string(source)
+        types = FIELDS | ({"translation": source} if is_text else {})
+        return with_columns(schema, {name: types[name] for name in added_fields(options)}, without=FIELDS)
+
+
+def added_fields(options: CorpusOptions) -> list[str]:
+    """Names of the fields that a translation adds to a document."""
+    extra = {"confidence": options.confidence, "translated_segments": options.free}
+    return [name for name in FIELDS if extra.get(name, True)]
 
 
 def chunks_of(
-    path: str, file: int, settings: TranslationSettings, wanted: Container[Chunk]
+    path: str, file: int, options: CorpusOptions, wanted: Container[Chunk]
 ) -> Iterator[tuple[Chunk, list[Document]]]:
     """Reads the wanted chunks, with their documents, of the file that has this number in the corpus."""
-    documents = iterate_documents([path], [settings.source_column])
-    for number, group in enumerate(_groups(documents, settings.chunk_documents)):
+    documents = iterate_sources(path, options.source_column, lambda _: [])
+    for number, group in enumerate(groups(documents, options.chunk_documents)):
         if (chunk := Chunk(file, number)) in wanted:
             yield chunk, group
 
 
-def _groups(documents: Iterator[Document], size: int) -> Iterator[list[Document]]:
+def groups(documents: Iterator[Document], size: int) -> Iterator[list[Document]]:
+    """Yields lists of this many documents."""
     while group := list(itertools.islice(documents, size)):
         yield group
 
 
-def _checked_documents(path: str, column: str, overwrite: bool) -> Iterator[Document]:
-    for document in iterate_documents([path], [column]):
-        if not overwrite and (present := [name for name in FIELDS if name in document.record]):
-            place = document.where(column, 0)
-            raise UsageError(f"{place}: the document already has a field {present[0]!r}: --overwrite replaces it.")
-        yield document
+class TranslatedRecord(NamedTuple):
+    """
+    A translated document.
+
+    Attributes:
+        place: where the document begins in the corpus.
+        record: its fields, with those of the translation.
+        result: what the pipeline returned for it.
+    """
+
+    place: str
+    record: dict[str, Any]
+    result: dict[str, Any]
 
 
 class ChunkTranslator:
-    """
-    Translates the documents of a chunk. Like a [`Translator`], it loads its model at the first call, and pickling
-    keeps only its settings.
+    """Translates the documents of a chunk. Its model is loaded at the first call, and pickling it keeps only its
+    settings."""
 
-    Args:
-        model: folder or Hub name of a G-Transformer, or of a sentence-level translator.
-        device: device of the model, as for [`Translator`].
-    """
+    def __init__(self, translator: Translator, options: CorpusOptions):
+        self.translator, self.options = translator, options
 
-    def __init__(self, model: str, settings: TranslationSettings, device: str | None = None):
-        # Scores need the model's own translation, without copied placeholders.
-        self.translator = Translator(model, device=device, keep_placeholders=False, **settings.translation_arguments())
-        self.settings = settings
-
-    def __call__(self, documents: list[Document], progress: bool = False) -> list[dict[str, Any]]:
+    def __call__(self, documents: Sequence[Document], progress: bool = False) -> list[TranslatedRecord]:
         """
-        Returns the records of the documents with `translation` (list of sentences) and `segments` (numbers of
-        sentences that were translated at once). Free decoding adds `translated_segments` (numbers of sentences that
-        the model wrote for each segment).
+        Returns the documents with `translation` (a text or a list of sentences, like the source) and `segments`
+        (numbers of sentences that were translated at once). Options add `confidence` (a number per sentence) and, for
+        free translation, `translated_segments` (numbers of sentences that the model wrote for each segment).
         """
-        translate = self._aligned if self.settings.align_sentences else self._freely
+        column = self.options.source_column
+        named = []
+        for document in documents:
+            source = as_document(document.record[column], document.place)
+            places = None if isinstance(source, str) else [document.where(column, n) for n in range(len(source))]
+            named.append(NamedDocument(document.place, source, places))
+        translate = self._freely if self.options.free else self._aligned
         return [
-            {name: value for name, value in document.record.items() if name not in FIELDS} | fields
-            for document, fields in zip(documents, translate(documents, progress), strict=True)
+            TranslatedRecord(
+                document.place,
+                {name: value for name, value in document.record.items() if name not in FIELDS}
+                | {name: fields[name] for name in added_fields(self.options)},
+                result,
+            )
+            for document, (fields, result) in zip(documents, translate(named, progress), strict=True)
         ]
-
-    @property
-    def columns(self) -> dict[str, pyarrow.DataType]:
-        """Names and types of the fields that translation adds to a document."""
-        aligned = self.settings.align_sentences
-        return {name: kind for name, kind in FIELDS.items() if name != "translated_segments" or not aligned}
 
     def identity(self) -> dict[str, Any]:
-        """Values on which translations depend: hashes of the model, which this loads, and settings."""
+        """Values on which translations depend: hashes of the model, which this loads, and options."""
         translate = self.translator.pipeline
-        return {**hashes_of_translator(translate.model, translate.processor), **asdict(self.settings)}
+        options = {each.name: getattr(self.options, each.name) for each in fields(CorpusOptions)}
+        if options["glossary"]:
+            options["glossary"] = repr(options["glossary"])
+        return {**hashes_of_translator(translate.model, translate.processor), **options}
 
-    def _aligned(self, documents: list[Document], progress: bool) -> Iterator[dict[str, list]]:
-        column = self.settings.source_column
-        named = [
-            NamedDocument(document.where(column, 0), document[column], places_of(document, column))
-            for document in documents
-        ]
-        for translated in self.translator.pipeline.translate_all(named, progress=progress):
-            sentences = [pair["translation_text"] for pair in translated["sentences"]]
-            yield {"translation": sentences, "segments": translated["segments"]}
+    def _aligned(self, named: list[NamedDocument], progress: bool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        results = self.translator.pipeline.translate_all(named, progress=progress)
+        for document, result in zip(named, results, strict=True):
+            confidence = [pair.get("confidence") for pair in result["sentences"]]
+            translation = as_its_source(document.document, result)
+            yield {"translation": translation, "segments": result["segments"], "confidence": confidence}, result
 
-    def _freely(self, documents: list[Document], progress: bool) -> Iterator[dict[str, list]]:
-        pipeline, column = self.translator.pipeline, self.settings.source_column
-        for free in translate_freely(
-            pipeline.model,
-            pipeline.processor,
-            [document[column] for document in documents],
-            progress=progress,
-            **self.settings.free_arguments(),
-        ):
-            yield {
-                "translation": list(itertools.chain(*free.translations)),
-                "segments": free.segments,
-                "translated_segments": list(map(len, free.translations)),
-            }
-
-
-def places_of(document: Document, column: str) -> list[str]:
-    """Names the place of a document for errors."""
-    return [document.where(column, number) for number in range(len(document[column]))]
+    def _freely(self, named: list[NamedDocument], progress: bool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        pipeline, options = self.translator.pipeline, self.options.given
+        names = ("segment_tokens", "segment_sentences", "max_tokens", "num_beams")
+        given = {name: options[name] for name in names if name in options}
+        documents = [list(map(Sentence, document.document, document.places or ())) for document in named]
+        for free in translate_freely(pipeline.model, pipeline.processor, documents, progress=progress, **given):
+            numbers = list(map(len, free.translations))
+            translation = list(itertools.chain(*free.translations))
+            yield {"translation": translation, "segments": free.segments, "translated_segments": numbers}, {}

@@ -18,7 +18,9 @@ import itertools
 import json
 import logging
 import lzma
+import math
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -39,10 +41,17 @@ PROBLEMS_SHOWN = 20
 
 @dataclass(frozen=True)
 class Document:
-    """One document. `record` holds its columns (lists of sentences) and any other fields of the corpus;
-    `where(column, sentence)` gives the place of a sentence, e.g. `train.de:57`."""
+    """
+    One document.
+
+    Attributes:
+        record: its columns (lists of sentences) and any other fields of the corpus.
+        place: where it begins, e.g. `train.jsonl:5`.
+        where: gives the place of a sentence of a column, e.g. `train.de:57`.
+    """
 
     record: dict[str, Any]
+    place: str
     where: Callable[[str, int], str]
 
     def __getitem__(self, column: str) -> list[str]:
@@ -68,24 +77,42 @@ def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bo
             types, documents without sentences, unequal numbers of sentences, sentences without text.
     """
     problems: list[str] = []
-    documents: Iterable[Document]
     files = files_of_all(files, len(columns))
+    problems_of = partial(_problems_of, columns=columns, blank_ok=blank_ok)
+    yield from checked(_read(files, columns, problems), problems_of, problems, ", ".join(files))
+
+
+def _read(files: Sequence[str], columns: Sequence[str], problems: list[str]) -> Iterator[Document]:
+    """
+    Reads files that have all columns, or one text file for each of them.
+
+    Raises:
+        ValueError: the names of the files are neither.
+    """
     if all(map(has_columns, files)):
-        documents = (document for file in files for document in _read_records(file, problems))
-    elif len(files) == len(columns) and not any(has_columns(file) or has_ending(file, OTHERS) for file in files):
-        documents = _read_text(files, columns, problems)
-    else:
-        raise ValueError(
-            f"{files}: expected files named *.jsonl[.gz|.xz] or *.parquet, or one text file for each of "
-            f"{list(columns)}."
-        )
-    yield from _checked(documents, columns, blank_ok, problems, ", ".join(files))
+        return (document for file in files for document in _read_records(file, problems))
+    if len(files) == len(columns) and not any(has_columns(file) or has_ending(file, OTHERS) for file in files):
+        return _read_text(files, columns, problems)
+    raise ValueError(
+        f"{files}: expected files named *.jsonl[.gz|.xz] or *.parquet, or one text file for each of {list(columns)}."
+    )
+
+
+def iterate_sources(file: str, column: str, problems_of: Callable[[Document], Iterable[str]]) -> Iterator[Document]:
+    """
+    Reads the documents of one file for their source column, and yields those without problems.
+
+    Raises:
+        ValueError: lists the problems of the file after everything is read.
+    """
+    problems: list[str] = []
+    yield from checked(_read([file], [column], problems), problems_of, problems, file)
 
 
 def iterate_dataset(dataset: Iterable[dict], columns: Sequence[str], name: str = "dataset") -> Iterator[Document]:
     """Yields documents of a `datasets` dataset, or any iterable of dicts with these columns, checked like files."""
-    documents = (Document(record, partial(_in_record, f"{name}[{i}]")) for i, record in enumerate(dataset))
-    return _checked(documents, columns, False, [], name)
+    documents = (of_record(record, f"{name}[{i}]") for i, record in enumerate(dataset))
+    return checked(documents, partial(_problems_of, columns=columns, blank_ok=False), [], name)
 
 
 def _read_records(path: str, problems: list[str]) -> Iterator[Document]:
@@ -96,7 +123,7 @@ def _read_table(path: str, problems: list[str]) -> Iterator[Document]:
     try:
         with open_table(path) as (_, batches):
             for number, record in enumerate(record for batch in batches for record in batch.to_pylist()):
-                yield Document(record, partial(_in_record, f"{path}[{number}]"))
+                yield of_record(record, f"{path}[{number}]")
     except (FileNotFoundError, PermissionError):
         raise
     except (pyarrow.ArrowException, OSError) as error:
@@ -108,17 +135,40 @@ def _read_json_lines(path: str, problems: list[str]) -> Iterator[Document]:
         if not line:
             continue  # such as a last line feed at the end of the file
         try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            problems.append(f"{path}:{number}: broken JSON, {error.msg} at character {error.pos + 1}")
-            continue
-        except RecursionError:
-            problems.append(f"{path}:{number}: JSON is nested too deeply")
-            continue
-        if isinstance(record, dict):
-            yield Document(record, partial(_in_record, f"{path}:{number}"))
-        else:
-            problems.append(f"{path}:{number}: a document must be a JSON object, not {type(record).__name__}")
+            yield of_record(parse_record(line), f"{path}:{number}")
+        except ValueError as error:
+            problems.append(f"{path}:{number}: {error}")
+
+
+def parse_record(line: str) -> dict[str, Any]:
+    """
+    Parses a line of JSON lines.
+
+    Raises:
+        ValueError: the line is not a JSON object that JSON can hold without loss.
+    """
+    try:
+        record = json.loads(line, object_pairs_hook=_object, parse_float=_number)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"broken JSON, {error.msg} at character {error.pos + 1}") from error
+    except RecursionError as error:
+        raise ValueError("JSON is nested too deeply") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"a document must be a JSON object, not {type(record).__name__}")
+    return record
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(fields := dict(pairs)) < len(pairs):
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the field {twice!r} appears twice in an object")
+    return fields
+
+
+def _number(digits: str) -> float:
+    if math.isinf(number := float(digits)):
+        raise ValueError(f"the number {digits} is too large")
+    return number
 
 
 def _read_text(files: Sequence[str], columns: Sequence[str], problems: list[str]) -> Iterator[Document]:
@@ -129,7 +179,7 @@ def _read_text(files: Sequence[str], columns: Sequence[str], problems: list[str]
         if None not in parts:
             first_lines = {column: (file, part[0]) for column, file, part in zip(columns, files, parts, strict=True)}
             record = {column: part[1] for column, part in zip(columns, parts, strict=True)}
-            yield Document(record, partial(_in_text, first_lines))
+            yield Document(record, _in_text(first_lines, columns[0], 0), partial(_in_text, first_lines))
     if len(set(counts.values())) > 1:
         unequal = ", ".join(f"{file} has {count}" for file, count in counts.items())
         problems.append(f"unequal numbers of documents: {unequal}")
@@ -157,13 +207,31 @@ def _lines(path: str, problems: list[str]) -> Iterator[tuple[int, str]]:
         with open_decompressed(path) as file:
             for number, raw in enumerate(file, 1):
                 try:
-                    line = raw.decode("utf-8").removeprefix("\ufeff").strip()
-                except UnicodeDecodeError as error:
-                    problems.append(f"{path}:{number}: not UTF-8, {error.reason} at byte {error.start + 1}")
+                    line = decode_line(raw)
+                except ValueError as error:
+                    problems.append(f"{path}:{number}: {error}")
                     line = "\ufffd"  # keeps the alignment, so that later problems are real
                 yield number, line
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         problems.append(f"{path}:{number + 1}: broken archive, {error}")
+
+
+def decode_line(line: bytes) -> str:
+    """
+    The text of a line, without white space and a byte order mark around it.
+
+    Raises:
+        ValueError: it is not UTF-8.
+    """
+    try:
+        return line.decode("utf-8").removeprefix("\ufeff").strip()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8, {error.reason} at byte {error.start + 1}") from error
+
+
+def of_record(record: dict[str, Any], place: str) -> Document:
+    """The document of a record at a place."""
+    return Document(record, place, partial(_in_record, place))
 
 
 def _in_record(place: str, column: str, sentence: int) -> str:
@@ -175,21 +243,31 @@ def _in_text(first_lines: dict[str, tuple[str, int]], column: str, sentence: int
     return f"{path}:{first + sentence}"
 
 
-def _checked(
-    documents: Iterable[Document], columns: Sequence[str], blank_ok: bool, problems: list[str], name: str
+def checked(
+    documents: Iterable[Document], problems_of: Callable[[Document], Iterable[str]], problems: list[str], name: str
 ) -> Iterator[Document]:
-    read, sentences = 0, 0
+    """
+    Yields the documents without problems.
+
+    Args:
+        problems_of: lists the problems of a document.
+        problems: collects all problems; reading adds its own.
+        name: name of the corpus in messages.
+
+    Raises:
+        ValueError: lists all problems after the last document.
+    """
+    read = 0
     for document in documents:
-        found = list(_problems_of(document, columns, blank_ok))
-        problems.extend(found)
         read += 1
+        found = list(problems_of(document))
+        problems.extend(found)
         if not found:
-            sentences += len(document[columns[0]])
             yield document
     if not read and not problems:
         problems.append(f"{name}: no documents")
     raise_if_any(problems, "problems in the corpus")
-    logger.info(f"{name}: {read} documents, {sentences} sentences.")
+    logger.info(f"{name}: {read} documents.")
 
 
 def _problems_of(document: Document, columns: Sequence[str], blank_ok: bool) -> Iterator[str]:

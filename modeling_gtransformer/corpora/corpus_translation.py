@@ -1,61 +1,116 @@
-"""Translation of whole corpora by one process, which continues where it was stopped."""
+"""Translation of whole corpora, which continues where it was stopped."""
 
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
 
 from transformers.utils.logging import tqdm
 
+from ..translation_options import CorpusOptions
+from ..translator import Translator
 from ..usage_error import UsageError
-from .chunk_translation import ChunkTranslator, chunks_of, examine
+from .chunk_translation import Chunk, ChunkTranslator, TranslatedRecord, chunks_of, examine
+from .corpus import Document
 from .corpus_files import files_of
 from .fingerprint import hash_of_file
-from .record_encoding import joint_schema
 from .translated_chunks import TranslatedChunks
-from .translation_output import check_output, is_table, put_together
-from .translation_settings import TranslationSettings
+from .translation_output import check_output, put_together
+
+
+Watch = Callable[[Sequence[TranslatedRecord]], None]
+
+
+class Engine(Protocol):
+    """What runs a translation: this process, or the workers of a cluster."""
+
+    def map(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+        """Calls the function with each of the values."""
+
+    def translate(
+        self, translate: ChunkTranslator, identity: dict[str, Any], chunks: TranslatedChunks, watch: Watch
+    ) -> None:
+        """Translates and writes the missing chunks."""
+
+
+class ThisProcess:
+    """Translates in this process."""
+
+    def map(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+        return [*map(function, values)]
+
+    def translate(
+        self, translate: ChunkTranslator, identity: dict[str, Any], chunks: TranslatedChunks, watch: Watch
+    ) -> None:
+        left = chunks.left()
+        with tqdm(total=len(left), unit=" chunks") as bar:
+            for chunk, documents in read_chunks(chunks, translate.options):
+                translated = translate(documents, progress=len(left) == 1)
+                chunks.write(chunk, [each.record for each in translated])
+                watch(translated)
+                bar.update()
 
 
 def translate_corpus(
-    model: str, input: str, output: str, settings: TranslationSettings, overwrite: bool = False
+    model: str | Translator,
+    input: str,
+    output: str,
+    options: CorpusOptions,
+    overwrite: bool = False,
+    watch: Watch = lambda translated: None,
 ) -> None:
     """
-    Translates a corpus of any size, and writes its documents with `translation` (list of sentences) and `segments`
-    (numbers of sentences that were translated at once). Free decoding adds `translated_segments` (numbers of sentences
-    that the model wrote for each segment).
+    Translates a corpus of any size in this process, and writes its documents with `translation` (a text or a list of
+    sentences, like the source) and `segments` (numbers of sentences that were translated at once). Free translation
+    adds `translated_segments` (numbers of sentences that the model wrote for each segment).
 
     Args:
-        model: folder or Hub name of a G-Transformer, or of a sentence-level translator.
-        input: path or URI of a file or a folder of documents as [`iterate_documents`] reads them.
-        output: a file, `.jsonl[.gz|.xz]` or `.parquet`, or the folder of a dataset for `load_from_disk` of `datasets`.
-            Until everything is translated, the chunks are in a folder `.partial` beside it, from which the same call
-            continues; another corpus, model or setting is refused, by its content.
-        overwrite: whether to replace an existing output, and fields of these names in the documents.
+        model: folder or Hub name of a G-Transformer, or of a sentence-level translator; or a translator made with
+            these options.
+        input: path or URI of documents as [`iterate_documents`] reads them: a file, or the folder of a dataset.
+        output: path in the format of the input; JSON lines for text. Until everything is translated, the chunks are in
+            a folder `.partial` beside it, from which the same call continues. Another corpus, model or option is
+            refused, by its content.
+        overwrite: whether to replace an existing output, and the fields of an earlier translation in the documents.
+        watch: called with the documents of each chunk that this call has translated.
 
     Raises:
         UsageError: the model cannot be used, or the output or another unfinished translation is in the way.
         ValueError: the corpus has problems, or changed while it was translated.
     """
-    check_output(input, output, overwrite)
-    partial = f"{output.rstrip('/')}.partial"
-    if Path(partial).is_symlink():
-        raise UsageError(f"{partial} is a link: remove it.")
-    # The whole corpus is checked before any of it is translated.
-    corpus = [examine(file, settings.source_column, overwrite, is_table(output)) for file in files_of(input)]
-    if is_table(output):
-        joint_schema([content.schema for content in corpus if content.schema is not None], input)
-    translate = ChunkTranslator(model, settings)
-    chunks = TranslatedChunks(partial, corpus, settings.chunk_documents, translate.columns)
-    chunks.begin(translate.identity())
-    translate_left(translate, chunks)
-    chunks.finish([hash_of_file(content.path) for content in corpus])
+    files = files_of(input)
+    check_output(files, output, overwrite)
+    partial_folder = f"{output.rstrip('/')}.partial"
+    if Path(partial_folder).is_symlink():
+        raise UsageError(f"{partial_folder} is a link: remove it.")
+    translator = model if isinstance(model, Translator) else Translator(model, **options.given)
+    translate = ChunkTranslator(translator, options)
+    chunks = translate_in_chunks(ThisProcess(), translate, files, partial_folder, overwrite, watch)
     put_together([chunks.path(chunk) for chunk in chunks], output)
     chunks.remove()
 
 
-def translate_left(translate: ChunkTranslator, chunks: TranslatedChunks) -> None:
-    """Translates the missing chunks."""
+def translate_in_chunks(
+    engine: Engine, translate: ChunkTranslator, files: Sequence[str], folder: str, overwrite: bool, watch: Watch
+) -> TranslatedChunks:
+    """
+    Checks all files before any of them is translated, and translates them into the chunks of a folder.
+
+    Raises:
+        UsageError: the model cannot be used, or the folder holds something else.
+        ValueError: the files have problems, or change in the meantime.
+    """
+    corpus = engine.map(partial(examine, options=translate.options, overwrite=overwrite), files)
+    chunks = TranslatedChunks(folder, corpus, translate.options.chunk_documents)
+    [identity] = engine.map(ChunkTranslator.identity, [translate])
+    chunks.begin(identity)
+    engine.translate(translate, identity, chunks, watch)
+    chunks.finish(engine.map(hash_of_file, files))
+    return chunks
+
+
+def read_chunks(chunks: TranslatedChunks, options: CorpusOptions) -> Iterator[tuple[Chunk, list[Document]]]:
+    """Reads the missing chunks with their documents."""
     left = set(chunks.left())
-    with tqdm(total=len(left), unit=" chunks") as bar:
-        for file in sorted({chunk.file for chunk in left}):
-            for chunk, documents in chunks_of(chunks.corpus[file].path, file, translate.settings, left):
-                chunks.write(chunk, translate(documents, progress=len(left) == 1))
-                bar.update()
+    for file in sorted({chunk.file for chunk in left}):
+        yield from chunks_of(chunks.corpus[file].path, file, options, left)

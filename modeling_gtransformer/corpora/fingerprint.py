@@ -49,15 +49,24 @@ def hashes_of_translator(model: PreTrainedModel, processor: ProcessorMixin) -> d
     depend on where the model came from.
     """
     weights = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        weights.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        weights.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    for name, value in sorted(model.state_dict().items()):
+        for tensor in value if isinstance(value, tuple) else (value,):  # quantised layers have tuples
+            weights.update(f"{name} {_content_of(tensor)}".encode())
     configurations = [model.config.to_dict(), model.generation_config.to_dict()]
     return {
         "weights": weights.hexdigest(),
         "configuration": _digest(_in_json(configuration) for configuration in configurations),
         "processor": hash_of_processor(processor),
     }
+
+
+def _content_of(value: Any) -> str:
+    """Describes a tensor of a model by type, shape and content; the type of a quantised layer is itself."""
+    if not isinstance(value, torch.Tensor):
+        return str(value)
+    numbers = value.dequantize() if value.is_quantized else value
+    content = numbers.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+    return f"{value.dtype} {tuple(value.shape)} {_digest([content])}"
 
 
 def _in_json(configuration: dict[str, Any]) -> bytes:

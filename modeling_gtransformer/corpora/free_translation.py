@@ -2,7 +2,7 @@
 can score such documents."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from transformers import PreTrainedModel
@@ -11,17 +11,16 @@ from transformers.utils.logging import tqdm
 
 from ..document_translation import batch_tokens
 from ..processing_gtransformer import GTransformerProcessor
-from ..segment_plan import PlannedDocument, Segment, SegmentLimits
+from ..segment_plan import PlannedDocument, SegmentLimits
 from ..segment_translation import SegmentTranslator
 from ..segmentation import longest_first_batches
-from ..sentence import sentences_of
-from ..translation_options import TranslationOptions
+from ..sentence import Sentence, sentences_of
 
 
 logger = logging.get_logger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass
 class FreeTranslation:
     """
     A freely translated document.
@@ -31,14 +30,21 @@ class FreeTranslation:
         translations: the sentences that the model wrote for each segment; one empty sentence if it wrote none.
     """
 
-    segments: list[int]
-    translations: list[list[str]]
+    segments: list[int] = field(default_factory=list)
+    translations: list[list[str]] = field(default_factory=list)
+
+    def add(self, sentences: int, written: Sequence[str]) -> None:
+        """Adds the output for a segment; a segment that begins no sentence continues the segment before it."""
+        if sentences:
+            self.segments.append(sentences)
+            self.translations.append([])
+        self.translations[-1] = [each for each in (*self.translations[-1], *written) if each] or [""]
 
 
 def translate_freely(
     model: PreTrainedModel,
     processor: GTransformerProcessor,
-    documents: Sequence[list[str]],
+    documents: Sequence[Sequence[Sentence | str]],
     segment_tokens: int = 512,
     max_tokens: int | None = None,
     segment_sentences: int | None = None,
@@ -51,18 +57,12 @@ def translate_freely(
     a warning counts the segments that reach this limit without an end.
 
     Raises:
-        ValueError: a setting is out of its range, or the model has no token that ends a document.
+        ValueError: the model has no token that ends a document.
     """
-    num_beams = generate_arguments.get("num_beams")
-    TranslationOptions(
-        segment_tokens=segment_tokens,
-        max_tokens=max_tokens,
-        segment_sentences=segment_sentences,
-        num_beams=num_beams,
-    )
-    if processor.target_template.end is None:
+    end = processor.target_template.end
+    if end is None:
         raise ValueError(
-            "This model has no token that ends a document, only the </s> of a sentence: it cannot decode freely."
+            "The model has no token that ends a document, only EOS of a sentence: it cannot decode freely."
         )
     arguments = {**generate_arguments, "align_sentences": False}
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, arguments)
@@ -71,43 +71,26 @@ def translate_freely(
         PlannedDocument(sentences_of(document, f"Document {number}"), processor, limits)
         for number, document in enumerate(documents, 1)
     ]
-    segments = [(number, segment) for number, document in enumerate(planned) for segment in document.segments]
-    max_tokens = max_tokens or batch_tokens(num_beams or model.generation_config.num_beams or 1)
-    written = _write([segment for _, segment in segments], translator, max_tokens, progress)
-    translations = [FreeTranslation([], []) for _ in documents]
-    for index, (number, segment) in enumerate(segments):
-        _note(segment, written[index], translations[number])
-    return translations
-
-
-def _write(
-    segments: list[Segment], translator: SegmentTranslator, max_tokens: int, progress: bool
-) -> dict[int, list[str]]:
-    """Decodes segments, by their numbers; a warning counts those that did not come to an end."""
+    segments = [segment for document in planned for segment in document.segments]
     written: dict[int, list[str]] = {}
-    endless, processor = 0, translator.processor
+    endless = 0
+    num_beams = generate_arguments.get("num_beams") or model.generation_config.num_beams or 1
+    sizes, max_tokens = [len(segment.source) for segment in segments], max_tokens or batch_tokens(num_beams)
     with (
         translator.packed_weights(),
         tqdm(total=len(segments), desc="Translating", unit=" segments", disable=not progress) as bar,
     ):
-        for batch in longest_first_batches([len(segment.source) for segment in segments], max_tokens):
-            rows_of_batch = [segments[index] for index in batch]
-            rows = translator.generate(rows_of_batch, translator.encode(rows_of_batch))
-            endless += sum(processor.target_template.end not in row for row in rows)
+        for batch in longest_first_batches(sizes, max_tokens):
+            of_batch = [segments[index] for index in batch]
+            rows = translator.generate(of_batch, translator.encode(of_batch))
+            endless += sum(end not in row for row in rows)
             written |= zip(batch, processor.batch_decode_sentences(rows), strict=True)
             bar.update(len(batch))
     if endless:
-        logger.warning(
-            f"{endless} of {len(segments)} segments did not come to an end: they are cut off where aligned ones "
-            "would have to end."
-        )
-    return written
-
-
-def _note(segment: Segment, sentences: list[str], translation: FreeTranslation) -> None:
-    """Adds the output for a segment; a segment that begins no sentence continues the segment before it."""
-    if segment.sentences:
-        translation.segments.append(segment.sentences)
-        translation.translations.append([])
-    written = [sentence for sentence in (*translation.translations[-1], *sentences) if sentence]
-    translation.translations[-1] = written or [""]
+        logger.warning(f"{endless} of {len(segments)} segments reached the maximum length without an end.")
+    outputs = (written[index] for index in range(len(segments)))
+    translations = [FreeTranslation() for _ in documents]
+    for document, translation in zip(planned, translations, strict=True):
+        for segment in document.segments:
+            translation.add(segment.sentences, next(outputs))
+    return translations

@@ -1,221 +1,163 @@
-"""Translation of whole corpora with Ray Data: one actor per GPU, or per number of cores, of a cluster. Chunks and
+"""Translation of whole corpora with Ray: one actor per GPU, or per number of cores, of a cluster. Chunks and
 translations are the same as those of one process."""
 
-import math
 import os
-import pickle
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-import pyarrow
 from transformers.utils.logging import tqdm
 
+from ..translation_options import CorpusOptions
+from ..translator import Translator
 from ..usage_error import UsageError
-from .chunk_translation import Chunk, ChunkTranslator, chunks_of, examine
-from .corpus_files import TABLES, files_of, has_ending, lies_in
-from .fingerprint import hash_of_file
+from .chunk_translation import Chunk, ChunkTranslator, TranslatedRecord
+from .corpus import Document
+from .corpus_files import files_of, lies_in
+from .corpus_translation import Watch, read_chunks, translate_in_chunks
 from .translated_chunks import TranslatedChunks
-from .translation_settings import TranslationSettings
 
 
-FORMATS = ("jsonl", "parquet")
 # Upper bound on the cores of an actor without a GPU: more cores hardly make decoding faster.
 CORES = 4
 # Number of restarts of an actor with its chunk; a chunk that takes all the memory would otherwise never end.
 RESTARTS = 3
-# Number of files that are read at a time; reading takes little time compared with translating.
-READERS = 4
 
 
-@dataclass
-class ActorPool:
-    """Number and size of the actors that translate: options of `translate_ray.py`."""
+class ActorPool(NamedTuple):
+    """Number of actors, each with its own model, and the resources of each; `None` leaves a choice to the cluster."""
 
-    actors: int | None = field(
-        default=None,
-        metadata={"help": "Number of actors, each with its own model; default: as many as fit the cluster."},
-    )
-    gpus_per_actor: float | None = field(
-        default=None,
-        metadata={
-            "help": "GPUs per actor, such as 0.5 for two actors on one GPU; default: 1 if the cluster has any, else 0."
-        },
-    )
-    cpus_per_actor: int | None = field(
-        default=None, metadata={"help": "Cores per actor; default: up to 4, or 1 with a GPU."}
-    )
-    format: str | None = field(
-        default=None,
-        metadata={"help": "Format of the output files; default: that of the input.", "choices": FORMATS},
-    )
+    actors: int | None = None
+    gpus_per_actor: float | None = None
+    cpus_per_actor: int | None = None
 
-    def __post_init__(self) -> None:
-        for name, least in (("actors", 1), ("cpus_per_actor", 1), ("gpus_per_actor", 0)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name} must be at least {least}, not {value}.")
-
-    def on(self, machines: list[dict[str, float]]) -> "ActorPool":
+    def on(self, machines: Sequence[dict[str, float]]) -> "ActorPool":
         """
         Fills in the numbers of the pool for machines that have these resources, "CPU" and "GPU".
 
         Raises:
-            UsageError: no machine has room for an actor.
+            UsageError: no machine has the resources of an actor.
         """
-        gpus = self.gpus_per_actor
-        if gpus is None:
-            gpus = min(1, max(machine.get("GPU", 0) for machine in machines))
-        largest = max(int(machine.get("CPU", 0)) for machine in machines)
-        cpus = self.cpus_per_actor or (1 if gpus else max(1, min(CORES, largest)))
-        room = sum(
-            int(min(machine.get("CPU", 0) / cpus, machine.get("GPU", 0) / gpus if gpus else math.inf))
-            for machine in machines
-        )
-        if not room:
+        max_gpus, max_cpus = (max(machine.get(kind, 0) for machine in machines) for kind in ("GPU", "CPU"))
+        gpus = min(1, max_gpus) if self.gpus_per_actor is None else self.gpus_per_actor
+        cpus = self.cpus_per_actor or (1 if gpus else int(min(CORES, max(1, max_cpus))))
+        if gpus > max_gpus or cpus > max_cpus:
             raise UsageError(f"No machine of the cluster has {gpus:g} GPUs and {cpus} cores for an actor.")
-        return ActorPool(self.actors or room, gpus, cpus, self.format)
-
-    def writes_tables(self, files: list[str]) -> bool:
-        """Tells whether the translation of these files is written as tables."""
-        return self.format == "parquet" if self.format else all(has_ending(file, TABLES) for file in files)
-
-    @property
-    def resources(self) -> dict[str, float]:
-        """Resources that Ray reserves for an actor."""
-        return {"num_cpus": self.cpus_per_actor or 0, "num_gpus": self.gpus_per_actor or 0}
+        kind, size = ("GPU", gpus) if gpus else ("CPU", cpus)
+        return ActorPool(self.actors or sum(int(machine.get(kind, 0) / size) for machine in machines), gpus, cpus)
 
 
 def translate_with_ray(
-    model: str, input: str, output: str, settings: TranslationSettings, pool: ActorPool, overwrite: bool = False
+    model: str | Translator,
+    input: str,
+    output: str,
+    options: CorpusOptions,
+    pool: ActorPool,
+    overwrite: bool = False,
+    watch: Watch = lambda translated: None,
 ) -> None:
     """
     Translates a corpus of any size on the cluster to which Ray is or can be connected, or else on this machine, and
     writes its documents as [`translate_corpus`] does, with one file per chunk. The names of the files have the order
-    of the documents. A chunk whose file exists is not translated again, so the same call continues where it was
-    stopped.
+    of the documents. The same call continues where it was stopped.
 
     Args:
-        model: folder or Hub name of a G-Transformer, or of a sentence-level translator; it must be the same on every
-        machine. input: path or URI of a file, or of a folder of files, which are read in parallel.
+        model: as for [`translate_corpus`]; it must be the same on every machine.
+        input: path or URI of a file, or of a folder of files.
         output: path or URI of a folder that all machines can reach.
         pool: number and size of the actors.
-        overwrite: whether to replace fields of these names in the documents.
+        overwrite: whether to replace the fields of an earlier translation in the documents.
+        watch: called with the documents of each chunk that this call has translated.
 
     Raises:
         UsageError: Ray is missing, the model cannot be used or differs on some machine, or the folder holds something
             else.
         ValueError: the corpus has problems, or changed while it was translated.
     """
-    ray = load_ray()
-    files, folder = [_absolute(file) for file in files_of(input)], _absolute(output)
-    if lies_in(folder, _absolute(input)):
-        raise UsageError(f"The output {output} lies in the input {input}: give another one.")
-    with connected(ray), errors_of_workers(ray):
+    with cluster() as ray:
+        # Workers may run in another folder.
+        files, folder = [_absolute(file) for file in files_of(input)], _absolute(output)
+        if lies_in(folder, _absolute(input)):
+            raise UsageError(f"The output {output} lies in the input {input}: give another one.")
+        translator = model if isinstance(model, Translator) else Translator(model, **options.given)
+        if Path(translator.model).is_dir():
+            translator.model = os.path.abspath(translator.model)
         pool = pool.on([node["Resources"] for node in ray.nodes() if node["Alive"]])
-        check = ray.remote(examine)
-        corpus = ray.get(
-            [check.remote(file, settings.source_column, overwrite, pool.writes_tables(files)) for file in files]
-        )
-        # Ray need not hide the GPUs of a machine from actors that ask for none.
-        translate = ChunkTranslator(_local_model(model), settings, device=None if pool.gpus_per_actor else "cpu")
-        identity = ray.get(ray.remote(**pool.resources)(_identity).remote(translate))
-        chunks = TranslatedChunks(folder, corpus, settings.chunk_documents, translate.columns)
-        chunks.begin(identity)
-        translate_chunks(ray, translate, identity, chunks, pool)
-        digest = ray.remote(hash_of_file)
-        chunks.finish(ray.get([digest.remote(file) for file in files]))
+        if not pool.gpus_per_actor:
+            translator.device = "cpu"  # Ray need not hide the GPUs of a machine from actors that ask for none
+        engine = Cluster(ray, pool)
+        translate_in_chunks(engine, ChunkTranslator(translator, options), files, folder, overwrite, watch)
 
 
-def load_ray() -> ModuleType:
+@contextmanager
+def cluster() -> Iterator[ModuleType]:
     """
-    Imports Ray, which an extra installs.
+    Yields Ray, connected to a cluster or to one that it starts on this machine. Errors of workers are raised here.
 
     Raises:
         UsageError: Ray is not installed.
     """
     try:
         import ray
-        import ray.data
     except ImportError as error:
         raise UsageError(f"Ray is missing ({error}): pip install 'gtransformer-hf[ray]'") from error
-    return ray
-
-
-@contextmanager
-def connected(ray: ModuleType) -> Iterator[None]:
-    """Connects to a cluster, or starts one on this machine, unless Ray is already running."""
-    if ray.is_initialized():
-        yield
-        return
-    ray.init()
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        ray.init()
     try:
-        yield
-    finally:
-        ray.shutdown()
-
-
-@contextmanager
-def errors_of_workers(ray: ModuleType) -> Iterator[None]:
-    """Raises the error of a worker as if it had been raised here."""
-    try:
-        yield
+        yield ray
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except ray.exceptions.RayError as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"Ray gave up; the same command continues: {reason}") from error
+    finally:
+        if is_ours:
+            ray.shutdown()
 
 
-def translate_chunks(
-    ray: ModuleType, translate: ChunkTranslator, identity: dict[str, Any], chunks: TranslatedChunks, pool: ActorPool
-) -> None:
-    """Translates the missing chunks: one task reads each file, and passes its chunks to actors."""
-    left: dict[int, list[int]] = {}
-    for chunk in chunks.left():
-        left.setdefault(chunk.file, []).append(chunk.number)
-    if not left:
-        return
-    number = sum(map(len, left.values()))
-    context = ray.data.DataContext.get_current().copy()
-    context.target_max_block_size = 1  # an actor takes one block, a chunk, at a time
-    context.execution_no_progress_timeout_s = -1  # chunks may take any time
-    context.raise_original_map_exception = True
-    context.enable_progress_bars = False
-    with ray.data.DataContext.current(context), tqdm(total=number, unit=" chunks") as bar:
-        files = [{"path": chunks.corpus[file].path, "file": file, "numbers": left[file]} for file in left]
-        read = ray.data.from_items(files, override_num_blocks=len(files)).map_batches(
-            partial(read_chunks, settings=translate.settings),
-            batch_size=1,
-            batch_format="pyarrow",
-            compute=ray.data.TaskPoolStrategy(size=min(READERS, len(files))),
-            num_cpus=0,  # the actors may use all cores
-        )
-        written = read.map_batches(
-            ChunkActor,
-            fn_constructor_args=(translate, identity, chunks),
-            batch_size=1,
-            batch_format="pyarrow",
-            compute=ray.data.ActorPoolStrategy(size=min(pool.actors or number, number)),
-            max_restarts=RESTARTS,
-            max_task_retries=RESTARTS,
-            **pool.resources,
-        )
-        for _ in written.iter_rows():
-            bar.update()
+class Cluster:
+    """Translates with the workers of a Ray cluster."""
 
+    def __init__(self, ray: ModuleType, pool: ActorPool):
+        self.ray, self.actors = ray, pool.actors
+        self.resources = {"num_cpus": pool.cpus_per_actor, "num_gpus": pool.gpus_per_actor}
 
-def read_chunks(files: pyarrow.Table, settings: TranslationSettings) -> Iterator[pyarrow.Table]:
-    """Reads the chunks of files that are left, by their numbers, with their documents."""
-    for row in files.to_pylist():
-        wanted = {Chunk(row["file"], number) for number in row["numbers"]}
-        for chunk, documents in chunks_of(row["path"], row["file"], settings, wanted):
-            yield pyarrow.Table.from_pylist([{**chunk._asdict(), "documents": pickle.dumps(documents)}])
+    def map(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+        task = self.ray.remote(**self.resources)(_call)
+        return self.ray.get([task.remote(function, value) for value in values])
+
+    def translate(
+        self, translate: ChunkTranslator, identity: dict[str, Any], chunks: TranslatedChunks, watch: Watch
+    ) -> None:
+        left = len(chunks.left())
+        actor = self.ray.remote(max_restarts=RESTARTS, max_task_retries=RESTARTS, **self.resources)(ChunkActor)
+        actors = [actor.remote(translate, identity, chunks) for _ in range(min(self.actors or left, left))]
+        try:
+            self._work(actors, read_chunks(chunks, translate.options), left, watch)
+        finally:
+            for each in actors:  # the next call needs their resources
+                self.ray.kill(each)
+
+    def _work(
+        self, actors: Sequence[Any], waiting: Iterator[tuple[Chunk, list[Document]]], left: int, watch: Watch
+    ) -> None:
+        """Gives every actor a chunk when it has started, for which the cluster may have to grow, or finished one."""
+        running = {each.check_model.remote(): each for each in actors}
+        done = 0
+        with tqdm(total=left, unit=" chunks") as bar:
+            while done < left:
+                [first], _ = self.ray.wait([*running])
+                free, translated = running.pop(first), self.ray.get(first)
+                if translated is not None:
+                    watch(translated)
+                    done += 1
+                    bar.update()
+                if following := next(waiting, None):
+                    running[free.translate.remote(*following)] = free
 
 
 class ChunkActor:
@@ -228,40 +170,35 @@ class ChunkActor:
     """
 
     def __init__(self, translate: ChunkTranslator, identity: dict[str, Any], chunks: TranslatedChunks):
-        self.translate, self.identity, self.chunks = translate, identity, chunks
+        self.translator, self.identity, self.chunks = translate, identity, chunks
         self.checked = False
 
-    def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
+    def check_model(self) -> None:
         """
-        Translates the missing chunks of a batch.
+        Loads the model.
 
         Raises:
             UsageError: this machine has another model.
         """
-        self._check_model()
-        for row in batch.to_pylist():
-            chunk = Chunk(row["file"], row["number"])
-            if not self.chunks.has(chunk):  # its writer may have died before it could report this
-                self.chunks.write(chunk, self.translate(pickle.loads(row["documents"])))
-        return batch.select(Chunk._fields)
-
-    def _check_model(self) -> None:
-        # Not in the constructor, because Ray reports little about an error there.
-        found = self.identity if self.checked else self.translate.identity()
+        found = self.identity if self.checked else self.translator.identity()
         if changed := [name for name in found if found[name] != self.identity[name]]:
-            model, machine = self.translate.translator.model, platform.node()
+            model, machine = self.translator.translator.model, platform.node()
             raise UsageError(f"The model {model} has another {', '.join(changed)} on {machine}.")
         self.checked = True
 
+    def translate(self, chunk: Chunk, documents: list[Document]) -> list[TranslatedRecord]:
+        """Translates and writes a chunk, unless it was written before the actor was restarted."""
+        self.check_model()
+        if self.chunks.has(chunk):
+            return []
+        translated = self.translator(documents)
+        self.chunks.write(chunk, [each.record for each in translated])
+        return translated
 
-def _identity(translate: ChunkTranslator) -> dict[str, Any]:
-    return translate.identity()
+
+def _call(function: Callable[[Any], Any], value: Any) -> Any:
+    return function(value)
 
 
 def _absolute(path: str) -> str:
-    """Makes a path absolute, because workers may run in another folder."""
     return path if "://" in path else os.path.abspath(path)
-
-
-def _local_model(model: str) -> str:
-    return os.path.abspath(model) if Path(model).is_dir() else model

@@ -8,16 +8,15 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-import pyarrow
 from pyarrow.fs import FileSelector, FileType, LocalFileSystem
 
+from ..json_line import json_line
 from ..usage_error import UsageError
-from .chunk_translation import FIELDS, Chunk, FileContent
+from .chunk_translation import Chunk, FileContent
 from .corpus_files import UNFINISHED, located, open_binary, within
-from .record_encoding import Record, to_json_lines, to_parquet, with_columns
+from .record_encoding import Record, to_parquet
 
 
 MANIFEST = ".manifest.json"
@@ -34,13 +33,11 @@ class TranslatedChunks:
         folder: path or URI that all workers can reach.
         corpus: files of the corpus.
         size: number of documents in a chunk.
-        columns: names and types of the fields that the translation adds to a document.
     """
 
     folder: str
     corpus: Sequence[FileContent]
     size: int
-    columns: Mapping[str, pyarrow.DataType]
 
     def begin(self, identity: Mapping[str, Any]) -> None:
         """
@@ -52,8 +49,7 @@ class TranslatedChunks:
         Raises:
             UsageError: the folder holds something else.
         """
-        forms = ["jsonl" if content.schema is None else "parquet" for content in self.corpus]
-        job = {"input": [content.hash for content in self.corpus], "format": forms, **identity}
+        job = {"input": [content.hash for content in self.corpus], **identity}
         names, before = self._names(), self._job()
         if before is None:
             if any(name != UNFINISHED and not PARTIAL.fullmatch(name) for name in names):
@@ -91,11 +87,7 @@ class TranslatedChunks:
     def write(self, chunk: Chunk, records: Sequence[Record]) -> None:
         """Writes the translated documents of a chunk."""
         schema = self.corpus[chunk.file].schema
-        if schema is None:
-            content = to_json_lines(records, self.path(chunk))
-        else:
-            columns = with_columns(schema, self.columns, without=FIELDS)
-            content = to_parquet(records, columns, self.corpus[chunk.file].path)
+        content = b"".join(map(json_line, records)) if schema is None else to_parquet(records, schema)
         self._write(self._name(chunk), content)
 
     def finish(self, hashes: Sequence[str]) -> None:
@@ -127,15 +119,9 @@ class TranslatedChunks:
         system.delete_dir(place)
 
     def _name(self, chunk: Chunk) -> str:
-        ending = ".jsonl" if self.corpus[chunk.file].schema is None else ".parquet"
-        of_file, of_chunk = self._widths
-        return f"{chunk.file:0{of_file}}-{chunk.number:0{of_chunk}}{ending}"
-
-    @cached_property
-    def _widths(self) -> tuple[int, int]:
-        """Number of digits in names, those of the largest number, so that names sort in the order of the chunks."""
-        files, chunks = len(self.corpus) - 1, max(content.documents for content in self.corpus) // self.size
-        return max(5, len(str(files))), max(6, len(str(chunks)))
+        """Name of the file of a chunk. Names sort in the order of the chunks."""
+        extension = ".jsonl" if self.corpus[chunk.file].schema is None else ".parquet"
+        return f"{chunk.file:05}-{chunk.number:08}{extension}"
 
     def _names(self) -> list[str]:
         system, place = located(self.folder)

@@ -1,4 +1,4 @@
-"""The output of a translation: a file of JSON lines or parquet, or the folder of a dataset."""
+"""The output of a translation, in the format of its input: a file of JSON lines or parquet, or a dataset."""
 
 import glob
 import gzip
@@ -16,52 +16,53 @@ from datasets import Dataset
 
 from ..atomic_file import atomic_file, is_among
 from ..usage_error import UsageError
-from .corpus_files import DATASET_STATE, JSON_LINES, lies_in, open_table
-from .record_encoding import joint_schema
+from .corpus_files import DATASET_STATE, JSON_LINES, has_ending
 
 
 # Number of chunks in a row group of a parquet file.
 ROW_GROUP = 16
 
 
-def check_output(input: str, output: str, overwrite: bool) -> None:
+def check_output(files: Sequence[str], output: str, overwrite: bool) -> None:
     """
     Refuses an output that cannot be written, before the work starts.
 
+    Args:
+        files: the file that is translated, or the files of the dataset.
+
     Raises:
-        UsageError: the output is not a path, its name has no known format, it is the input, or it must not be
-            replaced.
+        UsageError: the output is not a path, has another format than the input, is the input, or must not be replaced.
     """
     if "://" in output:
-        raise UsageError(f"The output {output} must be a path: translate_ray.py writes to URIs.")
-    path = Path(output)
-    is_folder = not output.endswith((*JSON_LINES, ".parquet"))
-    if is_folder and path.suffix and not output.endswith("/"):
-        raise UsageError(
-            f"The output {output} must be named *.jsonl, *.jsonl.gz, *.jsonl.xz or *.parquet, or be a folder, for a "
-            "dataset: with a / at its end if there is a dot in its name."
-        )
-    if "://" not in input and Path(input).is_dir() and lies_in(output, input):
-        raise UsageError(f"The output {output} lies in the input {input}: give another one.")
+        raise UsageError(f"The output {output} must be a path: only Ray writes to URIs.")
+    path, extensions = Path(output), extensions_of_output(files[0])
+    if len(files) > 1 and extensions:
+        raise UsageError(f"There are several files, {', '.join(files)}: translate them one by one.")
+    if extensions and not output.endswith(extensions):
+        raise UsageError(f"The output {output} must be named *{', *'.join(extensions)}, like its input.")
+    if not extensions and output.endswith((*JSON_LINES, ".parquet")):
+        raise UsageError(f"The output {output} must be a folder, like the dataset that is its input.")
+    if is_among(path, files) or any(is_among(path, [Path(file).parent]) for file in files if not extensions):
+        raise UsageError(f"The output {output} is the input: give another one.")
     if not path.exists():
         return
-    if is_among(path, [input]):
-        raise UsageError(f"The output {output} is the input: give another one.")
-    if is_folder and not (path / DATASET_STATE).exists():
+    if not extensions and not (path / DATASET_STATE).exists():
         raise UsageError(f"The output {output} exists and is not a dataset: give another one.")
-    if not is_folder and path.is_dir():
+    if extensions and path.is_dir():
         raise UsageError(f"The output {output} is a folder: give a file.")
     if not overwrite:
         raise UsageError(f"The output {output} exists: give another one, or --overwrite.")
 
 
-def is_table(output: str) -> bool:
-    """Tells whether an output has columns instead of JSON lines."""
-    return not output.endswith(JSON_LINES)
+def extensions_of_output(file: str) -> tuple[str, ...]:
+    """Extensions for the translation of a file of a corpus; none for a file of a dataset, which is a folder."""
+    if has_ending(file, ".arrow"):
+        return ()
+    return (".parquet",) if has_ending(file, ".parquet") else JSON_LINES
 
 
 def put_together(chunks: Sequence[str], output: str) -> None:
-    """Joins the files of all chunks, in order, to the output, which appears as a whole."""
+    """Joins the files of all chunks, in order, to the output, which appears atomically."""
     path = Path(output)
     if output.endswith(JSON_LINES):
         _join_json_lines(chunks, path)
@@ -72,14 +73,14 @@ def put_together(chunks: Sequence[str], output: str) -> None:
 
 
 def _join_json_lines(chunks: Iterable[str], path: Path) -> None:
-    with atomic_file(path) as raw, _packed(raw, path.suffix) as file:
+    with atomic_file(path) as raw, _compressed(raw, path.suffix) as file:
         for chunk in chunks:
             with open(chunk, "rb") as lines:
                 shutil.copyfileobj(lines, file)
 
 
-def _packed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
-    """Opens the compressor that belongs to the ending of a file name."""
+def _compressed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
+    """Opens the compressor that belongs to the extension of a file name."""
     if suffix == ".gz":
         # Without name and time in its header, the same translation gives the same file.
         return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
@@ -87,22 +88,17 @@ def _packed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
 
 
 def _join_tables(chunks: Sequence[str], path: Path) -> None:
-    schemas = []
-    for chunk in chunks:
-        with open_table(chunk) as (schema, _):
-            schemas.append(schema)
-    joint = joint_schema(schemas, str(path))
-    with atomic_file(path) as file, pyarrow.parquet.ParquetWriter(file, joint) as writer:
+    schema = pyarrow.parquet.read_schema(chunks[0])
+    with atomic_file(path) as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
         for start in range(0, len(chunks), ROW_GROUP):
-            tables = [joint.empty_table(), *map(pyarrow.parquet.read_table, chunks[start : start + ROW_GROUP])]
-            writer.write_table(pyarrow.concat_tables(tables, promote_options="permissive"))
+            tables = map(pyarrow.parquet.read_table, chunks[start : start + ROW_GROUP])
+            writer.write_table(pyarrow.concat_tables(tables))
 
 
 def _save_dataset(chunks: Sequence[str], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{path.name}.", suffix=".partial", dir=path.parent) as folder:
-        _join_tables(chunks, Path(folder, "rows.parquet"))
-        rows = glob.escape(str(Path(folder, "rows.parquet")))
+        rows = [glob.escape(chunk) for chunk in chunks]
         dataset = Dataset.from_parquet(rows, cache_dir=str(Path(folder, "cache")))
         dataset.save_to_disk(str(Path(folder, "dataset")))
         if path.exists():

@@ -1,3 +1,10 @@
 """Evaluation of translations and models: scores, test suites, use of context. Needs the extra `train`."""
 
-from .. import corpora as corpora  # names missing packages of the extra
+from importlib.util import find_spec
+
+
+# Packages of the extra, which most modules here and in `training` import.
+if missing := [
+    name for name in ("accelerate", "datasets", "evaluate", "sacrebleu", "yaml") if find_spec(name) is None
+]:
+    raise ImportError(f"Scores and training need {', '.join(missing)}: pip install 'gtransformer-hf[train]'")

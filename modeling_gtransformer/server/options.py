@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from ..translation_options import TranslationOptions, option
+from ..cli.model_options import ModelOptions
+from ..translation_options import option
 
 
 @dataclass(frozen=True)
-class ServerOptions(TranslationOptions):
+class ServerOptions(ModelOptions):
     """
     Options of a server: how it translates, where it listens, and which requests it accepts.
 
@@ -17,14 +18,6 @@ class ServerOptions(TranslationOptions):
 
     splitter: Literal["line", "sentencex"] | None = option(  # type: ignore[assignment]
         "sentencex", "How to find sentences: every line is one, or the package sentencex."
-    )
-    model: str | None = option(
-        None,
-        "Folder or Hub name of a G-Transformer, or of a sentence-level translator; default: a small model of "
-        "English-German dialogues.",
-    )
-    precision: Literal["float32", "bfloat16", "float16", "int8"] | None = option(
-        None, "Type of the weights; int8 has linear layers in 8 bits, on a CPU; default: that of the checkpoint."
     )
     host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0: all addresses.")
     port: int = option(5000, "Port to listen on.", 1, 65535)

@@ -3,7 +3,7 @@
 import itertools
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import yaml
 
 from ..corpora.corpus_files import has_columns
 from ..evaluation.translations import Translations, read_translations
+from ..translation_options import CorpusOptions
 from .recipe import extended, find_recipe, parse_recipe, read_yaml
 
 
@@ -160,15 +161,35 @@ def columns_of(run: TrainingRun) -> tuple[str, str]:
     return data.source_column, data.target_column
 
 
-def translation_arguments(run: TrainingRun, test: str, study: dict[str, Any]) -> list[str]:
-    """Gives the arguments with which translate.py translates a test set with the model of a run."""
+def translation_options(run: TrainingRun, study: dict[str, Any]) -> CorpusOptions:
+    """
+    The options with which the model of a run translates the test sets. Placeholders are translated like other words.
+
+    Raises:
+        ValueError: an option is unknown or out of its bounds.
+    """
     data = parse_recipe([str(run.recipe)])[1]
-    settings = {"source_column": data.source_column, "segment_tokens": data.segment_tokens}
+    options = {"source_column": data.source_column, "segment_tokens": data.segment_tokens, "keep_placeholders": False}
     # A model of single sentences has never seen several.
-    settings |= {"segment_sentences": data.segment_sentences} if data.segment_sentences else {}
-    settings |= {**study["generation"], **study["systems"][run.system]["generation"]}
+    options |= {"segment_sentences": data.segment_sentences} if data.segment_sentences else {}
+    options |= {**study["generation"], **study["systems"][run.system]["generation"]}
+    options["free"] = not options.pop("align_sentences", True)
+    try:
+        return CorpusOptions(**options)
+    except TypeError as error:
+        raise ValueError(f"generation has an unknown option: {error}") from error
+
+
+def translation_arguments(run: TrainingRun, test: str, study: dict[str, Any]) -> list[str]:
+    """The arguments with which `gtransformer translate` translates a test set with the model of a run."""
     # Of two text files, the first is the source; JSON lines have both sides.
-    arguments = [str(run.folder), study["test"][test]["files"][0], str(run.translations(test))]
-    for name, value in settings.items():
-        arguments += [f"--{name}", str(value)]
+    source, options = study["test"][test]["files"][0], translation_options(run, study)
+    arguments = [source, "--model", str(run.folder), "--output", str(run.translations(test))]
+    arguments += [] if has_columns(source) else ["--format", "documents"]
+    for each in fields(options):
+        value = getattr(options, each.name)
+        if isinstance(value, bool) and value != each.default:
+            arguments.append(f"--{each.name}" if value else f"--no-{each.name}")
+        elif value != each.default:
+            arguments += [f"--{each.name}", str(value)]
     return arguments

@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoProcessor, pipeline
 from transformers.dynamic_module_utils import get_imports
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.cli.command import main as command
+from modeling_gtransformer.cli.main import main as command
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_folder_with_code(checkpoint, run_without_package, tmp_path):
     assert out.splitlines()[-1] == "2"
     (tmp_path / "a.txt").write_text("the cat")
     arguments = ["--model", str(tmp_path / "with_code"), "--output", str(tmp_path / "out")]
-    assert command([str(tmp_path / "a.txt"), *arguments]) == 0
+    assert command(["translate", str(tmp_path / "a.txt"), *arguments]) == 0
     translated = pipeline("document-translation", model=checkpoint)("the cat")["translation_text"]
     assert (tmp_path / "out" / "a.txt").read_text() == translated
     # With the package its own classes are used, without trust in what lies in the folder.

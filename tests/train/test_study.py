@@ -14,23 +14,29 @@ import yaml
 from json_lines import read_json_lines
 
 from modeling_gtransformer import GTransformerProcessor
+from modeling_gtransformer.cli.main import main
 from modeling_gtransformer.evaluation.metrics import compare_systems, score_documents
 from modeling_gtransformer.evaluation.provenance import ROOT, commit_of
 from modeling_gtransformer.evaluation.translations import segment_sizes
 from modeling_gtransformer.training.experiment import train_recipe
 from modeling_gtransformer.training.study_plan import plan_runs, read_study
 from modeling_gtransformer.training.study_results import table
-from train import study, translate
+from train import study
 
 
 ONE = {"only": {"recipe": "randinit"}}
+
+
+def translate(arguments):
+    if main(["translate", *arguments]):
+        raise ValueError("translate failed")
 
 
 @pytest.fixture
 def make_study(experiment, tmp_path, monkeypatch):
     """A function that writes a study on tiny models, with changes; its scripts run in this process."""
     calls = []
-    scripts = {"train.py": train_recipe, "translate.py": translate.main}
+    scripts = {"train.py": train_recipe, "translate": translate}
 
     def call(processes, run, script, arguments):
         calls.append((run.name, script))
@@ -112,7 +118,7 @@ def test_run_again_it_does_nothing_but_what_is_missing(make_study):
     done[0].unlink()
     make_study.calls.clear()
     assert study.run_study(make_study()) == results
-    assert [name for name, script in make_study.calls if script == "translate.py"] == ["base, seed 1"]
+    assert [name for name, script in make_study.calls if script == "translate"] == ["base, seed 1"]
     assert [path.stat().st_mtime_ns for path in done[1:]] == before[1:] and done[0].exists()
 
 
@@ -120,11 +126,11 @@ def test_what_has_changed_is_translated_again(make_study):
     def translated_again(**changes):
         make_study.calls.clear()
         study.run_study(make_study(seeds=[1], **changes))
-        return [name for name, script in make_study.calls if script == "translate.py"]
+        return [name for name, script in make_study.calls if script == "translate"]
 
     assert len(translated_again()) == 2 and not translated_again()
     assert len(translated_again(generation={"num_beams": 1, "parallel_sentences": True})) == 2
-    # Also where one of something else was cut off, which translate.py would refuse to continue.
+    # Also where one of something else was cut off, which gtransformer translate would refuse to continue.
     begun = make_study.output / "base/seed1/valid.jsonl.partial"
     begun.mkdir()
     (begun / "begun.json").write_text("{}")

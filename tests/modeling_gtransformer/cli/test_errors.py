@@ -66,7 +66,6 @@ def test_a_bug_keeps_its_traceback():
         "studies/show_attention ./absent absent.jsonl out.svg",
         "studies/write_scoring_files absent.jsonl out",
         "study absent.yaml",
-        "translate ./absent absent.jsonl out.jsonl",
     ],
     ids=lambda command: command.split()[0],
 )

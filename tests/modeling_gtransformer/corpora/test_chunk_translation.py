@@ -10,11 +10,12 @@ from json_lines import write_json_lines
 
 from modeling_gtransformer.corpora.chunk_translation import Chunk, ChunkTranslator, chunks_of, examine
 from modeling_gtransformer.corpora.corpus import read_documents
-from modeling_gtransformer.corpora.translation_settings import TranslationSettings
-from modeling_gtransformer.usage_error import UsageError
+from modeling_gtransformer.translation_options import CorpusOptions
+from modeling_gtransformer.translator import Translator
 
 
 RECORDS = [{"id": number, "source": [f"ba bu {number} ."]} for number in range(5)]
+OPTIONS = CorpusOptions(num_beams=1)
 
 
 @pytest.fixture
@@ -23,44 +24,68 @@ def corpus(tmp_path):
 
 
 def test_what_is_examined(corpus, tmp_path):
-    lines, table = (examine(corpus, "source", overwrite=False, as_table=as_table) for as_table in (False, True))
-    assert lines.documents == table.documents == 5 and lines.hash == table.hash and lines.schema is None
-    assert table.schema.field("id").type == pyarrow.int64()
+    lines = examine(corpus, OPTIONS, overwrite=False)
+    assert lines.documents == 5 and lines.schema is None
     parquet = str(tmp_path / "test.parquet")
     schema = pyarrow.schema({"id": pyarrow.int8(), "source": pyarrow.large_list(pyarrow.string())})
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(RECORDS, schema=schema), parquet)
-    assert examine(parquet, "source", overwrite=False, as_table=True).schema == schema
+    table = examine(parquet, CorpusOptions(confidence=True), overwrite=False)
+    assert table.schema.names == ["id", "source", "translation", "confidence", "segments"]
+    assert table.schema.field("id").type == pyarrow.int8()
+    texts = pyarrow.Table.from_pydict({"source": ["ba .\nbu ."]})
+    pyarrow.parquet.write_table(texts, parquet)
+    assert examine(parquet, OPTIONS, overwrite=False).schema.field("translation").type == pyarrow.string()
+
+
+@pytest.mark.parametrize(
+    "record, options, problem",
+    [
+        ({"source": 5}, {}, "the column 'source' must hold a text or a list of sentences, not int"),
+        ({"source": None}, {}, "not NoneType"),
+        ({"source": {"a": 1}}, {}, "not dict"),
+        ({"source": ["a", 5]}, {}, "not int in a list"),
+        ({"source": [["a"]]}, {}, "not list in a list"),
+        ({"a": 1}, {}, "no document in the column 'source'"),
+        ({"source": "\ud800"}, {}, r"half of a character \(a lone surrogate\) in the column 'source'"),
+        ({"source": ["a."], "segments": [1]}, {}, "already has a field 'segments': --overwrite replaces it"),
+        ({"source": "a."}, {"free": True}, "free translation needs a list of sentences, not a text"),
+    ],
+)
+def test_what_cannot_be_translated_is_named(tmp_path, record, options, problem):
+    corpus = write_json_lines(tmp_path / "test.jsonl", [{"source": ["a.", ""]}, record])
+    with pytest.raises(ValueError, match=f"^1 problems in the corpus:\n  {corpus}:2: .*{problem}"):
+        examine(corpus, CorpusOptions(**options), overwrite=False)
 
 
 def test_a_translation_is_overwritten_only_if_asked(tmp_path):
-    corpus = write_json_lines(tmp_path / "test.jsonl", [{"source": ["a."], "segments": [1]}])
-    with pytest.raises(UsageError, match="already has a field 'segments': --overwrite replaces it"):
-        examine(corpus, "source", overwrite=False, as_table=False)
-    assert examine(corpus, "source", overwrite=True, as_table=False).documents == 1
+    corpus = write_json_lines(tmp_path / "test.jsonl", [{"source": ["a."], "translation": [], "confidence": 1}])
+    assert examine(corpus, OPTIONS, overwrite=True).documents == 1
 
 
 def test_only_wanted_chunks_are_given(corpus):
-    settings = TranslationSettings(chunk_documents=2)
+    options = CorpusOptions(chunk_documents=2)
     wanted = {Chunk(3, 0), Chunk(3, 2), Chunk(2, 1)}
-    found = {chunk: [d.record["id"] for d in documents] for chunk, documents in chunks_of(corpus, 3, settings, wanted)}
+    found = {chunk: [d.record["id"] for d in documents] for chunk, documents in chunks_of(corpus, 3, options, wanted)}
     assert found == {Chunk(3, 0): [0, 1], Chunk(3, 2): [4]}
 
 
 def test_a_pickled_translator_translates_the_same(trained_model, corpus):
-    translate = ChunkTranslator(str(trained_model), TranslationSettings(num_beams=1))
-    assert [*translate.columns] == ["translation", "segments"]
+    translate = ChunkTranslator(Translator(str(trained_model), **OPTIONS.given), OPTIONS)
     documents = read_documents([corpus], ["source"])
     expected = translate(documents)
-    assert [{name: row[name] for name in ("id", "source")} for row in expected] == RECORDS
+    assert [{name: each.record[name] for name in ("id", "source")} for each in expected] == RECORDS
+    assert [*expected[0].record] == ["id", "source", "translation", "segments"]
     content = pickle.dumps((translate, documents))
     assert len(content) < 5000  # no weights
     other, documents = pickle.loads(content)
     assert other(documents) == expected and other.identity() == translate.identity()
 
 
-def test_its_identity_can_be_noted(trained_model):
-    translate = ChunkTranslator(str(trained_model), TranslationSettings(align_sentences=False))
+@pytest.mark.parametrize("precision", [None, "int8"])
+def test_its_identity_can_be_noted(trained_model, tmp_path, precision):
+    (tmp_path / "terms.tsv").write_text("ba\tbu\n")
+    options = CorpusOptions(glossary={"ba": "bu"})
+    translate = ChunkTranslator(Translator(str(trained_model), precision=precision, **options.given), options)
     identity = translate.identity()
     assert json.loads(json.dumps(identity)) == identity
-    assert {"weights", "processor", "configuration", "align_sentences", "chunk_documents"} <= identity.keys()
-    assert [*translate.columns] == ["translation", "segments", "translated_segments"]
+    assert {"weights", "processor", "configuration", "free", "chunk_documents"} <= identity.keys()

@@ -95,6 +95,9 @@ BAD_LINES = [
     ('{"en": ["\\ud800"], "de": ["b"]}', "half of a character"),
     (b'{"en": ["\xff"], "de": ["b"]}', "not UTF-8"),
     (b'{"en": ' + b"[" * 100_000, "JSON is nested too deeply"),
+    ('{"en": ["a"], "de": ["b"], "id": {"x": 1, "x": 2}}', "the field 'x' appears twice in an object"),
+    ('{"en": ["a"], "de": ["b"], "id": 1e400}', "the number 1e400 is too large"),
+    ('{"en": ["a"], "de": ["b"], "id": ' + "1" * 5000 + "}", "Exceeds the limit"),
 ]
 
 

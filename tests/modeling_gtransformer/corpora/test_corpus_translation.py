@@ -6,20 +6,18 @@ import shutil
 from dataclasses import replace
 
 import datasets
-import pyarrow
-import pyarrow.parquet
 import pytest
-from json_lines import write_json_lines
+from json_lines import read_json_lines, write_json_lines
 from safetensors.torch import load_file, save_file
 
 from modeling_gtransformer import pipeline_gtransformer
 from modeling_gtransformer.corpora.corpus_translation import translate_corpus
-from modeling_gtransformer.corpora.translation_settings import TranslationSettings
 from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.translation_options import CorpusOptions
 from modeling_gtransformer.usage_error import UsageError
 
 
-SETTINGS = TranslationSettings(num_beams=1, chunk_documents=2)
+SETTINGS = CorpusOptions(num_beams=1, chunk_documents=2)
 
 
 def killed_at(number, calls):
@@ -40,7 +38,7 @@ def test_a_killed_run_is_continued_byte_for_byte(trained_model, tmp_path, monkey
 
     def run(name, num_beams=1):
         output = tmp_path / name
-        settings = TranslationSettings(num_beams=num_beams, chunk_documents=2)
+        settings = CorpusOptions(num_beams=num_beams, chunk_documents=2)
         translate_corpus(str(trained_model), corpus, str(output), settings)
         return output.read_bytes()
 
@@ -105,7 +103,7 @@ def test_the_same_model_in_another_place_continues(interrupted, trained_model, t
 def test_a_typo_in_the_model_blocks_nothing(trained_model, tmp_path):
     corpus, output = write_corpus(tmp_path / "test.jsonl"), tmp_path / "out.jsonl"
     with pytest.raises(UsageError, match="cannot be loaded"):
-        translate_corpus(f"{trained_model}x", corpus, str(output), TranslationSettings())
+        translate_corpus(f"{trained_model}x", corpus, str(output), CorpusOptions())
     assert [path.name for path in tmp_path.iterdir()] == ["test.jsonl"]
 
 
@@ -118,14 +116,14 @@ def test_a_corpus_that_changes_while_it_is_translated(trained_model, tmp_path, m
 
     monkeypatch.setattr(pipeline_gtransformer, "translate_documents", change)
     with pytest.raises(ValueError, match="changed while it was translated"):
-        translate_corpus(str(trained_model), corpus, str(tmp_path / "out.jsonl"), TranslationSettings())
+        translate_corpus(str(trained_model), corpus, str(tmp_path / "out.jsonl"), CorpusOptions())
     assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_nothing_is_overwritten_unasked(trained_model, tmp_path):
     corpus, output = write_corpus(tmp_path / "test.jsonl"), tmp_path / "out.jsonl"
     before = (tmp_path / "test.jsonl").read_bytes()
-    model, settings = str(trained_model), TranslationSettings(num_beams=1)
+    model, settings = str(trained_model), CorpusOptions(num_beams=1)
     with pytest.raises(UsageError, match="is the input"):
         translate_corpus(model, corpus, corpus, settings, overwrite=True)
     assert (tmp_path / "test.jsonl").read_bytes() == before
@@ -135,7 +133,7 @@ def test_nothing_is_overwritten_unasked(trained_model, tmp_path):
     assert output.read_text() == "mine"
     translate_corpus(model, corpus, str(output), settings, overwrite=True)
     again = tmp_path / "again.jsonl"
-    with pytest.raises(UsageError, match="already has a field 'translation'"):
+    with pytest.raises(ValueError, match="already has a field 'translation'"):
         translate_corpus(model, str(output), str(again), settings)
     translate_corpus(model, str(output), str(again), settings, overwrite=True)
     assert again.read_bytes() == output.read_bytes()
@@ -152,13 +150,13 @@ def test_no_link_is_followed(trained_model, tmp_path):
 
 def test_warnings_say_where_in_the_corpus(trained_model, tmp_path, caplog):
     corpus = write_json_lines(tmp_path / "test.jsonl", [{"source": ["ba ."]}, {"source": ["ka .", "ba bu " * 200]}])
-    translate_corpus(str(trained_model), corpus, str(tmp_path / "out.jsonl"), TranslationSettings())
+    translate_corpus(str(trained_model), corpus, str(tmp_path / "out.jsonl"), CorpusOptions())
     assert f"{corpus}:2 (source, sentence 2) has 400 tokens" in caplog.text
 
 
 def test_a_plain_translator(sentence_level_checkpoint, tmp_path):
     corpus, output = write_json_lines(tmp_path / "test.jsonl", [{"source": ["it is old"]}]), tmp_path / "out.jsonl"
-    settings = TranslationSettings(src_lang="eng_Latn", tgt_lang="fra_Latn")
+    settings = CorpusOptions(src_lang="eng_Latn", tgt_lang="fra_Latn")
     translate_corpus(sentence_level_checkpoint("m2m_100-nllb"), corpus, str(output), settings)
     assert json.loads(output.read_text())["translation"] == ["sie ist alt"]
 
@@ -174,43 +172,51 @@ def translated(trained_model, tmp_path):
     return run
 
 
-def test_a_table_of_json_lines(translated, tmp_path):
-    write_corpus(tmp_path / "test.jsonl")
-    expected = [json.loads(line) for line in translated("test.jsonl", "out.jsonl").read_text().splitlines()]
-    table = pyarrow.parquet.read_table(translated("test.jsonl", "out.parquet"))
-    assert table.to_pylist() == expected and table.schema.field("id").type == pyarrow.int64()
-
-
-def test_files_of_which_no_table_can_be_made(translated, tmp_path):
-    """That is known before any is translated."""
-    (tmp_path / "corpus").mkdir()
-    for name, value in (("a", 1), ("b", "x")):
-        write_json_lines(tmp_path / "corpus" / f"{name}.jsonl", [{"id": value, "source": ["ba ."]}])
-    with pytest.raises(ValueError, match="parquet cannot hold all the fields"):
-        translated("corpus", "out.parquet")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus"]
-
-
 def test_tables_and_datasets_keep_their_types(translated, tmp_path):
     """Also those that JSON does not have."""
     rows = [{"id": i, "source": [f"ba bu {i} ."], "time": datetime.datetime(2020, 1, 1 + i)} for i in range(7)]
     dataset = datasets.Dataset.from_list(rows).cast_column("id", datasets.ClassLabel(num_classes=7))
-    dataset.save_to_disk(str(tmp_path / "dataset"), num_shards=2)
+    dataset.save_to_disk(str(tmp_path / "data[s]et"), num_shards=2)
     dataset.to_parquet(str(tmp_path / "table.parquet"))
-    for corpus in ("dataset", "table.parquet"):
-        saved = datasets.load_from_disk(str(translated(corpus, f"from.{corpus}/")))
-        assert saved.select_columns([*rows[0]]).to_list() == rows
-        assert saved.features["id"] == dataset.features["id"]
-        assert [len(translation) for translation in saved["translation"]] == [1] * 7
-    with pytest.raises(ValueError, match=r"JSON lines cannot hold all the fields, .*datetime.*: write parquet"):
-        translated("dataset", "dataset.jsonl")
+    saved = datasets.load_from_disk(str(translated("data[s]et", "translated.en-de/")))
+    table = datasets.Dataset.from_parquet(str(translated("table.parquet", "translated.parquet")))
+    for translation in (saved, table):
+        assert translation.select_columns([*rows[0]]).to_list() == rows
+        assert translation.features["id"] == dataset.features["id"]
+        assert [len(sentences) for sentences in translation["translation"]] == [1] * 7
     assert not list(tmp_path.glob("*partial*"))
 
 
-def test_a_folder_is_translated_file_by_file(translated, tmp_path):
-    (tmp_path / "corpus").mkdir()
-    write_corpus(tmp_path / "corpus" / "b.jsonl", range(3, 7))
-    write_corpus(tmp_path / "corpus" / "a.jsonl", range(3))
-    write_corpus(tmp_path / "all.jsonl")
-    expected = translated("all.jsonl", "file.jsonl").read_bytes()
-    assert translated("corpus", "folder.jsonl").read_bytes() == expected
+def test_texts_and_blank_sentences_stay_what_they_are(translated, tmp_path):
+    write_json_lines(tmp_path / "test.jsonl", [{"source": "ba .\n\nka ."}, {"source": ["ba .", ""]}, {"source": []}])
+    text, sentences, nothing = map(json.loads, translated("test.jsonl", "out.jsonl").read_text().splitlines())
+    assert text["translation"].count("\n") == 2 and text["segments"] == [2]
+    assert sentences["translation"][1] == "" and nothing["translation"] == []
+
+
+def test_text_with_document_lines(translated, tmp_path):
+    (tmp_path / "test.txt").write_text("<d>\nba bu .\nka .\n<d>\nmo .\n")
+    rows = [json.loads(line) for line in translated("test.txt", "out.jsonl").read_text().splitlines()]
+    assert [row["source"] for row in rows] == [["ba bu .", "ka ."], ["mo ."]]
+    assert [len(row["translation"]) for row in rows] == [2, 1]
+
+
+def test_free_translation_says_what_came_of_each_segment(trained_model, tmp_path):
+    source = ["ba bu .", "to </s> ka .", "re .", "la lo ri ."]
+    corpus, output = write_json_lines(tmp_path / "test.jsonl", [{"source": source}]), str(tmp_path / "out.jsonl")
+    translate_corpus(str(trained_model), corpus, output, CorpusOptions(free=True, segment_tokens=24))
+    [row] = read_json_lines(output)
+    assert sum(row["segments"]) == 4 and len(row["translated_segments"]) == len(row["segments"]) > 1
+    assert sum(row["translated_segments"]) == len(row["translation"])
+    # Translated again sentence by sentence, nothing of that is left.
+    translate_corpus(str(trained_model), output, str(tmp_path / "aligned.jsonl"), SETTINGS, overwrite=True)
+    [row] = read_json_lines(tmp_path / "aligned.jsonl")
+    assert "translated_segments" not in row and len(row["translation"]) == 4
+
+
+@pytest.mark.parametrize("options", [{"max_tokens": 1}, {"max_tokens": 4096}, {"parallel_sentences": True}])
+def test_batches_and_decoding_change_nothing(trained_model, tmp_path, options):
+    corpus = write_corpus(tmp_path / "test.jsonl")
+    for name, changed in (("one", SETTINGS), ("two", replace(SETTINGS, **options))):
+        translate_corpus(str(trained_model), corpus, str(tmp_path / f"{name}.jsonl"), changed)
+    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()

@@ -47,11 +47,11 @@ def test_what_does_not_end_is_announced(translation_model, processor, caplog):
     model = translation_model()
     model.final_logits_bias[0, processor.target_template.end] = -100.0
     translate_freely(model, processor, DOCUMENTS)
-    assert "3 of 3 segments did not come to an end" in caplog.text
+    assert "3 of 3 segments reached the maximum length without an end" in caplog.text
     caplog.clear()
     model.final_logits_bias[0, processor.target_template.end] = 100.0
     assert [document.translations for document in translate_freely(model, processor, DOCUMENTS)] == [[[""]]] * 3
-    assert "did not come to an end" not in caplog.text
+    assert "without an end" not in caplog.text
 
 
 def test_documents_that_only_a_sentence_ends_are_refused(translation_model, processor, monkeypatch):

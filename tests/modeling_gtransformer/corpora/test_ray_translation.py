@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
@@ -13,17 +14,20 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from json_lines import write_json_lines
+from repository import ROOT
 
+from modeling_gtransformer.cli.main import main
 from modeling_gtransformer.corpora import ray_translation
 from modeling_gtransformer.corpora.chunk_translation import ChunkTranslator
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.corpus_translation import translate_corpus
 from modeling_gtransformer.corpora.ray_translation import ActorPool, ChunkActor, translate_with_ray
-from modeling_gtransformer.corpora.translation_settings import TranslationSettings
+from modeling_gtransformer.translation_options import CorpusOptions
+from modeling_gtransformer.translator import Translator
 from modeling_gtransformer.usage_error import UsageError
 
 
-SETTINGS = TranslationSettings(num_beams=1, chunk_documents=2)
+SETTINGS = CorpusOptions(num_beams=1, chunk_documents=2)
 TWO_ACTORS = ActorPool(actors=2, gpus_per_actor=0, cpus_per_actor=1)
 
 
@@ -40,8 +44,10 @@ def corpus(tmp_path):
 @pytest.fixture
 def expected(trained_model, corpus, tmp_path):
     """The records that one process writes."""
-    translate_corpus(str(trained_model), corpus, str(tmp_path / "expected.jsonl"), SETTINGS)
-    return [document.record for document in read_documents([str(tmp_path / "expected.jsonl")], ["translation"])]
+    outputs = [str(tmp_path / f"{name}.expected.jsonl") for name in "ab"]
+    for name, output in zip("ab", outputs, strict=True):
+        translate_corpus(str(trained_model), f"{corpus}/{name}.jsonl", output, SETTINGS)
+    return [document.record for document in read_documents(outputs, ["translation"])]
 
 
 class Noting(ChunkTranslator):
@@ -53,8 +59,8 @@ class Noting(ChunkTranslator):
         self.notes, self.fatal, self.always, self.failing = Path(notes), fatal, always, failing
 
     def __call__(self, documents, progress=False):
-        records = super().__call__(documents, progress)
-        numbers = [record["id"] for record in records]
+        translated = super().__call__(documents, progress)
+        numbers = [each.record["id"] for each in translated]
         killed = self.notes.with_suffix(".killed")
         if self.fatal in numbers and (self.always or not killed.exists()):
             killed.touch()
@@ -63,7 +69,7 @@ class Noting(ChunkTranslator):
             raise ValueError("What is wrong.")
         with self.notes.open("a") as file:
             print(json.dumps(numbers), file=file)
-        return records
+        return translated
 
 
 @pytest.fixture
@@ -95,13 +101,12 @@ def test_two_actors_translate_what_one_process_translates(run, expected, tmp_pat
     assert (tmp_path / "notes.killed").exists()
     files = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2)]
     names = [path.name for path in sorted((tmp_path / "out").iterdir())]
-    assert names == [".manifest.json", *(f"{file:05}-{number:06}.jsonl" for file, number in files)]
+    assert names == [".manifest.json", *(f"{file:05}-{number:08}.jsonl" for file, number in files)]
     assert datasets.load_dataset(str(tmp_path / "out"), split="train").to_list() == expected
     # Once more, nothing is left to do; otherwise it is refused.
     assert run("out") == (expected, [])
     for changes, words in (
         ({"settings": replace(SETTINGS, num_beams=2)}, "was begun with another num_beams"),
-        ({"pool": replace(TWO_ACTORS, format="parquet")}, "was begun with another format"),
         ({"input": tmp_path / "out"}, "lies in the input"),
     ):
         with pytest.raises(UsageError, match=words):
@@ -115,12 +120,12 @@ def test_a_run_that_fails_is_continued(run, expected, tmp_path):
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(given, schema=schema), tmp_path / "t.parquet")
     table = f"file://{tmp_path}/t.parquet"
     with pytest.raises(ValueError, match=r"^What is wrong\."):
-        run("out", input=table, failing=9, pool=replace(TWO_ACTORS, actors=1))
+        run("out", input=table, failing=9, pool=TWO_ACTORS._replace(actors=1))
     before = translated(tmp_path)
     assert [8, 9] not in before
     records, after = run("out", input=table)
     assert records == expected and sorted(before + after) == [[number, number + 1] for number in range(0, 12, 2)]
-    assert pyarrow.parquet.read_schema(tmp_path / "out" / "00000-000005.parquet").field("id").type == pyarrow.int8()
+    assert pyarrow.parquet.read_schema(tmp_path / "out" / "00000-00000005.parquet").field("id").type == pyarrow.int8()
 
 
 def test_a_chunk_that_kills_whoever_translates_it(run, monkeypatch):
@@ -131,10 +136,10 @@ def test_a_chunk_that_kills_whoever_translates_it(run, monkeypatch):
 
 
 def test_a_machine_with_another_model_is_named(trained_model):
-    translate = ChunkTranslator(str(trained_model), SETTINGS)
+    translate = ChunkTranslator(Translator(str(trained_model), **SETTINGS.given), SETTINGS)
     actor = ChunkActor(translate, {**translate.identity(), "weights": "others"}, None)
     with pytest.raises(UsageError, match=f"The model {trained_model} has another weights on "):
-        actor(pyarrow.table({"file": [], "number": [], "documents": []}))
+        actor.check_model()
 
 
 MACHINES = {
@@ -153,20 +158,56 @@ def test_actors_fill_the_machines(machines, asked, expected):
     assert (pool.actors, pool.gpus_per_actor, pool.cpus_per_actor) == expected
 
 
-def test_there_is_no_room(monkeypatch):
+def test_no_machine_is_large_enough():
     with pytest.raises(UsageError, match="No machine of the cluster has 1 GPUs and 1 cores"):
         ActorPool(actors=1, gpus_per_actor=1).on([{"CPU": 4}])
-    with pytest.raises(ValueError, match="actors must be at least 1"):
-        ActorPool(actors=0)
-
-
-def test_an_output_in_the_input(trained_model, corpus, monkeypatch):
-    monkeypatch.setattr(ray_translation, "load_ray", lambda: None)
-    with pytest.raises(UsageError, match="lies in the input"):
-        translate_with_ray(str(trained_model), corpus, f"{corpus}/out", SETTINGS, TWO_ACTORS)
 
 
 def test_without_ray(monkeypatch, trained_model, corpus, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match=r"pip install 'gtransformer-hf\[ray\]'"):
         translate_with_ray(str(trained_model), corpus, str(tmp_path / "out"), SETTINGS, TWO_ACTORS)
+
+
+def test_the_command(ray_cluster, trained_model, tmp_path, capfd):
+    """Warnings of the actors are reported by the command."""
+    corpus = write_json_lines(tmp_path / "test.jsonl", [{"source": ["ba bu " * 200]}])
+    options = [
+        "--engine",
+        "ray",
+        "--actors",
+        "1",
+        "--cpus_per_actor",
+        "1",
+        "--gpus_per_actor",
+        "0",
+        "--num_beams",
+        "1",
+    ]
+    output = str(tmp_path / "out")
+    assert main(["translate", corpus, "--model", str(trained_model), "--output", output, *options]) == 0
+    errors = capfd.readouterr().err
+    assert f"warning: {corpus}:1 (source, sentence 1) has 400 tokens" in errors
+    assert errors.endswith("1 file, 0 failed, 0 skipped, 1 warning\n")
+
+
+@pytest.mark.parametrize(
+    "name, command",
+    {
+        "translate_ray.sh": "ray symmetric-run --address first:6379 --min-nodes 2 --num-cpus 8 --num-gpus 4 -- "
+        "gtransformer translate --engine ray",
+        "train.sh": "torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-id 7 --rdzv-endpoint "
+        "first:29500 train/train.py",
+    }.items(),
+)
+def test_what_slurm_runs(tmp_path, name, command):
+    """With stand-ins for Slurm, which print what they are given."""
+    for program, does in {"scontrol": "echo first; echo second", "srun": 'for word; do echo "$word"; done'}.items():
+        (tmp_path / program).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / program).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "n[1-2]"}
+    numbers = {"JOB_NUM_NODES": 2, "CPUS_PER_TASK": 8, "GPUS_ON_NODE": 4, "JOB_ID": 7}
+    environment |= {f"SLURM_{name}": str(number) for name, number in numbers.items()}
+    script = [str(ROOT / "train" / "slurm" / name), "a b", "c"]
+    printed = subprocess.run(script, env=environment, check=True, capture_output=True, text=True).stdout
+    assert printed.splitlines() == [*command.split(), "a b", "c"]

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from modeling_gtransformer.corpora import translation_output
-from modeling_gtransformer.corpora.translation_output import check_output, is_table, put_together
+from modeling_gtransformer.corpora.translation_output import check_output, put_together
 from modeling_gtransformer.usage_error import UsageError
 
 
@@ -30,64 +30,64 @@ def test_json_lines(tmp_path, name, unpack):
     assert contents[0] == contents[1] and unpack(contents[0]) == b'"a"\n"b"\n'
 
 
+ROWS = [{"id": 1, "note": None}, {"id": 2, "note": "x"}, {"id": 3, "note": "y"}]
+
+
 @pytest.fixture
 def tables(tmp_path):
-    """Chunks of two files, of which one has wider columns."""
-    rows = [{"id": 1}, {"id": 2}, {"id": 2.5, "note": "x"}]
-    for number, row in enumerate(rows):
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), tmp_path / f"{number}.parquet")
-    return [str(tmp_path / f"{number}.parquet") for number in range(3)]
-
-
-EXPECTED = [{"id": 1.0, "note": None}, {"id": 2.0, "note": None}, {"id": 2.5, "note": "x"}]
+    """A chunk for each of three rows."""
+    schema = pyarrow.schema({"id": pyarrow.int8(), "note": pyarrow.string()})
+    paths = [tmp_path / f"{number}.parquet" for number in range(3)]
+    for path, row in zip(paths, ROWS, strict=True):
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row], schema=schema), path)
+    return [*map(str, paths)]
 
 
 def test_parquet(tables, tmp_path, monkeypatch):
     monkeypatch.setattr(translation_output, "ROW_GROUP", 2)
     put_together(tables, str(tmp_path / "out.parquet"))
     table = pyarrow.parquet.ParquetFile(tmp_path / "out.parquet")
-    assert table.num_row_groups == 2 and table.read().to_pylist() == EXPECTED
+    assert table.num_row_groups == 2 and table.read().to_pylist() == ROWS
+    assert table.schema_arrow.field("id").type == pyarrow.int8()
 
 
-@pytest.mark.parametrize("name", ["out", "o[u]t"])
-def test_a_dataset_takes_the_place_of_another(tables, tmp_path, name):
-    output = tmp_path / name
+def test_a_dataset_takes_the_place_of_another(tables, tmp_path):
+    output = tmp_path / "out"
     datasets.Dataset.from_dict({"old": [1]}).save_to_disk(str(output))
     put_together(tables, str(output))
-    assert datasets.load_from_disk(str(output)).to_list() == EXPECTED
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.parquet", "1.parquet", "2.parquet", name]
+    assert datasets.load_from_disk(str(output)).to_list() == ROWS
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.parquet", "1.parquet", "2.parquet", "out"]
 
 
-@pytest.mark.parametrize("name", ["out.json", "out.txt", "wmt.en-de"])
-def test_names_that_say_no_form(name):
-    with pytest.raises(UsageError, match="must be named"):
-        check_output("in.jsonl", name, overwrite=False)
-    with pytest.raises(UsageError, match="must be a path"):
-        check_output("in.jsonl", f"s3://bucket/{name}", overwrite=False)
-
-
-def test_names_that_say_a_form(tmp_path):
-    forms = {"a.jsonl": False, "a.jsonl.xz": False, "a.parquet": True, "a": True, "a.en-de/": True}
-    for name, expected in forms.items():
-        check_output("in.jsonl", os.path.join(tmp_path, name), overwrite=False)
-        assert is_table(name) == expected
-
-
-def test_what_is_in_the_way(tmp_path):
-    corpus = tmp_path / "in.jsonl"
-    corpus.write_text("mine")
-    with pytest.raises(UsageError, match="is the input"):
-        check_output(str(corpus), str(corpus), overwrite=True)
+@pytest.mark.parametrize(
+    "files, output, problem",
+    [
+        (["in.jsonl"], "s3://bucket/out.jsonl", "must be a path"),
+        (["in.jsonl"], "out.json", r"must be named \*.jsonl, \*.jsonl.gz, \*.jsonl.xz, like its input"),
+        (["in.txt"], "out.txt", "must be named"),
+        (["in.jsonl"], "out.parquet", "must be named"),
+        (["in.parquet"], "out.jsonl", r"must be named \*.parquet"),
+        (["in.jsonl", "more.jsonl"], "out.jsonl", "several files, in.jsonl, more.jsonl: translate them one by one"),
+        (["data/1.arrow", "data/2.arrow"], "out.jsonl", "must be a folder"),
+        (["in.jsonl"], "in.jsonl", "is the input"),
+        (["data/1.arrow"], "data", "is the input"),
+        (["in.jsonl"], "folder.jsonl", "is a folder: give a file"),
+        (["data/1.arrow"], "folder.jsonl/", "exists and is not a dataset"),
+        (["in.jsonl"], "old.jsonl", "exists: give another one, or --overwrite"),
+    ],
+)
+def test_what_is_in_the_way(tmp_path, monkeypatch, files, output, problem):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.jsonl").mkdir()
-    with pytest.raises(UsageError, match="is a folder: give a file"):
-        check_output(str(corpus), str(tmp_path / "folder.jsonl"), overwrite=True)
-    (tmp_path / "home").mkdir()
-    with pytest.raises(UsageError, match="exists and is not a dataset"):
-        check_output(str(corpus), str(tmp_path / "home"), overwrite=True)
-    with pytest.raises(UsageError, match="lies in the input"):
-        check_output(str(tmp_path), str(tmp_path / "home" / "a.jsonl"), overwrite=True)
-    output = tmp_path / "out.jsonl"
-    output.write_text("mine")
-    with pytest.raises(UsageError, match="exists: give another one, or --overwrite"):
-        check_output(str(corpus), str(output), overwrite=False)
-    check_output(str(corpus), str(output), overwrite=True)
+    (tmp_path / "data").mkdir()
+    for name in ("in.jsonl", "old.jsonl", "data/1.arrow"):
+        (tmp_path / name).write_text("mine")
+    with pytest.raises(UsageError, match=problem):
+        check_output(files, output, overwrite=False)
+    if "--overwrite" in problem:
+        check_output(files, output, overwrite=True)
+
+
+@pytest.mark.parametrize("files, output", [(["a.jsonl"], "b.jsonl.xz"), (["a.txt"], "b.jsonl"), (["a.arrow"], "b.c/")])
+def test_outputs_that_can_be_written(tmp_path, files, output):
+    check_output(files, os.path.join(tmp_path, output), overwrite=False)

@@ -6,9 +6,8 @@ import pytest
 import yaml
 from repository import ROOT
 
-from modeling_gtransformer.corpora.translation_settings import parse_translation
 from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
-from modeling_gtransformer.training.study_plan import plan_runs, read_study, translation_arguments
+from modeling_gtransformer.training.study_plan import plan_runs, read_study, translation_arguments, translation_options
 
 
 STUDIES = sorted((ROOT / "train" / "studies").glob("*.yaml"))
@@ -46,11 +45,15 @@ def test_a_system_has_settings_of_its_own(study_file, tmp_path, experiment):
     recipe = {"recipe": experiment("planned")}
     free = {**recipe, "generation": {"align_sentences": False, "num_beams": 2}}
     study = read_study(study_file(systems={"base": recipe, "free": free}, generation={"num_beams": 5}))
-    settings = [
-        parse_translation(translation_arguments(run, "valid", study))[3]
-        for run in plan_runs(study, Path(), tmp_path, str)
-    ]
-    assert [(each.align_sentences, each.num_beams) for each in settings] == [(True, 5), (False, 2)]
+    runs = plan_runs(study, Path(), tmp_path, str)
+    options = [translation_options(run, study) for run in runs]
+    assert [(each.free, each.num_beams) for each in options] == [(False, 5), (True, 2)]
+    arguments = translation_arguments(runs[1], "valid", study)
+    assert arguments[:3] == ["valid.jsonl", "--model", str(runs[1].folder)]
+    assert {"--no-keep_placeholders", "--free", "--num_beams"} <= {*arguments}
+    study["generation"] = {"beams": 5}
+    with pytest.raises(ValueError, match=r"generation has an unknown option: .*'beams'"):
+        translation_options(runs[0], study)
 
 
 def test_systems_share_the_configuration_of_the_study(study_file, tmp_path):
@@ -135,5 +138,4 @@ def test_every_shipped_study_can_be_planned(path, tmp_path):
         test.setdefault("files", ["test.en", "test.de"])
     for run in plan_runs(plan, path.parent, tmp_path, str):
         parse_recipe([str(run.recipe), "--fp16", "false", "--use_cpu"])
-        for name in plan["test"]:
-            parse_translation(translation_arguments(run, name, plan))
+        translation_options(run, plan)

@@ -14,12 +14,12 @@ from training_runs import history, output, validation_files
 from transformers import Trainer, set_seed
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.cli.main import main as gtransformer
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.experiment import load_corpora, load_model, load_processor, train_recipe
 from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
 from modeling_gtransformer.training.segments import make_segments
 from modeling_gtransformer.training.trainer import GTransformerTrainer
-from train.translate import main as translate
 
 
 # Eight updates by the authors' code: inverse square root, peak 1e-3, four updates of warm-up.
@@ -260,7 +260,8 @@ def test_only_the_adapter_is_trained_saved_and_resumed(adapters, experiment, tmp
     assert any("encoder_attn_global.q_proj.weight" in name for name in resumed)
     assert not any("_global" in name and "lora" in name for name in resumed)
     # What has been trained is a model for the commands, without its base being named.
-    translate([str(output(stopped)), *validation_files(stopped), str(tmp_path / "out.jsonl")])
+    options = ["--model", str(output(stopped)), "--output", str(tmp_path / "out.jsonl")]
+    assert gtransformer(["translate", *validation_files(stopped), *options]) == 0
     assert [len(row["translation"]) for row in read_json_lines(tmp_path / "out.jsonl")] == [
         len(row["source"]) for row in read_json_lines(*validation_files(stopped))
     ]

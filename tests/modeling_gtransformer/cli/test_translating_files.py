@@ -1,4 +1,4 @@
-"""`gtransformer-translate`: files and pipes in, the same out, and an exit status that can be relied on."""
+"""`gtransformer translate`: files and pipes in, the same out, and an exit status that can be relied on."""
 
 import csv
 import errno
@@ -12,9 +12,10 @@ import pytest
 from json_lines import read_json_lines, write_json_lines
 from transformers import pipeline
 
-from modeling_gtransformer import DocumentTranslationPipeline, atomic_file, pipeline_gtransformer
-from modeling_gtransformer.cli import command
-from modeling_gtransformer.cli.command import main
+from modeling_gtransformer import DocumentTranslationPipeline, atomic_file
+from modeling_gtransformer.cli import file_translation
+from modeling_gtransformer.cli.main import main
+from modeling_gtransformer.cli.translate_options import TranslateOptions
 from modeling_gtransformer.files.aligned_pairs import to_tmx, to_tsv
 from modeling_gtransformer.files.formats import FILE_FORMATS, FileFormat
 
@@ -28,7 +29,7 @@ def expected(checkpoint):
 
 
 def run(*arguments):
-    return main([*map(str, arguments)])
+    return main(["translate", *map(str, arguments)])
 
 
 def test_a_text_on_standard_output(checkpoint, expected, tmp_path, capfdbinary):
@@ -44,10 +45,22 @@ def test_in_a_pipe(checkpoint, expected, monkeypatch, capfdbinary):
     assert capfdbinary.readouterr().out == expected["translation_text"].encode()
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "auto"])
+def test_a_text_in_another_encoding(checkpoint, tmp_path, encoding):
+    text = "the old cat: Größe, déjà vu, naïve façade\n" * 3
+    (tmp_path / "a.txt").write_bytes(text.encode("cp1252" if encoding == "auto" else encoding))
+    options = ["--model", checkpoint, "--encoding", encoding]
+    assert run(tmp_path / "a.txt", *options, "--output", tmp_path / "b.txt") == 0
+    result = (tmp_path / "b.txt").read_bytes()
+    assert result.decode("cp1252" if encoding == "auto" else encoding).count("\n") == 3
+    (tmp_path / "a.html").write_text("<p>the cat</p>")
+    assert run(tmp_path / "a.html", *options) == 1  # it names its encoding itself
+
+
 def test_what_fails_is_named_and_the_rest_is_done(checkpoint, tmp_path, capfd):
     (tmp_path / "good.txt").write_text("the cat")
     (tmp_path / "bad.txt").write_bytes(b"the \xff cat")
-    (tmp_path / "bad.jsonl").write_text('{"source": 1}\n{"text": 1}\n')
+    (tmp_path / "bad.jsonl").write_text('{"source": 1}\n{"text": 1}\n{"source": "the cat"}\n')
     (tmp_path / "bad.docx").write_text("no archive")
     files = [tmp_path / name for name in ("bad.txt", "none.txt", "bad.jsonl", "bad.docx", "good.txt")]
     assert run(*files, "--model", checkpoint, "--output", tmp_path / "out") == 1
@@ -55,8 +68,9 @@ def test_what_fails_is_named_and_the_rest_is_done(checkpoint, tmp_path, capfd):
     errors = capfd.readouterr().err
     assert "bad.txt: not UTF-8, invalid start byte at byte 5" in errors
     assert "none.txt: No such file or directory" in errors and "bad.docx: " in errors
-    assert "bad.jsonl, line 2: no document in the column 'source'" in errors
-    assert errors.endswith("gtransformer-translate: 5 files, 4 failed, 0 skipped, 0 warnings\n")
+    assert "bad.jsonl:1: the column 'source' must hold a text or a list of sentences, not int" in errors
+    assert "bad.jsonl:2: no document in the column 'source'" in errors
+    assert errors.endswith("gtransformer translate: 5 files, 4 failed, 0 skipped, 0 warnings\n")
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), RuntimeError("x"), NotImplementedError("that method")])
@@ -97,12 +111,13 @@ def test_a_batch_goes_on_where_it_stopped(checkpoint, tmp_path, capfd):
 
 
 def test_files_are_checked_before_the_model_is_loaded(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(command, "translator_of", None)
+    monkeypatch.setattr(TranslateOptions, "translator", None)
     (tmp_path / "a.rst").write_text("the cat")
-    files = [tmp_path / "a.rst", tmp_path / "none.txt", tmp_path]
+    (tmp_path / "empty").mkdir()
+    files = [tmp_path / "a.rst", tmp_path / "none.txt", tmp_path / "empty"]
     assert run(*files, "--model", "any", "--output", tmp_path / "out") == 1
     errors = capfd.readouterr().err
-    assert "a.rst: cannot infer the format" in errors and f"{tmp_path}: it is a folder" in errors
+    assert "a.rst: cannot infer the format" in errors and f"{tmp_path}/empty: the folder has no files" in errors
     assert errors.endswith("3 files, 3 failed, 0 skipped, 0 warnings\n") and not (tmp_path / "out").exists()
 
 
@@ -121,9 +136,9 @@ def test_interrupted(checkpoint, tmp_path, capfd, monkeypatch):
         raise KeyboardInterrupt
 
     (tmp_path / "a.txt").write_text("the cat")
-    monkeypatch.setattr(command, "translate_document", interrupt)
+    monkeypatch.setattr(file_translation, "translate_content", interrupt)
     assert run(tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path / "out") == 130
-    assert capfd.readouterr().err.splitlines()[-1] == "gtransformer-translate: interrupted"
+    assert capfd.readouterr().err.splitlines()[-1] == "gtransformer translate: interrupted"
     assert not any((tmp_path / "out").iterdir())
 
 
@@ -136,7 +151,7 @@ def test_warnings_name_file_record_and_sentence(checkpoint, tmp_path, capfd):
     assert run(tmp_path / "a.txt", tmp_path / "b.jsonl", *arguments) == 0
     errors = capfd.readouterr().err
     assert f"warning: {tmp_path}/a.txt, sentence 2: its translation lacks Катя" in errors
-    assert f"warning: {tmp_path}/b.jsonl, line 2, sentence 3: its translation lacks Катя" in errors
+    assert f"warning: {tmp_path}/b.jsonl:2 (source, sentence 3): its translation lacks Катя" in errors
     assert errors.endswith("2 files, 0 failed, 0 skipped, 2 warnings\n")
     assert run(tmp_path / "a.txt", *arguments, "--overwrite", "--fail_on_warning") == 1
 
@@ -178,9 +193,26 @@ def test_a_model_that_cannot_be_used(sentence_level_checkpoint, tmp_path, capfd)
     (tmp_path / "a.txt").write_text("the cat")
     assert run(tmp_path / "a.txt", "--model", tmp_path) == 2
     assert "has no config.json" in capfd.readouterr().err
+    assert run(tmp_path / "a.txt", "--model", "/none/model") == 2
+    assert "The model /none/model is a folder that does not exist." in capfd.readouterr().err
     languages = ["--src_lang", "eng_Latn", "--tgt_lang", "deu"]
     assert run(tmp_path / "a.txt", "--model", sentence_level_checkpoint("m2m_100-nllb"), *languages) == 2
     assert "similar are deu_Latn" in capfd.readouterr().err
+
+
+def test_warnings_of_loading_count(sentence_level_checkpoint, tmp_path, capfd):
+    (tmp_path / "a.txt").write_text("the cat")
+    options = [
+        "--model",
+        sentence_level_checkpoint("m2m_100-nllb"),
+        "--src_lang",
+        "eng_Latn",
+        "--tgt_lang",
+        "deu_Latn",
+    ]
+    assert run(tmp_path / "a.txt", *options, "--fail_on_warning") == 1
+    errors = capfd.readouterr().err
+    assert "gtransformer translate: warning: " in errors and errors.endswith("0 skipped, 1 warning\n")
 
 
 def test_a_plain_translator_into_several_languages(sentence_level_checkpoint, tmp_path):
@@ -241,39 +273,36 @@ def test_json_lines(checkpoint, tmp_path):
     arguments = ["--source_column", "en", "--output", tmp_path / "out", "--confidence"]
     assert run(tmp_path / "a.jsonl", "--model", checkpoint, *arguments) == 0
     by_list, by_text = read_json_lines(tmp_path / "out" / "a.jsonl")
+    assert by_list["segments"] == [2]
     assert by_list["id"] == 1 and by_list["en"] == records[0]["en"]
     first, blank, last = by_list["translation"]
     assert blank == "" and by_text["translation"] == f"{first}\n\n{last}\n"
     assert by_list["confidence"][1] is None and len(by_text["confidence"]) == 2
 
 
-def test_a_record_that_fails_is_named_and_left_out(checkpoint, tmp_path, capfd):
-    lines = ['\ufeff{"id": 1, "source": "the cat"}', "", '{"id": 2, "source": 5}', '{"id": 3, "source": []}']
-    (tmp_path / "a.jsonl").write_bytes("\r\n".join(lines).encode())
-    arguments = ["--model", checkpoint, "--output", tmp_path / "out"]
-    assert run(tmp_path / "a.jsonl", *arguments) == 1
-    assert [record["id"] for record in read_json_lines(tmp_path / "out" / "a.jsonl")] == [1, 3]
-    errors = capfd.readouterr().err
-    assert "a.jsonl, line 3: the column 'source' must hold a text" in errors and "1 file, 1 failed" in errors
+def test_a_line_of_a_pipe_that_fails_is_named_and_left_out(checkpoint, capfdbinary, monkeypatch):
+    translate_all = DocumentTranslationPipeline.translate_all
 
-
-def test_a_record_that_fails_in_translation_takes_no_other_with_it(checkpoint, tmp_path, capfd, monkeypatch):
-    translate_documents = pipeline_gtransformer.translate_documents
-    batches = []
-
-    def fail(model, processor, documents, **arguments):
-        batches.append(len(documents))
-        if ["it is"] in documents:
+    def fail(self, documents, **options):
+        if any(document.document == "it is" for document in documents):
             raise RuntimeError("no luck")
-        return translate_documents(model, processor, documents, **arguments)
+        return translate_all(self, documents, **options)
 
-    monkeypatch.setattr(pipeline_gtransformer, "translate_documents", fail)
-    sources = ["the cat", "it is", "the old cat"]
-    lines = [json.dumps({"source": source}) for source in sources]
-    (tmp_path / "a.jsonl").write_text("\n".join(lines))
-    assert run(tmp_path / "a.jsonl", "--model", checkpoint, "--output", tmp_path / "out") == 1
-    assert [record["source"] for record in read_json_lines(tmp_path / "out" / "a.jsonl")] == [sources[0], sources[2]]
-    assert "a.jsonl, line 2: RuntimeError: no luck" in capfd.readouterr().err and batches == [3, 1, 1, 1]
+    monkeypatch.setattr(DocumentTranslationPipeline, "translate_all", fail)
+    lines = ['\ufeff{"id": 1, "source": "the cat"}', "", '{"source": 5}', '{"source": "it is"}']
+    lines += ['{"source": "a", "x": 1, "x": 2}', '{"source": "a", "segments": 1}', '{"id": 2, "source": []}']
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\r\n".join(lines).encode())))
+    assert run("--format", "jsonl", "--model", checkpoint) == 1
+    output = capfdbinary.readouterr()
+    assert [json.loads(line)["id"] for line in output.out.splitlines()] == [1, 2]
+    for words in (
+        "line 3: the column 'source' must hold a text or a list of sentences, not int",
+        "line 4: RuntimeError: no luck",
+        "line 5: the field 'x' appears twice in an object",
+        "line 6: the document already has a field 'segments': --overwrite replaces it",
+        "1 file, 1 failed",
+    ):
+        assert words in output.err.decode()
 
 
 def test_records_of_a_pipe_come_out_as_they_are_done(checkpoint, monkeypatch):
@@ -328,33 +357,31 @@ def test_files_in_two_languages(checkpoint, tmp_path, capfd):
     assert run(*(tmp_path / name for name in ("a.txt", "b.md", "c.jsonl")), *arguments) == 1
     assert (tmp_path / "out" / "a.txt").read_text().startswith("the cat\n→ ")
     errors = capfd.readouterr().err
-    for name, format in (("b.md", "markdown"), ("c.jsonl", "jsonl")):
+    for name, format in (("b.md", "markdown"), ("c.jsonl", "documents")):
         assert f"{name}: the format '{format}' cannot hold source and translation in parallel" in errors
-    with pytest.raises(SystemExit):
-        run(tmp_path / "a.txt", *arguments, "--output_format", "tmx")
+    assert run(tmp_path / "a.txt", *arguments, "--output_format", "tmx") == 2
     assert "--bilingual needs --output_format same" in capfd.readouterr().err
 
 
 def test_a_report_on_consistency(checkpoint, tmp_path, capfd, monkeypatch):
-    """Of files and of JSON lines, those that fail left out; it replaces nothing without being told to."""
+    """Of files and of JSON lines; it replaces nothing without --overwrite."""
     (tmp_path / "a.txt").write_text("the cat\nit is\n")
-    write_json_lines(tmp_path / "b.jsonl", [{"source": "the cat"}, {"source": 1}])
+    write_json_lines(tmp_path / "b.jsonl", [{"source": "the cat"}])
     translate = DocumentTranslationPipeline.postprocess
     monkeypatch.setattr(
-        DocumentTranslationPipeline, "postprocess", lambda self, outputs: unlike(translate(self, outputs))
+        DocumentTranslationPipeline, "postprocess", lambda *outputs, **shown: unlike(translate(*outputs, **shown))
     )
     report = tmp_path / "reports" / "c.tsv"
     arguments = [tmp_path / "a.txt", tmp_path / "b.jsonl", "--model", checkpoint, "--output", tmp_path / "out"]
     arguments += ["--consistency_report", report]
-    assert run(*arguments) == 1
+    assert run(*arguments) == 0
     header, *rows = report.read_text().splitlines()
     assert header == "source_text\ttranslation_text\tkind\ttimes\tplaces" and len(rows) == 2
     assert [row.split("\t")[::4] for row in rows] == [
-        ["the cat", f"{tmp_path}/a.txt, sentence 1"], ["the cat", f"{tmp_path}/b.jsonl, line 1, sentence 1"],
+        ["the cat", f"{tmp_path}/a.txt, sentence 1"], ["the cat", f"{tmp_path}/b.jsonl:1, sentence 1"],
     ]  # fmt: skip
     capfd.readouterr()
-    with pytest.raises(SystemExit):
-        run(*arguments)
+    assert run(*arguments) == 2
     assert f"--consistency_report {report} exists: use --overwrite" in capfd.readouterr().err
 
 
@@ -375,27 +402,10 @@ def test_a_report_on_words(tmp_path):
         assert (kind, int(times), places) == ("word", len(found), "; ".join(found))
 
 
-def test_translations_are_kept_where_words_cannot_be_compared(checkpoint, tmp_path, capfd, monkeypatch):
-    def out_of_memory(*_):
-        raise RuntimeError("out of memory")
-
-    monkeypatch.setattr("modeling_gtransformer.cli.report.align_words", out_of_memory)
-    (tmp_path / "a.txt").write_text("the cat\nit is\n")
-    write_json_lines(tmp_path / "b.jsonl", [{"source": "the cat"}, {"source": "it is"}])
-    arguments = ["--model", checkpoint, "--output", tmp_path / "out", "--consistency_report", tmp_path / "c.tsv"]
-    assert run(tmp_path / "a.txt", tmp_path / "b.jsonl", *arguments) == 0
-    assert len((tmp_path / "out" / "b.jsonl").read_text().splitlines()) == 2 and (tmp_path / "c.tsv").exists()
-    errors = capfd.readouterr().err
-    assert f"warning: {tmp_path}/a.txt: words are not compared, RuntimeError: out of memory" in errors
-    assert f"{tmp_path}/b.jsonl, line 1, {tmp_path}/b.jsonl, line 2: words are not compared" in errors
-
-
 def test_a_missing_library_is_told_before_the_model_is_loaded(tmp_path, capfd, monkeypatch):
     (tmp_path / "a.txt").write_text("the cat\n")
     monkeypatch.setitem(sys.modules, "stop_words", None)
-    with pytest.raises(SystemExit) as exit:
-        run(tmp_path / "a.txt", "--model", "nowhere", "--consistency_report", tmp_path / "c.tsv")
-    assert exit.value.code == 2
+    assert run(tmp_path / "a.txt", "--model", "nowhere", "--consistency_report", tmp_path / "c.tsv") == 2
     assert "Comparing words needs stop_words: pip install 'gtransformer-hf[files]'" in capfd.readouterr().err
 
 

@@ -1,0 +1,98 @@
+"""Translates the documents of corpora and pipes for `gtransformer translate`."""
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+
+from ..corpora.chunk_translation import ChunkTranslator, TranslatedRecord, examine, groups, problems_of_source
+from ..corpora.corpus import Document, decode_line, iterate_sources, of_record, parse_record
+from ..corpora.corpus_translation import translate_corpus
+from ..corpora.ray_translation import ActorPool, translate_with_ray
+from ..json_line import json_line
+from ..translator import Translator
+from .jobs import Job
+from .report import Report
+from .translate_options import STDIN, TranslateOptions
+
+
+def translate_documents(job: Job, options: TranslateOptions, translator: Translator, report: Report) -> None:
+    """Translates a corpus into a file, or standard input or a corpus into JSON lines."""
+    watch = partial(note, report=report)
+    if job.file == STDIN:
+        translate_pipe(job, options, translator, report)
+    elif job.target is not None:
+        translate_corpus(translator, job.file, str(job.target), options, options.overwrite, watch)
+    else:
+        examine(job.file, options, options.overwrite)
+        translate = ChunkTranslator(translator, options)
+        documents = iterate_sources(job.file, options.source_column, lambda _: [])
+        with job.open_target() as target:
+            for group in groups(documents, options.chunk_documents):
+                translated = translate(group)
+                target.writelines(json_line(each.record) for each in translated)
+                watch(translated)
+
+
+def translate_pipe(job: Job, options: TranslateOptions, translator: Translator, report: Report) -> None:
+    """
+    Translates the JSON lines of standard input one by one, as they come. Lines that fail are reported and left out.
+
+    Raises:
+        ValueError: none of them could be translated.
+    """
+    translate = ChunkTranslator(translator, options)
+    failed = written = 0
+    with job.open_target() as target:
+        for number, line in enumerate(sys.stdin.buffer, 1):
+            if not line.strip():
+                continue
+            try:
+                document = read_document(line, f"{job.name}, line {number}", options)
+                [translated] = translate([document])
+                target.write(json_line(translated.record))
+                target.flush()
+            except BrokenPipeError:
+                raise
+            except Exception as error:  # the others may be sound
+                report.fail(job.name, error, number)
+                failed += 1
+                continue
+            note([translated], report)
+            written += 1
+        if failed and not written:
+            raise ValueError("none of its records could be translated")
+
+
+def read_document(line: bytes, place: str, options: TranslateOptions) -> Document:
+    """
+    Reads a line of JSON lines.
+
+    Raises:
+        ValueError: the line is not a document, or cannot be translated.
+    """
+    document = of_record(parse_record(decode_line(line)), place)
+    if problems := list(problems_of_source(document, options, options.overwrite)):
+        raise ValueError(problems[0].removeprefix(f"{place}: "))
+    return document
+
+
+def note(translated: Sequence[TranslatedRecord], report: Report) -> None:
+    """Reports the sentence pairs of documents."""
+    for each in translated:
+        report.note(each.place, each.result.get("sentences", ()))
+
+
+def translate_on_cluster(options: TranslateOptions, report: Report) -> None:
+    """Translates a corpus with Ray."""
+    pool = ActorPool(options.actors, options.gpus_per_actor, options.cpus_per_actor)
+    [input], output = options.inputs, options.output or ""
+    translate_with_ray(
+        options.translator(), input, output, options, pool, options.overwrite, partial(warn, report=report)
+    )
+
+
+def warn(translated: Sequence[TranslatedRecord], report: Report) -> None:
+    """Reports the warnings of another process."""
+    for each in translated:
+        for warning in each.result.get("warnings", ()):
+            report.warn(warning)

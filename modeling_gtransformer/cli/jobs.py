@@ -1,0 +1,215 @@
+"""What `gtransformer translate` has to do: its inputs with their formats and results, checked before any work."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ..atomic_file import atomic_file, is_among, problem_of_folder
+from ..files import BILINGUAL_FORMATS, FILE_FORMATS, Consistency, format_of, not_bilingual
+from ..usage_error import UsageError
+from .report import Report
+from .translate_options import STDIN, TranslateOptions
+
+
+# Extensions of corpora; a dataset is a folder with this file.
+CORPORA, DATASET = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".parquet"), "state.json"
+# Formats that do not name their encoding.
+OF_ANY_ENCODING = ("text", "wrapped", "markdown", "subtitles", "ass")
+
+
+@dataclass(frozen=True)
+class Job:
+    """An input (`-` for standard input), its format, and the path of the result (`None` for standard output)."""
+
+    file: str
+    format: str
+    target: Path | None
+
+    @property
+    def name(self) -> str:
+        """Name of the input in messages."""
+        return "standard input" if self.file == STDIN else self.file
+
+    @contextmanager
+    def open_target(self) -> Iterator[BinaryIO]:
+        """Opens the result, a file that appears atomically or standard output."""
+        if self.target is None:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        else:
+            with atomic_file(self.target) as target:
+                yield target
+
+
+def plan(options: TranslateOptions, report: Report) -> list[Job]:
+    """
+    Returns the inputs that can be translated, and reports the others.
+
+    Raises:
+        UsageError: results would have no place or share one, or a library is missing.
+    """
+    formats: dict[str, str] = {}
+    for file in _inputs(options, report):
+        try:
+            formats[file] = _format_of_input(file, options)
+        except (OSError, ValueError) as error:
+            report.fail(file, error)
+    targets = _targets(formats, options)
+    _check_report(options, [*formats, *targets.values()])
+    jobs = []
+    for file, format in formats.items():
+        job = Job(file, format, targets.get(file))
+        if options.skip_existing and job.target and job.target.exists():
+            report.skip(file, f"{job.target} exists")
+            continue
+        try:
+            _check_target(job, options)
+            jobs.append(job)
+        except ValueError as error:
+            report.fail(file, error)
+    return jobs
+
+
+def _inputs(options: TranslateOptions, report: Report) -> Iterator[str]:
+    """Yields files, standard input, and datasets; the files of a corpus stand for their folder."""
+    for name in options.inputs:
+        if not os.path.isdir(name) or Path(name, DATASET).exists():
+            report.files += 1
+            yield name
+            continue
+        found = [str(path) for path in sorted(Path(name).iterdir()) if path.name.endswith(CORPORA)]
+        report.files += len(found) or 1
+        if not found:
+            report.fail(name, ValueError(f"the folder has no files named *{', *'.join(CORPORA)}"))
+        yield from found
+
+
+def _format_of_input(file: str, options: TranslateOptions) -> str:
+    """
+    The format of an input, according to the options or its name.
+
+    Raises:
+        ValueError: the input has no format that can be translated in this way.
+        OSError: the input cannot be read.
+    """
+    is_corpus = file.lower().endswith(CORPORA) or os.path.isdir(file)
+    if file != STDIN:
+        os.stat(file)  # its error says why
+        if not os.access(file, os.R_OK):
+            raise ValueError("no permission to read it")
+        if options.format == "jsonl" and not is_corpus:
+            raise ValueError("JSON lines must be named *.jsonl, *.jsonl.gz or *.jsonl.xz")
+    format = options.format or ("text" if file == STDIN else "documents" if is_corpus else format_of(file))
+    format = "documents" if format == "jsonl" else format
+    if options.bilingual and format not in BILINGUAL_FORMATS:
+        raise ValueError(not_bilingual(format))
+    if options.confidence and format != "documents" and options.output_format == "same":
+        raise ValueError("--confidence has no place in the file: use --output_format jsonl, tsv or tmx")
+    if options.encoding != "utf-8" and format not in OF_ANY_ENCODING:
+        raise ValueError(f"--encoding is for the formats {', '.join(OF_ANY_ENCODING)}")
+    if format == "documents" and options.output_format != "same":
+        raise ValueError("documents keep their format: use --output_format same")
+    return format
+
+
+def _targets(formats: dict[str, str], options: TranslateOptions) -> dict[str, Path]:
+    """
+    Paths of the results. Inputs of the same name keep their folders.
+
+    Raises:
+        UsageError: there is no place for several results, or one for two of them.
+    """
+    if options.output is None:
+        if len(options.inputs) > 1:
+            raise UsageError("--output is needed for several files.")
+        return {}
+    output = Path(options.output)
+    names = {file: Path(_name_of_result(file, format, options)) for file, format in formats.items()}
+    extensions = {_extension(name.name) for name in names.values()}
+    if (
+        len(options.inputs) == len(names) == 1
+        and not output.is_dir()
+        and {_extension(options.output)} == extensions != {""}
+    ):
+        targets = dict.fromkeys(names, output)
+    else:
+        if len({*names.values()}) < len(names):
+            names = {file: _folder_of(file, names) / name for file, name in names.items()}
+        targets = {file: output / name for file, name in names.items()}
+    paths = [*targets.values()]
+    if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
+        raise UsageError(f"--output: several files would become {', '.join(twice)}; translate them one by one.")
+    for folder in {path.parent for path in paths}:
+        if problem := problem_of_folder(folder):
+            raise UsageError(f"--output {options.output}: {problem}.")
+    return targets
+
+
+def _name_of_result(file: str, format: str, options: TranslateOptions) -> str:
+    if file == STDIN:
+        extensions = FILE_FORMATS[format].extensions if format in FILE_FORMATS else ()
+        return f"stdin{'.jsonl' if format == 'documents' else next(iter(extensions), '.txt')}"
+    path = Path(file)
+    if options.output_format != "same":
+        return path.with_suffix(f".{options.output_format}").name
+    is_text = format == "documents" and path.is_file() and not path.name.lower().endswith(CORPORA)
+    return path.with_suffix(".jsonl").name if is_text else path.name
+
+
+def _extension(name: str) -> str:
+    """The extension of a file, without the compression of JSON lines."""
+    return Path(name.removesuffix(".gz").removesuffix(".xz")).suffix.lower()
+
+
+def _folder_of(file: str, files: Iterable[str]) -> Path:
+    """The folder of a file, in the folder that all files have in common."""
+    common = os.path.commonpath([Path(each).absolute().parent for each in files])
+    return Path(file).absolute().parent.relative_to(common)
+
+
+def _check_target(job: Job, options: TranslateOptions) -> None:
+    """
+    Refuses a target that exists, unless it may be replaced.
+
+    Raises:
+        ValueError: the result would overwrite something.
+    """
+    if job.target is None:
+        if job.file.lower().endswith(".parquet") or os.path.isdir(job.file):
+            raise ValueError("a table needs --output")
+        return
+    if not job.target.exists():
+        return
+    if others := [file for file in options.inputs if file != STDIN and is_among(job.target, [file])]:
+        raise ValueError(f"--output {options.output} would overwrite {others[0]}: choose another folder")
+    if job.target.is_dir() and not (job.target / DATASET).exists():
+        raise ValueError(f"{job.target} is a folder: choose another one for --output")
+    if not options.overwrite:
+        raise ValueError(f"{job.target} exists: use --overwrite, or --skip_existing to leave out what is done")
+
+
+def _check_report(options: TranslateOptions, files: Iterable[str | Path]) -> None:
+    """
+    Refuses a report on consistency that cannot be written.
+
+    Raises:
+        UsageError: its place is that of an input or a result, or exists, or a library is missing.
+    """
+    report = options.consistency_report
+    if report is None:
+        return
+    try:
+        Consistency()
+    except ImportError as error:
+        raise UsageError(f"--consistency_report: {error}") from error
+    if is_among(report, [file for file in files if file != STDIN]):
+        raise UsageError(f"--consistency_report {report} is also an input or a result: choose another file.")
+    if report.exists() and (report.is_dir() or not options.overwrite):
+        advice = "choose another file" if report.is_dir() or options.skip_existing else "use --overwrite"
+        raise UsageError(f"--consistency_report {report} exists: {advice}.")
+    if problem := problem_of_folder(report.parent):
+        raise UsageError(f"--consistency_report {report}: {problem}.")

@@ -1,0 +1,144 @@
+"""The command `gtransformer`. A subcommand is imported when it is called."""
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module, metadata
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from .errors import run
+from .typed_command import Work, typed_command
+
+
+PROGRAM = "gtransformer"
+
+
+class Subcommand(NamedTuple):
+    """
+    What a subcommand calls, as `module:dataclass of its options:function`, and its description. A function without
+    options parses the rest of the command line.
+    """
+
+    call: str
+    help: str
+
+    @property
+    def options(self) -> str:
+        """Name of the dataclass of the options."""
+        return self.call.split(":")[1]
+
+    def load(self) -> tuple[Any, Callable[[Any], Any]]:
+        """Imports the dataclass of the options, if there is one, and the function."""
+        module, options, function = self.call.split(":")
+        loaded = import_module(f"modeling_gtransformer.{module}")
+        return getattr(loaded, options) if options else None, getattr(loaded, function)
+
+
+SUBCOMMANDS = {
+    "translate": Subcommand("cli.translate:TranslateOptions:translate", "Translate files, pipes and corpora."),
+    "train": Subcommand("training.experiment::train_recipe", "Train or fine-tune a model by a recipe."),
+    "evaluate scores": Subcommand("evaluation.scores:ScoreOptions:evaluate_scores", "BLEU and chrF of translations."),
+    "evaluate context": Subcommand(
+        "evaluation.context:ContextOptions:evaluate_context", "What a model gains from the context of a sentence."
+    ),
+    "evaluate contrastive": Subcommand(
+        "evaluation.contrastive:ContrastiveOptions:evaluate_contrastive", "Accuracy on contrastive test suites."
+    ),
+    "evaluate formality": Subcommand(
+        "evaluation.formality:FormalityOptions:evaluate_formality", "Accuracy of the forms of address."
+    ),
+    "evaluate lost-sentences": Subcommand(
+        "evaluation.lost_sentences:LostSentencesOptions:evaluate_lost_sentences", "Sentences that translations lack."
+    ),
+    "convert bert": Subcommand("training.bert:BertOptions:convert_bert", "Start a model from BERT."),
+    "convert fairseq": Subcommand(
+        "training.fairseq_conversion:FairseqOptions:convert_fairseq", "Convert a checkpoint of the authors' code."
+    ),
+    "convert tokenizer": Subcommand("training.tokenizer:TokenizerOptions:convert_tokenizer", "Train a tokenizer."),
+    "convert vocabulary": Subcommand(
+        "training.trimming:VocabularyOptions:convert_vocabulary", "Remove tokens that a corpus does not use."
+    ),
+    "serve": Subcommand("server.serve:ServerOptions:serve", "Translate over HTTP."),
+    "publish": Subcommand("publishing.checkpoint:PublishOptions:publish", "Upload a checkpoint with its card."),
+    "publish-dataset": Subcommand("publishing.dataset:DatasetOptions:publish_dataset", "Upload a dataset."),
+    "publish-metric": Subcommand("publishing.metric:MetricOptions:publish_metric", "Upload the metric."),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command, and returns its exit status."""
+    argv = sys.argv[1:] if argv is None else [*argv]
+    name = max((name for name in SUBCOMMANDS if argv[: len(name.split())] == name.split()), key=len, default="")
+    begun: list[Work] = []
+    if name and not SUBCOMMANDS[name].options:
+        begun.append(lambda: SUBCOMMANDS[name].load()[1](argv[len(name.split()) :]))
+    else:
+        try:
+            application(name, begun.append)(argv, prog_name=PROGRAM)
+        except SystemExit as end:
+            if not begun:  # help, version, or options that cannot be parsed
+                return int(end.code or 0)
+
+    def work() -> Any:
+        import_module("modeling_gtransformer.registration")
+        return begun[0]()
+
+    return run(f"{PROGRAM} {name}", work)
+
+
+def translate() -> int:
+    """Runs `gtransformer translate` by its name `gtransformer-translate`."""
+    return _alias("translate")
+
+
+def serve() -> int:
+    """Runs `gtransformer serve` by its name `gtransformer-serve`."""
+    return _alias("serve")
+
+
+def _alias(name: str) -> int:
+    return main([name, *sys.argv[1:]] if sys.argv[1:] != ["--version"] else None)
+
+
+def application(called: str, begin: Callable[[Work], None]) -> typer.Typer:
+    """
+    The parser of all subcommands.
+
+    Args:
+        called: the subcommand whose options are needed.
+        begin: takes the call of the subcommand.
+    """
+    settings: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False, "pretty_exceptions_enable": False}
+    groups = {"": typer.Typer(help="Document-level translation, sentence by sentence.", **settings)}
+    groups[""].callback()(_version)
+    for name, subcommand in SUBCOMMANDS.items():
+        group, _, own_name = name.rpartition(" ")
+        if group not in groups:
+            groups[group] = typer.Typer(**settings)
+            groups[""].add_typer(groups[group], name=group, help=f"Commands that {group}.")
+        function = typed_command(*subcommand.load(), begin) if name == called else _nothing
+        groups[group].command(own_name, short_help=subcommand.help)(function)
+    return groups[""]
+
+
+def _nothing() -> None:
+    """Stands for a subcommand that is not called."""
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"{PROGRAM} {metadata.version('gtransformer-hf')}")
+        raise typer.Exit
+
+
+def _version(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

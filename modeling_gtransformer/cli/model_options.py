@@ -1,0 +1,55 @@
+"""Options of every command that translates, and the translator that they make."""
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..translation_options import TranslationOptions, option
+from ..usage_error import UsageError, user_message
+
+
+if TYPE_CHECKING:
+    from ..translator import Translator
+
+
+@dataclass(frozen=True)
+class ModelOptions(TranslationOptions):
+    """Options of a translation, and of the model that translates. On a command line, the glossary is a file."""
+
+    model: str | None = option(
+        None,
+        "Folder or Hub name of a G-Transformer or a sentence-level translator; default: a small model of "
+        "English-German dialogues.",
+    )
+    precision: Literal["float32", "bfloat16", "float16", "int8"] | None = option(
+        None, "Type of the weights; int8 quantises linear layers, on a CPU; default: that of the checkpoint."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.model == "":
+            raise ValueError("model is empty: name a folder or a model on the Hub, or leave it out.")
+
+    def translator(self, **arguments: Any) -> "Translator":
+        """
+        Returns the translator of a command line, which has not yet loaded its model.
+
+        Args:
+            arguments: further arguments of [`Translator`].
+
+        Raises:
+            UsageError: the glossary cannot be read.
+        """
+        from ..files import read_glossary
+        from ..translator import SMALL_MODEL, Translator
+
+        given = self.given
+        if self.glossary:
+            try:
+                given["glossary"] = read_glossary(str(self.glossary))
+            except (OSError, ValueError) as error:
+                raise UsageError(f"The glossary {self.glossary} cannot be used: {user_message(error)}") from error
+        if self.model is None:
+            notice = "No --model given: using the small English-German dialogue model that comes with the package."
+            print(notice, file=sys.stderr)
+        return Translator(self.model or str(SMALL_MODEL), precision=self.precision, **given, **arguments)

@@ -1,0 +1,76 @@
+"""Options of `gtransformer translate`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..translation_options import CorpusOptions, option
+from .model_options import ModelOptions
+
+
+STDIN = "-"
+# The names of `FILE_FORMATS`, which takes seconds to import, and those of corpora.
+Format = Literal[
+    "text", "wrapped", "markdown", "html", "subtitles", "ass", "po", "xliff", "docx", "pptx", "odf", "epub", "jsonl",
+    "documents",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TranslateOptions(ModelOptions, CorpusOptions):
+    """
+    Options of `gtransformer translate`.
+
+    Raises:
+        ValueError: an option is out of its bounds, or contradicts another one.
+    """
+
+    files: list[str] | None = option(
+        None, "Files, datasets and folders of them to translate; default: standard input.", argument=True
+    )
+    output: str | None = option(
+        None, "Folder for the results, or the file for a single one; default: standard output."
+    )
+    overwrite: bool = option(
+        False, "Replace results that exist, and the fields of an earlier translation in documents."
+    )
+    skip_existing: bool = option(False, "Leave out files whose results exist, to continue a batch.")
+    output_format: Literal["same", "jsonl", "tsv", "tmx"] = option(
+        "same", "Format of the results: that of the input, or aligned sentence pairs."
+    )
+    format: Format | None = option(
+        None,
+        "Format of the files; jsonl: JSON lines; documents: text with <d> lines between documents; default: by their "
+        "extensions, and text for standard input.",
+    )
+    encoding: str = option(
+        "utf-8", "Encoding of texts and subtitles, such as cp1252, in which results are written too; auto: detect it."
+    )
+    consistency_report: Path | None = option(
+        None, "TSV file that lists the sentences and words that were translated in several ways."
+    )
+    fail_on_warning: bool = option(False, "Exit with status 1 if there is a warning.")
+    engine: Literal["process", "ray"] = option(
+        "process", "What translates: this process, or the GPUs and cores of a Ray cluster, into a folder of chunks."
+    )
+    actors: int | None = option(None, "Number of Ray actors, each with a model; default: as many as fit.", 1)
+    gpus_per_actor: float | None = option(
+        None, "GPUs of an actor, such as 0.5; default: 1 if the cluster has any, otherwise 0.", 0
+    )
+    cpus_per_actor: int | None = option(None, "Cores of an actor; default: up to 4, or 1 with a GPU.", 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.skip_existing and (self.overwrite or self.output is None):
+            raise ValueError("skip_existing needs --output, and excludes --overwrite.")
+        if self.bilingual and self.output_format != "same":
+            raise ValueError("bilingual needs --output_format same: sentence pairs are bilingual.")
+        if self.engine == "ray" and (self.output is None or len(self.inputs) != 1 or self.inputs == [STDIN]):
+            raise ValueError("engine ray needs one input, a file or a folder, and --output.")
+        if self.engine == "ray" and (self.consistency_report or self.skip_existing):
+            raise ValueError("engine ray excludes --consistency_report and --skip_existing: it continues by itself.")
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the inputs; `-` is standard input."""
+        return self.files or [STDIN]

@@ -1,0 +1,18 @@
+"""Registers model, processor and pipeline with Transformers."""
+
+from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoProcessor
+from transformers.pipelines import PIPELINE_REGISTRY
+
+from .configuration_gtransformer import GTransformerConfig
+from .modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerModel
+from .pipeline_gtransformer import DocumentTranslationPipeline
+from .processing_gtransformer import GTransformerProcessor
+
+
+AutoConfig.register("gtransformer", GTransformerConfig)
+AutoModel.register(GTransformerConfig, GTransformerModel)
+AutoModelForSeq2SeqLM.register(GTransformerConfig, GTransformerForConditionalGeneration)
+AutoProcessor.register(GTransformerConfig, GTransformerProcessor)
+PIPELINE_REGISTRY.register_pipeline(
+    "document-translation", pipeline_class=DocumentTranslationPipeline, pt_model=AutoModelForSeq2SeqLM
+)
