@@ -7,7 +7,6 @@
 As a `command`, the fields are options of a command line, inherited ones among them.
 """
 
-import argparse
 import dataclasses
 import re
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ class Arguments(SphinxDirective):
         module, _, name = self.arguments[0].rpartition(".")
         source = getattr(import_module(module), name)
         is_command = "command" in self.options
-        rows = of_dataclass(source, is_command) if dataclasses.is_dataclass(source) else of_parser(source())
+        rows = of_dataclass(source, is_command)
         lines = [line for name, text in rows for line in (f"   * - ``{name}``", f"     - {text}")]
         return self.parse_text_to_nodes("\n".join([*HEAD, *lines]))
 
@@ -51,14 +50,6 @@ def of_dataclass(options: type, is_command: bool = False) -> Iterator[tuple[str,
         yield name, meaning(field.metadata["help"], default, choices_of(hints[field.name]))
 
 
-def of_parser(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
-    formatter = parser._get_formatter()
-    for action in parser._actions:
-        if not isinstance(action, argparse._HelpAction):
-            name = ", ".join(action.option_strings) or formatter._format_args(action, action.dest)
-            yield name, meaning(formatter._expand_help(action), action.default, action.choices or ())
-
-
 def choices_of(hint: Any) -> tuple[Any, ...]:
     """The values of the literal in a type."""
     if get_origin(hint) is Literal:
@@ -69,9 +60,7 @@ def choices_of(hint: Any) -> tuple[Any, ...]:
 def meaning(help_text: str, default: Any, choices: Any = ()) -> str:
     """The help text, with the default that it leaves out, and the choices."""
     text = re.sub("`([^`]+)`", r"``\1``", help_text).removesuffix(".")
-    says_nothing = (
-        default is None or default is False or default in (dataclasses.MISSING, argparse.SUPPRESS, "", (), [])
-    )
+    says_nothing = default is None or default is False or default in (dataclasses.MISSING, "", (), [])
     if not says_nothing and "default: " not in text:
         text += f"; default: ``{default}``"
     if choices:
