@@ -12,7 +12,7 @@ import pyarrow
 from ..pipeline_gtransformer import NamedDocument
 from ..sentence import Sentence
 from ..translation_options import CorpusOptions
-from ..translator import Translator, as_document, as_its_source
+from ..translator import Translator, as_document
 from .corpus import Document, iterate_sources
 from .corpus_files import TABLES, has_ending, open_table
 from .fingerprint import hash_of_file, hashes_of_translator
@@ -172,15 +172,24 @@ class ChunkTranslator:
     def _aligned(self, named: list[NamedDocument], progress: bool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         results = self.translator.pipeline.translate_all(named, progress=progress)
         for document, result in zip(named, results, strict=True):
-            confidence = [pair.get("confidence") for pair in result["sentences"]]
-            translation = as_its_source(document.document, result)
-            yield {"translation": translation, "segments": result["segments"], "confidence": confidence}, result
+            sentences = [pair["translation_text"] for pair in result["sentences"]]
+            yield (
+                {
+                    "translation": sentences if isinstance(document.document, list) else result["translation_text"],
+                    "segments": result["segments"],
+                    "confidence": [pair.get("confidence") for pair in result["sentences"]],
+                },
+                result,
+            )
 
     def _freely(self, named: list[NamedDocument], progress: bool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         pipeline, options = self.translator.pipeline, self.options.given
         names = ("segment_tokens", "segment_sentences", "max_tokens", "num_beams")
         given = {name: options[name] for name in names if name in options}
-        documents = [list(map(Sentence, document.document, document.places or ())) for document in named]
+        documents = [
+            [Sentence(str(text), place) for text, place in zip(document.document, document.places or (), strict=True)]
+            for document in named
+        ]
         for free in translate_freely(pipeline.model, pipeline.processor, documents, progress=progress, **given):
             numbers = list(map(len, free.translations))
             translation = list(itertools.chain(*free.translations))

@@ -169,7 +169,11 @@ def translation_options(run: TrainingRun, study: dict[str, Any]) -> CorpusOption
         ValueError: an option is unknown or out of its bounds.
     """
     data = parse_recipe([str(run.recipe)])[1]
-    options = {"source_column": data.source_column, "segment_tokens": data.segment_tokens, "keep_placeholders": False}
+    options: dict[str, Any] = {
+        "source_column": data.source_column,
+        "segment_tokens": data.segment_tokens,
+        "keep_placeholders": False,
+    }
     # A model of single sentences has never seen several.
     options |= {"segment_sentences": data.segment_sentences} if data.segment_sentences else {}
     options |= {**study["generation"], **study["systems"][run.system]["generation"]}
