@@ -124,7 +124,7 @@ def test_a_process_that_is_told_to_end_in_the_middle_of_a_document(checkpoint):
     """It sends the rest of the stream, and refuses new requests."""
     with socket.create_server(("127.0.0.1", 0)) as sock:
         port = str(sock.getsockname()[1])
-    command = [sys.executable, "-m", "modeling_gtransformer.server.serve", "--model", checkpoint, "--port", port]
+    command = [sys.executable, "-m", "modeling_gtransformer.cli.main", "serve", "--model", checkpoint, "--port", port]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     document = ["the cat sleeps", "it is old"] * 20
     while True:
