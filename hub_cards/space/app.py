@@ -31,7 +31,7 @@ from modeling_gtransformer.files import ALIGNED_FORMATS, EXTENSIONS
 from modeling_gtransformer.pipeline_gtransformer import NamedDocument
 from modeling_gtransformer.server.api_error import as_api_error
 from modeling_gtransformer.server.document_files import content_of, translated_name
-from modeling_gtransformer.server.languages import Languages, Pair, name_of
+from modeling_gtransformer.server.request_languages import Languages, Pair, name_of
 from modeling_gtransformer.server.scheduler import Call, Job, Scheduler
 from modeling_gtransformer.usage_error import UsageError
 

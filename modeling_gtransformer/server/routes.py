@@ -14,8 +14,8 @@ from ..translator import as_its_source
 from . import protocol
 from .api_error import ApiError, as_api_error
 from .document_files import content_of, translated_name
-from .languages import name_of
 from .protocol import DetectFields, DocumentFields, FileFields, TranslateFields, in_openapi, read_fields
+from .request_languages import name_of
 from .service import Service
 
 
