@@ -46,7 +46,7 @@ def server(folder: str) -> Iterator[tuple[str, int]]:
         port = sock.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
     options = ["--model", folder, "--port", str(port), "--splitter", "line", "--max_per_client", "1000"]
-    command = [sys.executable, "-m", "modeling_gtransformer.server.serve", *options]
+    command = [sys.executable, "-m", "modeling_gtransformer.cli.main", "serve", *options]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             while not is_ready(address):
