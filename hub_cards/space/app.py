@@ -88,7 +88,8 @@ def read(text: str, file: str | None) -> tuple[str, str | bytes, str]:
     Raises:
         ApiError, ValueError: the format is unknown, or the file too large, or not UTF-8.
     """
-    name, document, format = "text.txt", text, "text"
+    name, format = "text.txt", "text"
+    document: str | bytes = text
     if file is not None:
         name = Path(file).name
         if not Path(file).is_file():

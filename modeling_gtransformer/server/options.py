@@ -16,7 +16,7 @@ class ServerOptions(ModelOptions):
         ValueError: a number is out of bounds.
     """
 
-    splitter: Literal["line", "sentencex"] | None = option(  # type: ignore[assignment]
+    splitter: Literal["line", "sentencex"] | None = option(
         "sentencex", "How to find sentences: every line is one, or the package sentencex."
     )
     host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0: all addresses.")
