@@ -1,1 +1,1 @@
-"""Cards, publishing and an app for the Hub."""
+"""The Space of the Hub."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,7 +115,8 @@ class SegmentTranslator:
         if observers:
             given = arguments.pop("logits_processor", None) or []
             arguments["logits_processor"] = LogitsProcessorList([*given, *observers])
-        return self.model.generate(**vars(encoded), **arguments).tolist()
+        inputs = {**vars(encoded), "encoder_outputs": copy(encoded.encoder_outputs)}  # Transformers' beams expand them
+        return self.model.generate(**inputs, **arguments).tolist()
 
     def required_words(self, segments: Sequence[Segment]) -> LogitsProcessor:
         """Logits processor that forces the required strings into the translations."""

@@ -31,7 +31,7 @@ from modeling_gtransformer.files import ALIGNED_FORMATS, EXTENSIONS
 from modeling_gtransformer.pipeline_gtransformer import NamedDocument
 from modeling_gtransformer.server.api_error import as_api_error
 from modeling_gtransformer.server.document_files import content_of, translated_name
-from modeling_gtransformer.server.languages import Languages, Pair, name_of
+from modeling_gtransformer.server.request_languages import Languages, Pair, name_of
 from modeling_gtransformer.server.scheduler import Call, Job, Scheduler
 from modeling_gtransformer.usage_error import UsageError
 
@@ -88,7 +88,8 @@ def read(text: str, file: str | None) -> tuple[str, str | bytes, str]:
     Raises:
         ApiError, ValueError: the format is unknown, or the file too large, or not UTF-8.
     """
-    name, document, format = "text.txt", text, "text"
+    name, format = "text.txt", "text"
+    document: str | bytes = text
     if file is not None:
         name = Path(file).name
         if not Path(file).is_file():

@@ -48,7 +48,9 @@ def publish(options: PublishOptions) -> None:
     if pipeline is None:
         print(folder / "README.md")
     else:
-        print(pipeline.push_to_hub(repository, commit_message="Upload checkpoint", private=options.private or None))
+        print(
+            pipeline.push_to_hub(str(repository), commit_message="Upload checkpoint", private=options.private or None)
+        )
 
 
 def load_pipeline(folder: str) -> DocumentTranslationPipeline:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from starlette.datastructures import UploadFile
 
 from .api_error import ApiError
 
@@ -142,8 +143,10 @@ async def _read_form(request: Request) -> dict[str, Any]:
     async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
         values: dict[str, list[Any]] = {name: [] for name in form}
         for name, value in form.multi_items():
-            is_text = isinstance(value, str)
-            values[name].append(value if is_text else Upload(value.filename or "", await value.read()))
+            if isinstance(value, UploadFile):
+                values[name].append(Upload(value.filename or "", await value.read()))
+            else:
+                values[name].append(value)
     return {name: value if len(value) > 1 else value[0] for name, value in values.items()}
 
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -175,7 +175,7 @@ class BoundedRequests:
         """Answers a request that the application does not see. The connection ends after the rest of the body, which
         is dropped: a connection that closes earlier would lose the answer of a client that is still sending."""
 
-        async def send_open(message: dict[str, Any]) -> None:
+        async def send_open(message: MutableMapping[str, Any]) -> None:
             await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
 
         error.headers["Connection"] = "close"

@@ -14,8 +14,8 @@ from ..translator import as_its_source
 from . import protocol
 from .api_error import ApiError, as_api_error
 from .document_files import content_of, translated_name
-from .languages import name_of
 from .protocol import DetectFields, DocumentFields, FileFields, TranslateFields, in_openapi, read_fields
+from .request_languages import name_of
 from .service import Service
 
 
@@ -116,9 +116,11 @@ def add_documents(router: APIRouter, service: Service) -> None:
         fields = await read_fields(request, DocumentFields, service.check)
         sentences: asyncio.Queue[dict[str, str] | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
-        task = asyncio.ensure_future(
-            translated(request, fields, lambda sentence: loop.call_soon_threadsafe(sentences.put_nowait, sentence))
-        )
+
+        def on_sentence(sentence: dict[str, str]) -> None:
+            loop.call_soon_threadsafe(sentences.put_nowait, sentence)
+
+        task = asyncio.ensure_future(translated(request, fields, on_sentence))
         task.add_done_callback(lambda _: sentences.put_nowait(None))
         try:
             first = await sentences.get()

@@ -14,7 +14,12 @@ COMPILED_SHAPES = "64"
 
 def serve(options: ServerOptions) -> None:
     """
-    Serves until SIGTERM or SIGINT, and finishes the requests that have begun.
+    Answers requests over HTTP, in the protocol of LibreTranslate's clients, until SIGTERM or SIGINT, and then finishes
+    those that have begun. Nothing of a request is logged.
+
+    gtransformer serve --model Helsinki-NLP/opus-mt-en-de
+
+    curl http://127.0.0.1:5000/translate -d q="The cat sleeps." -d source=en -d target=de
 
     Raises:
         UsageError: a package is missing, or the model or an option cannot be used.

@@ -14,10 +14,10 @@ from ..translator import Translator
 from ..usage_error import UsageError, user_message
 from .api_error import ApiError, as_api_error
 from .document_files import TranslatedFiles
-from .languages import Languages, Pair
 from .monitoring import Monitor
 from .options import ServerOptions
 from .protocol import PairFields
+from .request_languages import Languages, Pair
 from .request_limits import ApiKeys, ClientLimit
 from .scheduler import Job, Scheduler
 

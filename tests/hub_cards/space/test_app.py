@@ -58,7 +58,7 @@ def test_text_and_downloads(events, checkpoint):
     translation, warnings = events(checkpoint).translate(session("a"), TEXT, None, "line", 2)
     assert [pair["source_text"] for pair in translation.pairs] == TEXT.split("\n")
     assert all(pair["confidence"] < 0 for pair in translation.pairs)
-    assert "it is translated in" in warnings[0]
+    assert any("it is translated in" in warning for warning in warnings)
     files = translation.downloads()
     assert {label: name for label, (name, _) in files.items()} == {
         "Download TXT": "text.de.txt",
@@ -236,7 +236,7 @@ def test_without_a_model_the_app_says_so(app, tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match="No model: set GTRANSFORMER_MODEL"):
         app.main()
     monkeypatch.setenv("GTRANSFORMER_MODEL", str(tmp_path / "none"))
-    with pytest.raises(SystemExit, match=r"none \(there is no such folder, so from the Hub\) cannot be loaded: "):
+    with pytest.raises(SystemExit, match="none is a folder that does not exist"):
         app.main()
 
 
@@ -252,9 +252,10 @@ def test_what_a_space_installs():
     extras = package["options.extras_require"]
     known = "\n".join([package["options"]["install_requires"], extras["files"], extras["dev"]]).split("\n")
     assert {str(requirement) for requirement in requirements} <= {str(Requirement(line)) for line in known if line}
-    # What reads files is there; without what compares words, a page still translates.
+    # A page needs no corpora, no encodings to be detected and no words to be compared.
     files = {Requirement(line).name for line in extras["files"].split()}
-    assert files - {requirement.name for requirement in requirements} == {"stop-words", "snowballstemmer"}
+    unused = {"charset-normalizer", "datasets", "stop-words", "snowballstemmer"}
+    assert files - {requirement.name for requirement in requirements} == unused
     [gradio] = [requirement for requirement in requirements if requirement.name == "gradio"]
     assert header["sdk_version"] in gradio.specifier
 

@@ -9,7 +9,7 @@ def test_pairs(space):
         {"source_text": text, "translation_text": text[::-1], "confidence": -number / 2}
         for number, text in enumerate(texts)
     ]
-    pairs.append({"source_text": "12", "translation_text": "12", "confidence": None})
+    pairs.append({"source_text": "12", "translation_text": "21", "confidence": None})
     texts.append("12")
     html = space("pairs_view").pairs_html(pairs, "en", "de")
     assert len(elements(html, "pair")) == 4

@@ -100,14 +100,14 @@ def test_keys(serve, checkpoint, tmp_path):
 def test_pages_of_other_servers(serve, checkpoint):
     """Their scripts may use this one if it says so."""
     headers = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
-    asked = serve(checkpoint, allow_origins=("https://example.org",)).options("/translate", headers=headers)
+    asked = serve(checkpoint, allow_origins=["https://example.org"]).options("/translate", headers=headers)
     assert asked.status_code == 200 and asked.headers["access-control-allow-origin"] == "https://example.org"
     assert "access-control-allow-origin" not in serve(checkpoint).options("/translate", headers=headers).headers
 
 
 def test_pages_read_refusals(serve, checkpoint):
     """Also those that come before the application, with the time after which to try again."""
-    client = serve(checkpoint, allow_origins=("https://example.org",), max_bytes=1000)
+    client = serve(checkpoint, allow_origins=["https://example.org"], max_bytes=1000)
     refused = client.post("/translate", content=b"x" * 1001, headers={"Origin": "https://example.org"})
     assert refused.status_code == 413 and refused.headers["access-control-allow-origin"] == "https://example.org"
     assert refused.headers["access-control-expose-headers"] == "Retry-After"

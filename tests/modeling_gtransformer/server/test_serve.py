@@ -15,22 +15,10 @@ import pytest
 from repository import ROOT
 
 from modeling_gtransformer import Translator
-from modeling_gtransformer.cli import main as command
-from modeling_gtransformer.server import serve
+from modeling_gtransformer.cli.main import main
+from modeling_gtransformer.server import serve as module
+from modeling_gtransformer.server.options import ServerOptions
 from modeling_gtransformer.server.serve import make_server
-
-
-def main(arguments):
-    return command.main(["serve", *arguments])
-
-
-def parse_arguments(arguments):
-    """The options of a command line."""
-    options = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serve, "serve", options.append)
-        main(arguments)
-    return options[0]
 
 
 @pytest.fixture
@@ -38,8 +26,8 @@ def listen():
     """Runs the server of a command line in a thread, and gives it with its address."""
     running = []
 
-    def start(*arguments):
-        server = make_server(parse_arguments([*map(str, arguments)]))
+    def start(model, **options):
+        server = make_server(ServerOptions(model=model, **options))
         sock = socket.create_server(("127.0.0.1", 0))
         thread = Thread(target=server.run, kwargs={"sockets": [sock]})
         thread.start()
@@ -59,7 +47,7 @@ def post(url, **fields):
 
 def test_a_client_of_libretranslate(listen, sentence_level_checkpoint):
     libretranslatepy = pytest.importorskip("libretranslatepy")
-    _, address = listen("--model", sentence_level_checkpoint("m2m_100-nllb"))
+    _, address = listen(sentence_level_checkpoint("m2m_100-nllb"))
     client = libretranslatepy.LibreTranslateAPI(address)
     assert client.translate("the cat sleeps\nit is old", "en", "de") == "die katze schläft\nsie ist alt"
     codes = [language["code"] for language in client.languages()]
@@ -75,7 +63,7 @@ def test_a_client_of_libretranslate(listen, sentence_level_checkpoint):
 def test_a_client_of_libretranslate_with_a_key(listen, checkpoint, tmp_path):
     libretranslatepy = pytest.importorskip("libretranslatepy")
     (tmp_path / "keys.txt").write_text("one\n")
-    _, address = listen("--model", checkpoint, "--api_keys", tmp_path / "keys.txt")
+    _, address = listen(checkpoint, api_keys=str(tmp_path / "keys.txt"))
     expected = Translator(checkpoint)("the cat")["translation_text"]
     assert libretranslatepy.LibreTranslateAPI(address, "one").translate("the cat", "en", "de") == expected
     with pytest.raises(HTTPError) as error:
@@ -83,17 +71,19 @@ def test_a_client_of_libretranslate_with_a_key(listen, checkpoint, tmp_path):
     assert error.value.code == 403
 
 
-def test_a_large_body_is_refused_while_it_is_sent(listen, checkpoint):
-    _, address = listen("--model", checkpoint, "--max_bytes", "1000")
+@pytest.mark.parametrize("length, sent", [(9_000_000_000, b""), (11_000_000, b"x" * 11_000_000)])
+def test_a_large_body_is_refused_while_it_is_sent(listen, checkpoint, length, sent):
+    """The connection ends after the answer, and not before a client that is still sending can read it."""
+    _, address = listen(checkpoint, read_seconds=1)
     host, port = address.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as connection:
-        connection.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000000\r\n\r\n")
+        connection.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (length, sent))
         answer = connection.makefile("rb").read()  # to the end: the server closes it
-    assert answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b'at most 1,000 bytes."}')
+    assert answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b'at most 10,000,000 bytes."}')
 
 
 def test_a_client_that_closes_its_connection(listen, checkpoint, gate):
-    server, address = listen("--model", checkpoint)
+    server, address = listen(checkpoint)
     service = server.config.app.state.service
     waits = gate(service.scheduler.pipeline)
     host, port = address.removeprefix("http://").split(":")
@@ -108,7 +98,7 @@ def test_a_client_that_closes_its_connection(listen, checkpoint, gate):
 
 
 def test_shutdown_finishes_what_has_begun(listen, checkpoint, gate):
-    server, address = listen("--model", checkpoint)
+    server, address = listen(checkpoint)
     waits, answers = gate(server.config.app.state.service.scheduler.pipeline), []
     fields = {"q": "the cat", "source": "en", "target": "de"}
     thread = Thread(target=lambda: answers.append(json.load(post(f"{address}/translate", **fields))))
@@ -143,7 +133,7 @@ def test_a_process_that_is_told_to_end_in_the_middle_of_a_document(checkpoint):
 
 
 def test_a_request_leaves_no_line(listen, checkpoint, capfd):
-    _, address = listen("--model", checkpoint)
+    _, address = listen(checkpoint)
     capfd.readouterr()
     post(f"{address}/translate", q="the cat", source="en", target="de").read()
     assert capfd.readouterr() == ("", "")
@@ -152,39 +142,33 @@ def test_a_request_leaves_no_line(listen, checkpoint, capfd):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (["--model", ""], "--model is empty"),
-        (["--model", "m", "--max_bytes", "0"], "--max_bytes must be at least 1, not 0"),
-        (["--model", "m", "--max_seconds", "nan"], "--max_seconds must be at least 0, not nan"),
-        (["--model", "m", "--port", "65536"], "--port must be between 1 and 65535, not 65536"),
-        (["--model", "m", "--num_beams", "0"], "--num_beams must be between 1 and 100"),
-        (["--model", "m", "--lists", "both"], "is not one of"),
+        (["--max_bytes", "0"], "--max_bytes must be at least 1, not 0"),
+        (["--max_seconds", "nan"], "--max_seconds must be at least 0, not nan"),
+        (["--port", "65536"], "--port must be between 1 and 65535, not 65536"),
+        (["--lists", "both"], "'both' is not one of"),
     ],
 )
 def test_wrong_usage(arguments, words, capsys):
-    assert main(arguments) == 2 and words in capsys.readouterr().err
+    assert main(["serve", "--model", "m", *arguments]) == 2
+    assert words in capsys.readouterr().err
 
 
-def test_a_server_keeps_kernels_for_few_shapes_unless_told_otherwise(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "environ", {"LRU_CACHE_CAPACITY": "1000"})
-    main(["--model", str(tmp_path)])
-    assert os.environ == {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "1000"}
-
-
-def test_a_server_that_cannot_begin(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(os, "environ", {**os.environ})
-    assert main(["--model", str(tmp_path)]) == 2
+def test_a_server_keeps_kernels_for_few_shapes_unless_told_otherwise(tmp_path, monkeypatch, capsys):
+    environment = {"LRU_CACHE_CAPACITY": "1000"}
+    monkeypatch.setattr(module.os, "environ", environment)
+    assert main(["serve", "--model", str(tmp_path)]) == 2
+    assert environment == {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "1000"}
     assert "has no config.json" in capsys.readouterr().err
+
+
+def test_a_server_without_its_packages(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(os, "environ", {**os.environ})
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    assert main(["--model", str(tmp_path)]) == 2
+    assert main(["serve", "--model", str(tmp_path)]) == 2
     assert "A server needs uvicorn: pip install 'gtransformer-hf[files,serve]'" in capsys.readouterr().err
 
 
-def test_sentences_are_found_by_default():
-    assert parse_arguments(["--model", "m"]).splitter == "sentencex"
-    assert parse_arguments(["--model", "m"]).host == "127.0.0.1"
-
-
-def test_help_has_every_limit(capsys):
-    assert main(["--help"]) == 0
-    output = capsys.readouterr().out
-    assert "--max_per_client" in output and "SIGTERM" in output
+def test_defaults_and_help(capsys):
+    assert ServerOptions().splitter == "sentencex" and ServerOptions().host == "127.0.0.1"
+    assert main(["serve", "--help"]) == 0
+    assert {"--max_per_client", "--allow_origins", "SIGTERM"} <= {*capsys.readouterr().out.split()}

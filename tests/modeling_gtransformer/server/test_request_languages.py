@@ -6,7 +6,7 @@ import pytest
 
 from modeling_gtransformer import Translator
 from modeling_gtransformer.server.api_error import ApiError
-from modeling_gtransformer.server.languages import Languages, Pair, _by_client_code, language_detector
+from modeling_gtransformer.server.request_languages import Languages, Pair, _by_client_code, language_detector
 
 
 def test_codes_of_two_letters_where_they_are_enough():
