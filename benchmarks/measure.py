@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch.profiler import profile
 
-from modeling_gtransformer.atomic_file import write_json
 from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.runtime.atomic_file import write_json
 
 
 RESULTS = Path(__file__).parent / "results"

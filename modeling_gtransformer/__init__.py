@@ -16,13 +16,13 @@ _MODULES = {
     "GTransformerProcessor": "processing_gtransformer",
     "GroupTagLogitsProcessor": "target_sentences",
     "SentenceStreamer": "target_sentences",
-    "Translator": "translator",
+    "Translator": "runtime.translator",
     "__version__": "hub",
 }
 
 # The commands register before they work, not before they show their help: the classes take seconds to import.
 if Path(*sys.argv[:1]).stem not in ("gtransformer", "gtransformer-translate", "gtransformer-serve"):
-    import_module(f"{__name__}.registration")
+    import_module(f"{__name__}.runtime.registration")
 
 
 def __getattr__(name: str) -> Any:

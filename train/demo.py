@@ -22,19 +22,19 @@ import torch
 from transformers import MBartForConditionalGeneration, pipeline
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
-from modeling_gtransformer.atomic_file import check_own_folder, write_json
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.evaluation.metrics import score_documents
 from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.runtime.atomic_file import check_own_folder, write_json
+from modeling_gtransformer.runtime.translator import SMALL_MODEL, Translator
+from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.training.experiment import train
 from modeling_gtransformer.training.invented_language import LANGUAGES, InventedLanguagePair, write_corpus
 from modeling_gtransformer.training.recipe import parse_recipe
 from modeling_gtransformer.training.tiny_mbart import pretrain_tiny_mbart
-from modeling_gtransformer.translator import SMALL_MODEL, Translator
-from modeling_gtransformer.usage_error import UsageError
 
 
 DOCUMENTS = {"train": 2000, "valid": 100, "test": 200}

@@ -40,11 +40,11 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from modeling_gtransformer.atomic_file import write_atomic, write_json
 from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.fingerprint import stats_of_weights
 from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.runtime.atomic_file import write_atomic, write_json
 from modeling_gtransformer.training.moses import detokenizer
 from modeling_gtransformer.training.paper_corpora import paper_corpus
 from modeling_gtransformer.training.recipe import parse_recipe

@@ -29,11 +29,11 @@ from pairs_view import pairs_html
 from modeling_gtransformer import DocumentTranslationPipeline, Translator
 from modeling_gtransformer.files import ALIGNED_FORMATS, EXTENSIONS
 from modeling_gtransformer.pipeline_gtransformer import NamedDocument
+from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.server.api_error import as_api_error
 from modeling_gtransformer.server.document_files import content_of, translated_name
 from modeling_gtransformer.server.request_languages import Languages, Pair, name_of
 from modeling_gtransformer.server.scheduler import Call, Job, Scheduler
-from modeling_gtransformer.usage_error import UsageError
 
 
 MAX_BYTES = 5_000_000  # size of a file

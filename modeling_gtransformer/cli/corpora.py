@@ -8,8 +8,8 @@ from ..corpora.chunk_translation import ChunkTranslator, TranslatedRecord, exami
 from ..corpora.corpus import Document, decode_line, iterate_sources, of_record, parse_record
 from ..corpora.corpus_translation import translate_corpus
 from ..corpora.ray_translation import ActorPool, translate_with_ray
-from ..json_line import json_line
-from ..translator import Translator
+from ..runtime.json_line import json_line
+from ..runtime.translator import Translator
 from .jobs import Job
 from .report import Report
 from .translate_options import STDIN, TranslateOptions

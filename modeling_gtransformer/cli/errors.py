@@ -10,7 +10,7 @@ from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
 
-from ..usage_error import UsageError, user_message
+from ..runtime.usage_error import UsageError, user_message
 
 
 DONE, FAILED, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143

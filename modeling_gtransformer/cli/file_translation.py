@@ -6,9 +6,9 @@ from pathlib import Path
 
 from transformers.utils.logging import disable_progress_bar
 
-from ..atomic_file import write_atomic
 from ..files import FILE_FORMATS, Consistency, decode, encode, find_encoding
-from ..translator import Translator
+from ..runtime.atomic_file import write_atomic
+from ..runtime.translator import Translator
 from .jobs import Job, plan
 from .report import Report
 from .translate_options import STDIN, TranslateOptions

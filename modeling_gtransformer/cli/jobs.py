@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from ..atomic_file import atomic_file, is_among, problem_of_folder
 from ..files import BILINGUAL_FORMATS, FILE_FORMATS, Consistency, format_of, not_bilingual
-from ..usage_error import UsageError
+from ..runtime.atomic_file import atomic_file, is_among, problem_of_folder
+from ..runtime.usage_error import UsageError
 from .report import Report
 from .translate_options import STDIN, TranslateOptions
 

@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return int(end.code or 0)
 
     def work() -> Any:
-        import_module("modeling_gtransformer.registration")
+        import_module("modeling_gtransformer.runtime.registration")
         return begun[0]()
 
     return run(f"{PROGRAM} {name}", work)

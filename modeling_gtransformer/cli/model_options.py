@@ -4,12 +4,12 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..runtime.usage_error import UsageError, user_message
 from ..translation_options import TranslationOptions, option
-from ..usage_error import UsageError, user_message
 
 
 if TYPE_CHECKING:
-    from ..translator import Translator
+    from ..runtime.translator import Translator
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ModelOptions(TranslationOptions):
             UsageError: the glossary cannot be read.
         """
         from ..files import read_glossary
-        from ..translator import SMALL_MODEL, Translator
+        from ..runtime.translator import SMALL_MODEL, Translator
 
         given = self.given
         if self.glossary:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from ..files import Consistency
 from ..files.aligned_pairs import Pairs
-from ..usage_error import user_message
+from ..runtime.usage_error import user_message
 from .errors import DONE, FAILED
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 
-from ..usage_error import UsageError
+from ..runtime.usage_error import UsageError
 
 
 Work = Callable[[], Any]

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pyarrow
 
 from ..pipeline_gtransformer import NamedDocument
+from ..runtime.translator import Translator, as_document
 from ..sentence import Sentence
 from ..translation_options import CorpusOptions
-from ..translator import Translator, as_document
 from .corpus import Document, iterate_sources
 from .corpus_files import TABLES, has_ending, open_table
 from .fingerprint import hash_of_file, hashes_of_translator

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from transformers.utils.logging import tqdm
 
+from ..runtime.translator import Translator
+from ..runtime.usage_error import UsageError
 from ..translation_options import CorpusOptions
-from ..translator import Translator
-from ..usage_error import UsageError
 from .chunk_translation import Chunk, ChunkTranslator, TranslatedRecord, chunks_of, examine
 from .corpus import Document
 from .corpus_files import files_of

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from transformers.utils.logging import tqdm
 
+from ..runtime.translator import Translator
+from ..runtime.usage_error import UsageError
 from ..translation_options import CorpusOptions
-from ..translator import Translator
-from ..usage_error import UsageError
 from .chunk_translation import Chunk, ChunkTranslator, TranslatedRecord
 from .corpus import Document
 from .corpus_files import files_of, lies_in

@@ -12,8 +12,8 @@ from typing import Any
 
 from pyarrow.fs import FileSelector, FileType, LocalFileSystem
 
-from ..json_line import json_line
-from ..usage_error import UsageError
+from ..runtime.json_line import json_line
+from ..runtime.usage_error import UsageError
 from .chunk_translation import Chunk, FileContent
 from .corpus_files import UNFINISHED, located, open_binary, within
 from .record_encoding import Record, to_parquet

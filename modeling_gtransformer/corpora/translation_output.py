@@ -14,8 +14,8 @@ import pyarrow
 import pyarrow.parquet
 from datasets import Dataset
 
-from ..atomic_file import atomic_file, is_among
-from ..usage_error import UsageError
+from ..runtime.atomic_file import atomic_file, is_among
+from ..runtime.usage_error import UsageError
 from .corpus_files import DATASET_STATE, JSON_LINES, has_ending
 
 

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from transformers.utils.logging import tqdm
 
-from ..atomic_file import check_outputs
 from ..corpora.corpus import read_documents
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
+from ..runtime.atomic_file import check_outputs
+from ..runtime.translator import Translator
 from ..segmentation import longest_first_batches, segment
 from ..token_scores import label_log_probabilities
 from ..translation_options import check_bounds, option
-from ..translator import Translator
 from .metrics import SEED, ratio_interval
 from .report import ModelOptions, write_report
 

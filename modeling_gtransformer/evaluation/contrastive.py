@@ -8,14 +8,14 @@ from typing import Any
 
 from transformers.utils.logging import tqdm
 
-from ..atomic_file import check_outputs, write_atomic
 from ..corpora.fingerprint import stats_of_weights
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
+from ..runtime.atomic_file import check_outputs, write_atomic
+from ..runtime.translator import Translator
 from ..segmentation import token_batches
 from ..token_scores import label_log_probabilities
 from ..translation_options import check_bounds, option
-from ..translator import Translator
 from .contrastive_suites import ContrastiveItem, read_suite
 from .report import ModelOptions, write_report
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..atomic_file import read_json
+from ..runtime.atomic_file import read_json
 
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..atomic_file import check_outputs
+from ..runtime.atomic_file import check_outputs
 from ..translation_options import option
 from .metrics import SEED, compare_statistics, ratio, ratio_interval
 from .report import ReportOptions, write_report

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from sacrebleu.metrics import CHRF
 
-from ..atomic_file import atomic_file, check_outputs
 from ..plain_text import Splitter, sentencex_splitter
+from ..runtime.atomic_file import atomic_file, check_outputs
 from ..translation_options import option
 from .report import ReportOptions, markdown, write_report
 from .translations import read_sentences, read_translations

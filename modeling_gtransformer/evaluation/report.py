@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..atomic_file import write_json
+from ..runtime.atomic_file import write_json
 from ..translation_options import option
 from .provenance import origin
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 
-from ..atomic_file import check_outputs
 from ..processing_gtransformer import GTransformerProcessor
+from ..runtime.atomic_file import check_outputs
 from ..translation_options import check_bounds, option
 from .metrics import compare_systems, score_documents
 from .report import ReportOptions, write_report

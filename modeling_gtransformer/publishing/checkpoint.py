@@ -4,10 +4,10 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from ..pipeline_gtransformer import DocumentTranslationPipeline
+from ..runtime.translator import check_folder, load_checkpoint
+from ..runtime.usage_error import UsageError
 from ..training.model_card import write_model_card
 from ..translation_options import option
-from ..translator import check_folder, load_checkpoint
-from ..usage_error import UsageError
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from huggingface_hub import DatasetCard, DatasetCardData
 
-from ..atomic_file import check_outputs, check_own_folder, write_atomic
 from ..corpora.corpus import Document, read_documents
+from ..runtime.atomic_file import check_outputs, check_own_folder, write_atomic
 from ..training.card_file import save_card
 from ..translation_options import option
 from .upload import UploadOptions, upload

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from huggingface_hub import RepoCard, SpaceCardData
 
-from ..atomic_file import check_own_folder
 from ..evaluation import metrics
+from ..runtime.atomic_file import check_own_folder
 from ..training.card_file import save_card
 from ..translation_options import option
 from .upload import UploadOptions, upload

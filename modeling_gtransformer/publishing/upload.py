@@ -6,8 +6,8 @@ from pathlib import Path
 
 from huggingface_hub import HfApi
 
+from ..runtime.usage_error import UsageError
 from ..translation_options import option
-from ..usage_error import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

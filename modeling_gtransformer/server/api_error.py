@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from ..usage_error import user_message
+from ..runtime.usage_error import user_message
 
 
 # The log of the server.

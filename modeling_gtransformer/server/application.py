@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 
 from ..hub import __version__
-from ..translator import Translator
+from ..runtime.translator import Translator
 from .api_error import add_error_handlers
 from .monitoring import Monitoring
 from .options import ServerOptions

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..usage_error import UsageError, user_message
+from ..runtime.usage_error import UsageError, user_message
 from .api_error import ApiError
 from .options import ServerOptions
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from ..files import EXTENSIONS
-from ..translator import as_its_source
+from ..runtime.translator import as_its_source
 from . import protocol
 from .api_error import ApiError, as_api_error
 from .document_files import content_of, translated_name

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..files.zip_package import MAX_BYTES
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, PreparedDocument
+from ..runtime.usage_error import UsageError, user_message
 from ..sentence import TranslatedSentence
-from ..usage_error import UsageError, user_message
 from .api_error import ApiError, unforeseen
 
 

@@ -4,7 +4,7 @@ import os
 import sys
 from typing import Any
 
-from ..usage_error import UsageError
+from ..runtime.usage_error import UsageError
 from .options import ServerOptions
 
 

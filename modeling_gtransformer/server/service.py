@@ -10,8 +10,8 @@ from fastapi import Request
 
 from ..document_translation import batch_tokens
 from ..pipeline_gtransformer import NamedDocument
-from ..translator import Translator
-from ..usage_error import UsageError, user_message
+from ..runtime.translator import Translator
+from ..runtime.usage_error import UsageError, user_message
 from .api_error import ApiError, as_api_error
 from .document_files import TranslatedFiles
 from .monitoring import Monitor

@@ -10,8 +10,8 @@ import torch
 from transformers import Seq2SeqTrainingArguments
 from transformers.utils import strtobool
 
+from ..runtime.usage_error import UsageError
 from ..translation_options import check_bound
-from ..usage_error import UsageError
 
 
 logger = logging.getLogger(__name__)

@@ -14,11 +14,11 @@ from typing import Any
 from torch import Tensor
 from transformers import AutoTokenizer, BertConfig, BertModel, set_seed
 
-from ..atomic_file import atomic_folder
 from ..configuration_gtransformer import GTransformerConfig
 from ..layers_gtransformer import POSITION_OFFSET
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
+from ..runtime.atomic_file import atomic_folder
 from ..translation_options import check_bounds, option
 from .licenses import keep_origin
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from huggingface_hub import RepoCard
 from transformers.utils import logging
 
-from ..atomic_file import write_atomic
+from ..runtime.atomic_file import write_atomic
 
 
 logger = logging.get_logger(__name__)

@@ -20,7 +20,7 @@ from ..corpora.stored_corpus import StoredCorpus
 from ..evaluation.metrics import score_documents
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
-from ..usage_error import UsageError, user_message
+from ..runtime.usage_error import UsageError, user_message
 from .arguments import GTransformerTrainingArguments
 from .paper_corpora import paper_corpus
 from .recipe import DataArguments, ModelArguments, parse_recipe, start_of

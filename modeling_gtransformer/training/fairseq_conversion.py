@@ -15,8 +15,8 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..atomic_file import atomic_folder
 from ..processing_gtransformer import GTransformerProcessor
+from ..runtime.atomic_file import atomic_folder
 from ..translation_options import option
 from .fairseq import model_from_fairseq, read_checkpoint
 from .fairseq_tokenizer import Dictionary, bpe_tokenizer, read_dictionary, sentencepiece_tokenizer

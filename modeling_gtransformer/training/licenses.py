@@ -4,7 +4,7 @@ from pathlib import Path
 
 from huggingface_hub import ModelCard
 
-from ..atomic_file import read_json, write_json
+from ..runtime.atomic_file import read_json, write_json
 from .arguments import ARGUMENTS_NAME
 
 

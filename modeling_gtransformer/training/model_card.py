@@ -11,10 +11,10 @@ from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig
 from transformers.utils import logging
 
-from ..atomic_file import read_json
 from ..configuration_gtransformer import GTransformerConfig
 from ..hub import TAGS
 from ..plain_text import language_code
+from ..runtime.atomic_file import read_json
 from .arguments import ARGUMENTS_NAME
 from .card_file import is_generated, save_card
 from .licenses import base_license, check_license

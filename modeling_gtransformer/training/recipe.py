@@ -18,8 +18,8 @@ import yaml
 from transformers import HfArgumentParser
 
 from ..configuration_gtransformer import GTransformerConfig
+from ..runtime.usage_error import UsageError
 from ..translation_options import check_bound
-from ..usage_error import UsageError
 from .arguments import GTransformerTrainingArguments
 from .paper_corpora import CORPORA, PaperCorpus
 

@@ -10,7 +10,7 @@ from accelerate.utils import broadcast_object_list, gather_object
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from ..atomic_file import read_json, write_json
+from ..runtime.atomic_file import read_json, write_json
 from .arguments import ARGUMENTS_NAME, GTransformerTrainingArguments
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch.utils.data import Sampler
 
+from ..runtime.usage_error import UsageError
 from ..segmentation import token_batches
-from ..usage_error import UsageError
 
 
 class TokenBatchSampler(Sampler[list[int]]):

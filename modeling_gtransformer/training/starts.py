@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from ..atomic_file import read_json, write_json
 from ..evaluation.provenance import origin
+from ..runtime.atomic_file import read_json, write_json
 
 
 STARTS_NAME = "starts.json"

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from ..atomic_file import check_outputs
 from ..corpora.corpus import read_documents
+from ..runtime.atomic_file import check_outputs
 from ..translation_options import check_bounds, option
 from .paper_corpora import PaperCorpus, paper_corpus
 

@@ -13,7 +13,7 @@ from transformers.trainer_callback import ExportableState
 
 from ..evaluation.attention_recording import attention_entropy, record_attention
 from ..hub import with_code
-from ..usage_error import UsageError
+from ..runtime.usage_error import UsageError
 from .arguments import GTransformerTrainingArguments
 from .collator import DocumentCollator, WordDropout
 from .model_card import write_model_card

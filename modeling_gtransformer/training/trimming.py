@@ -13,12 +13,12 @@ from typing import Any
 
 from transformers import PreTrainedConfig
 
-from ..atomic_file import atomic_folder
 from ..configuration_gtransformer import GTransformerConfig
 from ..corpora.corpus import read_documents
 from ..corpora.corpus_files import files_of, has_columns
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
+from ..runtime.atomic_file import atomic_folder
 from ..sentence_level_models import ONLY_GROUP
 from ..translation_options import option
 from .licenses import keep_origin

@@ -6,8 +6,8 @@ import stat
 
 import pytest
 
-from modeling_gtransformer import atomic_file as module
-from modeling_gtransformer.atomic_file import atomic_file, atomic_folder, check_outputs, write_atomic
+from modeling_gtransformer.runtime import atomic_file as module
+from modeling_gtransformer.runtime.atomic_file import atomic_file, atomic_folder, check_outputs, write_atomic
 
 
 def test_a_file_appears_at_the_end(tmp_path):

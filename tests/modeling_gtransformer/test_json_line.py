@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from modeling_gtransformer.json_line import json_line
+from modeling_gtransformer.runtime.json_line import json_line
 
 
 @pytest.mark.parametrize("text", ["ä", "a\u2028b\nc", "half \ud800 of one"])

@@ -16,8 +16,8 @@ from transformers import pipeline
 from modeling_gtransformer import Translator
 from modeling_gtransformer.evaluation.metrics import score_documents
 from modeling_gtransformer.files.glossaries import Concept, Glossary
-from modeling_gtransformer.translator import SMALL_MODEL
-from modeling_gtransformer.usage_error import UsageError
+from modeling_gtransformer.runtime.translator import SMALL_MODEL
+from modeling_gtransformer.runtime.usage_error import UsageError
 
 
 SENTENCES = [*PAIRS][:3]

@@ -1,6 +1,6 @@
 """Errors in a sentence."""
 
-from modeling_gtransformer.usage_error import user_message
+from modeling_gtransformer.runtime.usage_error import user_message
 
 
 def test_messages():

@@ -11,7 +11,6 @@ import sys
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
-from modeling_gtransformer.atomic_file import check_outputs, write_json
 from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.document_translation import translate_documents
@@ -20,9 +19,10 @@ from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.evaluation.report import LanguageOptions
 from modeling_gtransformer.pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument
 from modeling_gtransformer.plain_text import sentencex_splitter
+from modeling_gtransformer.runtime.atomic_file import check_outputs, write_json
+from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.segment_plan import SegmentLimits
 from modeling_gtransformer.translation_options import check_bounds, option
-from modeling_gtransformer.translator import Translator
 
 
 @dataclass(frozen=True)

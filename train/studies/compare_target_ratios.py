@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from modeling_gtransformer import GTransformerProcessor
-from modeling_gtransformer.atomic_file import check_outputs, write_json
 from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.evaluation.report import LanguageOptions
+from modeling_gtransformer.runtime.atomic_file import check_outputs, write_json
 from modeling_gtransformer.segmentation import segment
 from modeling_gtransformer.training.segments import make_segments, segment_lengths, target_ratio
 from modeling_gtransformer.translation_options import check_bounds, option

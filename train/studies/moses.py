@@ -16,10 +16,10 @@ from pathlib import Path
 
 from transformers.utils.logging import tqdm
 
-from modeling_gtransformer.atomic_file import atomic_file, check_outputs
 from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.corpora.corpus_files import JSON_LINES
+from modeling_gtransformer.runtime.atomic_file import atomic_file, check_outputs
 from modeling_gtransformer.training.moses import detokenizer, learn_truecasing
 from modeling_gtransformer.training.paper_corpora import SPLITS, PaperCorpus, paper_corpus
 from modeling_gtransformer.translation_options import option

@@ -23,8 +23,8 @@ from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.attention_recording import LayerAttention, record_attention
 from modeling_gtransformer.group_tags import read_group_tags
+from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.translation_options import check_bounds, option
-from modeling_gtransformer.translator import Translator
 
 
 LABELLED_TOKENS = 60  # with more tokens, their names would be too small to read

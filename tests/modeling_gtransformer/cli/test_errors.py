@@ -10,9 +10,9 @@ import sys
 import pytest
 from repository import ROOT
 
-from modeling_gtransformer.atomic_file import atomic_file
 from modeling_gtransformer.cli.errors import run
-from modeling_gtransformer.usage_error import UsageError
+from modeling_gtransformer.runtime.atomic_file import atomic_file
+from modeling_gtransformer.runtime.usage_error import UsageError
 
 
 @pytest.mark.parametrize(

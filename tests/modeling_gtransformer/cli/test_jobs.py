@@ -8,7 +8,7 @@ import pytest
 from modeling_gtransformer.cli.jobs import plan
 from modeling_gtransformer.cli.report import Report
 from modeling_gtransformer.cli.translate_options import TranslateOptions
-from modeling_gtransformer.usage_error import UsageError
+from modeling_gtransformer.runtime.usage_error import UsageError
 
 
 def planned(*files, **options):

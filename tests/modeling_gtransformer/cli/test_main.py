@@ -102,8 +102,8 @@ def test_the_formats_are_those_of_files():
 
 def test_all_options_reach_the_translator(tmp_path, capsys):
     from modeling_gtransformer.cli.model_options import ModelOptions
-    from modeling_gtransformer.translator import SMALL_MODEL
-    from modeling_gtransformer.usage_error import UsageError
+    from modeling_gtransformer.runtime.translator import SMALL_MODEL
+    from modeling_gtransformer.runtime.usage_error import UsageError
 
     terms = tmp_path / "terms.tsv"
     terms.write_text("cat\tKatze\n")

@@ -10,8 +10,8 @@ from json_lines import write_json_lines
 
 from modeling_gtransformer.corpora.chunk_translation import Chunk, ChunkTranslator, chunks_of, examine
 from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.translation_options import CorpusOptions
-from modeling_gtransformer.translator import Translator
 
 
 RECORDS = [{"id": number, "source": [f"ba bu {number} ."]} for number in range(5)]

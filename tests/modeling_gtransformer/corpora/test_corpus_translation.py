@@ -13,8 +13,8 @@ from safetensors.torch import load_file, save_file
 from modeling_gtransformer import pipeline_gtransformer
 from modeling_gtransformer.corpora.corpus_translation import translate_corpus
 from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.translation_options import CorpusOptions
-from modeling_gtransformer.usage_error import UsageError
 
 
 SETTINGS = CorpusOptions(num_beams=1, chunk_documents=2)

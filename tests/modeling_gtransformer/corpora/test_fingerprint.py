@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from modeling_gtransformer.corpora.fingerprint import hash_of_file, hashes_of_translator
-from modeling_gtransformer.translator import Translator
+from modeling_gtransformer.runtime.translator import Translator
 
 
 def test_a_file_is_known_by_its_content(tmp_path):

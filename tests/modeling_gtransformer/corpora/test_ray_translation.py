@@ -22,9 +22,9 @@ from modeling_gtransformer.corpora.chunk_translation import ChunkTranslator
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.corpus_translation import translate_corpus
 from modeling_gtransformer.corpora.ray_translation import ActorPool, ChunkActor, translate_with_ray
+from modeling_gtransformer.runtime.translator import Translator
+from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.translation_options import CorpusOptions
-from modeling_gtransformer.translator import Translator
-from modeling_gtransformer.usage_error import UsageError
 
 
 SETTINGS = CorpusOptions(num_beams=1, chunk_documents=2)

@@ -9,7 +9,7 @@ import pytest
 from modeling_gtransformer.corpora.chunk_translation import Chunk, FileContent
 from modeling_gtransformer.corpora.corpus_files import files_of
 from modeling_gtransformer.corpora.translated_chunks import TranslatedChunks
-from modeling_gtransformer.usage_error import UsageError
+from modeling_gtransformer.runtime.usage_error import UsageError
 
 
 CORPUS = [FileContent("a.jsonl", "1", 5, None), FileContent("b.jsonl", "2", 2, None)]

@@ -11,7 +11,7 @@ import pytest
 
 from modeling_gtransformer.corpora import translation_output
 from modeling_gtransformer.corpora.translation_output import check_output, put_together
-from modeling_gtransformer.usage_error import UsageError
+from modeling_gtransformer.runtime.usage_error import UsageError
 
 
 PACKED = {"o.jsonl": bytes, "o.jsonl.gz": gzip.decompress, "o.jsonl.xz": lzma.decompress}

@@ -13,7 +13,7 @@ from modeling_gtransformer.evaluation.contrastive import (
     evaluate_contrastive,
 )
 from modeling_gtransformer.evaluation.contrastive_suites import ContrastiveItem, read_suite
-from modeling_gtransformer.usage_error import UsageError
+from modeling_gtransformer.runtime.usage_error import UsageError
 
 
 VOITA = [{"src": "one _eos two", "dst": ["ein _eos zwo", "ein _eos zwei"], "true_ind": 1, "ctx_dist": 1}]

@@ -15,7 +15,7 @@ from repository import ROOT
 from modeling_gtransformer.publishing.checkpoint import PublishOptions, publish
 from modeling_gtransformer.publishing.dataset import DatasetOptions, publish_dataset
 from modeling_gtransformer.publishing.metric import MetricOptions, publish_metric
-from modeling_gtransformer.usage_error import UsageError
+from modeling_gtransformer.runtime.usage_error import UsageError
 
 
 TRAIN = [

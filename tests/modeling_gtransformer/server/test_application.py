@@ -13,9 +13,9 @@ from packages import packed
 
 from modeling_gtransformer import Translator
 from modeling_gtransformer.files.glossaries import Concept, Glossary
+from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.server.application import make_application
 from modeling_gtransformer.server.options import ServerOptions
-from modeling_gtransformer.usage_error import UsageError
 
 
 FIELDS = {"q": "the cat", "source": "en", "target": "de"}

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.server.api_error import ApiError
 from modeling_gtransformer.server.options import ServerOptions
 from modeling_gtransformer.server.request_limits import ApiKeys, BoundedRequests, ClientLimit
-from modeling_gtransformer.usage_error import UsageError
 
 
 SCOPE = {"type": "http", "method": "POST", "headers": []}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from modeling_gtransformer import atomic_file
+from modeling_gtransformer.runtime import atomic_file
 from modeling_gtransformer.training import resumption
 from modeling_gtransformer.training.arguments import GTransformerTrainingArguments
 from modeling_gtransformer.training.resumption import Progress, find_progress

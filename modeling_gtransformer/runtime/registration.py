@@ -3,10 +3,10 @@
 from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoProcessor
 from transformers.pipelines import PIPELINE_REGISTRY
 
-from .configuration_gtransformer import GTransformerConfig
-from .modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerModel
-from .pipeline_gtransformer import DocumentTranslationPipeline
-from .processing_gtransformer import GTransformerProcessor
+from ..configuration_gtransformer import GTransformerConfig
+from ..modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerModel
+from ..pipeline_gtransformer import DocumentTranslationPipeline
+from ..processing_gtransformer import GTransformerProcessor
 
 
 AutoConfig.register("gtransformer", GTransformerConfig)

@@ -9,15 +9,15 @@ from typing import Any
 import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, pipeline
 
-from .configuration_gtransformer import SENTENCE_LEVEL_MODELS
-from .files import Glossary
-from .pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, for_languages
-from .processing_gtransformer import GTransformerProcessor
+from ..configuration_gtransformer import SENTENCE_LEVEL_MODELS
+from ..files import Glossary
+from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, for_languages
+from ..processing_gtransformer import GTransformerProcessor
 from .usage_error import UsageError, user_message
 
 
 # An English-German model of dialogues that comes with the package.
-SMALL_MODEL = Path(__file__).parent / "models" / "dialogues-en-de"
+SMALL_MODEL = Path(__file__).parents[1] / "models" / "dialogues-en-de"
 # Types that weights can be loaded in; "int8" quantises linear layers to 8 bits.
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "int8": torch.float32}
 
