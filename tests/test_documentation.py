@@ -120,10 +120,10 @@ def open_page(request, tmp_path_factory, mbart_tokenizer, sentence_level_checkpo
         if page not in places:
             stack.close()
             places.clear()
-            if "import ray\n" in page.read_text("utf-8"):
-                request.getfixturevalue("ray_cluster")
             folder = tmp_path_factory.mktemp(page.stem)
             places[page] = stack.enter_context(opened(page, folder, mbart_tokenizer, sentence_level_checkpoint))
+            if "import ray\n" in page.read_text("utf-8"):
+                request.getfixturevalue("ray_cluster")  # its workers run in the folder where it is started
         return places[page]
 
     with contextlib.ExitStack() as stack:
