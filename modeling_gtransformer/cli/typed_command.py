@@ -80,7 +80,7 @@ def _default(option: Field) -> Any:
 
 def _parsed_type(hint: Any) -> Any:
     """The type as which Typer parses an option: no command line gives a function, and a file gives a mapping."""
-    if get_origin(hint) is tuple:
+    if get_origin(hint) is tuple and get_args(hint)[-1] is ...:
         return list[get_args(hint)[0]]  # type: ignore[misc]
     if get_origin(hint) not in (Union, UnionType):
         return hint
