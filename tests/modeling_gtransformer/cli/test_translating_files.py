@@ -12,12 +12,13 @@ import pytest
 from json_lines import read_json_lines, write_json_lines
 from transformers import pipeline
 
-from modeling_gtransformer import DocumentTranslationPipeline, atomic_file
+from modeling_gtransformer import DocumentTranslationPipeline
 from modeling_gtransformer.cli import file_translation
 from modeling_gtransformer.cli.main import main
 from modeling_gtransformer.cli.translate_options import TranslateOptions
 from modeling_gtransformer.files.aligned_pairs import to_tmx, to_tsv
 from modeling_gtransformer.files.formats import FILE_FORMATS, FileFormat
+from modeling_gtransformer.runtime import atomic_file
 
 
 TEXT = "\ufeffThe cat sleeps. It is old.\r\n\r\n- the old cat\r\n---"

@@ -102,7 +102,7 @@ def test_the_same_model_in_another_place_continues(interrupted, trained_model, t
 
 def test_a_typo_in_the_model_blocks_nothing(trained_model, tmp_path):
     corpus, output = write_corpus(tmp_path / "test.jsonl"), tmp_path / "out.jsonl"
-    with pytest.raises(UsageError, match="cannot be loaded"):
+    with pytest.raises(UsageError, match="is a folder that does not exist"):
         translate_corpus(f"{trained_model}x", corpus, str(output), CorpusOptions())
     assert [path.name for path in tmp_path.iterdir()] == ["test.jsonl"]
 
