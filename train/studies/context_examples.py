@@ -36,7 +36,8 @@ def context_examples(options: ExampleOptions) -> dict[str, Any]:
     documents = read_documents(options.files, [options.source_column, options.target_column])
     sources = [document[options.source_column] for document in documents]
     references = [sentence for document in documents for sentence in document[options.target_column]]
-    translate = Translator(options.model, options.src_lang, options.tgt_lang, num_beams=1)
+    # Only the model's own translation counts, without copied numbers and placeholders.
+    translate = Translator(options.model, options.src_lang, options.tgt_lang, num_beams=1, keep_placeholders=False)
     together = translations(translate, sources)
     alone = translations(translate, [[sentence] for document in sources for sentence in document])
     places = [(number, position) for number, document in enumerate(sources) for position in range(len(document))]
