@@ -13,13 +13,13 @@ from typing import Any
 
 from sacrebleu import CHRF
 
-from modeling_gtransformer.atomic_file import check_outputs, write_json
 from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.evaluation.report import LanguageOptions
+from modeling_gtransformer.runtime.atomic_file import check_outputs, write_json
+from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.translation_options import option
-from modeling_gtransformer.translator import Translator
 
 
 @dataclass(frozen=True)
