@@ -226,15 +226,15 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
     for (mark, other), names in _names_by(
         {name: (mark, results["baseline"][name]) for name, mark in compared.items()}
     ):
-        test = "approximate randomization over documents, of these trainings: it says nothing of other seeds"
+        test = "approximate randomization over the documents of these trainings, not over seeds"
         yield f"{mark} differs from {other} in {names} at p < {SIGNIFICANT} ({test})"
     of_segments = [score for name, score in present if name == "d-BLEU/segment"]
     if "d-BLEU" in compared and of_segments and not any("p_value" in score for score in of_segments):
-        yield f"d-BLEU/segment is not tested against {results['baseline']['d-BLEU']}, which has segments of its own"
+        yield f"d-BLEU/segment is not tested against {results['baseline']['d-BLEU']}, whose segments differ"
     for row, test, scores in scored:
         if "s-BLEU" not in scores:
             counts = "; ".join(str(SentenceCounts(**each)) for each in scores["sentences"])
-            yield f"{label_of(row)}, {test}, decoded freely, in segments of its own: {counts}"
+            yield f"{label_of(row)}, {test}, decoded freely, in its own segments: {counts}"
     yield from note_on_trainings([training for row in results["rows"] for training in row.get("trainings", [])])
     for row in results["rows"]:
         yield from (f"{label_of(row)}, seed {seed}: {failure}" for seed, failure in row["failures"].items())

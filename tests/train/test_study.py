@@ -284,7 +284,7 @@ def test_a_system_that_decodes_freely_has_only_d_bleu(make_study, experiment, ca
     assert all("p_value" not in score for score in free.values() if "mean" in score)
     printed = capsys.readouterr().out
     assert re.search(r"^\| free \| 1 \|.*\| – \|", printed, re.MULTILINE)
-    assert "free, valid, decoded freely, in segments of its own: " in printed
+    assert "free, valid, decoded freely, in its own segments: " in printed
 
 
 def test_d_bleu_per_segment_is_that_of_the_paper(make_study, experiment):

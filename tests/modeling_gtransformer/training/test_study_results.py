@@ -83,7 +83,7 @@ def test_the_table_marks_what_is_significant():
     baseline = {"s-BLEU": "old", "d-BLEU": "documents"}
     lines = table({"rows": [row], "baseline": baseline, "varied": None, "until": None}).splitlines()
     assert lines[2] == r"| new | 2 | 2, 2 | 2.60 | 1.50 group | 12.34 ± 0.50\* | 12.34 ± 0.50 | 12.34 ± 0.50 |"
-    test = "(approximate randomization over documents, of these trainings: it says nothing of other seeds)"
+    test = "(approximate randomization over the documents of these trainings, not over seeds)"
     assert rf"\* differs from old in s-BLEU at p < 0.01 {test}" in lines
     assert rf"no system differs from documents in d-BLEU at p < 0.01 {test}" in lines
     assert "d-BLEU/document, d-BLEU/segment, s-BLEU: tok:13a|version:2" in lines
@@ -97,7 +97,7 @@ def test_notes_name_the_value_of_what_is_varied():
     row = {"system": "free", "value": 64, "seeds": [1, 2], "failures": {2: "killed"}, "curves": []}
     row |= {"scores": {"test": {"sentences": counts}}, "trainings": []}
     lines = table({"rows": [row], "baseline": {}, "varied": "segment_tokens", "until": None}).splitlines()
-    assert "free, 64, test, decoded freely, in segments of its own: 9 sentences in, 8 out, 1 missing" in lines
+    assert "free, 64, test, decoded freely, in its own segments: 9 sentences in, 8 out, 1 missing" in lines
     assert "free, 64, seed 2: killed" in lines
 
 
@@ -108,7 +108,7 @@ def test_the_table_says_what_was_not_tested():
     row |= {"scores": {"test": scores}, "trainings": [{"minutes": 2.0, "commits": []}]}
     results = {"rows": [row], "baseline": {"d-BLEU": "documents"}, "varied": None, "until": None}
     lines = table(results).splitlines()
-    assert "d-BLEU/segment is not tested against documents, which has segments of its own" in lines
+    assert "d-BLEU/segment is not tested against documents, whose segments differ" in lines
     assert "cross-attention" not in lines[0]  # no entropies were measured
     assert lines[2].startswith("| new | 1 | – | – |") and not any("trained at" in line for line in lines)
 
