@@ -35,9 +35,9 @@ def test_sentences_and_lines_give_aligned_sentences(translate):
 
 def test_sentences_in_parallel(translate, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("modeling_gtransformer.generation_gtransformer.ParallelDecoder", None)
+        patch.setattr("modeling_gtransformer.generation_gtransformer.JacobiDecoder", None)
         expected = translate(SENTENCES, parallel_sentences=False)
-    monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.decode_greedily", None)
+    monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.decode_documents", None)
     assert translate(SENTENCES, parallel_sentences=True) == expected
 
 
