@@ -125,6 +125,20 @@ def test_the_callers_own_processors_come_first(translator, segment, calls):
     assert own is watcher and isinstance(constraint, RequiredWordsLogitsProcessor)
 
 
+def test_a_number_is_forced_only_where_it_is_missing(translator, segment, calls):
+    """Elsewhere the translation has it, perhaps in the form of its language."""
+    translate, lacking = translator(), segment(["the cat", "it is"], [["katze", "1,234"], []])
+    translate.stream(segment(["it is"], [["1,234"]]), lambda part: None)
+    translate.stream(segment(["the cat"], [["katze", "1,234"]]), lambda part: None)
+    translate.translate([lacking])
+    constraints = [
+        [each.required for each in call.get("logits_processor", []) if isinstance(each, RequiredWordsLogitsProcessor)]
+        for call in calls
+    ]
+    assert constraints == [[], [[[["katze"]]]], [], [[[["katze", "1,234"], []]]]]
+    assert lacking.parts[0].missing == ["1,234"]  # which the vocabulary cannot spell
+
+
 def test_a_sentence_that_got_lost_is_an_error(translator, segment, model, monkeypatch, processor):
     """It never should; if it did, all that follows would stand beside the wrong source."""
     short = torch.tensor([processor.build_source(processor.encode_sentences(["die katze"]))])
