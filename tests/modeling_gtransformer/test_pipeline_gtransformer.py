@@ -182,6 +182,15 @@ def test_confidence(translate):
     assert output[1]["confidence"] is None and output[0]["confidence"] < 0 and output[2]["confidence"] < 0
 
 
+@pytest.mark.parametrize(("option", "field"), [("confidence", "confidence"), ("word_alignment", "alignment")])
+def test_a_call_may_refuse_what_the_pipeline_returns(translate, option, field):
+    own = pipeline("document-translation", model=translate.model, processor=translate.processor, **{option: True})
+    assert [sorted(own(["the cat"], **given)["sentences"][0]) for given in ({}, {option: False})] == [
+        sorted([field, "source_text", "translation_text"]),
+        ["source_text", "translation_text"],
+    ]
+
+
 def test_warnings_name_document_and_sentence(translate, caplog):
     """Of several documents by their numbers, of one by the name that is given."""
     glossary = {"cat": "Катя"}
