@@ -7,8 +7,8 @@
    Model: model precision
    Network: host port
 
-As a `command`, the fields are options of a command line, inherited ones among them. The lines of the content are groups, a
-table each, which must have every option once.
+As a `command`, the fields are options of a command line, inherited ones among them. Each line of the content becomes a
+table; together, the lines must have every option once.
 """
 
 import dataclasses
@@ -44,7 +44,8 @@ class Arguments(SphinxDirective):
 def table(title: str, rows: dict[str, str]) -> list[str]:
     """A table in reST, under its title if it has one."""
     head = [f".. rubric:: {title}", ""] if title else []
-    return [*head, *HEAD, *(line for name, text in rows.items() for line in (f"   * - ``{name}``", f"     - {text}")), ""]
+    body = [line for name, text in rows.items() for line in (f"   * - ``{name}``", f"     - {text}")]
+    return [*head, *HEAD, *body, ""]
 
 
 def in_groups(rows: dict[str, str], lines: Iterable[str]) -> dict[str, dict[str, str]]:
