@@ -41,7 +41,7 @@ class ModelArguments:
 
     model_name_or_path: str | None = field(
         default=None,
-        metadata={"help": "Folder or Hub name of a G-Transformer, or of a supported checkpoint such as Opus-MT."},
+        metadata={"help": "Folder or Hub name of a G-Transformer or a supported checkpoint."},
     )
     config: dict | str | None = field(
         default=None,
