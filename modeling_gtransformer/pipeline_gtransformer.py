@@ -162,7 +162,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     `generate`, and:
 
     - `format`: "text" (default), "wrapped" (text whose lines make up paragraphs), "markdown", "html", "subtitles"
-      (SubRip or WebVTT), "ass" (also SSA), "po", "xliff"; "docx", "pptx" and "epub" take bytes.
+      (SubRip or WebVTT), "ass" (also SSA), "po", "xliff"; "docx", "pptx", "odf" and "epub" take bytes.
     - `name`: the name of the document in warnings, such as that of its file.
 
     `splitter` may also be a function that returns the sentences of a string. A `glossary` of the pipeline is for its
