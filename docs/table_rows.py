@@ -117,6 +117,13 @@ def listed(labels: None, record: Record) -> Iterator[Row]:
         yield (), row
 
 
+def first_examples(labels: None, record: Record) -> Iterator[Row]:
+    """The first three sentences that equal their reference only in their document, and follow another sentence."""
+    found = [example for example in record["examples"]["only_in_document"] if example["previous"]]
+    for example in found[:3]:
+        yield (), example
+
+
 def serving(labels: None, record: Record) -> Iterator[Row]:
     """Medians over the repeats, and the memory after each."""
     repeats = record["results"]["repeats"]

@@ -28,6 +28,7 @@ class DatasetOptions(UploadOptions):
     test: list[str] | None = option(None, "File of this split; repeat the option for several.")
     languages: tuple[str, str] | None = option(None, "Languages of the columns; default: the names of the columns.")
     license: str | None = option(None, "Licence of the data, e.g. cc-by-4.0.")
+    notes: Path | None = option(None, "Markdown file for the card: source, collection and known limits of the data.")
 
 
 def publish_dataset(options: DatasetOptions) -> None:
@@ -73,6 +74,7 @@ def dataset_card(options: DatasetOptions, splits: dict[str, list[Document]]) -> 
         columns=options.columns,
         source=languages[0],
         target=languages[1],
+        notes=options.notes.read_text(encoding="utf-8").strip() if options.notes else "",
         splits=[_counts(split, documents, options.columns) for split, documents in splits.items()],
     )
 

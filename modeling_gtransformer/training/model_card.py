@@ -25,7 +25,7 @@ logger = logging.get_logger(__name__)
 
 TEMPLATE = Path(__file__).with_suffix(".md")
 # What a card says if the training data are unknown.
-NOTHING = "Its folder says nothing about its training."
+NOTHING = "This folder has no record of its training."
 # The part of a card that holds its notes.
 NOTES = re.compile(r"<!-- Notes -->\n(.*)\n<!-- End of notes -->", re.DOTALL)
 # Training arguments that a card reports, with their labels.
@@ -248,7 +248,7 @@ def _data(arguments: dict[str, Any]) -> str:
         named = Path(named).name
     files = [Path(file).name for file in arguments.get("train_files") or []]
     source = f"the dataset `{named}`" if named else ", ".join(f"`{file}`" for file in files)
-    cut = f"segments of fewer than {arguments.get('segment_tokens')} tokens, cut at sentence borders"
+    cut = f"segments of fewer than {arguments.get('segment_tokens')} tokens, cut at sentence boundaries"
     if arguments.get("segment_sentences"):
         cut += f" and after {arguments['segment_sentences']} sentences"
     return f"Trained on {source}, in {cut}."

@@ -91,7 +91,10 @@ def test_a_dataset_loads_as_it_is_described(tmp_path):
     train = write_json_lines(tmp_path / "train.jsonl", TRAIN)
     validation = write_json_lines(tmp_path / "validation.jsonl", TRAIN[:1])
     files = {"train": [train], "validation": [validation]}
-    publish_dataset(DatasetOptions(folder=tmp_path / "corpus", columns=("source", "target"), license="mit", **files))
+    notes = tmp_path / "notes.md"
+    notes.write_text("## Source\n\nNumbers.\n")
+    options = {"columns": ("source", "target"), "license": "mit", "notes": notes}
+    publish_dataset(DatasetOptions(folder=tmp_path / "corpus", **options, **files))
     loaded = datasets.load_dataset(str(tmp_path / "corpus"), cache_dir=str(tmp_path / "cache"))
     columns = [{"source": record["source"], "target": record["target"]} for record in TRAIN]
     assert loaded["train"].to_list() == columns and loaded["validation"].to_list() == columns[:1]
@@ -100,6 +103,7 @@ def test_a_dataset_loads_as_it_is_described(tmp_path):
     assert "| train | 4 | 6 | 10 | 10 | 1, 2, 2 |" in text and "| validation | 1 | 1 | 2 | 1 | 1, 1, 1 |" in text
     # The names of these columns are no languages.
     assert "license: mit" in text and "language:" not in text
+    assert "\n## Source\n\nNumbers.\n\n## Limits\n" in text
 
 
 def test_a_dataset_is_uploaded(call, tmp_path):

@@ -75,7 +75,7 @@ def test_a_card_is_kept_where_nothing_says_how_the_model_was_trained(scored):
     write_model_card(scored, repository="user/name")
     assert (scored / "README.md").read_text() == before
     write_model_card(scored, overwrite=True)
-    assert "says nothing about its training" in (scored / "README.md").read_text()
+    assert "has no record of its training" in (scored / "README.md").read_text()
     write_model_card(scored, "cc-by-4.0", repository="user/name")  # there is nothing to lose
     card = ModelCard.load(scored / "README.md")
     assert card.data.license == "cc-by-4.0" and 'model="user/name"' in card.text
@@ -103,7 +103,7 @@ def test_a_checkpoint_of_which_little_is_known(checkpoint):
     folder = Path(checkpoint)
     write_model_card(folder)
     text = (folder / "README.md").read_text()
-    assert "says nothing about its training" in text and "No test set has been scored." in text
+    assert "has no record of its training" in text and "No test set has been scored." in text
     assert "your-name/model" in text and not (folder / ".eval_results").exists()
     (folder / "model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match="holds no weights"):

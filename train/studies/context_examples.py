@@ -1,0 +1,83 @@
+"""Compares the translation of every sentence in its document with that of the sentence alone (greedy search).
+
+    python train/studies/context_examples.py outputs/finetuned test.jsonl --source_column en --target_column de \\
+        [--json context_examples.json]
+
+A translation is better in its document if its sentence chrF against the reference is higher. The report lists the
+sentences that equal their reference in only one of the two translations.
+"""
+
+import sys
+from dataclasses import MISSING, dataclass
+from typing import Any
+
+from sacrebleu import CHRF
+
+from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.evaluation.report import LanguageOptions
+from modeling_gtransformer.runtime.atomic_file import check_outputs, write_json
+from modeling_gtransformer.runtime.translator import Translator
+from modeling_gtransformer.translation_options import option
+
+
+@dataclass(frozen=True)
+class ExampleOptions(LanguageOptions):
+    model: str = option(MISSING, "Folder or Hub name of a G-Transformer.", argument=True)
+    files: list[str] = option(MISSING, "Documents with their reference translations.", argument=True)
+    source_column: str = option("source", "Column that holds the source sentences.")
+    target_column: str = option("target", "Column that holds the reference translations.")
+
+
+def context_examples(options: ExampleOptions) -> dict[str, Any]:
+    """Prints and returns how many sentences are better and worse in their document, with examples of both."""
+    check_outputs([options.json], options.files)
+    documents = read_documents(options.files, [options.source_column, options.target_column])
+    sources = [document[options.source_column] for document in documents]
+    references = [sentence for document in documents for sentence in document[options.target_column]]
+    # Only the model's own translation counts, without copied numbers and placeholders.
+    translate = Translator(options.model, options.src_lang, options.tgt_lang, num_beams=1, keep_placeholders=False)
+    together = translations(translate, sources)
+    alone = translations(translate, [[sentence] for document in sources for sentence in document])
+    places = [(number, position) for number, document in enumerate(sources) for position in range(len(document))]
+
+    gains = [
+        chrf(one, right) - chrf(other, right) for one, other, right in zip(together, alone, references, strict=True)
+    ]
+    examples: dict[str, list[dict[str, Any]]] = {"only_in_document": [], "only_alone": []}
+    for (number, position), right, one, other in zip(places, references, together, alone, strict=True):
+        if (one == right) != (other == right):
+            source = sources[number]
+            example = {
+                "document": number + 1,
+                "sentence": position + 1,
+                "source": source[position],
+                "reference": right,
+            }
+            example |= {"previous": source[position - 1] if position else None, "in_document": one, "alone": other}
+            examples["only_in_document" if one == right else "only_alone"].append(example)
+    counts = {
+        "sentences": len(gains),
+        "same": sum(one == other for one, other in zip(together, alone, strict=True)),
+        "better": sum(gain > 0 for gain in gains),
+        "worse": sum(gain < 0 for gain in gains),
+        **{name: len(listed) for name, listed in examples.items()},
+    }
+    print(", ".join(f"{name} {count}" for name, count in counts.items()))
+    if options.json:
+        write_json(options.json, {"results": counts, "examples": examples, **provenance(sys.argv)})
+    return {"results": counts, "examples": examples}
+
+
+def translations(translate: Translator, documents: list[list[str]]) -> list[str]:
+    """Translates documents, and returns the sentences of all of them."""
+    return [sentence["translation_text"] for output in translate(documents) for sentence in output["sentences"]]
+
+
+def chrf(translation: str, reference: str) -> float:
+    return CHRF().sentence_score(translation, [reference]).score
+
+
+if __name__ == "__main__":
+    sys.exit(run_script((ExampleOptions, context_examples)))
