@@ -8,7 +8,7 @@ from collections import Counter
 NUMBER = re.compile(r"(?<![\w.])\d(?:[.,'’/\u00a0\u202f-]?\d)*(?!\w)")
 # An article number, a flight, a postcode: capital letters and digits, perhaps in groups.
 CODE = re.compile(r"(?<![\w-])(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z\d]+(?:-[A-Z\d]+)*(?![\w-])")
-# Fewer digits in succession may become words ("two", "10-12", "24/7"), or a time of another clock. Short codes and round
+# Fewer digits in a row may become words ("two", "10-12", "24/7"), or a time of another clock. Short codes and round
 # numbers ("a hundred") may become words, too.
 LONG = re.compile(r"\d(?:[.,'’\u00a0\u202f]?\d){2}")
 ROUND = re.compile(r"\d(?:[.,'’\u00a0\u202f]?0)*")
