@@ -152,13 +152,26 @@ class Rows(ABC):
         """Keeps only the items with these indices."""
 
 
+class Ranking(NamedTuple):
+    """
+    How a search ranks hypotheses.
+
+    Attributes:
+        length_penalty: exponent of the length by which scores are divided.
+        early_stopping: whether a search ends as soon as it has N finished hypotheses.
+    """
+
+    length_penalty: float = 1.0
+    early_stopping: bool = False
+
+
+# With one beam, there is nothing to rank.
+GREEDY = Ranking()
+
+
 class Search:
     """
     A beam search for every item of a batch, as in Transformers; with one beam, a greedy search.
-
-    Args:
-        length_penalty: exponent of the length by which scores are divided.
-        early_stopping: whether a search ends as soon as it has N finished hypotheses.
 
     Attributes:
         searched: original indices of the items that are still in the batch, `(B,)`.
@@ -171,9 +184,10 @@ class Search:
         improvable: which searches may still find a better hypothesis, `(B,)`.
     """
 
-    def __init__(self, rows: Rows, length_penalty: float = 1.0, early_stopping: bool = False):
+    def __init__(self, rows: Rows, ranking: Ranking = GREEDY):
         self.rows, self.tokens, self.num_beams = rows, rows.tokens, rows.tokens.shape[1]
-        self.length_penalty, self.early_stopping = length_penalty, early_stopping or self.num_beams == 1
+        self.length_penalty = ranking.length_penalty
+        self.early_stopping = ranking.early_stopping or self.num_beams == 1
         self.searched = torch.arange(len(self.tokens), device=self.tokens.device)
         self.improvable = torch.ones_like(self.searched, dtype=torch.bool)
         first = torch.arange(self.num_beams, device=self.tokens.device) == 0
@@ -325,14 +339,15 @@ class DocumentRows(Rows):
         self._spread()
 
 
-def decode_documents(decoder: TemplateDecoder, prompts: Tensor, beams: int, *ranking: float) -> list[list[int]]:
-    """Returns the documents that a search finds from prompts `(B, P)`, including the tokens that end them; `ranking`
-    has the length penalty and early stopping of a [`Search`]."""
-    found = Search(DocumentRows(decoder, prompts, beams), *ranking).run()
+def decode_documents(
+    decoder: TemplateDecoder, prompts: Tensor, beams: int, ranking: Ranking = GREEDY
+) -> list[list[int]]:
+    """Returns the documents that a search finds from prompts `(B, P)`, including the tokens that end them."""
+    found = Search(DocumentRows(decoder, prompts, beams), ranking).run()
     return [[*prompt, *tokens] for prompt, tokens in zip(prompts.tolist(), found, strict=True)]
 
 
-def decode_independently(decoder: TemplateDecoder, beams: int, *ranking: float) -> list[list[int]]:
+def decode_independently(decoder: TemplateDecoder, beams: int, ranking: Ranking) -> list[list[int]]:
     """
     Returns the documents of a decoder's batch, including the tokens that end them, where no layer of the decoder has
     global attention and positions count from the start of every sentence. Each sentence is a document of its own, with
@@ -351,13 +366,14 @@ def decode_independently(decoder: TemplateDecoder, beams: int, *ranking: float) 
         limits = decoder.token_limits[rows[part], numbers[part]][:, None]
         sentences = decoder.over(Sources(states, mask, mask), limits)
         prompts = part.new_full((len(part), 1), template.start)
-        found = decode_documents(sentences, prompts, beams, *ranking)
+        found = decode_documents(sentences, prompts, beams, ranking)
         translated |= zip(part.tolist(), map(template.split, found), strict=True)
         decoder.steps += sentences.steps
     documents: list[list[list[int]]] = [[] for _ in sources.tags]
     for place, row in enumerate(rows.tolist()):
         documents[row] += translated[place]
-    return [[*template.read(sentences), *([template.end] * (template.end is not None))] for sentences in documents]
+    end = [] if template.end is None else [template.end]
+    return [[*template.read(sentences), *end] for sentences in documents]
 
 
 def sentence_places(tags: Tensor) -> tuple[Tensor, Tensor]:

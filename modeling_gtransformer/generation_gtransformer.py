@@ -27,7 +27,7 @@ from transformers.masking_utils import create_causal_mask
 from transformers.utils import ModelOutput, logging
 
 from .cache_gtransformer import CACHE_NAME, CACHE_NAMES, DocumentCache
-from .decoding import Sources, TemplateDecoder, decode_documents, decode_independently
+from .decoding import Ranking, Sources, TemplateDecoder, decode_documents, decode_independently
 from .group_attention import group_mask
 from .group_tags import (
     is_contiguous,
@@ -388,7 +388,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         if unknown:
             return None
         beams = config.num_beams or 1
-        ranking = (1.0 if config.length_penalty is None else config.length_penalty, bool(config.early_stopping))
+        length_penalty = 1.0 if config.length_penalty is None else config.length_penalty
+        ranking = Ranking(length_penalty, bool(config.early_stopping))
         sources, prompts = self._sources(call, beams, **model_kwargs), input_ids[::beams]
         streams = any(isinstance(each, SentenceStreamer) for each in logits_processor)  # waits for first sentences
         drafts = parallel is None and call.is_whole and call.few_documents and not streams
@@ -396,10 +397,10 @@ class GTransformerGenerationMixin(GenerationMixin):
         if not dependent and (is_independent or parallel or drafts):
             decoder = TemplateDecoder(self, call.limits, score_tokens, sources)
             if is_independent:
-                return self._padded(call, decode_independently(decoder, beams, *ranking))
-            return self._decode_in_parallel(call, decoder, prompts, beams, *ranking)
+                return self._padded(call, decode_independently(decoder, beams, ranking))
+            return self._decode_in_parallel(call, decoder, prompts, beams, ranking)
         decoder = TemplateDecoder(self, call.limits, logits_processor, sources, shrinks=not dependent)
-        return self._padded(call, decode_documents(decoder, prompts, beams, *ranking))
+        return self._padded(call, decode_documents(decoder, prompts, beams, ranking))
 
     def _sources(
         self, call: GenerateCall, beams: int, *, encoder_outputs: Any, attention_mask: Tensor | None = None, **_: Any
@@ -411,14 +412,14 @@ class GTransformerGenerationMixin(GenerationMixin):
         return Sources(states, mask, call.source_tags)
 
     def _decode_in_parallel(
-        self, call: GenerateCall, decoder: TemplateDecoder, prompts: Tensor, beams: int, *ranking: float
+        self, call: GenerateCall, decoder: TemplateDecoder, prompts: Tensor, beams: int, ranking: Ranking
     ) -> Tensor | DocumentsOutput:
         """Drafts and verifies the sentences of every document in parallel, then runs a beam search for each of them in
         the context of the others, if asked for."""
         jacobi = JacobiDecoder(decoder, gives_up=not call.config.parallel_sentences)
         documents, rounds = jacobi.decode(prompts)
         if beams > 1:
-            documents = jacobi.search(prompts, documents, beams, *ranking)
+            documents = jacobi.search(prompts, documents, beams, ranking)
         end = [] if decoder.template.end is None else [decoder.template.end]
         sequences = self._padded(call, [[*document, *end] for document in documents])[:, : call.config.max_length]
         if not call.config.return_dict_in_generate:
@@ -441,16 +442,15 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def _scored(self, call: GenerateCall, outputs: Tensor | ModelOutput) -> DocumentsOutput:
         """Adds the log-probabilities of the sentences to documents that were decoded."""
-        if isinstance(outputs, Tensor):
-            outputs = DocumentsOutput(sequences=outputs)
-        copies = len(outputs.sequences) // len(call.source_tags)
+        sequences = outputs if isinstance(outputs, Tensor) else outputs.sequences
+        copies = len(sequences) // len(call.source_tags)
         sources = self._sources(call, 1, **call.arguments)
         states, mask, tags = (each.repeat_interleave(copies, 0) for each in sources)
         scores, tokens = sentence_log_probabilities(
-            self, outputs.sequences, call.limits.template, encoder_outputs=(states, tags), attention_mask=mask
+            self, sequences, call.limits.template, encoder_outputs=(states, tags), attention_mask=mask
         )
         jacobi = {name: getattr(outputs, name, None) for name in ("rounds", "steps")}
-        return DocumentsOutput(outputs.sequences, scores, tokens, **jacobi)
+        return DocumentsOutput(sequences, scores, tokens, **jacobi)
 
     def _padded(self, call: GenerateCall, documents: list[list[int]]) -> Tensor:
         """Documents `(B, T)`."""

@@ -19,7 +19,7 @@ from .configuration_gtransformer import GTransformerConfig
 
 
 # The version of the package, and of the code that a checkpoint carries.
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 logger = logging.get_logger(__name__)
 

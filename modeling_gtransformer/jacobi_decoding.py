@@ -30,7 +30,7 @@ from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from .cache_gtransformer import StepCache
 from .configuration_gtransformer import GTransformerConfig
 from .context_attention import Context, ContextMask, rows_of_documents
-from .decoding import Rows, Search, TemplateDecoder, decode_documents
+from .decoding import GREEDY, Ranking, Rows, Search, TemplateDecoder, decode_documents
 from .document_loss import logit_chunks
 from .group_tags import opens_sentence, sentence_lengths
 from .sentence_template import TargetTemplate
@@ -207,14 +207,17 @@ class JacobiDecoder:
         return starts.cumsum(dim=1), words + 1 - self.template.head - len(self.template.prefix)
 
     def extend(
-        self, cache: EncoderDecoderCache, opened: dict[int, list[OpenSentence]], beams: int = 1, *ranking: float
+        self,
+        cache: EncoderDecoderCache,
+        opened: dict[int, list[OpenSentence]],
+        beams: int = 1,
+        ranking: Ranking = GREEDY,
     ) -> None:
         """Decodes sentences in parallel, in the context of the documents in the cache, until each is at its end or
         rejoins its old rest, which the next round verifies.
 
         Args:
             opened: sentences of the documents in the cache, by the rows of these documents.
-            ranking: length penalty and early stopping of a [`Search`].
         """
         eos, head = self.template.eos_id, self.template.head
         places = [
@@ -226,12 +229,12 @@ class JacobiDecoder:
         size = self.decoder.sentences_per_step(beams)
         for first in range(0, len(places), size):
             part = places[first : first + size]
-            found = Search(SentenceRows(self.decoder, cache, [*opened], part, beams), *ranking).run()
+            found = Search(SentenceRows(self.decoder, cache, [*opened], part, beams), ranking).run()
             for (_, sentence), tokens in zip(part, found, strict=True):
                 tokens = tokens if eos in tokens else [*tokens, *sentence.old_rest[len(tokens) :]]
                 sentence.tokens += tokens[: tokens.index(eos) + 1]
 
-    def search(self, prompts: Tensor, documents: list[list[int]], beams: int, *ranking: float) -> list[list[int]]:
+    def search(self, prompts: Tensor, documents: list[list[int]], beams: int, ranking: Ranking) -> list[list[int]]:
         """
         Runs a beam search for every sentence that the prompts `(B, P)` have not finished, in the context of the other
         sentences of the documents. A document of one sentence is the same as from the beam search of Transformers.
@@ -240,7 +243,7 @@ class JacobiDecoder:
         if cache is None:
             cache, _ = self.verify(documents, rows, [len(document) for document in documents])
         opened = {row: self.unfinished(documents[row], prompts.shape[1]) for row in rows}
-        self.extend(cache, opened, beams, *ranking)
+        self.extend(cache, opened, beams, ranking)
         return [self.replaced(documents[row], opened[row]) for row in rows]
 
     def unfinished(self, document: list[int], given: int) -> list[OpenSentence]:

@@ -7,6 +7,8 @@ as much memory as the weights of the linear layers, and are freed when the trans
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +16,14 @@ from torch import Tensor, nn
 from .layers_gtransformer import GTransformerAttention, GTransformerGate
 
 
+Methods = list[tuple[nn.Module, str]]
+
 # Number of rows that oneDNN optimises the layout for: a few beams. More rows lose nothing with it.
 ROWS = 16
+
+# The replaced methods of each model in use, and the number of its users, which may be in several threads.
+_packed: WeakKeyDictionary[nn.Module, tuple[Methods, int]] = WeakKeyDictionary()
+_lock = RLock()  # an abandoned translation may end while another begins, in the same thread
 
 
 @contextmanager
@@ -23,22 +31,39 @@ def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
     """
     In this context, linear layers and gates of a model multiply by packed weights where possible: in float32 on a CPU,
     without gradients; queries, keys and values of the same states are one product. Weights are packed when they are
-    first used. Packed sums round differently, as in another batch.
+    first used. Packed sums round differently, as in another batch. Several translations may use a model at once; the
+    last one that ends frees its packed weights.
 
     Args:
         model: layers of another class (quantised or adapted ones), and those with their own `forward` (offloaded
             ones), stay as they are.
         enabled: whether anything is packed.
     """
-    methods = [method for module in model.modules() if enabled for method in _packed_methods(module)]
-    for module, name, method in methods:
-        # An attribute of the instance takes precedence over the method of its class.
-        setattr(module, name, _where_possible(method, getattr(module, name)))
+    if not enabled:
+        yield
+        return
+    with _lock:
+        methods, users = _packed.get(model) or (_pack(model), 0)
+        _packed[model] = methods, users + 1
     try:
         yield
     finally:
-        for module, name, _ in methods:
-            module.__dict__.pop(name, None)
+        with _lock:
+            methods, users = _packed.pop(model)
+            if users > 1:
+                _packed[model] = methods, users - 1
+            else:
+                for module, name in methods:
+                    module.__dict__.pop(name, None)
+
+
+def _pack(model: nn.Module) -> Methods:
+    """Replaces the methods of a model's modules whose weights can be packed, and returns which these are."""
+    methods = [method for module in model.modules() for method in _packed_methods(module)]
+    for module, name, method in methods:
+        # An attribute of the instance takes precedence over the method of its class.
+        setattr(module, name, _where_possible(method, getattr(module, name)))
+    return [(module, name) for module, name, _ in methods]
 
 
 class PackedProduct:

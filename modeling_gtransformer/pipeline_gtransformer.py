@@ -162,7 +162,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     `generate`, and:
 
     - `format`: "text" (default), "wrapped" (text whose lines make up paragraphs), "markdown", "html", "subtitles"
-      (SubRip or WebVTT), "ass" (also SSA), "po", "xliff"; "docx", "pptx" and "epub" take bytes.
+      (SubRip or WebVTT), "ass" (also SSA), "po", "xliff"; "docx", "pptx", "odf" and "epub" take bytes.
     - `name`: the name of the document in warnings, such as that of its file.
 
     `splitter` may also be a function that returns the sentences of a string. A `glossary` of the pipeline is for its
@@ -233,6 +233,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         known = {field.name for field in fields(TranslationOptions)}
         TranslationOptions(**{name: value for name, value in options.items() if name in known})
+        shown = {name: options[name] for name in ("confidence", "word_alignment") if options.get(name) is not None}
         preparation = {name: options.pop(name) for name in OF_PREPARATION if options.get(name) is not None}
         format, splitter = preparation.get("format", "text"), preparation.get("splitter")
         if format != "text" and format not in (formats := _formats().FILE_FORMATS):
@@ -246,7 +247,6 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
                 preparation["terminology"] = Terminology()
         if glossary is not None:
             preparation["terminology"] = Terminology(glossary)
-        shown = {name: True for name in ("confidence", "word_alignment") if options.get(name) or preparation.get(name)}
         return preparation, {name: value for name, value in options.items() if name not in OF_PREPARATION}, shown
 
     def __call__(self, documents: Any, batch_size: int | None = None, **kwargs: Any):

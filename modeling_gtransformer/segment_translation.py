@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +11,12 @@ from transformers import PreTrainedModel
 from transformers.generation import LogitsProcessor, LogitsProcessorList
 from transformers.utils import ModelOutput
 
-from .group_tags import read_group_tags
+from .numbers_and_codes import is_number
 from .packed_weights import packed_weights
 from .processing_gtransformer import GTransformerProcessor
 from .segment_plan import Part, Segment, SegmentLimits
 from .target_sentences import SentenceStreamer
 from .terminology import RequiredWordsLogitsProcessor, missing
-from .token_scores import label_log_probabilities
 from .word_alignment import align_parts
 
 
@@ -69,11 +67,11 @@ class SegmentTranslator:
         """Translates the parts of all segments. A segment that lacks a required string is translated again under that
         constraint."""
         encoded = self.encode(segments)
-        self._fill(segments, encoded, self.generate(segments, encoded))
+        self._fill(segments, encoded)
         lacking = [index for index, segment in enumerate(segments) if any(part.missing for part in segment.parts)]
         if lacking:
             again, encoded_again = [segments[index] for index in lacking], encoded.rows(lacking)
-            self._fill(again, encoded_again, self.generate(again, encoded_again, [self.required_words(again)]))
+            self._fill(again, encoded_again, self.constraints(again))
         self._align(segments, encoded)
 
     def stream(self, segment: Segment, on_part: Callable[[Part], None]) -> None:
@@ -85,11 +83,11 @@ class SegmentTranslator:
             self._set_translation([part := next(certain)], [ids])
             on_part(part)
 
-        observers = [self.required_words([segment])] if any(part.required for part in segment.parts) else []
+        observers = self.constraints([segment])
         if not self.generate_arguments.get("parallel_sentences"):
             observers.append(SentenceStreamer(report, len(segment.parts), self.processor.target_template))
         encoded = self.encode([segment])
-        self._fill([segment], encoded, self.generate([segment], encoded, observers))
+        self._fill([segment], encoded, observers)
         self._align([segment], encoded)
         for part in certain:
             on_part(part)
@@ -102,63 +100,54 @@ class SegmentTranslator:
         inputs = {name: values.to(self.model.device) for name, values in padded.items()}
         return EncodedSegments(**inputs, encoder_outputs=self.model.get_encoder()(**inputs))
 
-    def generate(
-        self,
-        segments: Sequence[Segment],
-        encoded: EncodedSegments,
-        observers: Sequence[LogitsProcessor] = (),
-    ) -> list[list[int]]:
-        """Returns the generated ids of every segment; the observers are logits processors for this call."""
+    def generate(self, encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()) -> Any:
+        """Returns what `generate` of the model returns for segments: ids `(B, T)` or, if translations are scored, a
+        [`DocumentsOutput`]. The observers are logits processors for this call."""
         arguments = dict(self.generate_arguments)
         if any(isinstance(observer, RequiredWordsLogitsProcessor) for observer in observers):
             arguments["parallel_sentences"] = False  # the constraint reads what was written before
         if observers:
             given = arguments.pop("logits_processor", None) or []
             arguments["logits_processor"] = LogitsProcessorList([*given, *observers])
-        inputs = {**vars(encoded), "encoder_outputs": copy(encoded.encoder_outputs)}  # Transformers' beams expand them
-        return self.model.generate(**inputs, **arguments).tolist()
+        if self.confidence:
+            arguments["sentence_scores"] = True
+        return self.model.generate(**vars(encoded), **arguments)
 
-    def required_words(self, segments: Sequence[Segment]) -> LogitsProcessor:
-        """Logits processor that forces the required strings into the translations."""
-        required = [[list(part.required) for part in segment.parts] for segment in segments]
+    def constraints(self, segments: Sequence[Segment]) -> list[LogitsProcessor]:
+        """A logits processor that forces the required strings into the translations, if there are any. A number, which
+        a language may write in another form, is forced only if it is missing."""
+
+        def forced(part: Part) -> list[str]:
+            return [words for words in part.required if words in part.missing or not is_number(words)]
+
+        required = [[*map(forced, segment.parts)] for segment in segments]
+        if not any(words for sentences in required for words in sentences):
+            return []
         limits = [[self.limits.token_limit(len(part.ids)) for part in segment.parts] for segment in segments]
-        return RequiredWordsLogitsProcessor(self.processor, required, limits)
+        return [RequiredWordsLogitsProcessor(self.processor, required, limits)]
 
-    def _fill(self, segments: Sequence[Segment], encoded: EncodedSegments, rows: list[list[int]]) -> None:
-        """Sets the translations of all parts from generated rows, after a check that none is missing."""
-        parts = [part for segment in segments for part in segment.parts]
-        sentences = self.processor.split_sentences(rows)
+    def _fill(
+        self, segments: Sequence[Segment], encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()
+    ) -> None:
+        """Generates the translations of all parts, after which none may be missing, and sets their scores."""
+        output = self.generate(encoded, observers)
+        rows = output.sequences if self.confidence else output
+        sentences = self.processor.split_sentences(rows.tolist())
         for segment, targets in zip(segments, sentences, strict=True):
             if len(targets) != len(segment.parts):
                 raise RuntimeError(f"{len(segment.parts)} sentences have {len(targets)} translations.")
+        parts = [part for segment in segments for part in segment.parts]
         self._set_translation(parts, [target for targets in sentences for target in targets])
         if self.confidence:
-            for part, (total, number) in zip(parts, self._scores(encoded, rows), strict=True):
-                part.log_probability, part.tokens = total, number
+            scores = zip(segments, output.sentence_scores.tolist(), output.sentence_tokens.tolist(), strict=True)
+            for segment, log_probabilities, tokens in scores:
+                # Beyond the last sentence of a document, its scores are padded.
+                for part, total, number in zip(segment.parts, log_probabilities, tokens, strict=False):
+                    part.log_probability, part.tokens = total, number
 
     def _set_translation(self, parts: Sequence[Part], targets: list[list[int]]) -> None:
         for part, target, text in zip(parts, targets, self.processor.decode_sentences(targets), strict=True):
             part.target, part.text, part.missing = target, text, missing(part.required, text)
-
-    def _scores(self, encoded: EncodedSegments, rows: list[list[int]]) -> list[tuple[float, int]]:
-        """For every sentence of every row, the summed log-probability of its tokens and `</s>`, and their number."""
-        output = self.processor.pad({"decoder_input_ids": rows})["decoder_input_ids"].to(self.model.device)
-        read, labels = output[:, :-1], output[:, 1:]
-        # A token belongs to the sentence of the token that it is predicted from; those of the template are given.
-        tags = read_group_tags(read, self.model.config, is_target=True)
-        template = self.processor.target_template
-        given = [token for token in (*template.prefix, template.pad, template.end) if token is not None]
-        asked = (tags > 0) & ~torch.isin(labels, torch.tensor(given, device=labels.device))
-        inputs = {"attention_mask": encoded.attention_mask, "encoder_outputs": encoded.encoder_outputs}
-        scores = label_log_probabilities(
-            self.model, labels.masked_fill(~asked, -100), decoder_input_ids=read, **inputs
-        )
-        tags = tags * asked
-        sentences = scores.new_zeros(len(output), int(tags.max()) + 1)
-        sums = sentences.scatter_add(1, tags, scores)[:, 1:]
-        counts = sentences.scatter_add(1, tags, asked.to(scores))[:, 1:].long()
-        pairs = zip(sums.flatten().tolist(), counts.flatten().tolist(), strict=True)
-        return [(total, number) for total, number in pairs if number]
 
     def _align(self, segments: Sequence[Segment], encoded: EncodedSegments) -> None:
         """Aligns the words of those parts that need it, by cross-attention to the states that the encoder gave."""

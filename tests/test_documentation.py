@@ -215,3 +215,14 @@ def test_tables_have_every_option(monkeypatch):
         "--names": "Names.",
     }
     assert [name for name, _ in tables.of_dataclass(Options)] == [*Options.__annotations__]
+
+
+def test_groups_of_options_are_complete(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    tables = importlib.import_module("argument_tables")
+    rows = {"FILE": "Input.", "--limit": "Largest number.", "--kind": "Kind."}
+    groups = tables.in_groups(rows, ["Input: file", "Other: kind limit"])
+    assert groups == {"Input": {"FILE": "Input."}, "Other": {"--kind": "Kind.", "--limit": "Largest number."}}
+    for lines in (["Input: file kind"], ["Input: file kind limit", "Other: kind"], ["All: file limit kind size"]):
+        with pytest.raises(ValueError, match="Groups have the options"):
+            tables.in_groups(rows, lines)

@@ -1,16 +1,21 @@
 """Tables of options with their defaults and help texts, made from the fields of a dataclass.
 
 .. arguments:: modeling_gtransformer.training.recipe.DataArguments
-.. arguments:: modeling_gtransformer.cli.translate.TranslateOptions
+.. arguments:: modeling_gtransformer.server.options.ServerOptions
    :command:
 
-As a `command`, the fields are options of a command line, inherited ones among them.
+   Model: model precision
+   Network: host port
+
+As a `command`, the fields are options of a command line, inherited ones among them. Each line of the content becomes a
+table; together, the lines must have every option once.
 """
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
+from itertools import chain
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from docutils import nodes
@@ -25,14 +30,37 @@ HEAD = [".. list-table::", "   :header-rows: 1", "   :class: arguments", "", "  
 class Arguments(SphinxDirective):
     required_arguments = 1
     option_spec = {"command": directives.flag}
+    has_content = True
 
     def run(self) -> list[nodes.Node]:
         module, _, name = self.arguments[0].rpartition(".")
         source = getattr(import_module(module), name)
-        is_command = "command" in self.options
-        rows = of_dataclass(source, is_command)
-        lines = [line for name, text in rows for line in (f"   * - ``{name}``", f"     - {text}")]
-        return self.parse_text_to_nodes("\n".join([*HEAD, *lines]))
+        rows = dict(of_dataclass(source, "command" in self.options))
+        groups = in_groups(rows, self.content) if self.content else {"": rows}
+        lines = [line for title, group in groups.items() for line in table(title, group)]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+def table(title: str, rows: dict[str, str]) -> list[str]:
+    """A table in reST, under its title if it has one."""
+    head = [f".. rubric:: {title}", ""] if title else []
+    body = [line for name, text in rows.items() for line in (f"   * - ``{name}``", f"     - {text}")]
+    return [*head, *HEAD, *body, ""]
+
+
+def in_groups(rows: dict[str, str], lines: Iterable[str]) -> dict[str, dict[str, str]]:
+    """
+    The rows by the title of their group, in the order of lines such as `Network: host port`.
+
+    Raises:
+        ValueError: an option is in no group or in several, or there is none of a name.
+    """
+    groups = {title: names.split() for title, _, names in (line.partition(":") for line in lines)}
+    by_name = {name.removeprefix("--").lower(): name for name in rows}
+    grouped = sorted(chain.from_iterable(groups.values()))
+    if grouped != sorted(by_name):
+        raise ValueError(f"Groups have the options {grouped}, the command has {sorted(by_name)}.")
+    return {title: {by_name[name]: rows[by_name[name]] for name in names} for title, names in groups.items()}
 
 
 def of_dataclass(options: type, is_command: bool = False) -> Iterator[tuple[str, str]]:

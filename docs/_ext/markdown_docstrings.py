@@ -67,6 +67,8 @@ def _reference(name: str) -> str:
     """A role that finds the name in any module; how a name is written says what it is the name of."""
     if name in FOREIGN:
         return f"`{name} <{FOREIGN[name]}>`__"
+    if name.startswith("modeling_gtransformer."):
+        return f":py:mod:`{name}`"
     last = name.rpartition(".")[2]
     kind = "data" if last.isupper() else "class" if last[0].isupper() else "meth" if "." in name else "func"
     return f":py:{kind}:`~.{name}`"

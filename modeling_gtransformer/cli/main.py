@@ -35,6 +35,7 @@ class Subcommand(NamedTuple):
         return getattr(loaded, options) if options else None, getattr(loaded, function)
 
 
+GROUPS = {"evaluate": "Score translations and models.", "convert": "Make checkpoints and tokenizers from others."}
 SUBCOMMANDS = {
     "translate": Subcommand("cli.translate:TranslateOptions:translate", "Translate files, pipes and corpora."),
     "train": Subcommand("training.experiment::train_recipe", "Train or fine-tune a model by a recipe."),
@@ -116,7 +117,7 @@ def application(called: str, begin: Callable[[Work], None]) -> typer.Typer:
         group, _, own_name = name.rpartition(" ")
         if group not in groups:
             groups[group] = typer.Typer(**settings)
-            groups[""].add_typer(groups[group], name=group, help=f"Commands that {group}.")
+            groups[""].add_typer(groups[group], name=group, help=GROUPS[group])
         function = typed_command(*subcommand.load(), begin) if name == called else _nothing
         groups[group].command(own_name, short_help=subcommand.help)(function)
     return groups[""]

@@ -82,7 +82,7 @@ def translate_freely(
     ):
         for batch in longest_first_batches(sizes, max_tokens):
             of_batch = [segments[index] for index in batch]
-            rows = translator.generate(of_batch, translator.encode(of_batch))
+            rows = translator.generate(translator.encode(of_batch)).tolist()
             endless += sum(end not in row for row in rows)
             written |= zip(batch, processor.batch_decode_sentences(rows), strict=True)
             bar.update(len(batch))

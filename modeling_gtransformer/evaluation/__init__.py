@@ -4,7 +4,5 @@ from importlib.util import find_spec
 
 
 # Packages of the extra, which most modules here and in `training` import.
-if missing := [
-    name for name in ("accelerate", "datasets", "evaluate", "sacrebleu", "yaml") if find_spec(name) is None
-]:
+if missing := [name for name in ("accelerate", "datasets", "sacrebleu", "yaml") if find_spec(name) is None]:
     raise ImportError(f"Scores and training need {', '.join(missing)}: pip install 'gtransformer-hf[train]'")

@@ -60,7 +60,7 @@ class Consistency:
 
         Args:
             alignments: for each pair, the weights between the words of translation and sentence, `(V, W)`, as
-                [`align_words`] returns them; `None` for a pair whose words are not compared.
+                the pipeline returns them; `None` for a pair whose words are not compared.
         """
         for number, (pair, alignment) in enumerate(zip(pairs, alignments or [None] * len(pairs), strict=True), 1):
             source, translation, place = pair["source_text"], pair["translation_text"], f"{name}, sentence {number}"

@@ -40,7 +40,8 @@ class ModelArguments:
     """The model to train: a pretrained one, or a fresh one with the given `config` for your own tokenizer."""
 
     model_name_or_path: str | None = field(
-        default=None, metadata={"help": "Folder or Hub name of a G-Transformer or mBART checkpoint."}
+        default=None,
+        metadata={"help": "Folder or Hub name of a G-Transformer or a supported checkpoint."},
     )
     config: dict | str | None = field(
         default=None,
@@ -106,7 +107,7 @@ class DataArguments:
     source_column: str = field(default="source", metadata={"help": "Column that holds the list of source sentences."})
     target_column: str = field(default="target", metadata={"help": "Column that holds the list of target sentences."})
     segment_tokens: int = field(
-        default=512, metadata={"help": "Segments have fewer tokens than this, and end at sentence borders."}
+        default=512, metadata={"help": "Keep segments, which end between sentences, below this many tokens."}
     )
     segment_sentences: int | None = field(
         default=None, metadata={"help": "Upper bound on the sentences of a segment; 1 trains on single sentences."}
@@ -212,7 +213,7 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
             other.
     """
     arguments = (ModelArguments, DataArguments, GTransformerTrainingArguments)
-    parser = HfArgumentParser(arguments, allow_abbrev=False, usage="%(prog)s RECIPE [--key value ...]")
+    parser = HfArgumentParser(arguments, allow_abbrev=False, usage="gtransformer train RECIPE [--key value ...]")
     parser.add_argument("recipe", help="Name of a packaged recipe, or YAML file with any of the arguments below.")
     recipe = parser.parse_known_args(argv)[0].recipe
     values = read_recipe(recipe)

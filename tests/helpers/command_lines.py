@@ -19,7 +19,7 @@ from repository import ROOT
 SETUP = ConfigParser()
 SETUP.read(ROOT / "setup.cfg")
 SCRIPTS = dict(line.split(" = ") for line in SETUP["options.entry_points"]["console_scripts"].strip().splitlines())
-PROGRAMS = ("accelerate", "python", "curl", "man", *SCRIPTS)
+PROGRAMS = ("accelerate", "python", "curl", "man", "printf", *SCRIPTS)
 
 
 def commands(code):

@@ -56,8 +56,11 @@ def save_mbart(tokenizer):
 
 
 def save_gtransformers(tokenizer):
-    for name in ("outputs/mbart25", "outputs/demo/gtransformer"):
-        model = GTransformerForConditionalGeneration(GTransformerConfig(**LONGER, vocab_size=len(tokenizer)))
+    only_group = {f"{stack}_global_layers": 0 for stack in ("encoder", "decoder", "cross")}
+    names = {"outputs/mbart25": {}, "outputs/mbart25_only_group": only_group, "outputs/demo/gtransformer": {}}
+    for name, layers in names.items():
+        config = GTransformerConfig(**LONGER, **layers, vocab_size=len(tokenizer))
+        model = GTransformerForConditionalGeneration(config)
         processor = GTransformerProcessor(tokenizer)
         processor.configure(model)
         model.save_pretrained(name)
@@ -92,6 +95,7 @@ def write_corpora():
     for name in ("train", "dev"):
         Path(f"{name}.jsonl").write_text(lines)
     Path("test.jsonl").write_text(lines.replace("old cat is", "cat is"))  # a sentence that training has not seen
+    Path("other-system.txt").write_text("\n".join("<d>\n" + "\n".join(each["de"]) for each in documents))
     Path("outputs/demo/corpus").mkdir()
     Path("outputs/demo/corpus/test.jsonl").write_text(lines.replace('"en"', '"source"'))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model
 
 from modeling_gtransformer import GTransformerConfig, decoding
-from modeling_gtransformer.decoding import DocumentRows, Rows, Search, TemplateDecoder, sentence_places
+from modeling_gtransformer.decoding import DocumentRows, Ranking, Rows, Search, TemplateDecoder, sentence_places
 from modeling_gtransformer.jacobi_decoding import SentenceRows
 
 
@@ -252,7 +252,7 @@ class ScriptedRows(Rows):
 def search(num_beams, length_penalty, early_stopping, **script):
     """The words of the best hypothesis under a script, and the steps that it took to find it."""
     rows = ScriptedRows(num_beams, **script)
-    [ids] = Search(rows, length_penalty, early_stopping).run()
+    [ids] = Search(rows, Ranking(length_penalty, early_stopping)).run()
     assert ids[-1] == EOS
     return "".join(chr(ord("a") + token - WORDS.start) for token in ids[:-1]), rows.steps
 

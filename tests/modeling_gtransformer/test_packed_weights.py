@@ -5,7 +5,7 @@ import torch
 from tiny import random_documents
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.document_translation import translate_documents, translate_in_steps
 from modeling_gtransformer.layers_gtransformer import GTransformerAttention, GTransformerGate
 from modeling_gtransformer.packed_weights import packed_weights
 
@@ -148,3 +148,18 @@ def test_a_corpus_packs_once(translation_model, processor):
     # Self-attention has one product for queries, keys and values.
     self_attention = sum(".self_attn" in name and name.endswith("q_proj") for name, _ in model.named_modules())
     assert counts[0] == counts[1] == linear - 2 * self_attention
+
+
+def test_the_last_of_several_translations_frees_the_packed_weights(translation_model, processor):
+    """The server takes their steps in turn."""
+    model, documents = translation_model(), [["the cat"], ["it is"], ["it is old"]]
+    arguments = {"max_tokens": 1}
+    first, second = (translate_in_steps(model, processor, documents, **arguments) for _ in range(2))
+    with Products() as products:
+        next(first), next(second)
+        packed = products.packed
+        assert list(first) and "forward" in vars(model.lm_head)
+        next(second)
+        assert packed == products.packed
+        second.close()
+    assert "forward" not in vars(model.lm_head)

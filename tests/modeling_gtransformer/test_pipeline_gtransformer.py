@@ -35,9 +35,9 @@ def test_sentences_and_lines_give_aligned_sentences(translate):
 
 def test_sentences_in_parallel(translate, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("modeling_gtransformer.generation_gtransformer.ParallelDecoder", None)
+        patch.setattr("modeling_gtransformer.generation_gtransformer.JacobiDecoder", None)
         expected = translate(SENTENCES, parallel_sentences=False)
-    monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.decode_greedily", None)
+    monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.decode_documents", None)
     assert translate(SENTENCES, parallel_sentences=True) == expected
 
 
@@ -180,6 +180,15 @@ def test_confidence(translate):
     output = translate(["the cat", "", "it is old"], confidence=True)["sentences"]
     assert [sorted(pair) for pair in output] == [["confidence", "source_text", "translation_text"]] * 3
     assert output[1]["confidence"] is None and output[0]["confidence"] < 0 and output[2]["confidence"] < 0
+
+
+@pytest.mark.parametrize(("option", "field"), [("confidence", "confidence"), ("word_alignment", "alignment")])
+def test_a_call_may_refuse_what_the_pipeline_returns(translate, option, field):
+    own = pipeline("document-translation", model=translate.model, processor=translate.processor, **{option: True})
+    assert [sorted(own(["the cat"], **given)["sentences"][0]) for given in ({}, {option: False})] == [
+        sorted([field, "source_text", "translation_text"]),
+        ["source_text", "translation_text"],
+    ]
 
 
 def test_warnings_name_document_and_sentence(translate, caplog):

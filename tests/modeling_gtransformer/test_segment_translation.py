@@ -96,6 +96,22 @@ def test_the_encoder_runs_once_for_a_batch(translator, segment, model):
     assert len(runs) == 1 and all(part.alignment and part.tokens for each in both for part in each.parts)
 
 
+@pytest.mark.parametrize("confidence", [False, True])
+@pytest.mark.parametrize("arguments", [{}, {"early_stopping": "never"}], ids=["engine", "Transformers"])
+def test_beams_leave_the_encoder_states_to_what_follows(translator, segment, confidence, arguments):
+    """A second attempt under constraint, scores and aligned words; Transformers repeats states for beams in place."""
+    texts, required = ["the old cat", "it is"], [["katze"], []]
+    translate = translator(confidence, num_beams=3, **arguments)
+    batch = [segment(["it is old"], is_aligned=True), segment(texts, required, is_aligned=True)]
+    translate.translate(batch)
+    alone = segment(texts, required, is_aligned=True)
+    translate.translate([alone])
+    for part, expected in zip(batch[1].parts, alone.parts, strict=True):
+        assert (part.target, part.tokens) == (expected.target, expected.tokens) and not part.missing
+        assert part.log_probability == pytest.approx(expected.log_probability, rel=1e-4)
+        torch.testing.assert_close(torch.tensor(part.alignment), torch.tensor(expected.alignment))
+
+
 class Watcher(LogitsProcessor):
     def __call__(self, input_ids, scores):
         return scores
@@ -107,6 +123,20 @@ def test_the_callers_own_processors_come_first(translator, segment, calls):
     assert calls[0]["logits_processor"] == [watcher]
     own, constraint = calls[1]["logits_processor"]
     assert own is watcher and isinstance(constraint, RequiredWordsLogitsProcessor)
+
+
+def test_a_number_is_forced_only_where_it_is_missing(translator, segment, calls):
+    """Elsewhere the translation has it, perhaps in the form of its language."""
+    translate, lacking = translator(), segment(["the cat", "it is"], [["katze", "1,234"], []])
+    translate.stream(segment(["it is"], [["1,234"]]), lambda part: None)
+    translate.stream(segment(["the cat"], [["katze", "1,234"]]), lambda part: None)
+    translate.translate([lacking])
+    constraints = [
+        [each.required for each in call.get("logits_processor", []) if isinstance(each, RequiredWordsLogitsProcessor)]
+        for call in calls
+    ]
+    assert constraints == [[], [[[["katze"]]]], [], [[[["katze", "1,234"], []]]]]
+    assert lacking.parts[0].missing == ["1,234"]  # which the vocabulary cannot spell
 
 
 def test_a_sentence_that_got_lost_is_an_error(translator, segment, model, monkeypatch, processor):

@@ -66,7 +66,7 @@ def test_options_of_every_type(run):
         ("--share -1", "gtransformer evaluate numbers: --share must be at least 0, not -1.0.\n"),
         ("--kind b --strict", "gtransformer evaluate numbers: The kind b is never strict.\n"),
         ("--kind c", "'c' is not one of"),
-        ("--beams x", "should be a valid integer"),
+        ("--beams x", "valid integer"),
         ("--internal 4", "No such option: --internal"),
     ],
 )
