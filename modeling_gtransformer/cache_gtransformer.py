@@ -132,7 +132,7 @@ class DocumentCache(StepCache):
     they differ are copied: those of the last few steps.
 
     Equal to masks over the whole document, the reference that `generate(use_cache=False)` uses, for sources that all
-    have sentences, each in one piece.
+    have sentences, each of them contiguous.
 
     Args:
         max_sentence_length: L, `<s>` and `</s>` included.

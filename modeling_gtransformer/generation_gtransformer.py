@@ -45,6 +45,7 @@ from .target_sentences import (
     LengthPlan,
     SentenceCountCriteria,
     SentenceStreamer,
+    is_for_sentence_ends,
     plan_lengths,
     spare_sentence_ends,
 )
@@ -383,7 +384,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             each for each in logits_processor if not isinstance(each, (*TOKEN_PROCESSORS, *NEUTRAL_PROCESSORS))
         ]
         if parallel and (unknown or dependent):
-            names = ", ".join(getattr(each, "__name__", type(each).__name__) for each in [*unknown, *dependent])
+            others = [each for each in [*unknown, *dependent] if not is_for_sentence_ends(each)]
+            names = ", ".join(getattr(each, "__name__", type(each).__name__) for each in others)
             raise ValueError(f"parallel_sentences cannot be combined with {names}.")
         if unknown:
             return None

@@ -136,7 +136,7 @@ def _check_gap(gap: str) -> None:
 
 
 def is_translatable(words: str) -> bool:
-    """Tells whether there is anything to translate: a letter outside addresses. Numbers alone stay as they are."""
+    """Returns whether there is anything to translate: a letter outside addresses. Numbers alone stay as they are."""
     return any(character.isalpha() for character in ADDRESS.sub("", words))
 
 

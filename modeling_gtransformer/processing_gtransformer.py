@@ -1,5 +1,5 @@
-"""Documents to ids and back: lists of sentences on one side, templated sentences such as `<s> w w </s> <s> w </s>` on
-the other."""
+"""Documents to ids and back: lists of sentences on one side, sentences in their template, such as
+`<s> w w </s> <s> w </s>`, on the other."""
 
 import contextlib
 import copy
@@ -151,7 +151,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         language = getattr(self, role)
         if language is None:
             raise ValueError(
-                f"The processor has no {role}, whose code templates the sentences: pass {role}, one of "
+                f"The processor has no {role}, whose code is part of every sentence: pass {role}, one of "
                 f"{', '.join(self.language_codes)}."
             )
         return self.languages.id_of(language)
@@ -414,10 +414,10 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         """
         self._check_model(model.config)
         template = self.target_template
-        templated = {self.bos_token_id, self.eos_token_id, self.pad_token_id, *template.prefix, template.end, None}
+        around_words = {self.bos_token_id, self.eos_token_id, self.pad_token_id, *template.prefix, template.end, None}
         # Rows of the output layer without a token are not words either.
         without_token = range(len(self._target_vocabulary), model.config.decoder_vocab_size)
-        unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *without_token} - templated
+        unwanted = {*self.structural_token_ids, self.tokenizer.unk_token_id, *without_token} - around_words
         setting = self.template.language_setting
         language = {setting: self._id_of("tgt_lang")} if setting else {}
         return {**language, "suppress_tokens": sorted(unwanted) or None}
@@ -426,7 +426,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         """Raises `ValueError` if the tokenizer does not belong to a model with this configuration."""
         if config.sentence_template != self.sentence_template:
             raise ValueError(
-                f"The model templates its sentences as {config.sentence_template!r}, the processor as "
+                f"The sentence template of the model is {config.sentence_template!r}, that of the processor "
                 f"{self.sentence_template!r}: load both from the same checkpoint, or pass sentence_template to both."
             )
         for role in sorted({"eos", "pad"} | {"bos"} & self.template.roles):

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from transformers.generation import LogitsProcessor, LogitsProcessorList
 from transformers.utils import ModelOutput
 
-from .numbers_and_codes import is_number
+from .numbers_and_codes import form_in
 from .packed_weights import packed_weights
 from .processing_gtransformer import GTransformerProcessor
 from .segment_plan import Part, Segment, SegmentLimits
@@ -71,7 +71,7 @@ class SegmentTranslator:
         lacking = [index for index, segment in enumerate(segments) if any(part.missing for part in segment.parts)]
         if lacking:
             again, encoded_again = [segments[index] for index in lacking], encoded.rows(lacking)
-            self._fill(again, encoded_again, self.constraints(again))
+            self._fill(again, encoded_again, [self.required_words(again)])
         self._align(segments, encoded)
 
     def stream(self, segment: Segment, on_part: Callable[[Part], None]) -> None:
@@ -83,7 +83,7 @@ class SegmentTranslator:
             self._set_translation([part := next(certain)], [ids])
             on_part(part)
 
-        observers = self.constraints([segment])
+        observers = [self.required_words([segment])] if any(part.required for part in segment.parts) else []
         if not self.generate_arguments.get("parallel_sentences"):
             observers.append(SentenceStreamer(report, len(segment.parts), self.processor.target_template))
         encoded = self.encode([segment])
@@ -113,18 +113,15 @@ class SegmentTranslator:
             arguments["sentence_scores"] = True
         return self.model.generate(**vars(encoded), **arguments)
 
-    def constraints(self, segments: Sequence[Segment]) -> list[LogitsProcessor]:
-        """A logits processor that forces the required strings into the translations, if there are any. A number, which
-        a language may write in another form, is forced only if it is missing."""
-
-        def forced(part: Part) -> list[str]:
-            return [words for words in part.required if words in part.missing or not is_number(words)]
-
-        required = [[*map(forced, segment.parts)] for segment in segments]
-        if not any(words for sentences in required for words in sentences):
-            return []
+    def required_words(self, segments: Sequence[Segment]) -> LogitsProcessor:
+        """Logits processor that forces the required strings into the translations: numbers, which languages write
+        differently, in the form of an earlier translation if it had them, otherwise in that of the source."""
+        required = [
+            [[form_in(part.text, words) or words for words in part.required] for part in segment.parts]
+            for segment in segments
+        ]
         limits = [[self.limits.token_limit(len(part.ids)) for part in segment.parts] for segment in segments]
-        return [RequiredWordsLogitsProcessor(self.processor, required, limits)]
+        return RequiredWordsLogitsProcessor(self.processor, required, limits)
 
     def _fill(
         self, segments: Sequence[Segment], encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()

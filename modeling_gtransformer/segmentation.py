@@ -1,4 +1,4 @@
-"""Cuts documents at sentence borders into segments that fit the model (paper, section 2), and packs batches."""
+"""Cuts documents at sentence boundaries into segments that fit the model (paper, section 2), and packs batches."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -23,14 +23,15 @@ def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None
     Returns:
         The segments as slices of the sentences: in order, none empty, none missing.
     """
-    borders, cost_so_far = [0], 0
+    boundaries, cost_so_far = [0], 0
     for index, cost in enumerate(costs):
-        full = cost_so_far + cost >= segment_tokens or index - borders[-1] == segment_sentences
-        if full and index > borders[-1]:
-            borders.append(index)
+        full = cost_so_far + cost >= segment_tokens or index - boundaries[-1] == segment_sentences
+        if full and index > boundaries[-1]:
+            boundaries.append(index)
             cost_so_far = 0
         cost_so_far += cost
-    return [slice(start, end) for start, end in zip(borders, [*borders[1:], len(costs)], strict=True) if start < end]
+    ends = [*boundaries[1:], len(costs)]
+    return [slice(start, end) for start, end in zip(boundaries, ends, strict=True) if start < end]
 
 
 # Places to cut a sentence that is too long, best first; the last is between any two characters.
@@ -94,12 +95,12 @@ def token_batches(lengths: Sequence[int], order: Any, max_tokens: int) -> list[A
             f"{too_long} segments do not fit into a batch of max_tokens={max_tokens}, the longest has {longest} "
             "tokens: raise max_tokens or cut shorter segments."
         )
-    borders, width = [0], 0
+    boundaries, width = [0], 0
     for position, length in enumerate(ordered):
         # Cutting to the multiple leaves some documents over, with which the next may still not fit.
-        while (size := position - borders[-1]) and (size + 1) * max(width, length) > max_tokens:
-            borders.append(borders[-1] + (size // DOCUMENTS_MULTIPLE * DOCUMENTS_MULTIPLE or size))
-            width = max(ordered[borders[-1] : position], default=0)
+        while (size := position - boundaries[-1]) and (size + 1) * max(width, length) > max_tokens:
+            boundaries.append(boundaries[-1] + (size // DOCUMENTS_MULTIPLE * DOCUMENTS_MULTIPLE or size))
+            width = max(ordered[boundaries[-1] : position], default=0)
         width = max(width, length)
-    ends = [*borders[1:], len(ordered)] if ordered else []
-    return [order[start:end] for start, end in zip(borders, ends, strict=False)]
+    ends = [*boundaries[1:], len(ordered)] if ordered else []
+    return [order[start:end] for start, end in zip(boundaries, ends, strict=False)]

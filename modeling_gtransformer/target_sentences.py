@@ -144,6 +144,11 @@ class SentenceEndScores:
         return scores
 
 
+def is_for_sentence_ends(processor: Any) -> bool:
+    """Whether a processor is one that [`spare_sentence_ends`] adds around those against repetition."""
+    return isinstance(getattr(processor, "__self__", None), SentenceEndScores)
+
+
 def spare_sentence_ends(
     config: GenerationConfig,
     given: Sequence[Callable[[Tensor, Tensor], Tensor]],
@@ -181,20 +186,13 @@ class SentenceStreamer(LogitsProcessor):
         on_sentence: called with the number of the sentence, from 0, and the ids of its words.
         sentences: number of sentences of the document.
         template: the tokens around the words of target sentences, `processor.target_template`.
-        start: number of sentences that are given in the prompt and not reported.
     """
 
-    def __init__(
-        self,
-        on_sentence: Callable[[int, list[int]], None],
-        sentences: int,
-        template: TargetTemplate,
-        start: int = 0,
-    ):
+    def __init__(self, on_sentence: Callable[[int, list[int]], None], sentences: int, template: TargetTemplate):
         self.on_sentence = on_sentence
         self.sentences = sentences
         self.template = template
-        self.reported = start
+        self.reported = 0
         self._open = True
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:

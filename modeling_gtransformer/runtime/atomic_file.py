@@ -36,7 +36,7 @@ def write_atomic(path: Path, text: str) -> None:
 
 
 def is_among(path: Path, files: Iterable[str | Path]) -> bool:
-    """Tells whether a path leads to one of the files, whatever its name."""
+    """Returns whether a path leads to one of the files, whatever its name."""
     exists, place = path.exists(), path.resolve()
     others = map(Path, files)
     return any(place == other.resolve() or (exists and other.exists() and path.samefile(other)) for other in others)
@@ -69,7 +69,7 @@ def check_own_folder(folder: Path, names: Iterable[str], sign: str) -> None:
 
     Args:
         names: files and folders that will be replaced.
-        sign: name of a file or folder that tells that the same command has run here before.
+        sign: name of a file or folder that shows that the same command has run here before.
 
     Raises:
         ValueError: one of the names exists, but the sign does not.

@@ -125,7 +125,7 @@ class Translator:
             model.float()
         try:
             processor = for_languages(model, processor, self.src_lang, self.tgt_lang)
-            processor.build_source([[]])  # raises if a language that templates its sentences is missing
+            processor.build_source([[]])  # raises if a language in the template of its sentences is missing
             translate = pipeline(
                 "document-translation",
                 model=model,

@@ -125,18 +125,12 @@ def test_the_callers_own_processors_come_first(translator, segment, calls):
     assert own is watcher and isinstance(constraint, RequiredWordsLogitsProcessor)
 
 
-def test_a_number_is_forced_only_where_it_is_missing(translator, segment, calls):
-    """Elsewhere the translation has it, perhaps in the form of its language."""
-    translate, lacking = translator(), segment(["the cat", "it is"], [["katze", "1,234"], []])
-    translate.stream(segment(["it is"], [["1,234"]]), lambda part: None)
-    translate.stream(segment(["the cat"], [["katze", "1,234"]]), lambda part: None)
-    translate.translate([lacking])
-    constraints = [
-        [each.required for each in call.get("logits_processor", []) if isinstance(each, RequiredWordsLogitsProcessor)]
-        for call in calls
-    ]
-    assert constraints == [[], [[[["katze"]]]], [], [[[["katze", "1,234"], []]]]]
-    assert lacking.parts[0].missing == ["1,234"]  # which the vocabulary cannot spell
+def test_numbers_are_forced_in_the_form_of_the_first_translation(translator, segment):
+    """Whatever else is missing, the second one is not to write them as the source does."""
+    translate, both = translator(), segment(["the cat", "it is"], [["katze", "1,234.50"], ["501"]])
+    assert translate.required_words([both]).required == [[["katze", "1,234.50"], ["501"]]]
+    both.parts[0].text = "kostet 1.234,50"
+    assert translate.required_words([both]).required == [[["katze", "1.234,50"], ["501"]]]
 
 
 def test_a_sentence_that_got_lost_is_an_error(translator, segment, model, monkeypatch, processor):
