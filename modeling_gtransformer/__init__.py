@@ -21,7 +21,8 @@ _MODULES = {
 }
 
 # The commands register before they work, not before they show their help: the classes take seconds to import.
-if Path(*sys.argv[:1]).stem not in ("gtransformer", "gtransformer-translate", "gtransformer-serve"):
+_COMMANDS = ("gtransformer", "gtransformer-translate", "gtransformer-serve")
+if Path(*sys.argv[:1]).name.removesuffix(".exe") not in _COMMANDS:
     import_module(f"{__name__}.runtime.registration")
 
 

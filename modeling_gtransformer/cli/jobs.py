@@ -16,7 +16,7 @@ from .translate_options import STDIN, TranslateOptions
 
 
 # Extensions of corpora; a dataset is a folder with this file.
-CORPORA, DATASET = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".parquet"), "state.json"
+CORPORA, DATASET = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".ndjson", ".parquet"), "state.json"
 # Formats that do not name their encoding.
 OF_ANY_ENCODING = ("text", "wrapped", "markdown", "subtitles", "ass")
 
@@ -81,7 +81,7 @@ def _inputs(options: TranslateOptions, report: Report) -> Iterator[str]:
             report.files += 1
             yield name
             continue
-        found = [str(path) for path in sorted(Path(name).iterdir()) if path.name.endswith(CORPORA)]
+        found = [str(path) for path in sorted(Path(name).iterdir()) if path.name.lower().endswith(CORPORA)]
         report.files += len(found) or 1
         if not found:
             report.fail(name, ValueError(f"the folder has no files named *{', *'.join(CORPORA)}"))
@@ -102,7 +102,7 @@ def _format_of_input(file: str, options: TranslateOptions) -> str:
         if not os.access(file, os.R_OK):
             raise ValueError("no permission to read it")
         if options.format == "jsonl" and not is_corpus:
-            raise ValueError("JSON lines must be named *.jsonl, *.jsonl.gz or *.jsonl.xz")
+            raise ValueError("JSON lines must be named *.jsonl, *.jsonl.gz, *.jsonl.xz or *.ndjson")
     format = options.format or ("text" if file == STDIN else "documents" if is_corpus else format_of(file))
     format = "documents" if format == "jsonl" else format
     if options.bilingual and format not in BILINGUAL_FORMATS:
@@ -136,6 +136,9 @@ def _targets(formats: dict[str, str], options: TranslateOptions) -> dict[str, Pa
         and {_extension(options.output)} == extensions != {""}
     ):
         targets = dict.fromkeys(names, output)
+    elif options.output.lower().endswith(CORPORA) and not output.is_dir():
+        results = ", ".join(sorted(f"*{extension}" for extension in extensions if extension)) or "no file but a folder"
+        raise UsageError(f"--output {options.output}: name a folder, or a single result as it is: {results}.")
     else:
         if len({*names.values()}) < len(names):
             names = {file: _folder_of(file, names) / name for file, name in names.items()}
@@ -161,8 +164,9 @@ def _name_of_result(file: str, format: str, options: TranslateOptions) -> str:
 
 
 def _extension(name: str) -> str:
-    """The extension of a file, without the compression of JSON lines."""
-    return Path(name.removesuffix(".gz").removesuffix(".xz")).suffix.lower()
+    """The extension of a file, without the compression of JSON lines, which have two names."""
+    extension = Path(name.lower().removesuffix(".gz").removesuffix(".xz")).suffix
+    return ".jsonl" if extension == ".ndjson" else extension
 
 
 def _folder_of(file: str, files: Iterable[str]) -> Path:

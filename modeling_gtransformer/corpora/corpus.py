@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 DOCUMENT_LINE = "<d>"
 # Endings of files that are not text with a sentence per line.
-OTHERS = (".json", ".csv", ".tsv", ".bz2", ".zst", ".zip", ".tar", ".ndjson")
+OTHERS = (".json", ".csv", ".tsv", ".bz2", ".zst", ".zip", ".tar")
 PROBLEMS_SHOWN = 20
 
 

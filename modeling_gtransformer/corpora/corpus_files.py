@@ -21,7 +21,7 @@ from transformers.utils import logging
 
 logger = logging.get_logger(__name__)
 
-JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz")
+JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".ndjson")
 TABLES = (".parquet", ".arrow")
 TEXTS = (".txt", ".txt.gz", ".txt.xz")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
@@ -48,8 +48,8 @@ def located(path: str) -> tuple[FileSystem, str]:
 
 
 def has_ending(path: str, endings: str | tuple[str, ...]) -> bool:
-    """Tells whether a file name ends like this; a URI may continue with the options of its file system."""
-    return (urlsplit(path).path if "://" in path else path).endswith(endings)
+    """Tells whether a file name ends like this, in any case; a URI may continue with options of its file system."""
+    return (urlsplit(path).path if "://" in path else path).lower().endswith(endings)
 
 
 def has_columns(path: str) -> bool:
@@ -91,7 +91,7 @@ def files_of(path: str) -> list[str]:
             names = [data["filename"] for data in json.load(file)["_data_files"]]
     else:
         shown = sorted(name for name in is_file if not name.startswith(HIDDEN))
-        names = [name for name in shown if is_file[name] and name.endswith(endings)]
+        names = [name for name in shown if is_file[name] and has_ending(name, endings)]
         if others := [name for name in shown if name not in names]:
             logger.warning(f"{path}: left out files that are not named *{', *'.join(endings)}: {', '.join(others)}.")
     if not names:

@@ -38,9 +38,9 @@ def check_output(files: Sequence[str], output: str, overwrite: bool) -> None:
     path, extensions = Path(output), extensions_of_output(files[0])
     if len(files) > 1 and extensions:
         raise UsageError(f"There are several files, {', '.join(files)}: translate them one by one.")
-    if extensions and not output.endswith(extensions):
+    if extensions and not has_ending(output, extensions):
         raise UsageError(f"The output {output} must be named *{', *'.join(extensions)}, like its input.")
-    if not extensions and output.endswith((*JSON_LINES, ".parquet")):
+    if not extensions and has_ending(output, (*JSON_LINES, ".parquet")):
         raise UsageError(f"The output {output} must be a folder, like the dataset that is its input.")
     if is_among(path, files) or any(is_among(path, [Path(file).parent]) for file in files if not extensions):
         raise UsageError(f"The output {output} is the input: give another one.")
@@ -64,16 +64,16 @@ def extensions_of_output(file: str) -> tuple[str, ...]:
 def put_together(chunks: Sequence[str], output: str) -> None:
     """Joins the files of all chunks, in order, to the output, which appears atomically."""
     path = Path(output)
-    if output.endswith(JSON_LINES):
+    if has_ending(output, JSON_LINES):
         _join_json_lines(chunks, path)
-    elif output.endswith(".parquet"):
+    elif has_ending(output, ".parquet"):
         _join_tables(chunks, path)
     else:
         _save_dataset(chunks, path)
 
 
 def _join_json_lines(chunks: Iterable[str], path: Path) -> None:
-    with atomic_file(path) as raw, _compressed(raw, path.suffix) as file:
+    with atomic_file(path) as raw, _compressed(raw, path.suffix.lower()) as file:
         for chunk in chunks:
             with open(chunk, "rb") as lines:
                 shutil.copyfileobj(lines, file)

@@ -30,6 +30,9 @@ def write(folder, *names, text="the cat"):
         (["a.txt", "b.txt"], {}, "--output is needed for several files"),
         (["a.md", "a.srt"], {"output": "out", "output_format": "tsv"}, "several files would become out/a.tsv"),
         (["a.txt"], {"output": __file__}, "is not a folder"),
+        (["a.jsonl"], {"output": "b.parquet"}, r"--output b.parquet: name a folder, or .*: \*.jsonl."),
+        (["a.txt"], {"output": "b.jsonl"}, r"--output b.jsonl: .* as it is: \*.txt."),
+        (["a.jsonl", "b.jsonl"], {"output": "c.jsonl"}, "--output c.jsonl: name a folder"),
         (["a.txt", "a.txt"], {"output": "/proc/none"}, "--output /proc/none: "),
         (["a.txt"], {"output": "out", "consistency_report": Path("/proc/none/c.tsv")}, "--consistency_report /proc/"),
     ],
@@ -65,6 +68,7 @@ def test_a_single_result_may_be_named(tmp_path):
         ("a.docx", "b.txt"): "b.txt/a.docx",
         ("a.jsonl", "b.jsonl.xz"): "b.jsonl.xz",
         ("a.jsonl.gz", "out/"): "out/a.jsonl.gz",
+        ("a.ndjson", "b.jsonl"): "b.jsonl",
         ("a.parquet", "b.parquet"): "b.parquet",
     }
     for (name, output), expected in targets.items():

@@ -22,11 +22,13 @@ from modeling_gtransformer.corpora.corpus_files import (
 def test_a_folder_has_its_files_in_order(tmp_path, address, caplog):
     """And what is left out is named."""
     logging.enable_propagation()
-    for name in ("b.jsonl", "a.parquet", "c.txt.gz", "readme.md", "_SUCCESS", ".hidden.jsonl"):
+    for name in ("b.jsonl", "a.parquet", "c.txt.gz", "D.JSONL", "e.ndjson", "readme.md", "_SUCCESS", ".hidden.jsonl"):
         (tmp_path / name).write_text("")
     (tmp_path / "more.jsonl").mkdir()
     folder = address.format(tmp_path)
-    assert files_of(folder) == [f"{folder}/{name}" for name in ("a.parquet", "b.jsonl", "c.txt.gz")]
+    names = ("D.JSONL", "a.parquet", "b.jsonl", "c.txt.gz", "e.ndjson")
+    assert files_of(folder) == [f"{folder}/{name}" for name in names]
+    assert all(map(has_columns, (names[0], names[4])))  # and are no text
     assert files_of(f"{folder}/readme.md") == [f"{folder}/readme.md"]
     assert caplog.messages[0].endswith(": more.jsonl, readme.md.")
 

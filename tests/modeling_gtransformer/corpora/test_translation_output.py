@@ -14,7 +14,12 @@ from modeling_gtransformer.corpora.translation_output import check_output, put_t
 from modeling_gtransformer.runtime.usage_error import UsageError
 
 
-PACKED = {"o.jsonl": bytes, "o.jsonl.gz": gzip.decompress, "o.jsonl.xz": lzma.decompress}
+PACKED = {
+    "o.jsonl": bytes,
+    "o.NDJSON": bytes,
+    "o.JSONL.GZ": gzip.decompress,
+    "o.jsonl.xz": lzma.decompress,
+}
 
 
 @pytest.mark.parametrize("name, unpack", PACKED.items())
@@ -25,7 +30,7 @@ def test_json_lines(tmp_path, name, unpack):
     for attempt in range(2):
         put_together([str(tmp_path / chunk) for chunk in "ab"], str(tmp_path / f"{attempt}" / name))
         contents.append((tmp_path / f"{attempt}" / name).read_bytes())
-    if name.endswith(".gz"):
+    if name.lower().endswith(".gz"):
         assert contents[0][4:8] == bytes(4)  # no time
     assert contents[0] == contents[1] and unpack(contents[0]) == b'"a"\n"b"\n'
 
@@ -63,7 +68,7 @@ def test_a_dataset_takes_the_place_of_another(tables, tmp_path):
     "files, output, problem",
     [
         (["in.jsonl"], "s3://bucket/out.jsonl", "must be a path"),
-        (["in.jsonl"], "out.json", r"must be named \*.jsonl, \*.jsonl.gz, \*.jsonl.xz, like its input"),
+        (["in.jsonl"], "out.json", r"must be named \*.jsonl, \*.jsonl.gz, \*.jsonl.xz, \*.ndjson, like its input"),
         (["in.txt"], "out.txt", "must be named"),
         (["in.jsonl"], "out.parquet", "must be named"),
         (["in.parquet"], "out.jsonl", r"must be named \*.parquet"),
