@@ -102,7 +102,7 @@ endif
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --override-ini addopts= --disable-warnings \
 		--override-ini "pythonpath=. tests/helpers $(or $(UPSTREAM),build/upstream)" tests/upstream/common_model_tests.py
 
-tables: install ## fill the tables of README, benchmarks and results from the results files
+tables: install ## fill the tables of quickstart, benchmarks and results from their files
 	$(BIN)/python -m docs.fill_tables
 
 docs: install ## build the documentation into site/

@@ -25,8 +25,9 @@ version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "markdown_docstrings", "argument_tables"]
 root_doc = "docs/index"
 # Pages stand beside the code that they are about, and are read there, too.
-PAGES = {"docs", "train", "benchmarks", "CONTRIBUTING.md", "CHANGELOG.md"}
+PAGES = {"docs", "train", "benchmarks", "modeling_gtransformer", "CONTRIBUTING.md", "CHANGELOG.md"}
 exclude_patterns = [path.name for path in ROOT.iterdir() if path.name not in PAGES]
+exclude_patterns += ["modeling_gtransformer/[!m]*"]  # all but the card of the bundled model
 
 nitpicky = True
 # Types of other libraries, in signatures.

@@ -1,6 +1,7 @@
 """Every command and every piece of code of README and of the documentation runs, on tiny models and files of the names
 that they use. That references resolve, `make docs` checks."""
 
+import ast
 import contextlib
 import importlib
 import io
@@ -146,6 +147,32 @@ def test_block(open_page, page, number):
     else:
         for words in commands(code):
             place.run_words(words)
+
+
+def strings_of_package():
+    """Every string of the package's code, in which `…` stands for the fields of an f-string."""
+    for file in (ROOT / "modeling_gtransformer").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_messages_of_troubleshooting_are_in_the_code():
+    strings = [*strings_of_package()]
+    messages = re.findall(r"^\| `([^`]+)` \|", (DOCS / "troubleshooting.md").read_text("utf-8"), re.MULTILINE)
+    assert len(messages) > 20
+    for message in messages:
+        for part in filter(None, map(str.strip, message.split("…"))):
+            assert any(part in string for string in strings), message
+
+
+def test_the_map_lists_every_module():
+    text = (DOCS / "architecture.md").read_text("utf-8")
+    listed = re.findall(r"^(\w+\.py)  +\S", text, re.MULTILINE)
+    files = [file.name for file in (ROOT / "modeling_gtransformer").rglob("*.py") if file.name != "__init__.py"]
+    assert sorted(listed) == sorted(files)
 
 
 def test_drawings_show_what_the_code_does(tmp_path):
