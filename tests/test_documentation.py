@@ -168,13 +168,6 @@ def test_messages_of_troubleshooting_are_in_the_code():
             assert any(part in string for string in strings), message
 
 
-def test_the_map_lists_every_module():
-    text = (DOCS / "architecture.md").read_text("utf-8")
-    listed = re.findall(r"^(\w+\.py)  +\S", text, re.MULTILINE)
-    files = [file.name for file in (ROOT / "modeling_gtransformer").rglob("*.py") if file.name != "__init__.py"]
-    assert sorted(listed) == sorted(files)
-
-
 def test_drawings_show_what_the_code_does(tmp_path):
     runpy.run_path(str(DOCS / "draw_how_it_works.py"))["main"]([str(tmp_path)])
     drawings = sorted(tmp_path.iterdir())
