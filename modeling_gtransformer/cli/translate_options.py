@@ -1,5 +1,6 @@
 """Options of `gtransformer translate`."""
 
+import codecs
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -61,6 +62,10 @@ class TranslateOptions(ModelOptions, CorpusOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        try:
+            codecs.lookup(self.encoding if self.encoding.lower() != "auto" else "utf-8")
+        except LookupError as error:
+            raise ValueError(f"encoding {self.encoding} is unknown: known are utf-8, cp1252 and others.") from error
         if self.skip_existing and (self.overwrite or self.output is None):
             raise ValueError("skip_existing needs --output, and excludes --overwrite.")
         if self.bilingual and self.output_format != "same":

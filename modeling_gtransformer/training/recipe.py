@@ -213,7 +213,9 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
             other.
     """
     arguments = (ModelArguments, DataArguments, GTransformerTrainingArguments)
-    parser = HfArgumentParser(arguments, allow_abbrev=False, usage="gtransformer train RECIPE [--key value ...]")
+    parser = HfArgumentParser(
+        arguments, allow_abbrev=False, prog="gtransformer train", usage="%(prog)s RECIPE [--key value ...]"
+    )
     parser.add_argument("recipe", help="Name of a packaged recipe, or YAML file with any of the arguments below.")
     recipe = parser.parse_known_args(argv)[0].recipe
     values = read_recipe(recipe)

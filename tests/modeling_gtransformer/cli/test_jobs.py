@@ -52,6 +52,7 @@ def test_results_have_a_place(names, options, message, tmp_path):
         ({"engine": "ray"}, "engine ray needs one input"),
         ({"engine": "ray", "files": ["a"], "output": "b", "skip_existing": True}, "engine ray excludes"),
         ({"model": ""}, "model is empty"),
+        ({"encoding": "nonsense"}, "encoding nonsense is unknown"),
         ({"actors": 0}, "actors must be at least 1, not 0"),
         ({"chunk_documents": 0}, "chunk_documents must be at least 1, not 0"),
     ],

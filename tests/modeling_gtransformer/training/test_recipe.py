@@ -171,3 +171,10 @@ def test_mistakes_are_named(experiment, changes, message):
 def test_an_argument_that_nobody_has_is_an_error(experiment):
     with pytest.raises(ValueError, match=r"Unknown options word_drop \(did you mean word_dropout\?\)\.$"):
         parse_recipe([experiment("unknown"), "--word_drop", "0.1"])
+
+
+def test_the_usage_names_the_subcommand(capsys):
+    with pytest.raises(SystemExit):
+        parse_recipe([])
+    usage, message = capsys.readouterr().err.splitlines()
+    assert usage.startswith("usage: gtransformer train RECIPE") and message.startswith("gtransformer train: error: ")
