@@ -23,6 +23,7 @@ def test_a_device_that_is_not_the_cpu():
         "no:cacheprovider",
         "-p",
         "no:xdist",
+        "--import-mode=prepend",  # the checks import the stand-in beside them
         "helpers/other_device/checks.py",
     ]
     result = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
