@@ -1,0 +1,50 @@
+"""Counts the numbers and codes that translations lack, with and without the check after translation (greedy search).
+
+python train/studies/kept_numbers.py outputs/finetuned test.jsonl --source_column en [--json kept_numbers.json]
+"""
+
+import sys
+from dataclasses import MISSING, dataclass
+from typing import Any
+
+from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.evaluation.report import LanguageOptions
+from modeling_gtransformer.numbers_and_codes import numbers_and_codes
+from modeling_gtransformer.runtime.atomic_file import check_outputs, write_json
+from modeling_gtransformer.runtime.translator import Translator
+from modeling_gtransformer.terminology import missing
+from modeling_gtransformer.translation_options import option
+
+
+@dataclass(frozen=True)
+class NumberOptions(LanguageOptions):
+    model: str = option(MISSING, "Folder or Hub name of a G-Transformer.", argument=True)
+    files: list[str] = option(MISSING, "Documents to translate.", argument=True)
+    source_column: str = option("source", "Column that holds the source sentences.")
+
+
+def count_kept_numbers(options: NumberOptions) -> dict[str, Any]:
+    """Prints and returns how many numbers and codes there are, are lost, and are named in warnings."""
+    check_outputs([options.json], options.files)
+    documents = read_documents(options.files, [options.source_column])
+    sources = [document[options.source_column] for document in documents]
+    sources = [source for source in sources if any(map(numbers_and_codes, source))]
+    translate = Translator(options.model, options.src_lang, options.tgt_lang, num_beams=1)
+    results: dict[str, Any] = {"documents": len(sources)}
+    for name, checked in (("unchecked", False), ("checked", True)):
+        outputs = translate(sources, keep_placeholders=checked)
+        pairs = [pair for output in outputs for pair in output["sentences"]]
+        required = [numbers_and_codes(pair["source_text"]) for pair in pairs]
+        lost = [missing(words, pair["translation_text"]) for words, pair in zip(required, pairs, strict=True)]
+        results["numbers"] = sum(map(len, required))
+        results[name] = {"lost": sum(map(len, lost)), "warnings": sum(len(output["warnings"]) for output in outputs)}
+    print(results)
+    if options.json:
+        write_json(options.json, {"results": results, **provenance(sys.argv)})
+    return results
+
+
+if __name__ == "__main__":
+    sys.exit(run_script((NumberOptions, count_kept_numbers)))
