@@ -62,6 +62,7 @@ def test_a_bug_keeps_its_traceback():
         "studies/compare_lost_sentences absent.jsonl --plain ./absent --model ./absent",
         "studies/compare_target_ratios absent.jsonl --train_files absent.jsonl --tokenizer ./absent",
         "studies/context_examples ./absent absent.jsonl",
+        "studies/kept_numbers ./absent absent.jsonl",
         "studies/convert_bcontrast absent.json out.jsonl",
         "studies/moses tokenize out --files absent.jsonl",
         "studies/show_attention ./absent absent.jsonl out.svg",
