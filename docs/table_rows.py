@@ -16,17 +16,13 @@ NAMES = {
     "mbart-32": "MBart on single sentences, 32 a batch",
     "mbart-64": "MBart on single sentences, 64 a batch",
     "gtransformer": "G-Transformer",
-    "gtransformer, reference": "G-Transformer, reference",
     "gtransformer-k0": "group attention only",
     "gtransformer-int8": "G-Transformer, int8",
-    "gtransformer-bfloat16": "G-Transformer, bfloat16",
     "gtransformer-source": "G-Transformer, context of the source alone",
-    "gtransformer-source, reference": "G-Transformer, context of the source alone, reference",
     "gtransformer-source-int8": "G-Transformer, context of the source alone, int8",
     "ctranslate2": "CTranslate2 on single sentences, float32",
     "ctranslate2-int8": "CTranslate2 on single sentences, int8",
     "1 beams": "greedy",
-    "peer": "commit 1e1203f",
     "first": "first start",
     "second": "second start",
     "one document at a time, sentences side by side": "one document at a time, sentences in parallel",
@@ -149,16 +145,6 @@ def hostile_text(labels: None, record: Record) -> Iterator[Row]:
         slowest, memory = max(seconds, key=lambda kind: seconds[kind]), max(row["peak GB so far"] for row in done)
         figures = {"kinds": len(done), "all": sum(seconds.values()), "memory": memory}
         yield (*name, slowest, f"{seconds[slowest]:.0f}"), figures
-
-
-def markup(labels: None, record: Record) -> Iterator[Row]:
-    """A row per way to place tags; only one of them aligns words."""
-    results = record["results"]
-    for way, share in results["share of tags at the right words"].items():
-        seconds = dict(results["seconds"])
-        if way == "in proportion":
-            del seconds["alignment"]
-        yield (way,), {"tags": results["tags"], "share": share, **seconds}
 
 
 def memory(labels: None, record: Record) -> Iterator[Row]:
