@@ -1,4 +1,4 @@
-"""Drawings of the page "How it works" whose tags, attention and template the functions of the package compute.
+"""Drawings of README and of the page "How it works". The package computes their tags, attention and template.
 
 python docs/draw_how_it_works.py [FOLDER]
 """
@@ -9,8 +9,10 @@ from xml.sax.saxutils import escape
 
 import torch
 
-from modeling_gtransformer import GroupTagLogitsProcessor
+from modeling_gtransformer import GroupTagLogitsProcessor, Translator
+from modeling_gtransformer.evaluation.attention_recording import record_attention
 from modeling_gtransformer.group_tags import group_tags, same_group, sentence_lengths
+from modeling_gtransformer.runtime.translator import SMALL_MODEL
 from modeling_gtransformer.sentence_template import SENTENCE_TEMPLATES
 
 
@@ -21,6 +23,7 @@ END = "de_DE"
 VOCABULARY = list(dict.fromkeys(["<s>", "<pad>", "</s>", END, *SOURCE, *TARGET]))
 BOS, EOS = VOCABULARY.index("<s>"), VOCABULARY.index("</s>")
 BEFORE_SIE = TARGET.index("Sie") - 1  # the decoder chooses a word at the token before it
+DIALOGUE = ["Yes. I'd like their number, please.", "it is (916) 441-7200."]  # held out from the bundled model
 
 WIDTH = 400  # of every drawing: that of a phone
 STYLE = """
@@ -32,6 +35,7 @@ STYLE = """
   .card { fill: var(--card); } .tag0 { fill: var(--none); } .tag1 { fill: var(--one); } .tag2 { fill: var(--two); }
   .off { fill: var(--off); } .mark { stroke: var(--mark); fill: none; stroke-width: 1.6; }
   .forced { stroke: var(--text); stroke-width: 1.6; }
+  .group { stroke: var(--soft); fill: none; opacity: 0.7; } .global { stroke: var(--mark); fill: none; opacity: 0.7; }
   text { fill: var(--text); font: 13px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
   .soft { fill: var(--soft); } .small { font-size: 11px; } .bold { font-weight: 600; }
   .middle { text-anchor: middle; } .end { text-anchor: end; } .marked { fill: var(--mark); font-weight: 600; }
@@ -51,6 +55,16 @@ class Drawing:
     def box(self, x: float, y: float, width: float, height: float, style: str, radius: float = 4) -> None:
         size = f'width="{width:g}" height="{height:g}" rx="{radius:g}"'
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} class="{style}"/>')
+
+    def links(
+        self, x: float, y: float, middles: list[float | None], to: float, weights: list[float], style: str
+    ) -> None:
+        """Draws curves from a word to other words, as thick as the weights of its attention."""
+        for middle, weight in zip(middles, weights, strict=True):
+            if middle is not None and weight >= 0.05:
+                between = (y + to) / 2
+                curve = f"M{x:g},{y:g} C{x:g},{between:g} {middle:g},{between:g} {middle:g},{to:g}"
+                self.parts.append(f'<path d="{curve}" class="{style}" stroke-width="{1 + 16 * weight:.0f}"/>')
 
     def svg(self, height: float) -> str:
         size = f'viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" height="{height:g}"'
@@ -158,7 +172,64 @@ def draw_template() -> str:
     return drawing.svg(y - 8)
 
 
-DRAWINGS = {"tags": draw_tags, "attention": draw_attention, "template": draw_template}
+def draw_example() -> str:
+    """What the last layer of the bundled model attends to when it chooses the first word of the second sentence."""
+    translate = Translator(str(SMALL_MODEL), device="cpu").pipeline
+    inputs = translate.processor(DIALOGUE, return_tensors="pt")
+    with torch.inference_mode():
+        target = translate.model.generate(**inputs)[:, :-1]
+        sublayers = record_attention(translate.model.eval(), **inputs, decoder_input_ids=target)
+    name = translate.processor.tokenizer.convert_ids_to_tokens
+    source_1, source_2 = split_at_bos(name(inputs["input_ids"][0].tolist()))
+    target_1, target_2 = split_at_bos(name(target[0].tolist()))
+    weights = {sublayer.stack: sublayer.weights for sublayer in sublayers if "global" in sublayer.weights}
+    to_target = weights["decoder"]["global"][0, len(target_1)].tolist()[: len(target_1)]
+    to_source = weights["cross"]["group"][0, len(target_1)].tolist()[len(source_1) :]
+
+    drawing = Drawing("The decoder writes Sie for it: global attention finds the noun Nummer in the sentence before")
+    drawing.text(14, 24, "Translation so far", "bold")
+    written = draw_sentence(drawing, 14, 34, target_1, "tag1")
+    drawing.text(14, 153, "Next word", "bold")
+    [word] = draw_sentence(drawing, 180, 135, target_2[1:2], "tag2 forced")
+    drawing.text(14, 308, "Source", "bold")
+    own = draw_sentence(drawing, 14, 228, source_2, "tag2")
+    draw_sentence(drawing, 14, 260, source_1, "tag1")
+    drawing.links(word, 135, written, 60, to_target, "global")
+    drawing.links(word, 161, own, 228, to_source, "group")
+    for y, kind, sees, style in (
+        (92, "global attention", "sees all sentences", "marked"),
+        (188, "group attention", "sees its own sentence", "bold"),
+    ):
+        drawing.text(386, y, kind, f"end {style}")
+        drawing.text(386, y + 16, sees, "end small")
+    for y, tag in ((52, 1), (153, 2), (246, 2), (278, 1)):
+        drawing.text(386, y, f"tag {tag}", "end soft")
+    return drawing.svg(320)
+
+
+def split_at_bos(tokens: list[str]) -> list[list[str]]:
+    second = tokens.index("<s>", 1)
+    return [tokens[:second], tokens[second:]]
+
+
+def draw_sentence(drawing: Drawing, x: float, y: float, tokens: list[str], style: str) -> list[float | None]:
+    """Draws the subwords of a sentence in a row, and returns the middle of each; `<s>` and `</s>` have none."""
+    middles: list[float | None] = []
+    for token in tokens:
+        if token in ("<s>", "</s>"):
+            middles.append(None)
+            continue
+        word = token.removeprefix("▁")
+        x += 4 if token.startswith("▁") and middles[1:] else 0
+        width = 8 * len(word) + 4
+        drawing.box(x, y, width, 26, style)
+        drawing.text(x + width / 2, y + 18, word, "middle small" if len(word) > 5 else "middle")
+        middles.append(x + width / 2)
+        x += width + 1
+    return middles
+
+
+DRAWINGS = {"example": draw_example, "tags": draw_tags, "attention": draw_attention, "template": draw_template}
 
 
 def main(argv: list[str]) -> None:

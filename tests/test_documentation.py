@@ -171,7 +171,7 @@ def test_messages_of_troubleshooting_are_in_the_code():
 def test_drawings_show_what_the_code_does(tmp_path):
     runpy.run_path(str(DOCS / "draw_how_it_works.py"))["main"]([str(tmp_path)])
     drawings = sorted(tmp_path.iterdir())
-    assert len(drawings) == 3
+    assert len(drawings) == 4
     for drawing in drawings:
         assert drawing.read_text() == (DOCS / "images" / drawing.name).read_text(), f"draw {drawing.name} again"
 
