@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from modeling_gtransformer.training.study_results import markdown
+from modeling_gtransformer.evaluation.report import markdown
 from modeling_gtransformer.training.study_results import table as study_table
 
 from . import table_rows

@@ -14,7 +14,7 @@ A study is a YAML file:
     systems:
       sentences: {recipe: transformer_sentences}
       finetuned: {recipe: finetuned, start: sentences}   # starts from that system with the same seed
-      documents: {recipe: transformer_documents, generation: {align_sentences: false}}
+      documents: {recipe: transformer_documents, generation: {free: true}}
     vary: {segment_tokens: [64, 128]}             # optional: run every system with every value of an argument
     until: {eval_loss: 0.01}                      # optional: count the updates until a validation loss
 
@@ -25,7 +25,7 @@ curves. Files are relative to the folder in which the command runs, and recipes,
 the folder of the study.
 """
 
-import hashlib
+import itertools
 import json
 import os
 import shlex
@@ -33,35 +33,34 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.cli.translate_options import TranslateOptions
 from modeling_gtransformer.corpora.corpus import read_documents
-from modeling_gtransformer.corpora.fingerprint import stats_of_weights
+from modeling_gtransformer.corpora.corpus_files import has_columns
+from modeling_gtransformer.corpora.fingerprint import hash_of_file, stats_of_weights
 from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.evaluation.report import command_line
 from modeling_gtransformer.runtime.atomic_file import write_atomic, write_json
+from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.training.moses import detokenizer
 from modeling_gtransformer.training.paper_corpora import paper_corpus
-from modeling_gtransformer.training.recipe import parse_recipe
-from modeling_gtransformer.training.study_figures import draw_figures
-from modeling_gtransformer.training.study_plan import (
-    TrainingRun,
-    columns_of,
-    plan_runs,
-    read_study,
-    translation_arguments,
-    translation_options,
-)
-from modeling_gtransformer.training.study_results import ParallelDocuments, collect, table
+from modeling_gtransformer.training.recipe import extended, find_recipe, parse_recipe, read_yaml
+from modeling_gtransformer.training.study_results import ParallelDocuments, collect, draw_figures, table
 from modeling_gtransformer.translation_options import check_bounds, option
 
 
-SCRIPTS = Path(__file__).parent
+TRAIN = str(Path(__file__).with_name("train.py"))
+TRANSLATE = [sys.executable, "-m", "modeling_gtransformer.cli.main"]
+DEFAULTS: dict[str, Any] = {"arguments": {}, "seeds": [1], "generation": {}, "detokenize": None, "baseline": None}
+DEFAULTS |= {"vary": None, "until": None, "systems": {}, "test": {}}
 
 
 @dataclass(frozen=True)
@@ -75,36 +74,48 @@ class StudyOptions:
         check_bounds(self)
 
 
+@dataclass
+class TrainingRun:
+    """One system with one seed, and the translations of its model."""
+
+    system: str
+    seed: int
+    value: Any  # the value of the argument that the study varies
+    folder: Path
+    start: "TrainingRun | None" = None
+    failure: str | None = None
+    translate: dict[str, TranslateOptions] = field(default_factory=dict)  # by test set
+
+    @property
+    def name(self) -> str:
+        return f"{self.folder.parent.name}, seed {self.seed}"
+
+    @property
+    def stage(self) -> int:
+        """Number of runs that must come before this one, each starting from the one before."""
+        return self.start.stage + 1 if self.start else 0
+
+
 def run_study(args: StudyOptions) -> dict[str, Any]:
     """Runs the study, writes the results beside the runs, and returns them."""
-    study = read_study(args.study)
+    study, folder = read_study(args.study), Path(args.study).parent
     output = args.output or Path("outputs") / Path(args.study).stem
-    plain = detokenizer(study["detokenize"]) if study["detokenize"] else str
-    runs = plan_runs(study, Path(args.study).parent, output, plain)
-    columns = columns_of(runs[0])
-    for test in study["test"].values():
-        if "paper_corpus" in test:
-            test["files"] = paper_corpus(test["paper_corpus"], "test", columns)
-    for run in runs:  # mistakes in any run show before the first one is trained
-        training = parse_recipe([str(run.recipe)])[2]
-        if study["until"] and training.eval_strategy == "no":
-            raise ValueError(f"{run.name} never validates: set eval_strategy for `until`.")
-        translation_options(run, study)
-    tests = {name: read_test(test["files"], columns, plain) for name, test in study["test"].items()}
+    # Mistakes in any run show before the first one is trained.
+    runs = plan_runs(study, folder, output)
+    text = detokenizer(study["detokenize"]) if study["detokenize"] else str
+    tests = {name: read_test(test["files"], study["columns"], text) for name, test in study["test"].items()}
 
     origin = provenance(sys.argv)
-    threads = max(1, (os.cpu_count() or 1) // args.jobs)
-    processes = Processes(shlex.split(args.launch), threads)
+    commands = Commands(shlex.split(args.launch), max(1, (os.cpu_count() or 1) // args.jobs))
     with ThreadPoolExecutor(args.jobs) as executor:
         try:
-            # Runs that others start from come first, so that no job waits for a start that another job trains.
-            in_turn = sorted(runs, key=lambda run: run.stage)
-            list(executor.map(lambda run: execute(run, study, tests, processes), in_turn))
+            for _, stage in itertools.groupby(sorted(runs, key=lambda run: run.stage), key=lambda run: run.stage):
+                list(executor.map(commands.execute, stage))
         except BaseException:
-            processes.stop()
+            commands.stop()
             raise
 
-    results = {**origin, **collect(study, runs, tests)}
+    results = {**origin, **collect(study, runs, tests, text)}
     write_json(output / "results.json", results)
     write_atomic(output / "results.md", table(results) + "\n")
     draw_figures(results, output)
@@ -112,51 +123,93 @@ def run_study(args: StudyOptions) -> dict[str, Any]:
     return results
 
 
-def read_test(files: list[str], columns: tuple[str, str], plain: Callable[[str], str]) -> ParallelDocuments:
+def read_study(path: str) -> dict[str, Any]:
+    """
+    Reads a study, and fills in defaults.
+
+    Raises:
+        UsageError: unknown or missing keys, or systems that do not exist.
+    """
+    study = DEFAULTS | {name: value for name, value in read_yaml(path).items() if value is not None}
+    if unknown := sorted(study.keys() - DEFAULTS):
+        raise UsageError(f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(DEFAULTS))}.")
+    if not study["systems"] or not study["test"]:
+        raise UsageError(f"{path}: a study needs systems and test.")
+    if not isinstance(study["baseline"], dict):
+        study["baseline"] = dict.fromkeys(("s-BLEU", "d-BLEU"), study["baseline"]) if study["baseline"] else {}
+    names = list(study["systems"])
+    for name in study["baseline"].values():
+        if name not in names:
+            raise UsageError(f"{path}: the baseline {name} is not a system of the study.")
+    for number, (name, system) in enumerate(study["systems"].items()):
+        if "recipe" not in system or system.keys() - {"recipe", "start", "arguments", "generation"}:
+            raise UsageError(f"{path}: system {name} needs a recipe, and may have start, arguments and generation.")
+        if "start" in system and system["start"] not in names[:number]:
+            raise UsageError(f"{path}: system {name} starts from {system['start']}, which must come before it.")
+    return study
+
+
+def plan_runs(study: dict[str, Any], folder: Path, output: Path) -> list[TrainingRun]:
+    """
+    Plans all runs, each after the one that it starts from, and writes their recipes into their folders. Adds the files
+    of test sets and the columns of their sentences to the study.
+
+    Raises:
+        ValueError: a recipe or an option of the translation is wrong.
+    """
+    [(varied, values)] = (study["vary"] or {None: [None]}).items()
+    runs: dict[tuple, TrainingRun] = {}
+    for seed, value, (name, system) in itertools.product(study["seeds"], values, study["systems"].items()):
+        run_folder = output / (f"{name}.{value}" if varied else name) / f"seed{seed}"
+        start = runs[seed, value, system["start"]] if "start" in system else None
+        run = runs[seed, value, name] = TrainingRun(name, seed, value, run_folder, start)
+        shared, own = study["arguments"], system.get("arguments") or {}
+        arguments = {**shared, **own, "config": {**shared.get("config", {}), **own.get("config", {})}}
+        arguments |= {varied: value} if varied else {}
+        arguments |= {"model_name_or_path": str(start.folder)} if start else {}
+        recipes = [system["recipe"], *extended(shared), *extended(own)]
+        arguments["extends"] = [str(find_recipe(recipe, folder)) for recipe in recipes]
+        arguments |= {"output_dir": str(run_folder), "seed": seed}
+        run_folder.mkdir(parents=True, exist_ok=True)
+        (run_folder / "recipe.yaml").write_text(yaml.safe_dump(arguments), encoding="utf-8")
+        _, data, training = parse_recipe([str(run_folder / "recipe.yaml")])
+        if study["until"] and training.eval_strategy == "no":
+            raise UsageError(f"{run.name} never validates: set eval_strategy for `until`.")
+        # Placeholders are translated like other words; a model of single sentences has never seen several.
+        options = {"segment_tokens": data.segment_tokens, "segment_sentences": data.segment_sentences}
+        options |= {"source_column": data.source_column, "keep_placeholders": False}
+        options |= {**study["generation"], **(system.get("generation") or {})}
+        study["columns"] = data.source_column, data.target_column
+        for test, files in study["test"].items():
+            if "paper_corpus" in files:
+                files["files"] = paper_corpus(files["paper_corpus"], "test", study["columns"])
+            run.translate[test] = translate_options(run_folder, test, files["files"][0], options)
+    return list(runs.values())
+
+
+def translate_options(folder: Path, test: str, source: str, options: dict[str, Any]) -> TranslateOptions:
+    """
+    Options with which the model in a folder translates a test set.
+
+    Raises:
+        UsageError: an option is unknown.
+    """
+    format: Any = None if has_columns(source) else "documents"
+    files = {"files": [source], "model": str(folder), "output": str(folder / f"{test}.jsonl"), "format": format}
+    try:
+        return TranslateOptions(**files, **options)
+    except TypeError as error:
+        raise UsageError(f"generation has an unknown option: {error}") from error
+
+
+def read_test(files: list[str], columns: tuple[str, str], text: Callable[[str], str]) -> ParallelDocuments:
     documents = read_documents(files, columns)
     sources, targets = ([document[column] for document in documents] for column in columns)
-    return ParallelDocuments(sources, targets, [list(map(plain, target)) for target in targets])
+    return ParallelDocuments(sources, targets, [list(map(text, target)) for target in targets])
 
 
-def execute(
-    run: TrainingRun, study: dict[str, Any], tests: dict[str, ParallelDocuments], processes: "Processes"
-) -> None:
-    """Trains and translates unless this is done already, and records a failure in the run."""
-    try:
-        if run.start:
-            run.start.done.wait()
-            if run.start.failure:
-                raise RuntimeError(f"{run.start.system} failed, from which it starts")
-        processes.call(run, "train.py", [str(run.recipe)])
-        for name, test in tests.items():
-            arguments = translation_arguments(run, name, study)
-            # A file beside the translations says everything that they depend on.
-            record, made_of = run.folder / f"{name}.made_of.json", json.dumps([arguments, fingerprint(run, test)])
-            if not record.exists() or record.read_text() != made_of:
-                discard(run.translations(name))
-                write_atomic(record, made_of)
-            if not run.translations(name).exists():
-                processes.call(run, "translate", arguments)
-    except (RuntimeError, OSError) as error:
-        run.failure = str(error)
-        print(f"{run.name}: failed, {error}", file=sys.stderr, flush=True)
-    finally:
-        run.done.set()
-
-
-def fingerprint(run: TrainingRun, test: ParallelDocuments) -> list[Any]:
-    """Identifies weights by their sizes and times, and the test set by a hash, to notice when they are replaced."""
-    return [*stats_of_weights(run.folder), hashlib.sha256(json.dumps(test.sources).encode()).hexdigest()]
-
-
-def discard(translations: Path) -> None:
-    """Removes translations, finished or not, of other weights or another test set."""
-    translations.unlink(missing_ok=True)
-    shutil.rmtree(f"{translations}.partial", ignore_errors=True)
-
-
-class Processes:
-    """Runs the scripts in separate processes, which share the cores and end with the study.
+class Commands:
+    """Trains and translates in separate processes, which share the cores and end with the study.
 
     Args:
         launch: command that starts train.py.
@@ -164,46 +217,58 @@ class Processes:
     """
 
     def __init__(self, launch: list[str], threads: int):
-        self.launch, self.environment = launch, {**os.environ}
-        for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS"):
-            self.environment.setdefault(name, str(threads))
-        self.running: set[subprocess.Popen] = set()
-        self.stopped = False
-        # No process may start between a check of `stopped` and its entry in `running`.
-        self.starting = threading.Lock()
+        self.launch, self.running, self.stopped = launch, set[subprocess.Popen](), False
+        limits = {name: str(threads) for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS")}
+        self.environment = {**limits, **os.environ}
 
-    def call(self, run: TrainingRun, script: str, arguments: list[str]) -> None:
+    def execute(self, run: TrainingRun) -> None:
+        """Trains and translates unless this is done already, and records a failure in the run."""
+        try:
+            if run.start and run.start.failure:
+                raise RuntimeError(f"{run.start.system} failed, from which it starts")
+            self.call(run, [*self.launch, TRAIN, str(run.folder / "recipe.yaml")])
+            for test, options in run.translate.items():
+                words = shlex.split(command_line("translate", options))[1:]
+                # A file beside the translations has everything that they depend on.
+                depends_on = [words, stats_of_weights(run.folder), [*map(hash_of_file, options.inputs)]]
+                record, made_of = run.folder / f"{test}.made_of.json", json.dumps(depends_on)
+                if not record.exists() or record.read_text() != made_of:
+                    Path(str(options.output)).unlink(missing_ok=True)
+                    shutil.rmtree(f"{options.output}.partial", ignore_errors=True)
+                    write_atomic(record, made_of)
+                if not Path(str(options.output)).exists():
+                    self.call(run, [*TRANSLATE, *words])
+        except (RuntimeError, OSError) as error:
+            run.failure = str(error)
+            print(f"{run.name}: failed, {error}", file=sys.stderr, flush=True)
+
+    def call(self, run: TrainingRun, command: list[str]) -> None:
         """
-        Runs one script, which logs to the run's folder.
+        Runs a command, which logs to the run's folder.
 
         Raises:
             RuntimeError: it failed, or the study has been stopped.
         """
-        log = run.folder / "study.log"
-        translate = [sys.executable, "-m", "modeling_gtransformer.cli.main", "translate"]
-        command = [*([*self.launch, str(SCRIPTS / script)] if script == "train.py" else translate), *arguments]
+        if self.stopped:
+            raise RuntimeError("stopped")
+        log, name = run.folder / "study.log", "train.py" if TRAIN in command else "translate"
         with log.open("a", encoding="utf-8") as file:
             begin = file.tell()
-            with self.starting:
-                if self.stopped:
-                    raise RuntimeError("stopped")
-                process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=self.environment)
+            with subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=self.environment) as process:
                 self.running.add(process)
-            print(f"{run.name}: {script}", flush=True)
-            code = process.wait()
-            with self.starting:
+                print(f"{run.name}: {name}", flush=True)
+                code = process.wait()
                 self.running.discard(process)
         if code:
             how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
             last = log.read_bytes()[begin:].decode(errors="replace").strip().splitlines()[-1:]
-            raise RuntimeError(f"{script} {': '.join([how, *last])} (see {log})")
+            raise RuntimeError(f"{name} {': '.join([how, *last])} (see {log})")
 
     def stop(self) -> None:
         """Ends the running processes, and starts no more."""
-        with self.starting:
-            self.stopped = True
-            for process in self.running:
-                process.terminate()
+        self.stopped = True
+        for process in [*self.running]:
+            process.terminate()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Results of a study: scores with their means, spreads and significance, curves, and one table."""
+"""Results of a study: scores with means, spreads and significance, curves, one table, and figures."""
 
 import itertools
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
+from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
@@ -12,15 +12,16 @@ from transformers.trainer import TRAINER_STATE_NAME
 
 from ..evaluation.metrics import compare_systems, score_documents
 from ..evaluation.report import markdown
-from ..evaluation.translations import SentenceCounts, Translations, segment_sizes
+from ..evaluation.translations import SentenceCounts, Translations, read_translations, segment_sizes
 from ..processing_gtransformer import GTransformerProcessor
+from ..runtime.atomic_file import read_json
 from .recipe import parse_recipe
 from .starts import read_starts
-from .study_plan import TrainingRun
 
 
 SCORES = ("s-BLEU", "d-BLEU/segment", "d-BLEU/document")
 SIGNIFICANT = 0.01
+Results = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -38,52 +39,56 @@ class ParallelDocuments:
     references: list[list[str]]
 
 
-def collect(study: dict[str, Any], runs: list[TrainingRun], tests: dict[str, ParallelDocuments]) -> dict[str, Any]:
-    """Collects scores, curves and trainings of all the runs that have not failed."""
-    groups: dict[tuple, list[TrainingRun]] = {}
+def collect(
+    study: Results, runs: Sequence[Any], tests: dict[str, ParallelDocuments], text: Callable[[str], str]
+) -> Results:
+    """Collects scores, curves and trainings of all the runs that have not failed; `text` turns a translated sentence
+    into text."""
+    groups: dict[tuple, list[Any]] = {}
     for run in runs:
         groups.setdefault((run.system, run.value), []).append(run)
     translated = {
-        (system, value, name): {run.seed: read(run, name, test) for run in members if not run.failure}
-        for (system, value), members in groups.items()
+        (*group, name): {run.seed: read(run, name, test, text) for run in members if not run.failure}
+        for group, members in groups.items()
         for name, test in tests.items()
     }
     rows = []
     for (system, value), members in groups.items():
         done = [run for run in members if not run.failure]
-        curves = [curves_of(run) for run in done]
+        curves = [curves_of(run.folder) for run in done]
         others = {score: other for score, other in study["baseline"].items() if other != system}
+        scores = {
+            name: score_test(
+                translated[system, value, name],
+                {score: translated[other, value, name] for score, other in others.items()},
+                test.references,
+            )
+            for name, test in tests.items()
+            if done
+        }
         rows.append(
             {
                 "system": system,
                 "value": value,
                 "seeds": [run.seed for run in done],
                 "failures": {run.seed: run.failure for run in members if run.failure},
-                "scores": {
-                    name: score_test(
-                        translated[system, value, name],
-                        {score: translated[other, value, name] for score, other in others.items()},
-                        test.references,
-                    )
-                    for name, test in tests.items()
-                    if done
-                },
+                "scores": scores,
                 "updates": [updates_until(each, study["until"]) for each in curves] if study["until"] else None,
                 "curves": curves,
-                "trainings": [describe_training(run) for run in done],
+                "trainings": [describe_training(run.folder) for run in done],
             }
         )
     varied = next(iter(study["vary"]), None) if study["vary"] else None
     return {"baseline": study["baseline"], "varied": varied, "until": study["until"], "rows": rows}
 
 
-def read(run: TrainingRun, name: str, test: ParallelDocuments) -> Translations:
+def read(run: Any, name: str, test: ParallelDocuments, text: Callable[[str], str]) -> Translations:
     """Reads the translations of a test set, in the segments of the paper: those of training, by source and reference.
     Freely decoded translations stay in the segments in which they were made."""
-    translations = run.translated(name)
+    translations = read_translations(run.folder / f"{name}.jsonl", plain=text)
     if not translations.aligned:
         return translations
-    tokens = parse_recipe([str(run.recipe)])[1].segment_tokens
+    tokens = parse_recipe([str(run.folder / "recipe.yaml")])[1].segment_tokens
     processor = GTransformerProcessor.from_pretrained(run.folder)
     return translations.cut(segment_sizes(processor, test.sources, test.targets, tokens))
 
@@ -98,7 +103,7 @@ def score_test(
     translated: dict[int, Translations],
     baselines: dict[str, dict[int, Translations]],
     references: list[list[str]],
-) -> dict[str, Any]:
+) -> Results:
     """
     Scores a system on a test set: every seed, mean and spread, and whether it differs from the baseline (over the
     seeds that both have, with documents as the unit); also counts the sentences in and out.
@@ -107,30 +112,29 @@ def score_test(
         translated: translations of each seed.
         baselines: translations of each seed by the system that "s-BLEU" or "d-BLEU" is compared with.
     """
-    scores: dict[str, Any] = {}
-    for each in translated.values():
-        scored = score_documents(each.documents, references, each.segments, aligned=each.aligned)
-        for name in (score for score in SCORES if score in scored):
-            values = scores.setdefault(name, {"seeds": [], "signature": scored[name]["signature"]})
-            values["seeds"].append(scored[name]["score"])
-    for name, values in scores.items():
-        values["mean"] = mean(values["seeds"])
-        values["spread"] = stdev(values["seeds"]) if len(values["seeds"]) > 1 else None
-        values |= difference(name, translated, baselines.get(name.partition("/")[0], {}), references)
-    scores["sentences"] = [asdict(each.counts) for each in translated.values()]
-    return scores
+    scored = [score_documents(t.documents, references, t.segments, aligned=t.aligned) for t in translated.values()]
+    scores: Results = {}
+    for name in SCORES:
+        if name in scored[0]:
+            values = [each[name]["score"] for each in scored]
+            spread = stdev(values) if len(values) > 1 else None
+            scores[name] = {"seeds": values, "signature": scored[0][name]["signature"]}
+            scores[name] |= {"mean": mean(values), "spread": spread}
+            scores[name] |= difference(name, translated, baselines.get(name.partition("/")[0], {}), references)
+    return {**scores, "sentences": [asdict(each.counts) for each in translated.values()]}
 
 
 def difference(
     score: str, translated: dict[int, Translations], baseline: dict[int, Translations], references: list[list[str]]
-) -> dict[str, Any]:
+) -> Results:
     """Compares a score of two systems; the result is empty if `compare_systems` cannot compare them."""
-    pairs: list[Any] = [(ours, baseline[seed]) for seed, ours in translated.items() if seed in baseline]
+    pairs = [(ours, baseline[seed]) for seed, ours in translated.items() if seed in baseline]
     if score == "d-BLEU/segment":  # the table shows exactly the scores that are compared
-        pairs = [pair if pair[0].segments == pair[1].segments else None for pair in pairs]
+        if any(ours.segments != theirs.segments for ours, theirs in pairs):
+            return {}
     else:
-        pairs = [[each.as_documents() for each in pair] for pair in pairs]
-    if not pairs or None in pairs:
+        pairs = [(ours.as_documents(), theirs.as_documents()) for ours, theirs in pairs]
+    if not pairs:
         return {}
     # Translations of a document by all seeds stay together as its segments, so that tests draw documents, not seeds.
     ours, theirs = zip(*pairs, strict=True)
@@ -145,65 +149,50 @@ def difference(
     return compared.get("s-BLEU" if score == "s-BLEU" else "d-BLEU/segment", {})
 
 
-def joined(documents_of_seeds: list[list[list[Any]]]) -> list[list[Any]]:
+def joined(documents_of_seeds: list[Any]) -> list[list[Any]]:
     """Joins the segments of all seeds, document by document."""
     return [list(itertools.chain(*parts)) for parts in zip(*documents_of_seeds, strict=True)]
 
 
-def describe_training(run: TrainingRun) -> dict[str, Any]:
+def describe_training(folder: Path) -> Results:
     """Gives the minutes of a training since it was started or last continued, and the commits at which it ran."""
-    [*_, seconds] = (each["train_runtime"] for each in read_state(run)["log_history"] if "train_runtime" in each)
-    commits = list(dict.fromkeys(start["commit"] for start in read_starts(run.folder)))
+    history = read_json(folder / TRAINER_STATE_NAME, {})["log_history"]
+    [*_, seconds] = (each["train_runtime"] for each in history if "train_runtime" in each)
+    commits = list(dict.fromkeys(start["commit"] for start in read_starts(folder)))
     return {"minutes": round(seconds / 60, 1), "commits": commits}
 
 
-def read_state(run: TrainingRun) -> dict[str, Any]:
-    return json.loads((run.folder / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
-
-
-def curves_of(run: TrainingRun) -> dict[str, list[tuple[int, float]]]:
+def curves_of(folder: Path) -> dict[str, list[tuple[int, float]]]:
     """Reads the logged values of a training by name, as `(step, value)`."""
     curves: dict[str, list[tuple[int, float]]] = {}
-    for record in read_state(run)["log_history"]:
+    for record in read_json(folder / TRAINER_STATE_NAME, {})["log_history"]:
         for name in record:
             if name in ("loss", "eval_loss") or name.startswith("eval_entropy_"):
                 curves.setdefault(name, []).append((record["step"], record[name]))
     return curves
 
 
-def table(results: dict[str, Any]) -> str:
+def table(results: Results) -> str:
     """Formats the results as a Markdown table with a row per system and a column per test set and score."""
-    rows = results["rows"]
+    rows, varied, until = results["rows"], results["varied"], results["until"]
+    tests: Results = next((row["scores"] for row in rows if row["scores"]), {})
     present = {(test, score) for row in rows for test, scores in row["scores"].items() for score in scores}
-    tests: dict[str, Any] = next((row["scores"] for row in rows if row["scores"]), {})
     columns = [(test, score) for test in tests for score in SCORES if (test, score) in present]
-    head = ["system", *([results["varied"]] if results["varied"] else []), "seeds"]
-    until = [f"updates until {name} ≤ {value}" for name, value in (results["until"] or {}).items()]
-    head += until or ["updates until the lowest validation loss"]
+    reached = [f"{name} ≤ {value}" for name, value in (until or {}).items()] or ["the lowest validation loss"]
     entropies = [cross_entropies(row["curves"]) for row in rows]
-    head += ["validation loss", *(["cross-attention, bits"] if any(entropies) else [])]
+    head = ["system", *([varied] if varied else []), "seeds", f"updates until {reached[0]}", "validation loss"]
+    head += ["cross-attention, bits"] if any(entropies) else []
     lines = [head + [f"{test} {score}" for test, score in columns]]
     for row, entropy in zip(rows, entropies, strict=True):
-        cells = [row["system"], *([str(row["value"])] if results["varied"] else []), str(len(row["seeds"]))]
-        cells += [updates_in_words(row, results["until"]), lowest_loss(row["curves"])]
+        lowest = [min(each["eval_loss"], key=itemgetter(1)) for each in row["curves"] if "eval_loss" in each]
+        updates = row["updates"] if until else [step for step, _ in lowest]
+        cells = [row["system"], *([str(row["value"])] if varied else []), str(len(row["seeds"]))]
+        cells.append(", ".join("never" if step is None else str(step) for step in updates) or "–")
+        cells.append(f"{mean(loss for _, loss in lowest):.2f}" if lowest else "–")
         cells += [entropy or "–"] if any(entropies) else []
         cells += [cell(row["scores"][test].get(score)) if row["scores"] else "failed" for test, score in columns]
         lines.append(cells)
     return "\n".join([markdown(lines), *(f"\n{note}" for note in notes(results))])
-
-
-def updates_in_words(row: dict[str, Any], until: dict[str, float] | None) -> str:
-    """Lists the updates of every run until the validation loss of `until`, or else until the lowest one."""
-    if until:
-        return ", ".join("never" if step is None else str(step) for step in row["updates"]) or "–"
-    losses = [run["eval_loss"] for run in row["curves"] if "eval_loss" in run]
-    return ", ".join(str(min(loss, key=itemgetter(1))[0]) for loss in losses) or "–"
-
-
-def lowest_loss(curves: list[dict[str, list]]) -> str:
-    """Averages the lowest validation losses of the runs."""
-    lowest = [min(loss for _, loss in run["eval_loss"]) for run in curves if "eval_loss" in run]
-    return f"{mean(lowest):.2f}" if lowest else "–"
 
 
 def cross_entropies(curves: list[dict[str, list]]) -> str:
@@ -215,17 +204,27 @@ def cross_entropies(curves: list[dict[str, list]]) -> str:
     return ", ".join(f"{bits:.2f} {kind.removeprefix(prefix)}" for kind, bits in ends.items())
 
 
-def notes(results: dict[str, Any]) -> Iterator[str]:
+def cell(score: Results | None) -> str:
+    if score is None:
+        return "–"
+    spread = f" ± {score['spread']:.2f}" if score["spread"] is not None else ""
+    return f"{score['mean']:.2f}{spread}{_star(score)}"
+
+
+def _star(score: Results) -> str:
+    return r"\*" if score.get("p_value", 1) < SIGNIFICANT else ""
+
+
+def notes(results: Results) -> Iterator[str]:
     """Writes the notes under the table: signatures, stars, systems that decoded freely, trainings, failures."""
     scored = [(row, test, scores) for row in results["rows"] for test, scores in row["scores"].items()]
     present = [(name, scores[name]) for _, _, scores in scored for name in SCORES if name in scores]
     for signature, names in _names_by({name: score["signature"] for name, score in present}):
         yield f"{names}: {signature}"
     compared = {name.partition("/")[0]: "no system" for name, score in present if "p_value" in score}
-    compared |= {name.partition("/")[0]: r"\*" for name, score in present if _is_significant(score)}
-    for (mark, other), names in _names_by(
-        {name: (mark, results["baseline"][name]) for name, mark in compared.items()}
-    ):
+    compared |= {name.partition("/")[0]: r"\*" for name, score in present if _star(score)}
+    marks = {name: (mark, results["baseline"][name]) for name, mark in compared.items()}
+    for (mark, other), names in _names_by(marks):
         test = "approximate randomization over the documents of these trainings, not over seeds"
         yield f"{mark} differs from {other} in {names} at p < {SIGNIFICANT} ({test})"
     of_segments = [score for name, score in present if name == "d-BLEU/segment"]
@@ -235,39 +234,86 @@ def notes(results: dict[str, Any]) -> Iterator[str]:
         if "s-BLEU" not in scores:
             counts = "; ".join(str(SentenceCounts(**each)) for each in scores["sentences"])
             yield f"{label_of(row)}, {test}, decoded freely, in its own segments: {counts}"
-    yield from note_on_trainings([training for row in results["rows"] for training in row.get("trainings", [])])
+    trainings = [training for row in results["rows"] for training in row.get("trainings", [])]
+    if trainings:
+        minutes = median(training["minutes"] for training in trainings)
+        yield f"trainings took {minutes:.1f} minutes (median), since they were started or last continued"
+    if trainings and all(training["commits"] for training in trainings):
+        yield f"trained at {', '.join(dict.fromkeys(itertools.chain(*(each['commits'] for each in trainings))))}"
     for row in results["rows"]:
         yield from (f"{label_of(row)}, seed {seed}: {failure}" for seed, failure in row["failures"].items())
 
 
-def _names_by(properties: dict[str, Any]) -> Iterator[tuple[Any, str]]:
+def _names_by(properties: Results) -> Iterator[tuple[Any, str]]:
     """Groups the names of scores by their property."""
     for value in dict.fromkeys(properties.values()):
         yield value, ", ".join(sorted(name for name, each in properties.items() if each == value))
 
 
-def label_of(row: dict[str, Any]) -> str:
+def label_of(row: Results) -> str:
     """Names the system of a row and, if the study varies an argument, its value."""
     return row["system"] if row["value"] is None else f"{row['system']}, {row['value']}"
 
 
-def note_on_trainings(trainings: list[dict[str, Any]]) -> Iterator[str]:
-    """Says how long a training took, and at which commits if every training knows its own."""
-    if trainings:
-        minutes = median(training["minutes"] for training in trainings)
-        yield f"trainings took {minutes:.1f} minutes (median), since they were started or last continued"
-    if trainings and all(training["commits"] for training in trainings):
-        commits = dict.fromkeys(commit for training in trainings for commit in training["commits"])
-        yield f"trained at {', '.join(commits)}"
+def draw_figures(results: Results, folder: Path) -> None:
+    """Writes `loss.svg` and, if the results have their values, `entropy.svg`, `bleu.svg` and `updates.svg`."""
+    rows = [row for row in results["rows"] if row["curves"]]
+    if not rows:
+        return
+
+    def curves(*names: str) -> dict[str, list]:
+        """The curves of these names by their label, a list with a curve per seed."""
+        return {
+            label_of(row) + f", {name.rpartition('_')[2]}" * (len(names) > 1): found
+            for row in rows
+            for name in names
+            if (found := [zip(*each[name], strict=True) for each in row["curves"] if name in each])
+        }
+
+    def over_values(measured: Callable[[Results], list]) -> dict[str, list]:
+        """What was measured over the values of the varied argument, by system, a list with a curve per seed."""
+        systems: dict[str, list] = {}
+        for row in rows:
+            systems.setdefault(row["system"], []).append(measured(row))
+        values = [str(value) for value in dict.fromkeys(row["value"] for row in rows)]
+        return {name: [(values, seed) for seed in zip(*seeds, strict=False)] for name, seeds in systems.items()}
+
+    losses = {"Training loss": curves("loss"), "Validation loss": curves("eval_loss")}
+    draw(folder / "loss.svg", losses, "updates", "nats per token")
+    entropies = {
+        f"{stack.capitalize()} attention": curves(f"eval_entropy_{stack}_group", f"eval_entropy_{stack}_global")
+        for stack in ("encoder", "decoder", "cross")
+    }
+    if any(entropies.values()):
+        draw(folder / "entropy.svg", entropies, "updates", "bits", ylim=0)
+    if results["varied"]:
+        panels = {
+            test: over_values(lambda row, test=test: row["scores"][test]["d-BLEU/document"]["seeds"])
+            for test in rows[0]["scores"]
+        }
+        draw(folder / "bleu.svg", panels, results["varied"], "d-BLEU", ylim=0)
+        if results["until"]:
+            panels = {"": over_values(lambda row: [step or float("nan") for step in row["updates"]])}
+            draw(folder / "updates.svg", panels, results["varied"], "updates until the loss is reached", ylim=0)
 
 
-def cell(score: dict[str, Any] | None) -> str:
-    if score is None:
-        return "–"
-    spread = f" ± {score['spread']:.2f}" if score["spread"] is not None else ""
-    star = r"\*" if _is_significant(score) else ""
-    return f"{score['mean']:.2f}{spread}{star}"
+def draw(file: Path, panels: dict[str, dict[str, list]], xlabel: str, ylabel: str, **limits: float) -> None:
+    """Draws panels of lines with one legend; a label has a colour, and a line per seed."""
+    import matplotlib.pyplot as plt
 
-
-def _is_significant(score: dict[str, Any]) -> bool:
-    return score.get("p_value", 1) < SIGNIFICANT
+    labels = list(dict.fromkeys(itertools.chain(*panels.values())))
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(4.5 * len(panels), 3.5), squeeze=False, sharey=True, layout="constrained"
+    )
+    for panel, (title, lines) in zip(axes[0], panels.items(), strict=True):
+        for label, seeds in lines.items():
+            color = plt.colormaps["tab10" if len(labels) <= 10 else "tab20"](labels.index(label) % 20)
+            for x, y in seeds:
+                panel.plot(x, y, color=color, linewidth=1.2, marker="." if len(x) < 10 else None)
+            panel.plot([], [], color=color, label=label)
+        panel.set(title=title, xlabel=xlabel, ylabel=ylabel if panel is axes[0][0] else None, **limits)
+        panel.grid(alpha=0.3)
+    entries = dict(pair for panel in axes[0] for pair in zip(*panel.get_legend_handles_labels()[::-1], strict=True))
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    figure.savefig(file)
+    plt.close(figure)

@@ -5,98 +5,85 @@ import os
 import re
 import subprocess
 import sys
-import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from json_lines import read_json_lines
+from repository import ROOT
 
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.cli.main import main
 from modeling_gtransformer.evaluation.metrics import compare_systems, score_documents
-from modeling_gtransformer.evaluation.provenance import ROOT, commit_of
-from modeling_gtransformer.evaluation.translations import segment_sizes
+from modeling_gtransformer.evaluation.provenance import commit_of
+from modeling_gtransformer.evaluation.translations import SentenceCounts, Translations, segment_sizes
 from modeling_gtransformer.training.experiment import train_recipe
-from modeling_gtransformer.training.study_plan import plan_runs, read_study
-from modeling_gtransformer.training.study_results import table
+from modeling_gtransformer.training.recipe import read_recipe
+from modeling_gtransformer.training.study_results import describe_training, score_test, table
 from train import study
 
 
-ONE = {"only": {"recipe": "randinit"}}
-
-
-def translate(arguments):
-    if main(["translate", *arguments]):
-        raise ValueError("translate failed")
+STUDIES = sorted((ROOT / "train" / "studies").glob("*.yaml"))
+DOCUMENTS = [["the cat sat on the mat .", "it was warm there today ."], ["a dog came in from the cold ."]]
 
 
 @pytest.fixture
 def make_study(experiment, tmp_path, monkeypatch):
-    """A function that writes a study on tiny models, with changes; its scripts run in this process."""
+    """A function that writes a study on tiny models, with changes; its commands run in this process."""
     calls = []
-    scripts = {"train.py": train_recipe, "translate": translate}
 
-    def call(processes, run, script, arguments):
-        calls.append((run.name, script))
+    def call(commands, run, command):
+        is_training = study.TRAIN in command
+        calls.append((run.name, "train" if is_training else "translate"))
         try:
-            scripts[script](arguments)
+            if is_training:
+                train_recipe(command[-1:])
+            elif main(command[3:]):
+                raise ValueError("translate failed")
         except ValueError as error:
             raise RuntimeError(str(error)) from error
 
-    monkeypatch.setattr(study.Processes, "call", call)
+    monkeypatch.setattr(study.Commands, "call", call)
     recipe = experiment("study", max_steps=2, eval_steps=1)
     documents = yaml.safe_load(Path(recipe).read_text())["validation_files"]
 
-    def make(**changes):
+    def make(jobs=1, **changes):
         values = {
             "arguments": {"attention_entropy": True},
-            "seeds": [1, 2],
+            "seeds": [1],
             "test": {"valid": {"files": documents}},
             "generation": {"num_beams": 1},
-            "baseline": "base",
-            "systems": {
-                "base": {"recipe": recipe},
-                "next": {"recipe": recipe, "start": "base", "arguments": {"learning_rate": 0.1}},
-            },
+            "systems": {"base": {"recipe": recipe}},
             **changes,
         }
         path = tmp_path / "study.yaml"
         path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
-        return study.StudyOptions(str(path), tmp_path / "out")
+        return study.StudyOptions(str(path), tmp_path / "out", jobs)
 
-    make.calls, make.output, make.documents = calls, tmp_path / "out", documents
+    make.calls, make.output, make.documents, make.recipe = calls, tmp_path / "out", documents, recipe
+    make.translated = lambda run: read_json_lines(make.output / run / "valid.jsonl")
     return make
 
 
 def test_scores_means_and_significance(make_study, capsys):
-    results = study.run_study(make_study())
+    following = {"recipe": make_study.recipe, "start": "base", "arguments": {"learning_rate": 0.1}}
+    systems = {"base": {"recipe": make_study.recipe}, "next": following}
+    options = make_study(systems=systems, baseline="base", seeds=[1, 2])
+    results = study.run_study(options)
     assert [row["system"] for row in results["rows"]] == ["base", "next"]
     references = [record["target"] for record in read_json_lines(make_study.documents[0])]
-
-    def translated(system, seed):
-        rows = read_json_lines(make_study.output / system / f"seed{seed}" / "valid.jsonl")
-        return [row["translation"] for row in rows]
-
+    outputs = {
+        (system, seed): [row["translation"] for row in make_study.translated(f"{system}/seed{seed}")]
+        for system in systems
+        for seed in (1, 2)
+    }
     scores = results["rows"][1]["scores"]["valid"]["d-BLEU/document"]
-    expected = [score_documents(translated("next", seed), references)["d-BLEU/document"]["score"] for seed in (1, 2)]
+    expected = [score_documents(outputs["next", seed], references)["d-BLEU/document"]["score"] for seed in (1, 2)]
     assert scores["seeds"] == expected and scores["mean"] == pytest.approx(sum(expected) / 2)
-    # Both seeds of a document are drawn together.
-    both = [
-        [a + b for a, b in zip(*(translated(system, seed) for seed in (1, 2)), strict=True)]
-        for system in ("next", "base")
-    ]
-    segments = [[len(reference)] * 2 for reference in references]
-    compared = compare_systems(*both, [r + r for r in references], segments)
-    assert scores["p_value"] == compared["d-BLEU/segment"]["p_value"]
-    assert "p_value" not in results["rows"][0]["scores"]["valid"]["s-BLEU"]
-
-    # What others start from is trained first with all seeds, so that jobs side by side do not wait.
-    trained = [name for name, script in make_study.calls if script == "train.py"]
+    assert "p_value" in scores and "p_value" not in results["rows"][0]["scores"]["valid"]["s-BLEU"]
+    # What others start from is trained first with all seeds.
+    trained = [name for name, script in make_study.calls if script == "train"]
     assert trained == ["base, seed 1", "base, seed 2", "next, seed 1", "next, seed 2"]
-
-    # The second system starts from the first of the same seed, with its own learning rate.
     recipe = yaml.safe_load((make_study.output / "next" / "seed2" / "recipe.yaml").read_text())
     assert recipe["model_name_or_path"] == str(make_study.output / "base" / "seed2")
     assert (recipe["learning_rate"], recipe["seed"]) == (0.1, 2)
@@ -109,160 +96,104 @@ def test_scores_means_and_significance(make_study, capsys):
         assert "</svg>" in (make_study.output / name).read_text()
     assert json.loads((make_study.output / "results.json").read_text())["rows"][0]["seeds"] == [1, 2]
     assert (make_study.output / "results.md").read_text() in capsys.readouterr().out
-
-
-def test_run_again_it_does_nothing_but_what_is_missing(make_study):
-    results = study.run_study(make_study())
-    done = sorted(make_study.output.glob("*/seed*/valid.jsonl"))
-    before = [path.stat().st_mtime_ns for path in done]
-    done[0].unlink()
+    # The same command runs what is missing, and nothing else.
+    (make_study.output / "next/seed1/valid.jsonl").unlink()
     make_study.calls.clear()
-    assert study.run_study(make_study()) == results
-    assert [name for name, script in make_study.calls if script == "translate"] == ["base, seed 1"]
-    assert [path.stat().st_mtime_ns for path in done[1:]] == before[1:] and done[0].exists()
+    assert study.run_study(options) == results
+    assert [name for name, script in make_study.calls if script == "translate"] == ["next, seed 1"]
 
 
 def test_what_has_changed_is_translated_again(make_study):
-    def translated_again(**changes):
+    def translates(**changes):
         make_study.calls.clear()
-        study.run_study(make_study(seeds=[1], **changes))
-        return [name for name, script in make_study.calls if script == "translate"]
+        study.run_study(make_study(**changes))
+        return ("base, seed 1", "translate") in make_study.calls
 
-    assert len(translated_again()) == 2 and not translated_again()
-    assert len(translated_again(generation={"num_beams": 1, "parallel_sentences": True})) == 2
+    assert translates() and not translates()
+    assert translates(generation={"num_beams": 1, "parallel_sentences": True})
     # Also where one of something else was cut off, which gtransformer translate would refuse to continue.
     begun = make_study.output / "base/seed1/valid.jsonl.partial"
     begun.mkdir()
     (begun / "begun.json").write_text("{}")
-    assert len(translated_again()) == 2 and not begun.exists()
+    assert translates() and not begun.exists()
     # Another test set in the place of the first, and older than what was made of it.
     other = Path(make_study.documents[0]).with_name("other.jsonl")
     lines = Path(make_study.documents[0]).read_text().splitlines(keepends=True)
     other.write_text("".join(lines[::-1]))
     os.utime(other, (1, 1))
-    assert len(translated_again(test={"valid": {"files": [str(other)]}})) == 2
-    # A model that was trained anew.
-    os.utime(make_study.output / "base/seed1/model.safetensors")
-    assert translated_again(test={"valid": {"files": [str(other)]}}) == ["base, seed 1"]
+    assert translates(test={"valid": {"files": [str(other)]}})
+    os.utime(make_study.output / "base/seed1/model.safetensors")  # a model that was trained anew
+    assert translates(test={"valid": {"files": [str(other)]}})
 
 
-def test_detokenized_before_it_is_scored(make_study, monkeypatch):
-    monkeypatch.setattr(study, "detokenizer", lambda language: lambda sentence: f"{language} all of them the same")
-    results = study.run_study(make_study(seeds=[1], detokenize="de"))
-    assert results["rows"][0]["scores"]["valid"]["s-BLEU"]["mean"] == pytest.approx(100)
-
-
-def test_a_test_set_of_the_paper(make_study, monkeypatch, tmp_path):
+def test_a_detokenized_test_set_of_the_paper(make_study, monkeypatch, tmp_path):
     files = [tmp_path / "test.en", tmp_path / "test.de"]
     files[0].write_text("<d>\nba bu .\n<d>\nka .\nre .\n")
     files[1].write_text("<d>\nx .\n<d>\ny .\nz .\n")
     monkeypatch.setattr(study, "paper_corpus", lambda name, split, columns: [str(file) for file in files])
-    study.run_study(make_study(seeds=[1], test={"news": {"paper_corpus": "news"}}))
-    rows = read_json_lines(make_study.output / "base/seed1/news.jsonl")
-    assert [row["source"] for row in rows] == [["ba bu ."], ["ka .", "re ."]]
-
-
-def test_a_run_waits_for_that_from_which_it_starts(make_study):
-    plan = read_study(make_study(seeds=[1]).study) | {"test": {}}
-    base, following = plan_runs(plan, Path(), make_study.output, str)
-    called, waits = [], threading.Event()
-
-    class Watched(threading.Event):
-        def wait(self, timeout=None):
-            waits.set()
-            return super().wait(timeout)
-
-    class Recorder:
-        def call(self, run, script, arguments):
-            called.append(run.system)
-            waits.set()  # also if it did not wait
-
-    base.done = Watched()
-    thread = threading.Thread(target=study.execute, args=(following, plan, {}, Recorder()))
-    thread.start()
-    assert waits.wait(60)
-    assert not called
-    study.execute(base, plan, {}, Recorder())
-    thread.join()
-    assert called == ["base", "next"]
-
-
-@pytest.fixture
-def one_run(make_study, monkeypatch):
-    monkeypatch.undo()  # scripts run in processes of their own
-    plan = read_study(make_study(systems=ONE, baseline=None, seeds=[1]).study)
-    return plan_runs(plan, Path(), make_study.output, str)[0]
-
-
-def test_a_study_that_is_stopped_ends_its_processes(one_run, monkeypatch):
-    processes = study.Processes([sys.executable, "-c", "input()"], 1)
-    popen, write_end = subprocess.Popen, []
-
-    def started(*args, **kwargs):
-        reader, writer = os.pipe()  # it reads from here, and so goes on until it is ended
-        write_end.append(writer)
-        return popen(*args, stdin=reader, **kwargs)
-
-    monkeypatch.setattr(study.subprocess, "Popen", started)
-    monkeypatch.setattr("builtins.print", lambda *args, **kwargs: processes.stop())  # as soon as it runs
-    with pytest.raises(RuntimeError, match=r"train.py was killed by SIGTERM"):
-        processes.call(one_run, "train.py", [])
-    assert not processes.running
-    with pytest.raises(RuntimeError, match="stopped"):
-        processes.call(one_run, "train.py", [])
-    assert len(write_end) == 1
-    os.close(write_end[0])
-
-
-def test_mistakes_in_the_generation_show_before_anything_runs(make_study):
-    with pytest.raises(ValueError, match=r"generation has an unknown option: .*'beams'"):
-        study.run_study(make_study(generation={"beams": 5}))
-    assert not make_study.calls
+    monkeypatch.setattr(study, "detokenizer", lambda language: lambda sentence: f"{language} all of them the same")
+    results = study.run_study(make_study(test={"valid": {"paper_corpus": "news"}}, detokenize="de"))
+    assert [row["source"] for row in make_study.translated("base/seed1")] == [["ba bu ."], ["ka .", "re ."]]
+    assert results["rows"][0]["scores"]["valid"]["s-BLEU"]["mean"] == pytest.approx(100)
 
 
 def test_a_failure_is_reported_with_what_starts_from_it(make_study, experiment, capsys):
     broken = {"recipe": experiment("broken"), "arguments": {"max_tokens": 1}}
     systems = {"good": {"recipe": experiment("good", max_steps=1)}, "broken": broken}
     systems["child"] = {"recipe": broken["recipe"], "start": "broken"}
-    results = study.run_study(make_study(systems=systems, baseline="good", seeds=[1]))
-    good, failed, child = results["rows"]
+    good, failed, child = study.run_study(make_study(systems=systems, baseline="good"))["rows"]
     assert good["scores"] and not good["failures"] and not failed["scores"]
     assert "do not fit into a batch of max_tokens=1" in failed["failures"][1]
     assert child["failures"][1] == "broken failed, from which it starts"
     assert "| broken | 0 | – | – | – | failed | failed | failed |" in capsys.readouterr().out
 
 
-def test_a_script_that_ends_with_an_error(make_study, experiment, monkeypatch):
-    monkeypatch.undo()  # the scripts run as they do for a user, in a process of their own
+def test_commands_run_in_processes(make_study, experiment, monkeypatch):
+    monkeypatch.undo()
     systems = {"broken": {"recipe": experiment("ends", max_tokens=1)}}
-    results = study.run_study(replace(make_study(systems=systems, baseline=None, seeds=[1]), jobs=2))
+    results = study.run_study(make_study(systems=systems, jobs=2))
     [failure] = results["rows"][0]["failures"].values()
     assert "train.py ended with 2: gtransformer train: " in failure and "study.log" in failure
 
 
-def test_the_reason_of_a_failure_is_its_own(one_run):
-    """Not the last line of what ran before it."""
-    one_run.folder.mkdir(parents=True, exist_ok=True)
-    (one_run.folder / "study.log").write_text("ValueError: long ago\n")
-    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    with pytest.raises(RuntimeError, match=r"^train.py was killed by SIGKILL \(see"):
-        study.Processes([sys.executable, "-c", kill], 1).call(one_run, "train.py", [])
+def test_a_study_that_is_stopped_ends_its_processes(tmp_path, monkeypatch):
+    commands, run = study.Commands([], 1), study.TrainingRun("only", 1, None, tmp_path)
+    (tmp_path / "study.log").write_text("ValueError: long ago\n")  # no reason of what fails now
+    popen, (reader, writer) = subprocess.Popen, os.pipe()  # it reads from here, and so goes on until it is ended
+    monkeypatch.setattr(study.subprocess, "Popen", lambda *args, **kwargs: popen(*args, stdin=reader, **kwargs))
+    monkeypatch.setattr("builtins.print", lambda *args, **kwargs: commands.stop())  # as soon as it runs
+    with pytest.raises(RuntimeError, match=r"^translate was killed by SIGTERM \(see"):
+        commands.call(run, [sys.executable, "-c", "input()"])
+    assert not commands.running
+    with pytest.raises(RuntimeError, match="stopped"):
+        commands.call(run, [])
+    os.close(writer)
+
+
+def test_the_jobs_share_the_cores(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("RAYON_NUM_THREADS", "5")  # whoever sets it knows why
+    environment = study.Commands([], 2).environment
+    assert (environment["OMP_NUM_THREADS"], environment["RAYON_NUM_THREADS"]) == ("2", "5")
 
 
 def test_one_argument_varies(make_study, experiment):
-    systems = {"base": {"recipe": experiment("varied", max_steps=1)}}
-    results = study.run_study(make_study(systems=systems, seeds=[1], vary={"segment_tokens": [16, 64]}))
-    assert [row["value"] for row in results["rows"]] == [16, 64]
+    systems = {"base": {"recipe": experiment("varied", max_steps=1, eval_steps=1)}}
+    changes = {"vary": {"segment_tokens": [16, 64]}, "until": {"eval_loss": 1000}}
+    results = study.run_study(make_study(systems=systems, **changes))
+    assert [(row["value"], row["updates"]) for row in results["rows"]] == [(16, [1]), (64, [1])]
     short, long = (
-        [row["segments"] for row in read_json_lines(make_study.output / f"base.{value}/seed1/valid.jsonl")]
-        for value in (16, 64)
+        sum(len(row["segments"]) for row in make_study.translated(f"base.{value}/seed1")) for value in (16, 64)
     )
-    assert sum(map(len, short)) > sum(map(len, long))
-    assert "</svg>" in (make_study.output / "bleu.svg").read_text()
+    assert short > long
+    for name in ("bleu.svg", "updates.svg"):
+        assert "</svg>" in (make_study.output / name).read_text()
     assert table(results).splitlines()[0] == (
-        "| system | segment_tokens | seeds | updates until the lowest validation loss | validation loss "
+        "| system | segment_tokens | seeds | updates until eval_loss ≤ 1000 | validation loss "
         "| cross-attention, bits | valid s-BLEU | valid d-BLEU/segment | valid d-BLEU/document |"
     )
+    rows = study.run_study(make_study(systems=systems, until={"eval_loss": 0}))["rows"]
+    assert rows[0]["updates"] == [None] and "| never |" in (make_study.output / "results.md").read_text()
 
 
 def test_a_system_that_decodes_freely_has_only_d_bleu(make_study, experiment, capsys):
@@ -270,82 +201,127 @@ def test_a_system_that_decodes_freely_has_only_d_bleu(make_study, experiment, ca
     recipe = experiment("free", max_steps=1)
     systems = {
         "sentences": {"recipe": recipe, "arguments": {"segment_sentences": 1}},
-        "free": {"recipe": recipe, "generation": {"align_sentences": False}},
+        "free": {"recipe": recipe, "generation": {"free": True}},
         "ours": {"recipe": recipe},
     }
-    baseline = {"s-BLEU": "sentences", "d-BLEU": "free"}
-    results = study.run_study(make_study(systems=systems, baseline=baseline, seeds=[1]))
+    results = study.run_study(make_study(systems=systems, baseline={"s-BLEU": "sentences", "d-BLEU": "free"}))
     sentences, free, ours = (row["scores"]["valid"] for row in results["rows"])
     assert set(free) == {"d-BLEU/segment", "d-BLEU/document", "sentences"}
     assert free["sentences"][0]["source"] == ours["sentences"][0]["written"]
     compared = {name for name in ours if "p_value" in ours[name]}
     assert compared == {"s-BLEU", "d-BLEU/document"}  # segments of its own cannot be compared
     assert "p_value" not in sentences["s-BLEU"] and "p_value" in sentences["d-BLEU/document"]
-    assert all("p_value" not in score for score in free.values() if "mean" in score)
     printed = capsys.readouterr().out
     assert re.search(r"^\| free \| 1 \|.*\| – \|", printed, re.MULTILINE)
     assert "free, valid, decoded freely, in its own segments: " in printed
-
-
-def test_d_bleu_per_segment_is_that_of_the_paper(make_study, experiment):
-    """The segments are those of training, whatever a system translates at once."""
-    recipe = experiment("cut", max_steps=1)
-    systems = {"ours": {"recipe": recipe}, "single": {"recipe": recipe, "arguments": {"segment_sentences": 1}}}
-    results = study.run_study(make_study(systems=systems, baseline="ours", seeds=[1]))
+    assert "d-BLEU/segment is not tested against free, whose segments differ" in printed
+    # A model of single sentences translates single sentences, and its segments for d-BLEU are those of training.
+    assert {size for row in make_study.translated("sentences/seed1") for size in row["segments"]} == {1}
     records = read_json_lines(make_study.documents[0])
     sources, references = ([record[name] for record in records] for name in ("source", "target"))
     processor = GTransformerProcessor.from_pretrained(make_study.output / "ours" / "seed1")
     segments = segment_sizes(processor, sources, references, 64)
-    assert any(len(sizes) > 1 for sizes in segments)
-    for row in results["rows"]:
-        rows = read_json_lines(make_study.output / row["system"] / "seed1" / "valid.jsonl")
-        expected = score_documents([each["translation"] for each in rows], references, segments)
-        assert row["scores"]["valid"]["d-BLEU/segment"]["mean"] == expected["d-BLEU/segment"]["score"]
+    translations = [row["translation"] for row in make_study.translated("sentences/seed1")]
+    expected = score_documents(translations, references, segments)["d-BLEU/segment"]["score"]
+    assert any(len(sizes) > 1 for sizes in segments) and sentences["d-BLEU/segment"]["mean"] == expected
 
 
-def test_a_model_of_single_sentences_translates_single_sentences(make_study, experiment):
-    systems = {"base": {"recipe": experiment("single", max_steps=1, segment_sentences=1)}}
-    study.run_study(make_study(systems=systems, seeds=[1]))
-    rows = read_json_lines(make_study.output / "base/seed1/valid.jsonl")
-    assert {size for row in rows for size in row["segments"]} == {1}
-
-
-def test_updates_until_a_loss_is_reached(make_study, experiment):
-    systems = {"only": {"recipe": experiment("until", max_steps=3, eval_steps=1)}}
-    rows = []
-    for loss in (1000, 0):
-        study.run_study(make_study(systems=systems, baseline=None, seeds=[1, 2], until={"eval_loss": loss}))
-        rows.append((make_study.output / "results.md").read_text().splitlines()[:3])
-    assert rows[0][0].split(" | ")[2] == "updates until eval_loss ≤ 1000"
-    assert [lines[2].split(" | ")[2] for lines in rows] == ["1, 1", "never, never"]
-
-
-def test_a_loss_that_is_never_measured_is_refused_before_anything_runs(make_study, experiment):
-    systems = {"only": {"recipe": experiment("blind", eval_strategy="no", load_best_model_at_end=False)}}
-    with pytest.raises(ValueError, match="only, seed 1 never validates: set eval_strategy"):
-        study.run_study(make_study(systems=systems, baseline=None, until={"eval_loss": 1}))
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"system": {}}, "unknown keys system"),
+        ({"test": {}}, "needs systems and test"),
+        ({"systems": {"a": {"recipe": "demo", "start": "b"}}}, "starts from b, which must come before it"),
+        ({"systems": {"a": {"arguments": {}}}}, "system a needs a recipe"),
+        ({"baseline": {"d-BLEU": "nobody"}}, "the baseline nobody is not a system"),
+        ({"generation": {"beams": 5}}, r"generation has an unknown option: .*'beams'"),
+        ({"arguments": {"lr": 1}}, "unknown keys lr"),
+        ({"arguments": {"eval_strategy": "no"}, "until": {"eval_loss": 1}}, "base, seed 1 never validates"),
+    ],
+)
+def test_mistakes_show_before_anything_runs(make_study, changes, message):
+    with pytest.raises(ValueError, match=message):
+        study.run_study(make_study(**changes))
     assert not make_study.calls
 
 
-def test_a_recipe_with_a_mistake_is_named_before_anything_runs(make_study, experiment):
-    systems = {"good": {"recipe": experiment("fine")}, "bad": {"recipe": experiment("bad"), "arguments": {"lr": 1}}}
-    with pytest.raises(ValueError, match="unknown keys lr"):
-        study.run_study(make_study(systems=systems, baseline=None))
-    assert not make_study.calls
+def test_arguments_of_a_system_come_before_those_of_all(make_study, tmp_path):
+    (tmp_path / "shared.yaml").write_text("max_tokens: 2\nsave_steps: 2")
+    shared = {"extends": ["shared.yaml"], "save_steps": 3, "config": {"dropout": 0.1, "decoder_layers": 2}}
+    own = {"config": {"dropout": 0.3}}
+    systems = {"base": {"recipe": make_study.recipe, "arguments": own}}
+    options = make_study(systems=systems, arguments=shared)
+    study.plan_runs(study.read_study(options.study), tmp_path, make_study.output)
+    values = read_recipe(make_study.output / "base/seed1/recipe.yaml")
+    assert (values["max_tokens"], values["save_steps"], values["warmup_steps"]) == (2, 3, 4)
+    assert values["config"].items() >= {"dropout": 0.3, "decoder_layers": 2}.items()
 
 
-def test_the_jobs_share_the_cores(make_study, experiment, monkeypatch):
-    made, systems = [], {"only": {"recipe": experiment("shared", max_steps=2, eval_steps=1)}}
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_every_shipped_study_can_be_planned(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "paper_corpus", lambda *_: ["test.en", "test.de"])
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
+    assert study.plan_runs(study.read_study(str(path)), path.parent, tmp_path)
 
-    class Processes(study.Processes):
-        def __init__(self, launch, threads):
-            super().__init__(launch, threads)
-            made.append(self.environment)
 
-    monkeypatch.setattr(study, "Processes", Processes)
-    monkeypatch.setattr(study.os, "cpu_count", lambda: 8)
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setenv("RAYON_NUM_THREADS", "5")  # whoever sets it knows why
-    for jobs in (3, 16):
-        study.run_study(replace(make_study(systems=systems, baseline=None, seeds=[1]), jobs=jobs))
-    assert [(each["OMP_NUM_THREADS"], each["RAYON_NUM_THREADS"]) for each in made] == [("2", "5"), ("1", "5")]
+def translated(*wrong, aligned=True):
+    """Translations in which these words are wrong."""
+    documents = [[" ".join("x" if w in wrong else w for w in text.split()) for text in d] for d in DOCUMENTS]
+    return Translations(documents, [[1, 1], [1]], aligned, SentenceCounts(3, 3, 0))
+
+
+def test_seeds_are_paired_and_documents_are_the_unit():
+    """Whatever the order of the seeds, and where one of them is missing: over what both systems have."""
+    ours = {1: translated(), 2: translated("cat"), 3: translated("dog", "it")}
+    theirs = {3: translated("mat"), 2: translated("cat", "dog")}
+    scores = score_test(ours, dict.fromkeys(("s-BLEU", "d-BLEU"), theirs), DOCUMENTS)
+    both = [
+        [[text for part in parts for text in part] for parts in zip(system[2], system[3], strict=True)]
+        for system in ({seed: each[seed].documents for seed in (2, 3)} for each in (ours, theirs))
+    ]
+    cuts = {"s-BLEU": [[4], [2]], "d-BLEU/segment": [[1] * 4, [1] * 2], "d-BLEU/document": [[2, 2], [1, 1]]}
+    for name, segments in cuts.items():
+        compared = compare_systems(*both, [document * 2 for document in DOCUMENTS], segments)
+        expected = compared["s-BLEU" if name == "s-BLEU" else "d-BLEU/segment"]
+        assert {key: scores[name][key] for key in expected} == expected
+        singles = [score_documents(t.documents, DOCUMENTS, t.segments)[name]["score"] for t in ours.values()]
+        deviation = (sum((single - sum(singles) / 3) ** 2 for single in singles) / 2) ** 0.5  # of a sample
+        assert scores[name]["seeds"] == singles and scores[name]["spread"] == pytest.approx(deviation)
+    alone = score_test({1: ours[1]}, {"s-BLEU": theirs}, DOCUMENTS)["s-BLEU"]
+    assert alone["spread"] is None and "p_value" not in alone
+
+
+def test_systems_that_decoded_freely_in_other_segments_are_compared_by_documents():
+    other = Translations([["the cat sat"], ["a dog"]], [[2], [1]], False, SentenceCounts(3, 3, 0))
+    scores = score_test({1: translated("cat", aligned=False)}, {"d-BLEU": {1: other}}, DOCUMENTS)
+    assert "difference" not in scores["d-BLEU/segment"] and "difference" in scores["d-BLEU/document"]
+    assert "s-BLEU" not in scores
+
+
+def test_the_table_marks_what_is_significant():
+    score = {"mean": 12.344, "spread": 0.5, "seeds": [12, 13], "signature": "tok:13a|version:2"}
+    curves = [
+        {"eval_loss": [[1, 3.0], [2, loss], [3, 2.9]], "eval_entropy_cross_group": [[1, 4], [3, bits]]}
+        for loss, bits in ((2.5, 1.0), (2.7, 2.0))
+    ]
+    row = {"system": "new", "value": None, "seeds": [1, 2], "failures": {}, "curves": curves}
+    row["trainings"] = [{"minutes": minutes, "commits": ["abc"]} for minutes in (2.0, 5.0)]
+    scores = {"s-BLEU": {**score, "p_value": 0.002}, "d-BLEU/segment": {**score, "p_value": 0.02}}
+    row["scores"] = {"test": {**scores, "d-BLEU/document": score, "sentences": []}}
+    baseline = {"s-BLEU": "old", "d-BLEU": "documents"}
+    lines = table({"rows": [row], "baseline": baseline, "varied": None, "until": None}).splitlines()
+    assert lines[2] == r"| new | 2 | 2, 2 | 2.60 | 1.50 group | 12.34 ± 0.50\* | 12.34 ± 0.50 | 12.34 ± 0.50 |"
+    test = "(approximate randomization over the documents of these trainings, not over seeds)"
+    assert rf"\* differs from old in s-BLEU at p < 0.01 {test}" in lines
+    assert rf"no system differs from documents in d-BLEU at p < 0.01 {test}" in lines
+    assert "d-BLEU/document, d-BLEU/segment, s-BLEU: tok:13a|version:2" in lines
+    assert "trainings took 3.5 minutes (median), since they were started or last continued" in lines
+    assert "trained at abc" in lines
+
+
+def test_a_training_takes_the_time_since_it_was_last_continued(tmp_path):
+    records = [{"train_runtime": 600.0, "step": 5}, {"loss": 1.0, "step": 6}, {"train_runtime": 90.0, "step": 9}]
+    (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": records}))
+    starts = [{"commit": "a"}, {"commit": "b"}, {"commit": "a"}]
+    (tmp_path / "starts.json").write_text(json.dumps(starts))
+    assert describe_training(tmp_path) == {"minutes": 1.5, "commits": ["a", "b"]}

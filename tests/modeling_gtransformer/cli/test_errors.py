@@ -59,8 +59,6 @@ def test_a_bug_keeps_its_traceback():
     "command",
     [
         "demo --model_name_or_path ./absent --train_files absent.jsonl --validation_files absent.jsonl",
-        "studies/compare_lost_sentences absent.jsonl --plain ./absent --model ./absent",
-        "studies/compare_target_ratios absent.jsonl --train_files absent.jsonl --tokenizer ./absent",
         "studies/context_examples ./absent absent.jsonl",
         "studies/kept_numbers ./absent absent.jsonl",
         "studies/convert_bcontrast absent.json out.jsonl",
