@@ -1,16 +1,13 @@
 """Training step: tokens per second and peak memory against MBart of the same size on the document as one sequence.
 
-    python benchmarks/training.py [--lengths 512 1024 2048 4096 8192] [--size base] [--repeats 5] [--encoder]
-    python benchmarks/training.py --profile --lengths 512 --systems mbart gtransformer
+    python benchmarks/training.py [--lengths 512 1024 2048 4096 8192] [--size base] [--repeats 5]
     python benchmarks/training.py --size small --documents 16 --lengths 252 --words 3 14 --repeats 5 \\
         --systems mbart-sentences gtransformer --name short_documents
 
 A step is forward, backward and AdamW on a batch of documents of a length in tokens, in float32, with dropout and
 without activation checkpointing. Its floor is what its matrix products and attention take at the rate of a large
 matrix product, measured in the same run. The first system is the peer; `mbart-sentences` reads the sentences of the
-documents one by one. `--encoder` times the encoder alone; the memory is that of the whole model. `--profile` reports
-the seconds of each kind of operation instead, and what autograd saves for the backward pass, in tokens times width
-times 4 bytes.
+documents one by one.
 """
 
 import argparse
@@ -20,19 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from measure import (
-    alone,
-    interleaved,
-    memory_mb,
-    parse_options,
-    save,
-    saved_for_backward,
-    seconds_by_operation,
-    show,
-    speeds,
-    timed,
-)
-from systems import PAD, SIZES, make_model, make_sentences, make_source
+from measure import alone, interleaved, memory_mb, parse_options, save, show, speeds, timed
+from systems import PAD, make_model, make_sentences, make_source
 from torch.utils.flop_counter import FlopCounterMode
 
 
@@ -53,18 +39,13 @@ def make_batch(system: str, length: int, documents: int = 1, words: tuple[int, i
     return batch | {"decoder_input_ids": ids, "labels": ids.roll(-1, dims=1).masked_fill(ids == PAD, -100)}
 
 
-def make_step(
-    model: torch.nn.Module, batch: dict[str, Any], encoder: bool = False, bfloat16: bool = False
-) -> Callable[[], None]:
+def make_step(model: torch.nn.Module, batch: dict[str, Any], bfloat16: bool = False) -> Callable[[], None]:
     """A function that trains one step, if asked under autocast to bfloat16."""
     optimizer = torch.optim.AdamW(model.train().parameters(), lr=1e-5, fused=True)
-    if encoder:
-        model, batch = model.get_encoder(), {name: batch[name] for name in ("input_ids", "attention_mask")}
 
     def step() -> None:
         with torch.autocast(batch["input_ids"].device.type, torch.bfloat16, enabled=bfloat16):
-            output = model(**batch)
-            loss = output.last_hidden_state.mean() if encoder else output.loss
+            loss = model(**batch).loss
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -98,7 +79,7 @@ def measure(args: argparse.Namespace, length: int) -> dict[str, dict[str, float]
     peer, tokens = args.systems[0], length * args.documents
     memory = {name: alone(peak_memory_gb, name, args, length) for name in args.systems}
     batches = {name: make_batch(name, length, args.documents, tuple(args.words)) for name in args.systems}
-    steps = {name: make_step(make_model(name, args.size), batches[name], args.encoder) for name in args.systems}
+    steps = {name: make_step(make_model(name, args.size), batches[name]) for name in args.systems}
     seconds, rate = interleaved(steps, args.repeats), matrix_product_rate()
     rows = speeds(seconds, tokens, "tokens", peer)
     work = {name: operations(step) for name, step in steps.items()}
@@ -106,21 +87,6 @@ def measure(args: argparse.Namespace, length: int) -> dict[str, dict[str, float]
         row |= {"peak_memory_gb": memory[name], "memory_ratio": memory[name] / memory[peer]}
         row |= {"gflop_per_token": work[name] / tokens / 1e9, "ratio_of_operations": work[peer] / work[name]}
         row["share_of_matrix_rate"] = work[name] / statistics.median(seconds[name]) / rate
-    return rows
-
-
-def profiled(args: argparse.Namespace, length: int) -> dict[str, dict[str, Any]]:
-    """Seconds of a step by kind of operation, and what it saves for the backward pass."""
-    rows = {}
-    for name in args.systems:
-        model, batch = make_model(name, args.size), make_batch(name, length)
-        seconds = seconds_by_operation(make_step(model, batch))
-        with saved_for_backward(model) as saved:
-            output = model(**batch)
-        floats = length * SIZES[args.size]["d_model"] * 4
-        kept = sum(storage.nbytes() for storage in saved.values()) / floats
-        rows[name] = {"seconds": seconds, "kept_over_tokens_times_width": kept}
-        assert output.loss.requires_grad
     return rows
 
 
@@ -134,16 +100,13 @@ def main(argv: list[str] | None = None) -> None:
         documents=1,
         words=[8, 42],
         repeats=5,
-        encoder=False,
-        profile=False,
         name="",
     )
-    kind = "training-profile" if args.profile else f"training-{args.size}{'-encoder' * args.encoder}"
     results = {}
     for length in args.lengths:
-        results[length] = profiled(args, length) if args.profile else measure(args, length)
+        results[length] = measure(args, length)
         show(f"{length:5} tokens", results[length])
-        save(args, args.name or kind, results)
+        save(args, args.name or f"training-{args.size}", results)
 
 
 if __name__ == "__main__":

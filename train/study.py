@@ -176,7 +176,7 @@ def plan_runs(study: dict[str, Any], folder: Path, output: Path) -> list[Trainin
         if study["until"] and training.eval_strategy == "no":
             raise UsageError(f"{run.name} never validates: set eval_strategy for `until`.")
         # Placeholders are translated like other words; a model of single sentences has never seen several.
-        options = {"segment_tokens": data.segment_tokens, "segment_sentences": data.segment_sentences}
+        options: dict[str, Any] = {"segment_tokens": data.segment_tokens, "segment_sentences": data.segment_sentences}
         options |= {"source_column": data.source_column, "keep_placeholders": False}
         options |= {**study["generation"], **(system.get("generation") or {})}
         study["columns"] = data.source_column, data.target_column
@@ -195,9 +195,9 @@ def translate_options(folder: Path, test: str, source: str, options: dict[str, A
         UsageError: an option is unknown.
     """
     format: Any = None if has_columns(source) else "documents"
-    files = {"files": [source], "model": str(folder), "output": str(folder / f"{test}.jsonl"), "format": format}
+    output = str(folder / f"{test}.jsonl")
     try:
-        return TranslateOptions(**files, **options)
+        return TranslateOptions(files=[source], model=str(folder), output=output, format=format, **options)
     except TypeError as error:
         raise UsageError(f"generation has an unknown option: {error}") from error
 

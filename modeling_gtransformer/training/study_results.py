@@ -3,7 +3,8 @@
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from operator import itemgetter
+from functools import reduce
+from operator import getitem, itemgetter
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
@@ -270,11 +271,12 @@ def draw_figures(results: Results, folder: Path) -> None:
             if (found := [zip(*each[name], strict=True) for each in row["curves"] if name in each])
         }
 
-    def over_values(measured: Callable[[Results], list]) -> dict[str, list]:
-        """What was measured over the values of the varied argument, by system, a list with a curve per seed."""
+    def over_values(*keys: str) -> dict[str, list]:
+        """The figures over the values of the varied argument, by system, a list with a curve per seed."""
         systems: dict[str, list] = {}
         for row in rows:
-            systems.setdefault(row["system"], []).append(measured(row))
+            figures = reduce(getitem, keys, row)
+            systems.setdefault(row["system"], []).append([float("nan") if n is None else n for n in figures])
         values = [str(value) for value in dict.fromkeys(row["value"] for row in rows)]
         return {name: [(values, seed) for seed in zip(*seeds, strict=False)] for name, seeds in systems.items()}
 
@@ -287,13 +289,10 @@ def draw_figures(results: Results, folder: Path) -> None:
     if any(entropies.values()):
         draw(folder / "entropy.svg", entropies, "updates", "bits", ylim=0)
     if results["varied"]:
-        panels = {
-            test: over_values(lambda row, test=test: row["scores"][test]["d-BLEU/document"]["seeds"])
-            for test in rows[0]["scores"]
-        }
+        panels = {test: over_values("scores", test, "d-BLEU/document", "seeds") for test in rows[0]["scores"]}
         draw(folder / "bleu.svg", panels, results["varied"], "d-BLEU", ylim=0)
         if results["until"]:
-            panels = {"": over_values(lambda row: [step or float("nan") for step in row["updates"]])}
+            panels = {"": over_values("updates")}
             draw(folder / "updates.svg", panels, results["varied"], "updates until the loss is reached", ylim=0)
 
 

@@ -51,7 +51,6 @@ def figures(results):
         "memory --sizes tiny --cards 11",
         "startup --sentences 40 --words 50",
         "training --lengths 32 --systems mbart-sentences gtransformer --size tiny --repeats 1",
-        "training --lengths 32 --systems gtransformer --size tiny --profile",
     ],
 )
 def test_script(bench, command):
@@ -70,29 +69,9 @@ def test_real_documents(bench, checkpoint, tmp_path):
     assert results["sentences"] == 12 and results["2 beams"]["documents"]["sentences_per_second"] > 0
 
 
-def test_padding_is_less_than_in_random_order(bench, tmp_path):
-    documents = [{"source": ["a b"] * number, "target": ["c d"] * number} for number in range(1, 30)]
-    corpus = write_json_lines(tmp_path / "corpus.jsonl", documents)
-    row = bench("padding", "--corpus", corpus, "--max_tokens", "300")["segments of 512 tokens, batches of 300"]
-    assert 0 < row["padding"] < row["padding in random order"]
-
-
 def test_gpu_continues_where_it_ended(bench, capsys):
-    options = [
-        "--sizes",
-        "tiny",
-        "--decoded_sizes",
-        "tiny",
-        "--lengths",
-        "32",
-        "--tokens",
-        "32",
-        "--documents",
-        "1",
-        "--sentences",
-        "2",
-    ]
-    options += ["--beams", "1", "--repeats", "1"]
+    options = "--sizes tiny --decoded_sizes tiny --lengths 32 --tokens 32 --documents 1 --sentences 2 --beams 1"
+    options = [*options.split(), "--repeats", "1"]
     with pytest.raises(SystemExit, match="3"):
         bench("gpu", *options, "--minutes", "0")
     first = bench("gpu", *options, "--parts", "attention")
