@@ -54,7 +54,7 @@ SUBCOMMANDS = {
     ),
     "convert bert": Subcommand("training.bert:BertOptions:convert_bert", "Start a model from BERT."),
     "convert fairseq": Subcommand(
-        "training.fairseq_conversion:FairseqOptions:convert_fairseq", "Convert a checkpoint of the authors' code."
+        "training.fairseq:FairseqOptions:convert_fairseq", "Convert a checkpoint of the authors' code."
     ),
     "convert tokenizer": Subcommand("training.tokenizer:TokenizerOptions:convert_tokenizer", "Train a tokenizer."),
     "convert vocabulary": Subcommand(

@@ -3,7 +3,6 @@ files that such a run leaves behind."""
 
 import argparse
 import json
-import re
 from pathlib import Path
 
 import torch
@@ -60,20 +59,6 @@ def renamed(printed):
     ours = {rename(name): value for name, value in printed.items()}
     ours["model.shared.weight"] = ours.pop("model.encoder.embed_tokens.weight")
     return ours
-
-
-def older_names(weights):
-    """The weights as older code saved them: attention without a kind, one projection to queries, keys and values."""
-    older = {}
-    for name, tensor in weights.items():
-        name = name.replace("_attn_local.", "_attn.")
-        if match := re.fullmatch(r"(.+_attn\.)q_proj\.(weight|bias)", name):
-            local = name.replace("_attn.", "_attn_local.")
-            parts = [weights[local.replace("q_proj", f"{projection}_proj")] for projection in "qkv"]
-            older[f"{match[1]}in_proj_{match[2]}"] = torch.cat(parts)
-        elif not re.search(r"_attn\.[kv]_proj\.", name):
-            older[name] = tensor
-    return older
 
 
 def write_run(folder, args, weights, words=WORDS, **kwargs):
