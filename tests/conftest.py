@@ -13,7 +13,6 @@ import pytest
 import torch
 from adapters import adapters  # noqa: F401
 from contrapro import contrapro  # noqa: F401
-from evaluate_fixtures import evaluate_cache  # noqa: F401
 from experiment_fixtures import experiment, trained_model  # noqa: F401
 from hub_fixtures import hub, news_corpus, run, run_without_package  # noqa: F401
 from hypothesis import settings

@@ -15,12 +15,11 @@ CARRIED = {"configuration_gtransformer": 2, "processing_gtransformer": 5, "model
 PUBLISHED = (*CARRIED, "pipeline_gtransformer")
 # Folders of the package, and the parts of it that may import them.
 IMPORTERS = {
-    "runtime": {"", "runtime", "files", "corpora", "evaluation", "training", "publishing", "cli", "server"},
+    "runtime": {"", "runtime", "files", "corpora", "evaluation", "training", "cli", "server"},
     "files": {"files", "runtime", "cli", "server", "pipeline_gtransformer"},
-    "corpora": {"corpora", "evaluation", "training", "publishing", "cli"},
-    "evaluation": {"evaluation", "training", "publishing", "cli"},
-    "training": {"training", "publishing", "cli"},
-    "publishing": {"publishing", "cli"},
+    "corpora": {"corpora", "evaluation", "training", "cli"},
+    "evaluation": {"evaluation", "training", "cli"},
+    "training": {"training", "cli"},
     "server": {"server", "cli"},
     "cli": {"cli", "server"},
 }

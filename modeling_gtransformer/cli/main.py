@@ -61,9 +61,7 @@ SUBCOMMANDS = {
         "training.trimming:VocabularyOptions:convert_vocabulary", "Remove tokens that a corpus does not use."
     ),
     "serve": Subcommand("server.serve:ServerOptions:serve", "Translate over HTTP."),
-    "publish": Subcommand("publishing.checkpoint:PublishOptions:publish", "Upload a checkpoint with its card."),
-    "publish-dataset": Subcommand("publishing.dataset:DatasetOptions:publish_dataset", "Upload a dataset."),
-    "publish-metric": Subcommand("publishing.metric:MetricOptions:publish_metric", "Upload the metric."),
+    "publish": Subcommand("training.publish:PublishOptions:publish", "Upload a checkpoint with its card."),
 }
 
 

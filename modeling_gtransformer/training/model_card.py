@@ -1,29 +1,29 @@
 """The card of a trained checkpoint, made from the files that training and scoring left in its folder."""
 
+import hashlib
 import math
 import re
 from pathlib import Path
 from typing import Any
 
-import yaml
-from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, ModelCardData, eval_result_entries_to_yaml
-from safetensors import SafetensorError, safe_open
+from huggingface_hub import EvalResult, ModelCard, ModelCardData
+from safetensors import safe_open
 from transformers import AutoConfig
 from transformers.utils import logging
 
 from ..configuration_gtransformer import GTransformerConfig
 from ..hub import TAGS
 from ..plain_text import language_code
-from ..runtime.atomic_file import read_json
+from ..runtime.atomic_file import read_json, write_atomic
 from .arguments import ARGUMENTS_NAME
-from .card_file import is_generated, save_card
-from .licenses import base_license, check_license
+from .licenses import base_license, is_allowed
 from .starts import read_starts
 
 
 logger = logging.get_logger(__name__)
 
 TEMPLATE = Path(__file__).with_suffix(".md")
+MARK = "<!-- Generated: {}. A card that has been edited since is kept. -->"
 # What a card says if the training data are unknown.
 NOTHING = "This folder has no record of its training."
 # The part of a card that holds its notes.
@@ -57,8 +57,8 @@ def write_model_card(
     notes: str = "",
 ) -> None:
     """
-    Writes the card and its files into the folder of a checkpoint. A card that was written or edited by hand is kept
-    with a warning, and so is one in a folder that no longer says how the checkpoint was trained.
+    Writes the card into the folder of a checkpoint. A card that was written or edited by hand is kept with a warning,
+    and so is one in a folder that no longer says how the checkpoint was trained.
 
     Args:
         license: SPDX identifier of the weights' licence; by default that of an earlier generated card, or else that of
@@ -75,74 +75,57 @@ def write_model_card(
     """
     path = folder / "README.md"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
-    if is_generated(before):
-        told, noted = ModelCard(before, ignore_metadata_errors=True).data, NOTES.search(before)
-        license = license or _allowed(told.get("license"), folder)
-        dataset = dataset or next(iter(told.get("datasets") or ()), None)
+    told = ModelCard(before, ignore_metadata_errors=True).data if before else ModelCardData()
+    of_card = told.license if isinstance(told.license, str) else None
+    base = read_json(folder / ARGUMENTS_NAME, {}).get("model_name_or_path")
+    of_base = base_license(base)
+    generated = is_generated(before)
+    keep = before and not generated and not overwrite
+    if generated and is_allowed(of_card, of_base):
+        license = license or of_card
+    for each in (license, of_card if keep else None):
+        if not is_allowed(each, of_base):
+            raise ValueError(
+                f"The weights started from {base}, which is under {of_base}, and {each} is not known to keep its "
+                f"conditions. Pass license={of_base!r}, if it allows derived models to be published."
+            )
+    if keep:
+        logger.warning(f"{path} was written or edited by hand and is kept: --overwrite_card replaces it.")
+        return
+    if generated:
+        dataset = dataset or next(iter(told.datasets or ()), None)
+        noted = NOTES.search(before)
         notes = notes or (noted[1] if noted else "")
-    card = model_card(folder, license, dataset, repository, notes)
-    if NOTHING in str(card) and before and NOTHING not in before and not overwrite:
+    card = str(_model_card(folder, license, of_base, dataset, repository, notes)).rstrip("\n") + "\n"
+    if NOTHING in card and before and NOTHING not in before and not overwrite:
         logger.warning(
             f"{path} is kept, because it says how the model was trained, and {folder} no longer does "
             f"({ARGUMENTS_NAME}): --overwrite_card replaces it."
         )
-    else:
-        save_card(card, path, overwrite)
-    _check_license_of_card(folder)
-    if dataset and (tests := read_tests(folder)):
-        entries = [
-            EvalResultEntry(dataset, f"{test['name']}:{metric}", round(score["score"], 2), notes=score["signature"])
-            for test in tests
-            for metric, score in test["scores"].items()
-        ]
-        (folder / ".eval_results").mkdir(exist_ok=True)
-        content = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False)
-        (folder / ".eval_results" / f"{dataset.replace('/', '-')}.yaml").write_text(content, encoding="utf-8")
+        return
+    write_atomic(path, f"{card}\n{MARK.format(_digest(card))}\n")
 
 
-def _allowed(license: str | None, folder: Path) -> str | None:
-    """Returns the licence, unless it is laxer than that of the checkpoint from which the weights started."""
-    try:
-        check_license(license, *_base(folder))
-    except ValueError:
-        return None
-    return license
+def is_generated(text: str) -> bool:
+    """Tells whether a card is unchanged since [`write_model_card`] wrote it."""
+    body, separator, mark = text.replace("\r\n", "\n").rstrip("\n").rpartition("\n\n<!-- ")
+    return bool(separator) and f"<!-- {mark}" == MARK.format(_digest(f"{body}\n"))
 
 
-def _check_license_of_card(folder: Path) -> None:
-    """
-    Checks the licence that the card names, because the card may have been edited by hand.
-
-    Raises:
-        ValueError: a card that was edited by hand names a licence that is laxer than that of the base.
-    """
-    license = ModelCard.load(folder / "README.md").data.license
-    check_license(license if isinstance(license, str) else None, *_base(folder))
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
 
 
-def _base(folder: Path) -> tuple[str | None, str | None]:
-    """Finds name and licence of the checkpoint from which the weights started, as far as they are known."""
-    base = read_json(folder / ARGUMENTS_NAME, {}).get("model_name_or_path")
-    return base, base_license(base)
-
-
-def model_card(
-    folder: Path,
-    license: str | None = None,
-    dataset: str | None = None,
-    repository: str | None = None,
-    notes: str = "",
+def _model_card(
+    folder: Path, license: str | None, of_base: str | None, dataset: str | None, repository: str | None, notes: str
 ) -> ModelCard:
-    """Makes the card as `huggingface_hub` represents it, from the arguments of `write_model_card`."""
     config = AutoConfig.from_pretrained(folder)
     processor = read_json(folder / "processor_config.json", {})
     arguments, state = read_json(folder / ARGUMENTS_NAME, {}), read_json(folder / "trainer_state.json", {})
     tests, name = read_tests(folder), (repository or folder.resolve().name).rpartition("/")[2]
     languages = {side: language_code(processor.get(side)) for side in ("src_lang", "tgt_lang")}
-    base, of_base = _base(folder)
-    adapter = read_json(folder / "adapter_config.json", {})
+    base, adapter = arguments.get("model_name_or_path"), read_json(folder / "adapter_config.json", {})
     on_hub = base if _is_on_hub(base) else None
-    check_license(license, base, of_base)
     data = ModelCardData(
         language=[language for language in languages.values() if language],
         license=license or of_base,
@@ -154,7 +137,6 @@ def model_card(
         model_name=name,
         eval_results=_eval_results(tests, dataset) or None,
     )
-    history = state.get("log_history", [])
     return ModelCard.from_template(
         data,
         template_path=str(TEMPLATE),
@@ -175,7 +157,6 @@ def model_card(
             if (value := arguments.get(name)) is not None and value is not False
         },
         progress=_progress(state, read_starts(folder)),
-        has_curves=draw_curves(history, folder / "training.svg"),
         tests=tests,
         compared=any("p_value" in score for test in tests for score in test["scores"].values()),
         validation=_validation(read_json(folder / "all_results.json", {})),
@@ -189,28 +170,6 @@ def read_tests(folder: Path) -> list[dict[str, Any]]:
     return [{"name": file.stem, **read_json(file, {})} for file in sorted((folder / "scores").glob("*.json"))]
 
 
-def draw_curves(history: list[dict[str, Any]], file: Path) -> bool:
-    """Draws the losses over the updates; returns `False` if there are no losses, or no matplotlib."""
-    curves = {
-        label: [(entry["step"], entry[name]) for entry in history if name in entry]
-        for name, label in (("loss", "training"), ("eval_loss", "validation"))
-    }
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return False
-    if not any(curves.values()):
-        return False
-    figure = Figure(figsize=(6, 3.5), layout="constrained")
-    axes = figure.add_subplot(xlabel="update", ylabel="loss per token, nats")
-    for label, points in curves.items():
-        if points:
-            axes.plot(*zip(*points, strict=True), label=label, marker="." if label == "validation" else None)
-    axes.legend()
-    figure.savefig(file, metadata={"Date": None})
-    return True
-
-
 def _is_on_hub(name: str | None) -> bool:
     """Tells whether the name can only be that of a model on the Hub."""
     is_name = re.fullmatch(r"[\w.-]+/[\w.-]+", name or "") is not None
@@ -221,12 +180,9 @@ def _parameters(folder: Path) -> int:
     """Counts parameters from the headers of the weight files."""
     total = 0
     for file in folder.glob("*.safetensors"):
-        try:
-            with safe_open(file, framework="np") as weights:
-                for key in set(weights.keys()) - {"final_logits_bias"}:
-                    total += math.prod(weights.get_slice(key).get_shape())
-        except SafetensorError as error:
-            raise ValueError(f"{file} is broken: {error}") from error
+        with safe_open(file, framework="np") as weights:
+            for key in set(weights.keys()) - {"final_logits_bias"}:
+                total += math.prod(weights.get_slice(key).get_shape())
     if not total:
         raise FileNotFoundError(f"{folder} holds no weights (*.safetensors).")
     return total

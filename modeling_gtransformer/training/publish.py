@@ -6,7 +6,7 @@ from pathlib import Path
 from ..pipeline_gtransformer import DocumentTranslationPipeline
 from ..runtime.translator import check_folder, load_checkpoint
 from ..runtime.usage_error import UsageError
-from ..training.model_card import write_model_card
+from .model_card import write_model_card
 from ..translation_options import option
 
 
