@@ -14,23 +14,21 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from transformers.utils.logging import tqdm
 
 from ..corpora.corpus import read_documents
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import check_outputs
 from ..runtime.translator import Translator
-from ..segmentation import longest_first_batches, segment
-from ..token_scores import label_log_probabilities
+from ..segmentation import segment
 from ..translation_options import check_bounds, option
 from .metrics import SEED, ratio_interval
 from .report import ModelOptions, write_report
+from .sentence_scores import check_positions, sentence_log_probabilities
 
 
 # Contexts with which the true document is compared.
@@ -278,52 +276,12 @@ def token_log_probabilities(
 ) -> dict[tuple[int, int], list[float]]:
     """Computes the log-probabilities of the words and `</s>` of every target sentence, in nats, by the numbers of
     document and sentence."""
-    rows = [_inputs(processor, each) for each in segments]
-    lengths = [max(len(row["input_ids"]), len(row["labels"])) for row in rows]
-    if max(lengths) > (limit := model.config.max_document_tokens):
-        raise ValueError(f"A segment has {max(lengths)} tokens, the model {limit} positions: lower segment_tokens.")
-    pairs = ((max(len(pair.source), len(pair.target)), pair) for segment in segments for pair in segment)
-    words, longest = max(pairs, key=itemgetter(0))
-    if (tokens := words + processor.sentence_tokens) > (limit := model.config.max_sentence_tokens):
-        place = f"Sentence {longest.number + 1} of document {longest.document + 1}"
-        raise ValueError(f"{place} has {tokens} tokens, the model {limit} positions: split it.")
-    scores: dict[tuple[int, int], list[float]] = {}
-    with tqdm(total=len(rows), desc="Scoring", unit=" segments") as bar:
-        for batch in longest_first_batches(lengths, max_tokens):
-            data = {name: [rows[index][name] for index in batch] for name in rows[0]}
-            padded = {name: values.to(model.device) for name, values in processor.pad(data).items()}
-            found = label_log_probabilities(model, **padded).tolist()
-            for index, row in zip(batch, found, strict=True):
-                for pair, places in zip(segments[index], _places(processor, segments[index]), strict=True):
-                    scores[pair.document, pair.number] = row[places]
-            bar.update(len(batch))
-    return scores
-
-
-def _inputs(processor: GTransformerProcessor, segment: Sentences) -> dict[str, list[int]]:
-    """Makes model inputs; labels are -100 for the tokens of the template, which are given."""
-    source = processor.build_source([pair.source for pair in segment])
-    target = processor.build_target([pair.target for pair in segment])
-    labels = [-100] * (len(target) - 1)
-    for places in _places(processor, segment):
-        labels[places] = target[1:][places]
-    return {
-        "input_ids": source,
-        "attention_mask": [1] * len(source),
-        "decoder_input_ids": target[:-1],
-        "labels": labels,
-    }
-
-
-def _places(processor: GTransformerProcessor, segment: Sentences) -> list[slice]:
-    """Finds the labels of each sentence: its words and `</s>`."""
-    template = processor.target_template
-    places, start = [], template.head - 1
-    for pair in segment:
-        start += len(template.prefix)
-        places.append(slice(start, start + len(pair.target) + 1))
-        start += len(pair.target) + 1
-    return places
+    documents = [([pair.source for pair in each], [pair.target for pair in each]) for each in segments]
+    names = (f"Document {each[0].document + 1} from sentence {each[0].number + 1} on" for each in segments)
+    check_positions(model, processor, zip(names, documents, strict=True))
+    scores = sentence_log_probabilities(model, processor, documents, max_tokens)
+    pairs = zip(itertools.chain(*segments), itertools.chain(*scores), strict=True)
+    return {(pair.document, pair.number): of_sentence for pair, of_sentence in pairs}
 
 
 def context_gains(

@@ -1,7 +1,6 @@
 """Contrastive scores: how often a model prefers the right translation of a sentence to wrong ones, in its context."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,15 +8,17 @@ from typing import Any
 from transformers.utils.logging import tqdm
 
 from ..corpora.fingerprint import stats_of_weights
-from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import check_outputs, write_atomic
 from ..runtime.translator import Translator
-from ..segmentation import token_batches
-from ..token_scores import label_log_probabilities
 from ..translation_options import check_bounds, option
 from .contrastive_suites import ContrastiveItem, read_suite
 from .report import ModelOptions, write_report
+from .sentence_scores import EncodedDocument, check_positions, sentence_log_probabilities
+
+
+# Number of items that are scored and written together.
+ITEMS_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
@@ -59,20 +60,24 @@ def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any
     translate = Translator(options.model, options.src_lang, options.tgt_lang).pipeline
     model, processor = translate.model.eval(), translate.processor
     left = [item for item in items if item.name not in done]
-    rows = encode(left, processor, model.config)
+    rows = [encode(item, processor) for item in left]
+    check_positions(model, processor, ((item.name, row) for item, of in zip(left, rows, strict=True) for row in of))
     if not options.output.exists():  # after this line, no setting may be refused
         write_atomic(options.output, json.dumps(settings) + "\n")
+    by_length = sorted(zip(left, rows, strict=True), key=lambda pair: sum(map(len, pair[1][0][0])))
     with (
         options.output.open("a", encoding="utf-8") as file,
         tqdm(total=len(items), initial=len(done), desc="Scoring", unit=" items") as bar,
     ):
-        for batch in batches(rows, options.max_tokens):
-            scores = iter(log_probabilities(model, processor, [row for item in batch for row in rows[item]]))
-            for item in batch:
-                done[left[item].name] = [next(scores) for _ in rows[item]]
-                print(json.dumps({"name": left[item].name, "scores": done[left[item].name]}), file=file)
+        for start in range(0, len(by_length), ITEMS_AT_ONCE):
+            chunk = by_length[start : start + ITEMS_AT_ONCE]
+            candidates = [row for _, of_item in chunk for row in of_item]
+            found = iter(sentence_log_probabilities(model, processor, candidates, options.max_tokens, progress=False))
+            for item, of_item in chunk:
+                done[item.name] = [sum(next(found)[-1]) for _ in of_item]
+                print(json.dumps({"name": item.name, "scores": done[item.name]}), file=file)
             file.flush()
-            bar.update(len(batch))
+            bar.update(len(chunk))
 
     accuracies = count_right(items, done)
     width = max(map(len, accuracies))
@@ -102,53 +107,12 @@ def _read_scores(path: Path, settings: dict[str, Any]) -> dict[str, list[float]]
     return {record["name"]: record["scores"] for record in records}
 
 
-def encode(items: list[ContrastiveItem], processor: GTransformerProcessor, config) -> list[list[dict[str, list[int]]]]:
-    """
-    Makes model inputs for every candidate of every item; labels are -100 except in the last sentence.
-
-    Raises:
-        ValueError: an item, or a sentence of it, has more tokens than the model has learned positions for.
-    """
-    rows = []
-    for item in items:
-        read = processor.encode_sentences(item.source)
-        source = processor.build_source(read)
-        context = processor.encode_sentences(item.context, is_target=True) if item.context else []
-        given = len(processor.build_target([*context, []])) - 1
-        candidates, written = [], processor.encode_sentences(item.candidates, is_target=True)
-        for words in written:
-            target = processor.build_target([*context, words])
-            # The tokens of the template are given; only the words and </s> count.
-            labels = [-100] * (given - 1) + target[given:]
-            candidates.append({"input_ids": source, "decoder_input_ids": target[:-1], "labels": labels})
-        longest = max(len(ids) for row in candidates for ids in row.values())
-        if longest > (limit := config.max_document_tokens):
-            raise ValueError(f"{item.name} has {longest} tokens, the model {limit} positions: use less context.")
-        sentence = max(map(len, [*read, *context, *written])) + processor.sentence_tokens
-        if sentence > (limit := config.max_sentence_tokens):
-            raise ValueError(
-                f"{item.name} has a sentence of {sentence} tokens, the model {limit} positions: leave the item out."
-            )
-        rows.append(candidates)
-    return rows
-
-
-def batches(rows: list[list[dict[str, list[int]]]], max_tokens: int) -> Iterator[list[int]]:
-    """Batches items of similar length, with at most `max_tokens` tokens over all their candidates."""
-    lengths = [len(row) * max(len(ids) for candidate in row for ids in candidate.values()) for row in rows]
-    order = sorted(range(len(rows)), key=lengths.__getitem__)
-    yield from token_batches(lengths, order, max([max_tokens, *lengths])) if rows else []
-
-
-def log_probabilities(
-    model: GTransformerForConditionalGeneration, processor: GTransformerProcessor, rows: list[dict[str, list[int]]]
-) -> list[float]:
-    """Computes the log-probability of the labels of every row, in nats."""
-    names = ("input_ids", "decoder_input_ids", "labels")
-    data = {name: [row[name] for row in rows] for name in names}
-    data["attention_mask"] = [[1] * len(row["input_ids"]) for row in rows]
-    padded = {name: values.to(model.device) for name, values in processor.pad(data).items()}
-    return label_log_probabilities(model, **padded).sum(dim=1).tolist()
+def encode(item: ContrastiveItem, processor: GTransformerProcessor) -> list[EncodedDocument]:
+    """Encodes an item with each of its candidates as the last target sentence."""
+    source = processor.encode_sentences(item.source)
+    context = processor.encode_sentences(item.context, is_target=True) if item.context else []
+    candidates = processor.encode_sentences(item.candidates, is_target=True)
+    return [(source, [*context, words]) for words in candidates]
 
 
 def count_right(items: list[ContrastiveItem], scores: dict[str, list[float]]) -> dict[str, dict[str, Any]]:

@@ -75,8 +75,8 @@ def write_model_card(
     """
     path = folder / "README.md"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
-    told = ModelCard(before, ignore_metadata_errors=True).data if before else ModelCardData()
-    of_card = told.license if isinstance(told.license, str) else None
+    told = ModelCard(before, ignore_metadata_errors=True).data.to_dict() if before else {}
+    of_card = told["license"] if isinstance(told.get("license"), str) else None
     base = read_json(folder / ARGUMENTS_NAME, {}).get("model_name_or_path")
     of_base = base_license(base)
     generated = is_generated(before)
@@ -93,7 +93,7 @@ def write_model_card(
         logger.warning(f"{path} was written or edited by hand and is kept: --overwrite_card replaces it.")
         return
     if generated:
-        dataset = dataset or next(iter(told.datasets or ()), None)
+        dataset = dataset or next(iter(told.get("datasets") or ()), None)
         noted = NOTES.search(before)
         notes = notes or (noted[1] if noted else "")
     card = str(_model_card(folder, license, of_base, dataset, repository, notes)).rstrip("\n") + "\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 from ..pipeline_gtransformer import DocumentTranslationPipeline
 from ..runtime.translator import check_folder, load_checkpoint
 from ..runtime.usage_error import UsageError
-from .model_card import write_model_card
 from ..translation_options import option
+from .model_card import write_model_card
 
 
 @dataclass(frozen=True)
