@@ -41,8 +41,8 @@ from typing import Any
 
 import yaml
 
-from modeling_gtransformer.cli.script import run_script
 from modeling_gtransformer.cli.translate_options import TranslateOptions
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.corpus_files import has_columns
 from modeling_gtransformer.corpora.fingerprint import hash_of_file, stats_of_weights

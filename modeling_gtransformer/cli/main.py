@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from .errors import run
-from .typed_command import Work, typed_command
+from .typed_command import TYPER, Work, run_parsed, typed_command
 
 
 PROGRAM = "gtransformer"
@@ -69,21 +69,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command, and returns its exit status."""
     argv = sys.argv[1:] if argv is None else [*argv]
     name = max((name for name in SUBCOMMANDS if argv[: len(name.split())] == name.split()), key=len, default="")
-    begun: list[Work] = []
+    program = f"{PROGRAM} {name}"
     if name and not SUBCOMMANDS[name].options:
-        begun.append(lambda: SUBCOMMANDS[name].load()[1](argv[len(name.split()) :]))
-    else:
-        try:
-            application(name, begun.append)(argv, prog_name=PROGRAM)
-        except SystemExit as end:
-            if not begun:  # help, version, or options that cannot be parsed
-                return int(end.code or 0)
+        return run(program, registered(lambda: SUBCOMMANDS[name].load()[1](argv[len(name.split()) :])))
+    return run_parsed(program, lambda begin: application(name, lambda work: begin(registered(work))), argv)
 
-    def work() -> Any:
+
+def registered(work: Work) -> Work:
+    """Registers the classes with Transformers before the work."""
+
+    def call() -> Any:
         import_module("modeling_gtransformer.runtime.registration")
-        return begun[0]()
+        return work()
 
-    return run(f"{PROGRAM} {name}", work)
+    return call
 
 
 def translate() -> int:
@@ -108,13 +107,12 @@ def application(called: str, begin: Callable[[Work], None]) -> typer.Typer:
         called: the subcommand whose options are needed.
         begin: takes the call of the subcommand.
     """
-    settings: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False, "pretty_exceptions_enable": False}
-    groups = {"": typer.Typer(help="Document-level translation, sentence by sentence.", **settings)}
+    groups = {"": typer.Typer(help="Document-level translation, sentence by sentence.", **TYPER)}
     groups[""].callback()(_version)
     for name, subcommand in SUBCOMMANDS.items():
         group, _, own_name = name.rpartition(" ")
         if group not in groups:
-            groups[group] = typer.Typer(**settings)
+            groups[group] = typer.Typer(**TYPER)
             groups[""].add_typer(groups[group], name=group, help=GROUPS[group])
         function = typed_command(*subcommand.load(), begin) if name == called else _nothing
         groups[group].command(own_name, short_help=subcommand.help)(function)

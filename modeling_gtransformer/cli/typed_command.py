@@ -1,7 +1,8 @@
-"""Makes a command of a dataclass of options and a function that takes its instance."""
+"""Makes a command of a dataclass of options and a function that takes its instance, and runs it."""
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from functools import partial
@@ -12,9 +13,45 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import typer
 
 from ..runtime.usage_error import UsageError
+from .errors import run
 
 
 Work = Callable[[], Any]
+TYPER: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False, "pretty_exceptions_enable": False}
+
+
+def run_parsed(program: str, make_app: Callable[[Callable[[Work], None]], typer.Typer], argv: Any = None) -> int:
+    """
+    Parses a command line, runs the command, and returns its exit status.
+
+    Args:
+        program: name of the program in messages.
+        make_app: makes the parser, whose commands pass their work to a function.
+    """
+    begun: list[Work] = []
+    try:
+        make_app(begun.append)(argv, prog_name=program.partition(" ")[0])
+    except SystemExit as end:
+        if not begun:  # help, version, or options that cannot be parsed
+            return int(end.code or 0)
+    return run(program, begun[0])
+
+
+def run_script(*commands: tuple[type, Callable[[Any], Any]]) -> int:
+    """
+    Runs the script that was started, and returns its exit status.
+
+    Args:
+        commands: dataclass of options and function; if there are several, the name of a function is its subcommand.
+    """
+
+    def make_app(begin: Callable[[Work], None]) -> typer.Typer:
+        app = typer.Typer(**TYPER)
+        for options, function in commands:
+            app.command(function.__name__)(typed_command(options, function, begin))
+        return app
+
+    return run_parsed(Path(sys.argv[0]).name, make_app)
 
 
 def typed_command(options: type, function: Callable[[Any], Any], begin: Callable[[Work], None]) -> Callable[..., None]:

@@ -28,7 +28,7 @@ from ..segmentation import segment
 from ..translation_options import check_bounds, option
 from .metrics import SEED, ratio_interval
 from .report import ModelOptions, write_report
-from .sentence_scores import check_positions, sentence_log_probabilities
+from .sentence_scores import check_positions, log_probabilities_by_sentence
 
 
 # Contexts with which the true document is compared.
@@ -279,7 +279,7 @@ def token_log_probabilities(
     documents = [([pair.source for pair in each], [pair.target for pair in each]) for each in segments]
     names = (f"Document {each[0].document + 1} from sentence {each[0].number + 1} on" for each in segments)
     check_positions(model, processor, zip(names, documents, strict=True))
-    scores = sentence_log_probabilities(model, processor, documents, max_tokens)
+    scores = log_probabilities_by_sentence(model, processor, documents, max_tokens)
     pairs = zip(itertools.chain(*segments), itertools.chain(*scores), strict=True)
     return {(pair.document, pair.number): of_sentence for pair, of_sentence in pairs}
 

@@ -14,7 +14,7 @@ from ..runtime.translator import Translator
 from ..translation_options import check_bounds, option
 from .contrastive_suites import ContrastiveItem, read_suite
 from .report import ModelOptions, write_report
-from .sentence_scores import EncodedDocument, check_positions, sentence_log_probabilities
+from .sentence_scores import EncodedDocument, check_positions, log_probabilities_by_sentence
 
 
 # Number of items that are scored and written together.
@@ -72,7 +72,8 @@ def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any
         for start in range(0, len(by_length), ITEMS_AT_ONCE):
             chunk = by_length[start : start + ITEMS_AT_ONCE]
             candidates = [row for _, of_item in chunk for row in of_item]
-            found = iter(sentence_log_probabilities(model, processor, candidates, options.max_tokens, progress=False))
+            scores = log_probabilities_by_sentence(model, processor, candidates, options.max_tokens, progress=False)
+            found = iter(scores)
             for item, of_item in chunk:
                 done[item.name] = [sum(next(found)[-1]) for _ in of_item]
                 print(json.dumps({"name": item.name, "scores": done[item.name]}), file=file)

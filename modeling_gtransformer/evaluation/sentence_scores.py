@@ -36,7 +36,7 @@ def check_positions(
             raise ValueError(f"{name} has a sentence of {tokens} tokens, the model {limit} positions: split it.")
 
 
-def sentence_log_probabilities(
+def log_probabilities_by_sentence(
     model: GTransformerForConditionalGeneration,
     processor: GTransformerProcessor,
     documents: Sequence[EncodedDocument],

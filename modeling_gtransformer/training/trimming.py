@@ -6,12 +6,14 @@ command checks that the given text is still cut into the same pieces.
 """
 
 import itertools
-from collections.abc import Sequence
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedConfig
+from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
 from ..configuration_gtransformer import GTransformerConfig
 from ..corpora.corpus import read_documents
@@ -22,11 +24,11 @@ from ..runtime.atomic_file import atomic_folder
 from ..sentence_level_models import ONLY_GROUP
 from ..translation_options import option
 from .licenses import keep_origin
-from .vocabularies import Vocabulary, renumber, vocabularies
 
 
 # Ends of the names of configuration fields that hold token ids.
 ID_FIELDS = ("token_id", "suppress_tokens", "words_ids", "sequence_bias")
+NewIds = dict[int, int]
 
 
 @dataclass(frozen=True)
@@ -58,22 +60,20 @@ def _trim(args: VocabularyOptions, folder: Path) -> str:
     processor = GTransformerProcessor.from_pretrained(args.checkpoint)
     model = GTransformerForConditionalGeneration.from_pretrained(args.checkpoint, **as_it_translates(args.checkpoint))
 
-    sizes, parameters = (model.config.vocab_size, model.config.decoder_vocab_size), model.num_parameters()
-    parts = vocabularies(processor.tokenizer)
-    kept = tokens_to_keep(model, processor, parts, texts)
-    if [len(ids) for ids in kept] == [*sizes[: len(kept)]]:
-        return f"All {sizes[0]} tokens are needed: there is nothing to trim, so {args.output} was not written."
-    new_ids = [{old: new for new, old in enumerate(ids)} for ids in kept]
+    size, parameters = model.config.vocab_size, model.num_parameters()
+    vocabulary = Vocabulary(processor.tokenizer)
+    kept = tokens_to_keep(model, processor, vocabulary, texts)
+    if len(kept) == size:
+        return f"All {size} tokens are needed: there is nothing to trim, so {args.output} was not written."
+    new_ids = {old: new for new, old in enumerate(kept)}
     processor.save_pretrained(folder)
-    for vocabulary, ids in zip(parts, new_ids, strict=True):
-        vocabulary.write(folder, ids)
+    vocabulary.write(folder, new_ids)
     check_tokenization(processor, GTransformerProcessor.from_pretrained(folder), new_ids, texts)
     trim_model(model, new_ids)
     model.save_pretrained(folder)
     keep_origin(folder, args.checkpoint)
-    tokens = " and ".join(f"{size} -> {len(ids)}" for size, ids in zip(sizes, kept, strict=False))
     millions = f"{parameters / 1e6:.1f}M -> {model.num_parameters() / 1e6:.1f}M"
-    return f"{tokens} tokens, parameters {millions}, in {args.output}"
+    return f"{size} -> {len(kept)} tokens, parameters {millions}, in {args.output}"
 
 
 def as_it_translates(checkpoint: str) -> dict[str, int]:
@@ -93,11 +93,11 @@ def read_texts(files: Sequence[str], columns: Sequence[str]) -> list[list[str]]:
 
 
 def tokens_to_keep(
-    model, processor: GTransformerProcessor, parts: Sequence[Vocabulary], texts: Sequence[list[str]]
-) -> list[list[int]]:
+    model, processor: GTransformerProcessor, vocabulary: "Vocabulary", texts: Sequence[list[str]]
+) -> list[int]:
     """
-    Collects the ids to keep in each vocabulary, ascending: those of the text, of everything that is not a word or that
-    a configuration names, and of the pieces that spell words.
+    Collects the ids to keep, ascending: those of the text, of everything that is not a word or that a configuration
+    names, and of the pieces that spell words.
 
     Raises:
         ValueError: the tokenizer belongs to another model.
@@ -109,32 +109,16 @@ def tokens_to_keep(
             "or model.resize_token_embeddings(len(processor.tokenizer)) was forgotten."
         )
     needed = {*processor.structural_token_ids, *tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
-    named = {token for _, _, value in id_fields(model) for token in ids_in(value)}
-    kept = []
-    for vocabulary, sides in zip(parts, [[False], [True]] if len(parts) > 1 else [[False, True]], strict=True):
-        # The model may have embeddings that belong to no token.
-        words = needed | (named & {*vocabulary.ids.values()})
-        for text in texts:
-            words |= {token for side in sides for ids in processor.encode_sentences(text, side) for token in ids}
-        kept.append(sorted(vocabulary.with_spelling(words)))
-    return with_one_padding(kept, processor.pad_token_id)
-
-
-def with_one_padding(kept: list[list[int]], pad: int) -> list[list[int]]:
-    """Adds ids to one of the vocabularies until padding has the same new id in both."""
-    before = max(ids.index(pad) for ids in kept)
-    filled = []
-    for ids in kept:
-        others = iter(sorted({*range(pad)} - {*ids}))
-        filled.append(sorted([*ids, *itertools.islice(others, before - ids.index(pad))]))
-    return filled
+    # The model may have embeddings that belong to no token.
+    needed |= {token for _, _, value in id_fields(model) for token in ids_in(value)} & {*vocabulary.ids.values()}
+    for text in texts:
+        for is_target in (False, True):
+            needed |= {token for ids in processor.encode_sentences(text, is_target) for token in ids}
+    return sorted(vocabulary.with_spelling(needed))
 
 
 def check_tokenization(
-    processor: GTransformerProcessor,
-    trimmed: GTransformerProcessor,
-    new_ids: Sequence[dict[int, int]],
-    texts: Sequence[list[str]],
+    processor: GTransformerProcessor, trimmed: GTransformerProcessor, new_ids: NewIds, texts: Sequence[list[str]]
 ) -> None:
     """
     Compares the trimmed processor, as it was saved, with the original.
@@ -142,33 +126,30 @@ def check_tokenization(
     Raises:
         ValueError: the id of a token is not that of its embedding, or a sentence is cut into other pieces.
     """
-    parts = zip(vocabularies(processor.tokenizer), vocabularies(trimmed.tokenizer), new_ids, strict=True)
-    for vocabulary, other, kept in parts:
-        if other.ids != {token: kept[old] for token, old in vocabulary.ids.items() if old in kept}:
-            raise ValueError(
-                f"{type(trimmed.tokenizer).__name__} does not load the remaining tokens: it cannot be trimmed."
-            )
+    ids = processor.tokenizer.get_vocab()
+    if trimmed.tokenizer.get_vocab() != {token: new_ids[old] for token, old in ids.items() if old in new_ids}:
+        raise ValueError(
+            f"{type(trimmed.tokenizer).__name__} does not load the remaining tokens: it cannot be trimmed."
+        )
     for text, is_target in itertools.product(texts, (False, True)):
-        expected = renumber(processor.encode_sentences(text, is_target), new_ids[-1 if is_target else 0])
-        for sentence, *ids in zip(text, expected, trimmed.encode_sentences(text, is_target), strict=True):
-            if ids[0] != ids[1]:
+        expected = renumber(processor.encode_sentences(text, is_target), new_ids)
+        for sentence, *pair in zip(text, expected, trimmed.encode_sentences(text, is_target), strict=True):
+            if pair[0] != pair[1]:
                 raise ValueError(f"The trimmed tokenizer cuts {sentence!r} into other pieces: it cannot be trimmed.")
 
 
-def trim_model(model, new_ids: Sequence[dict[int, int]]) -> None:
+def trim_model(model, new_ids: NewIds) -> None:
     """Keeps only the rows of embeddings and output layer that have a new id, in a model that is yet to be saved."""
-    source, target, stacks = new_ids[0], new_ids[-1], model.model
-    rows = {stacks.encoder.embed_tokens.weight: source, stacks.decoder.embed_tokens.weight: target}
-    rows[model.lm_head.weight] = target
-    for weight, ids in rows.items():  # one vocabulary, unless the configuration unties them
-        weight.data = weight.data[[*ids]]
-    model.final_logits_bias = model.final_logits_bias[:, [*target]]
+    embeddings = (model.model.encoder.embed_tokens, model.model.decoder.embed_tokens, model.lm_head)
+    for weight in {layer.weight for layer in embeddings}:  # one, unless the configuration unties them
+        weight.data = weight.data[[*new_ids]]
+    model.final_logits_bias = model.final_logits_bias[:, [*new_ids]]
     if model.generation_config.suppress_tokens:
-        kept = [token for token in model.generation_config.suppress_tokens if token in target]
+        kept = [token for token in model.generation_config.suppress_tokens if token in new_ids]
         model.generation_config.suppress_tokens = kept or None
     for config, name, value in id_fields(model):
-        setattr(config, name, renumber(value, target))
-    model.config.vocab_size, model.config.decoder_vocab_size = len(source), len(target)
+        setattr(config, name, renumber(value, new_ids))
+    model.config.vocab_size = model.config.decoder_vocab_size = len(new_ids)
 
 
 def id_fields(model) -> list[tuple[Any, str, Any]]:
@@ -182,3 +163,79 @@ def ids_in(value: Any) -> set[int]:
     if isinstance(value, list):
         return {token for item in value for token in ids_in(item)}
     return {value} if isinstance(value, int) else set()
+
+
+def renumber(value: Any, new_ids: NewIds) -> Any:
+    """Gives nested lists with the new ids; a number that is not the id of a token stays."""
+    if isinstance(value, list):
+        return [renumber(item, new_ids) for item in value]
+    return new_ids.get(value, value) if isinstance(value, int) else value
+
+
+class Vocabulary:
+    """
+    The vocabulary in a `tokenizer.json`, of type Unigram or BPE.
+
+    Raises:
+        ValueError: the tokenizer has no such vocabulary.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase):
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        self.content: dict[str, Any] = (
+            json.loads(backend.to_str()) if backend else {"model": {"type": type(tokenizer).__name__}}
+        )
+        self.model = self.content["model"]
+        if self.model["type"] not in ("Unigram", "BPE"):
+            raise ValueError(
+                f"Only tokenizer.json of the kinds Unigram and BPE can be trimmed, this one is a {self.model['type']}."
+            )
+        self.ids = tokenizer.get_vocab()
+
+    def with_spelling(self, kept: set[int]) -> set[int]:
+        """Adds the ids of the tokens that spell any word, and of those from which the kept tokens are merged."""
+        return self._with_characters(kept) if self.model["type"] == "Unigram" else self._with_merged(kept)
+
+    def _with_characters(self, kept: set[int]) -> set[int]:
+        """Adds characters, and bytes if the model falls back to them."""
+        scores = [score for _, score in self.model["vocab"]]
+        spelling = {f"<0x{byte:02X}>" for byte in range(256)} if self.model["byte_fallback"] else set()
+        kept = kept | {i for i, (piece, _) in enumerate(self.model["vocab"]) if len(piece) == 1 or piece in spelling}
+        # The lowest score is the measure for unknown characters: if it rose, these could displace known pieces.
+        return (kept | {scores.index(min(scores)), self.model["unk_id"]}) - {None}
+
+    def _with_merged(self, kept: set[int]) -> set[int]:
+        """Adds the tokens that merge into the kept ones, and the base alphabet, which no merge makes."""
+        ids = self.model["vocab"]
+        parts: dict[int, set[int]] = defaultdict(set)
+        for (left, right), merged in self._merges():
+            parts[merged] |= {ids[left], ids[right]}
+        kept = new = kept | (set(ids.values()) - parts.keys())
+        while new:
+            new = {part for token in new for part in parts.get(token, ())} - kept
+            kept = kept | new
+        return kept
+
+    def _merges(self) -> Iterator[tuple[list[str], int]]:
+        """Yields the merges of BPE, each with the id of the token that it makes."""
+        prefix = len(self.model["continuing_subword_prefix"] or "")
+        for left, right in self.model["merges"]:
+            yield [left, right], self.model["vocab"][left + right[prefix:]]
+
+    def write(self, folder: Path, new_ids: NewIds) -> None:
+        """Replaces all tokens in the folder of a saved tokenizer by those that have a new id."""
+        content = json.loads(json.dumps(self.content))
+        model, template = content["model"], content["post_processor"] or {}
+        if model["type"] == "Unigram":
+            model["vocab"] = [piece for old, piece in enumerate(model["vocab"]) if old in new_ids]
+            model["unk_id"] = renumber(model["unk_id"], new_ids)
+        else:
+            model["merges"] = [merge for merge, merged in self._merges() if merged in new_ids]
+            model["vocab"] = {token: new_ids[old] for token, old in model["vocab"].items() if old in new_ids}
+        holders = [*content["added_tokens"], content["padding"] or {}]
+        for part in template.get("processors", [template]):
+            holders += [part, *part.get("special_tokens", {}).values()]
+        for holder in holders:
+            for name in {"id", "ids", "pad_id", "cls", "sep"} & holder.keys():
+                holder[name] = renumber(holder[name], new_ids)
+        (folder / "tokenizer.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")

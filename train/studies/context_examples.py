@@ -13,7 +13,7 @@ from typing import Any
 
 from sacrebleu import CHRF
 
-from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.evaluation.report import LanguageOptions

@@ -16,7 +16,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.runtime.atomic_file import atomic_file, check_outputs, read_json
 from modeling_gtransformer.runtime.json_line import json_line
 from modeling_gtransformer.translation_options import option

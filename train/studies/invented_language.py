@@ -8,7 +8,7 @@ import sys
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
-from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.training.invented_language import LANGUAGES, Antecedent, InventedLanguagePair, write_corpus
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 from modeling_gtransformer.translation_options import check_bounds, option

@@ -7,7 +7,7 @@ import sys
 from dataclasses import MISSING, dataclass
 from typing import Any
 
-from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.evaluation.report import LanguageOptions

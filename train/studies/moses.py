@@ -16,7 +16,7 @@ from pathlib import Path
 
 from transformers.utils.logging import tqdm
 
-from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.corpora.corpus_files import JSON_LINES
 from modeling_gtransformer.runtime.atomic_file import atomic_file, check_outputs

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 
-from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.attention_recording import LayerAttention, record_attention
 from modeling_gtransformer.group_tags import read_group_tags

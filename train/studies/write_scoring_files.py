@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
-from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.evaluation.translations import read_translations
 from modeling_gtransformer.runtime.atomic_file import check_outputs, write_atomic

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.translation_options import check_bounds, option
 
 
