@@ -17,10 +17,10 @@ from transformers.masking_utils import create_bidirectional_mask, create_causal_
 from .cache_gtransformer import Step
 from .configuration_gtransformer import GTransformerConfig
 from .group_tags import same_group, tags_on_cpu
-from .sentence_attention import SentencePlan, SentenceTags, is_compilable, plan_sentences
+from .sentence_attention import SentencePlan, plan_sentences
 
 
-Mask: TypeAlias = Tensor | SentencePlan | SentenceTags | None
+Mask: TypeAlias = Tensor | SentencePlan | None
 
 
 def group_mask(mask: Tensor, query_tags: Tensor, key_tags: Tensor) -> Tensor:
@@ -155,15 +155,14 @@ def _with_implementation(config: GTransformerConfig, implementation: str) -> GTr
     return changed
 
 
-def _by_sentence(stack: str, queries: TaggedTokens, keys: TaggedTokens) -> SentencePlan | SentenceTags | None:
-    """Replaces the mask where group attention can go sentence by sentence. Except in cross-attention, the queries are
-    the keys: step-by-step decoding never gets here."""
-    compiling = torch.compiler.is_compiling()
-    if compiling and not is_compilable(queries.tags.device):
+def _by_sentence(stack: str, queries: TaggedTokens, keys: TaggedTokens) -> SentencePlan | None:
+    """Replaces the mask where group attention can go sentence by sentence, which no compiled graph can. Except in
+    cross-attention, the queries are the keys: step-by-step decoding never gets here."""
+    if torch.compiler.is_compiling():
         return None
     query_tags = tags_on_cpu(queries.tags, queries.real)
     key_tags = tags_on_cpu(keys.tags, keys.real) if stack == "cross" else query_tags
-    return (SentenceTags if compiling else plan_sentences)(query_tags, key_tags, is_causal=stack == "decoder")
+    return plan_sentences(query_tags, key_tags, is_causal=stack == "decoder")
 
 
 def encoder_masks(

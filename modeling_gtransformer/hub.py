@@ -25,10 +25,6 @@ logger = logging.get_logger(__name__)
 
 TAGS = ["gtransformer", "document-translation", "translation"]
 
-
-# Files beside a checkpoint that belong to its card.
-CARD_FILES = ("training.svg", ".eval_results")
-
 # Pipelines that a model carries, by task. They register themselves, as whatever a model imports is among its files.
 PIPELINES: dict[str, type] = {}
 
@@ -152,11 +148,8 @@ class PublishMixin:
         card = _card_of(source) if self._loaded_from() else None
         if card is not None:
             given = ModelCard.load(Path(working_dir, "README.md")).data.tags or []
-            for name in CARD_FILES:
-                if (source / name).is_dir():
-                    shutil.copytree(source / name, Path(working_dir, name), dirs_exist_ok=True)
-                elif (source / name).exists():
-                    shutil.copyfile(source / name, Path(working_dir, name))
+            if (source / "training.svg").exists():  # of cards before version 0.3
+                shutil.copyfile(source / "training.svg", Path(working_dir, "training.svg"))
             card.data.tags = list(dict.fromkeys([*(card.data.tags or []), *given]))
             card.save(Path(working_dir, "README.md"))
         return super()._upload_modified_files(working_dir, *args, **kwargs)  # type: ignore[misc]

@@ -18,7 +18,7 @@ from .cache_gtransformer import StepCache
 from .configuration_gtransformer import GTransformerConfig
 from .context_attention import ContextMask, context_attention
 from .group_attention import attention_implementation, eager_attention_forward
-from .sentence_attention import SentencePlan, SentenceTags, compiled_attention, sentence_attention
+from .sentence_attention import SentencePlan, sentence_attention
 
 
 # Keys and values.
@@ -129,7 +129,7 @@ class GTransformerAttention(nn.Module):
         queries: Tensor,
         keys: Any,
         values: Any,
-        mask: Tensor | SentencePlan | SentenceTags | ContextMask | None,
+        mask: Tensor | SentencePlan | ContextMask | None,
         **kwargs,
     ) -> tuple[Tensor, Tensor | None]:
         """Attends from queries `(B, H, T, K)` to keys and values `(B, H, S, K)`, and returns the output `(B, T, D)`
@@ -146,8 +146,6 @@ class GTransformerAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         if isinstance(mask, SentencePlan):
             output, weights = sentence_attention(queries, keys, values, mask, dropout, self.scaling), None
-        elif isinstance(mask, SentenceTags):
-            output, weights = compiled_attention(queries, keys, values, mask, dropout, self.scaling), None
         else:
             # No implementation other than these two takes masks of queries and keys.
             implementation = attention_implementation(self.config, kwargs)

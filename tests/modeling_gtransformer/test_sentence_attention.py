@@ -1,10 +1,7 @@
 """Attention sentence by sentence, also in a compiled graph, against dense attention under the group mask."""
 
-import importlib.util
 import inspect
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import torch
@@ -18,7 +15,7 @@ from modeling_gtransformer.group_attention import eager_attention_forward, group
 from modeling_gtransformer.group_tags import PADDING
 
 
-# Tags from 1; 0 is outside all sentences, "." is padding. Only the compiled operator takes those without a plan.
+# Tags from 1; 0 is outside all sentences, "." is padding.
 PLANNED = {
     "ragged": ["1112223333", "12........"],
     "padded on the left": [".....11122", "1112223334"],
@@ -78,20 +75,19 @@ def test_outputs_and_gradients_equal_the_reference(name, kind, monkeypatch):
     mask, real = reference_mask(query_tags, key_tags, is_causal), (query_tags != PADDING)[..., None, None]
     plan = sa.plan_sentences(query_tags, key_tags, is_causal)
     assert (plan is None) == (kind != "cross" and name not in PLANNED and name in DOCUMENTS) or kind == "cross"
-    tags = sa.SentenceTags(query_tags, key_tags, is_causal)
+    if plan is None:
+        return
     monkeypatch.setattr(sa, "varlen_attn", varlen_attn_on_cpu)
     ways = {
         "reference": lambda *states: eager_attention_forward(torch.nn.Module(), *states, mask, 0.5)[0],
-        "compiled": lambda *states: sa.compiled_attention(*states, tags, dropout=0.0, scaling=0.5),
+        "gathered": lambda *states: sa.gathered_attention(*states, plan, dropout=0.0, scaling=0.5),
+        "packed": lambda *states: sa.packed_attention(*states, plan, scaling=0.5),
     }
-    if plan is not None:
-        ways["gathered"] = lambda *states: sa.gathered_attention(*states, plan, dropout=0.0, scaling=0.5)
-        ways["packed"] = lambda *states: sa.packed_attention(*states, plan, scaling=0.5)
     results = {}
     for way, attend in ways.items():
         leaves = [state.detach().requires_grad_() for state in states]
         output = attend(*leaves)
-        if way in ("gathered", "packed"):
+        if way != "reference":
             assert (output[~real.expand_as(output)] == 0).all()
         output = output * real
         output.pow(2).sum().backward()
@@ -143,69 +139,9 @@ def test_attention_dropout(tiny_model, documents, monkeypatch, has_kernel):
     assert len({model(**documents, labels=labels).loss.item() for _ in range(3)}) == 1
 
 
-def operands(rows=DOCUMENTS["ragged"], dropout=0.5, seed=3):
-    """What the operator takes besides query, key and value."""
-    tags = tags_of(rows)
-    return tags, tags, torch.tensor([seed]), True, dropout, 0.5
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_operator_is_what_a_graph_takes_it_for(dropout):
-    states = [torch.randn(2, 10, 2, 8).transpose(1, 2).requires_grad_() for _ in range(3)]
-    torch.library.opcheck(sa._group_attention, (*states, *operands(dropout=dropout)))
-    # CUDA graphs would repeat it with the tags of the first batch.
-    for operator in (sa._group_attention, sa._group_attention_backward):
-        assert torch.Tag.cudagraph_unsafe in operator._opoverload.tags
-
-
-@pytest.mark.parametrize("rows", DOCUMENTS.values(), ids=DOCUMENTS.keys())
-def test_gradients_lie_in_memory_as_a_graph_expects(rows):
-    documents, length = len(rows), len(rows[0])
-    for states in (torch.randn(documents, 2, length, 8), torch.randn(documents, length, 2, 8).transpose(1, 2)):
-        output = sa._group_attention(states, states, states, *operands(rows))
-        gradients = sa._group_attention_backward(output, states, states, states, *operands(rows))
-        assert output.is_contiguous() and {gradient.stride() for gradient in gradients} == {states.stride()}
-
-
-def test_a_second_copy_of_the_code_leaves_the_first_alone():
-    """As when a checkpoint carries it."""
-    name, folder = "a_copy_of_modeling_gtransformer", Path(sa.__file__).parent
-    spec = importlib.util.spec_from_file_location(
-        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
-    )
-    sys.modules[name] = importlib.util.module_from_spec(spec)
-    copy = importlib.import_module(f"{name}.sentence_attention")
-    states, tags = torch.randn(3, 2, 2, 10, 8), tags_of(DOCUMENTS["ragged"])
-    outputs = []
-    for module in (copy, sa):
-        attend = torch.compile(module.compiled_attention, fullgraph=True, backend="aot_eager")
-        outputs.append(attend(*states, module.SentenceTags(tags, tags, True), 0.0, 0.5))
-    assert outputs[0].equal(outputs[1])
-    assert copy._group_attention._qualname != sa._group_attention._qualname
-
-
-@pytest.mark.parametrize("rows", [DOCUMENTS["ragged"], DOCUMENTS["outsiders"]], ids=["ragged", "outsiders"])
-def test_gradient_drops_what_the_output_dropped(rows):
-    tags = sa.SentenceTags(*2 * [tags_of(rows)], is_causal=False)
-    query, key, value, weight = torch.randn(4, 2, 2, 10, 8)
-    value.requires_grad_()
-    before = torch.get_rng_state()
-    outputs = [sa.compiled_attention(query, key, value, tags, dropout=0.5, scaling=0.5) for _ in range(2)]
-    assert not torch.equal(*outputs)
-    total = (outputs[0] * weight.transpose(1, 2)).sum()
-    after = torch.get_rng_state()
-    total.backward()
-    # The output is linear in the values as long as the same weights are dropped.
-    torch.testing.assert_close((value.grad * value).sum(), total)
-    assert torch.get_rng_state().equal(after)
-    torch.set_rng_state(before)
-    torch.testing.assert_close(sa.compiled_attention(query, key, value, tags, dropout=0.5, scaling=0.5), outputs[0])
-
-
 @pytest.mark.parametrize("skip_logits", [False, True])
-def test_model_without_a_mask_of_its_length_squared(tiny_model, skip_logits):
-    """Outputs and gradients as without a compiler; padded on the left, which asks for a mask if anything does. Without
-    logits the graph ends before the loss."""
+def test_compiled_model(tiny_model, skip_logits):
+    """Outputs and gradients as without a compiler. Without logits the graph ends before the loss."""
     model = tiny_model(encoder_layers=1, decoder_layers=1, dropout=0.0, **ONLY_GROUP).train()
     source = torch.tensor([[0, 5, 6, 2, 0, 7, 2, 0, 9, 10, 11, 2], [PAD] * 8 + [0, 8, 6, 2]])
     labels = torch.tensor([[5, 2, 0, 6, 7, 2, 0, 7, 2, 49], [8, 2, 49] + [-100] * 7])
@@ -217,8 +153,6 @@ def test_model_without_a_mask_of_its_length_squared(tiny_model, skip_logits):
         results.append([loss, *(parameter.grad for parameter in model.parameters())])
     torch.testing.assert_close(*results)
     names = [str(node.target) for graph in recorder.graphs for node in graph.graph.nodes]
-    assert sum("group_attention" in name for name in names) == 3
-    assert not any("scaled_dot_product" in name for name in names)
     assert len(recorder.graphs) == 1
     assert any("cross_entropy" in name for name in names) != skip_logits
 

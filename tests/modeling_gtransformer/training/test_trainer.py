@@ -277,7 +277,6 @@ def test_the_trainer_publishes(experiment, hub, run):
         "pipeline_gtransformer.py",
         "terminology.py",
         "README.md",
-        "training.svg",
     } <= set(files)
     assert "AutoModelForSeq2SeqLM" in json.loads(files["config.json"])["auto_map"]
     card = files["README.md"].decode()
