@@ -143,6 +143,7 @@ class DocumentCache(StepCache):
         shares_source: whether every source has one sentence, so that all rows of a document are at the same one.
         places: where the new tokens go, `(R, T)`; L where a token is not kept.
         step: what the new tokens see; `None` while a prefix is read, under masks over the whole document.
+        source_masks: the mask of the whole source, `"global"`, from the first step that needs it on.
         writers: which row wrote the keys and values of each token, `(R, T)`: rows differ where their writers do.
         targets, sources: keys and values by layer and attention kind.
         open_sources: keys and values, by layer, of the source sentence that each row is translating.
@@ -156,6 +157,7 @@ class DocumentCache(StepCache):
         self.beams = 1
         self.max_source_length = 0
         self.shares_source = False
+        self.source_masks: dict[str, Tensor | None] = {}
         self.places = torch.empty(0)
         self.step: Step | None = None
         self.writers = torch.empty(0)
@@ -295,7 +297,7 @@ class DocumentCache(StepCache):
             self.sources[layer_idx, kind] = tuple(
                 states.flatten(0, 1) if kind == "group" else states for states in kept
             )
-        self.documents, self.step, self.open_sources = len(documents), None, {}
+        self.documents, self.step, self.open_sources, self.source_masks = len(documents), None, {}, {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Follows the beams, each of which continues one of its own document."""
@@ -305,10 +307,13 @@ class DocumentCache(StepCache):
         any_differs, first = torch.stack([differs.any().long(), differs.int().argmax()]).tolist()
         if not any_differs:
             return
+        moved = (beam_idx != torch.arange(len(beam_idx), device=beam_idx.device)).nonzero()[:, 0]
+        in_use = self.max_sentence_length if self.step is None else self.step.target_mask.shape[1]
         for (_, kind), stored in self.targets.items():
-            differing = slice(self.max_sentence_length) if kind == "group" else slice(first, self.length)
+            differing = slice(in_use) if kind == "group" else slice(first, self.length)
             for buffer in stored:
-                buffer[:, :, differing] = buffer[:, :, differing].index_select(0, beam_idx.to(buffer.device))
+                states, rows = buffer[:, :, differing], moved.to(buffer.device)
+                states.index_copy_(0, rows, states.index_select(0, beam_idx[moved].to(buffer.device)))
 
     def crop(self, tokens_to_remove: int) -> None:
         """Raises an error, as what came before the open sentence is gone."""

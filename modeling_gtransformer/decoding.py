@@ -3,7 +3,8 @@
 A search has items, each with one row for every beam. An item is a document, a sentence that depends on its source
 alone, which is a document of one sentence, or a sentence in the context of its document
 ([`modeling_gtransformer.jacobi_decoding`]). The loops of Transformers are the reference: documents come out the same,
-token by token. This loop copies no tables over the vocabulary, and items leave it when they are finished.
+token by token. This loop reads the logits once and writes no table over the vocabulary, and items leave it when they
+are finished.
 
 Shape legend: B items, N beams, R rows (B times N), M candidates, P tokens of a prompt, T target tokens, S source
 tokens, G source sentences, L tokens of the longest source sentence, D model size, V vocabulary.
@@ -17,10 +18,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers.cache_utils import EncoderDecoderCache
+from transformers.generation import ForcedBOSTokenLogitsProcessor, SuppressTokensLogitsProcessor
 
 from .cache_gtransformer import DocumentCache
 from .group_tags import read_group_tags, sentence_progress
-from .target_sentences import GroupTagLogitsProcessor
+from .target_sentences import GroupTagLogitsProcessor, SentenceStreamer
 
 
 # The score of hypotheses that do not exist; finite, as in the beam search of Transformers.
@@ -29,6 +31,12 @@ IMPOSSIBLE = -1.0e9
 SHRINKS_AT = 1 / 8
 # Logits of sentences in memory at a time (32M are 128 MB in float32).
 STEP_LOGITS = 2**25
+# Logits that a CPU keeps in its cache while it chooses tokens, and the places of a vocabulary that are compared first.
+CACHED_LOGITS, BLOCK = 2**18, 64
+
+# Logits processors that score every token by itself, and others that change no sentence of a document.
+TOKEN_PROCESSORS = (GroupTagLogitsProcessor, SuppressTokensLogitsProcessor)
+NEUTRAL_PROCESSORS = (SentenceStreamer, ForcedBOSTokenLogitsProcessor)
 
 Processor = Callable[[Tensor, Tensor], Tensor]
 
@@ -54,9 +62,9 @@ class TemplateDecoder:
         limits: keeps the sentences aligned.
         processors: logits processors in the order in which Transformers applies them, `limits` among them.
         sources: the documents of the batch; their masks are 1 for tokens, 0 for padding.
-        shrinks: whether the processors allow finished documents to leave the batch.
 
     Attributes:
+        shrinks: whether the processors allow finished documents to leave the batch.
         steps: number of steps that have read single tokens.
     """
 
@@ -66,12 +74,17 @@ class TemplateDecoder:
         limits: GroupTagLogitsProcessor,
         processors: Sequence[Processor],
         sources: Sources,
-        shrinks: bool = True,
     ):
         self.model, self.limits, self.processors, self.sources = model, limits, processors, sources
         self.template, self.token_limits, self.max_length = limits.template, limits.token_limits, limits.max_length
-        self.device, self.shrinks = sources.states.device, shrinks
+        self.device = sources.states.device
         self.is_biased = bool(model.final_logits_bias.any())  # zeros would cost a copy of the logits
+        self.shrinks = all(isinstance(each, (*TOKEN_PROCESSORS, *NEUTRAL_PROCESSORS)) for each in processors)
+        self.observers = [each for each in processors if isinstance(each, SentenceStreamer)]
+        suppressed = [each.suppress_tokens for each in processors if isinstance(each, SuppressTokensLogitsProcessor)]
+        banned = {*limits.banned, *(int(token) for tokens in suppressed for token in tokens)}
+        in_vocabulary = [token for token in sorted(banned) if token < model.config.decoder_vocab_size]
+        self.banned = torch.tensor(in_vocabulary, dtype=torch.long, device=self.device)
         self.steps = 0
 
     def sentences_per_step(self, beams: int) -> int:
@@ -96,21 +109,52 @@ class TemplateDecoder:
         if positions is not None and self.model.config.position_embedding_type == "learned":
             # Drafts may run past the last learned position; final sentences do not.
             positions = positions.clamp(max=self.model.config.max_position_embeddings - 1)
-        return self.model.model(
-            decoder_input_ids=ids,
-            decoder_attention_mask=mask,
-            decoder_position_ids=positions,
-            encoder_outputs=(sources.states, sources.tags),
-            attention_mask=sources.mask if source_mask is None else source_mask,
+        return self.model.model.decoder(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            encoder_hidden_states=sources.states,
+            encoder_group_tags=sources.tags,
+            encoder_attention_mask=sources.mask if source_mask is None else source_mask,
             cache=cache,
             **arguments,
         ).last_hidden_state
 
-    def scores(self, hidden_states: Tensor, ids: Tensor, *before: Tensor | int, normalize: bool = False) -> Tensor:
-        """Scores `(R, V)` of the tokens that follow decoder states `(R, D)`: logits or, if normalized,
-        log-probabilities, processed for prefixes `(R, T)`; `before` goes to [`GroupTagLogitsProcessor.mask`]."""
+    def best(
+        self, hidden_states: Tensor, ids: Tensor, count: int, *before: Tensor | int, normalize: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """The best tokens that may follow decoder states `(R, D)`, best first: their scores and ids, `(R, count)`.
+        Scores are logits or, if normalized, log-probabilities, processed for prefixes `(R, T)`; `before` goes to
+        [`GroupTagLogitsProcessor.allowed`]."""
         project = self.model.output_logits if self.is_biased else self.model.lm_head
-        scores = project(hidden_states).to(device=self.device, dtype=torch.float32)
+        logits = project(hidden_states).to(device=self.device, dtype=torch.float32)
+        count = min(count, logits.shape[1])
+        if not self.shrinks:
+            return best_tokens(self._processed(logits, ids, *before, normalize=normalize), count)
+        for observe in self.observers:
+            observe(ids, logits)
+        allowed = self.limits.allowed(*before)
+        size = max(CACHED_LOGITS // logits.shape[1] if logits.device.type == "cpu" else len(logits), 1)
+        parts = [slice(first, first + size) for first in range(0, max(len(logits), 1), size)]
+        best = [self._best(logits[part], allowed.too_short[part], count, normalize) for part in parts]
+        scores, tokens = zip(*best, strict=True)
+        is_first = torch.arange(count, device=self.device) == 0
+        forced_scores = torch.where(is_first, 0.0, -torch.inf)
+        return (
+            torch.where(allowed.is_forced, forced_scores, torch.cat(scores)),
+            torch.where(allowed.is_forced, allowed.forced, torch.cat(tokens)),
+        )
+
+    def _best(self, logits: Tensor, too_short: Tensor, count: int, normalize: bool) -> tuple[Tensor, Tensor]:
+        """The best tokens and their scores where none is forced; overwrites logits of tokens that may not come."""
+        normalizer = logits.logsumexp(dim=-1, keepdim=True) if normalize else 0.0
+        logits.index_fill_(1, self.banned, -torch.inf)
+        logits[:, self.template.eos_id].masked_fill_(too_short, -torch.inf)
+        scores, tokens = best_tokens(logits, count)
+        return scores - normalizer, tokens
+
+    def _processed(self, scores: Tensor, ids: Tensor, *before: Tensor | int, normalize: bool) -> Tensor:
+        """Scores `(R, V)` after all processors."""
         scores = scores.log_softmax(dim=-1) if normalize else scores
         for process in self.processors:
             if isinstance(process, GroupTagLogitsProcessor):
@@ -118,6 +162,20 @@ class TemplateDecoder:
             else:
                 scores = process(ids, scores)
         return scores
+
+
+def best_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """What `topk` returns for scores `(R, V)`, faster where V is large: the best tokens are in the best blocks."""
+    blocks = scores.shape[1] // BLOCK
+    if blocks <= count:
+        return scores.topk(count, dim=-1)
+    whole = blocks * BLOCK
+    best = scores[:, :whole].unflatten(1, (blocks, BLOCK)).amax(dim=-1).topk(count, dim=-1, sorted=False).indices
+    places = best[..., None] * BLOCK + torch.arange(BLOCK, device=scores.device)
+    rest = torch.arange(whole, scores.shape[1], device=scores.device).expand(len(scores), -1)
+    places = torch.cat([places.flatten(1), rest], dim=1)
+    values, index = scores.gather(1, places).topk(count, dim=-1)
+    return values, places.gather(1, index)
 
 
 class Rows(ABC):
@@ -135,9 +193,9 @@ class Rows(ABC):
     shrinks: bool = True
 
     @abstractmethod
-    def step(self, tokens: Tensor) -> Tensor:
-        """Reads the next tokens `(B, N)` and returns the processed scores `(B, N, V)` of those that follow: logits
-        for a single beam, otherwise log-probabilities."""
+    def step(self, tokens: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """Reads the next tokens `(B, N)` and returns the best of those that follow: their scores, for a single beam
+        logits, otherwise log-probabilities, and their ids, `(B, N, count)`, or fewer in a small vocabulary."""
 
     @abstractmethod
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
@@ -188,6 +246,8 @@ class Search:
         self.rows, self.tokens, self.num_beams = rows, rows.tokens, rows.tokens.shape[1]
         self.length_penalty = ranking.length_penalty
         self.early_stopping = ranking.early_stopping or self.num_beams == 1
+        # A beam has at most as many of the best candidates as are looked at.
+        self.num_candidates = 2 * self.num_beams if self.num_beams > 1 else 1
         self.searched = torch.arange(len(self.tokens), device=self.tokens.device)
         self.improvable = torch.ones_like(self.searched, dtype=torch.bool)
         first = torch.arange(self.num_beams, device=self.tokens.device) == 0
@@ -227,7 +287,7 @@ class Search:
     def step(self) -> None:
         """Writes one more token of every hypothesis."""
         length = self.written.shape[-1] + 1
-        candidates, chosen, parents = self._candidates(self.rows.step(self.tokens))
+        candidates, chosen, parents = self._candidates(*self.rows.step(self.tokens, self.num_candidates))
         ends = self.rows.ends(chosen, parents)
         grown = torch.cat([_pick(self.written, parents), chosen[..., None]], dim=-1)
         self._finish(candidates, ends, grown, length)
@@ -236,16 +296,13 @@ class Search:
         promising = (self.running[:, :1] / length**self.length_penalty > worst).any(dim=-1)
         self.improvable = self.improvable & promising & ~(self.is_finished.all(dim=-1) & self.early_stopping)
 
-    def _candidates(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The best continuations of every item, given scores `(B, N, V)`: the scores of the hypotheses, their last
-        tokens and their parent beams, `(B, M)`, best first."""
+    def _candidates(self, scores: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The best continuations of every item, given the best tokens of each beam and their scores: the scores of the
+        hypotheses, their last tokens and their parent beams, `(B, M)`, best first."""
         if self.num_beams == 1:  # the score of the token alone, as a sum would round away differences
-            best, chosen = scores[:, 0].max(dim=-1, keepdim=True)
-            return best, chosen, torch.zeros_like(chosen)
-        # A beam has at most this many of the best candidates.
-        best, tokens = scores.topk(min(2 * self.num_beams, scores.shape[-1]), dim=-1)
-        candidates, index = (self.running[..., None] + best).flatten(1).topk(2 * self.num_beams, dim=-1)
-        return candidates, tokens.flatten(1).gather(1, index), index // best.shape[-1]
+            return scores[:, 0], tokens[:, 0], torch.zeros_like(tokens[:, 0])
+        candidates, index = (self.running[..., None] + scores).flatten(1).topk(self.num_candidates, dim=-1)
+        return candidates, tokens.flatten(1).gather(1, index), index // scores.shape[-1]
 
     def _finish(self, candidates: Tensor, ends: Tensor, grown: Tensor, length: int) -> None:
         """Keeps the N best of the finished hypotheses and the candidates `(B, M)` that have just ended."""
@@ -303,7 +360,7 @@ class DocumentRows(Rows):
         self.rows = self.documents.repeat_interleave(self.beams)
         self.sources = self.decoder.sources.of(self.rows)
 
-    def step(self, tokens: Tensor) -> Tensor:
+    def step(self, tokens: Tensor, count: int) -> tuple[Tensor, Tensor]:
         decoder = self.decoder
         self.ids = torch.cat([self.ids, tokens.flatten()[:, None]], dim=1)
         self.number, words = sentence_progress(self.ids, decoder.template)
@@ -313,12 +370,12 @@ class DocumentRows(Rows):
             None,
             None,
             self.cache,
-            decoder_group_tags=read_group_tags(self.ids, decoder.model.config, is_target=True),
+            group_tags=read_group_tags(self.ids, decoder.model.config, is_target=True),
         )[:, -1]
         decoder.steps += 1
         before = (self.rows, self.number, words, self.ids.shape[1], self.ids[:, -1])
-        scores = decoder.scores(hidden_states, self.ids, *before, normalize=self.beams > 1)
-        return scores.view(*tokens.shape, -1)
+        best = decoder.best(hidden_states, self.ids, count, *before, normalize=self.beams > 1)
+        return best[0].view(*tokens.shape, -1), best[1].view(*tokens.shape, -1)
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
         template = self.decoder.template

@@ -15,19 +15,25 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig
 from transformers.generation import (
     EosTokenCriteria,
-    ForcedBOSTokenLogitsProcessor,
     GenerationMixin,
     GenerationMode,
     LogitsProcessorList,
     MaxLengthCriteria,
     StoppingCriteriaList,
-    SuppressTokensLogitsProcessor,
 )
 from transformers.masking_utils import create_causal_mask
 from transformers.utils import ModelOutput, logging
 
 from .cache_gtransformer import CACHE_NAME, CACHE_NAMES, DocumentCache
-from .decoding import Ranking, Sources, TemplateDecoder, decode_documents, decode_independently
+from .decoding import (
+    NEUTRAL_PROCESSORS,
+    TOKEN_PROCESSORS,
+    Ranking,
+    Sources,
+    TemplateDecoder,
+    decode_documents,
+    decode_independently,
+)
 from .group_attention import group_mask
 from .group_tags import (
     is_contiguous,
@@ -69,10 +75,9 @@ SEQ2SEQ_TRAINER_LENGTH = 20
 
 # Greedy search drafts sentences in parallel for at most this many documents, as more of them fill a step on their own,
 # and only if the longest document is at least this many times as long as the longest sentence.
-PARALLEL_DOCUMENTS, PARALLEL_SENTENCES = 4, 3
+PARALLEL_DOCUMENTS, PARALLEL_SENTENCES = 12, 3
 
-# What the engine decodes: by these modes, with these arguments of `generate`, up to these ends. With processors that
-# score every token by itself, and others that change no sentence, rows may be sentences and may leave early.
+# What the engine decodes: by these modes, with these arguments of `generate`, up to these ends.
 ENGINE_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.BEAM_SEARCH)
 ENGINE_ARGUMENTS = {
     "input_ids",
@@ -86,8 +91,6 @@ ENGINE_ARGUMENTS = {
     "stopping_criteria",
 }
 ENGINE_CRITERIA = (MaxLengthCriteria, EosTokenCriteria, SentenceCountCriteria)
-TOKEN_PROCESSORS = (GroupTagLogitsProcessor, SuppressTokensLogitsProcessor)
-NEUTRAL_PROCESSORS = (SentenceStreamer, ForcedBOSTokenLogitsProcessor)
 
 
 @dataclass
@@ -401,7 +404,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             if is_independent:
                 return self._padded(call, decode_independently(decoder, beams, ranking))
             return self._decode_in_parallel(call, decoder, prompts, beams, ranking)
-        decoder = TemplateDecoder(self, call.limits, logits_processor, sources, shrinks=not dependent)
+        decoder = TemplateDecoder(self, call.limits, logits_processor, sources)
         return self._padded(call, decode_documents(decoder, prompts, beams, ranking))
 
     def _sources(

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from transformers.cache_utils import EncoderDecoderCache
 from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
 
-from .cache_gtransformer import Step
+from .cache_gtransformer import DocumentCache
 from .configuration_gtransformer import GTransformerConfig
 from .group_tags import same_group, tags_on_cpu
 from .sentence_attention import SentencePlan, plan_sentences
@@ -234,14 +234,14 @@ def decoder_masks(
 
 def step_masks(
     config: GTransformerConfig,
-    step: Step,
-    beams: int,
+    cache: DocumentCache,
     inputs_embeds: Tensor,
     encoder_hidden_states: Tensor,
     encoder_attention_mask: Tensor | None,
 ) -> tuple[dict[str, Tensor | None], dict[str, Tensor | None]]:
     """Masks of one new token over what the cache keeps: the open sentence, its source sentence, both documents."""
-    group, cross = step.target_mask[:, None, None], step.source_mask[:, None, None]
-    document = create_bidirectional_mask(config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
-    document = document if document is None else document[::beams]
-    return {"group": group, "global": None}, {"group": cross, "global": document}
+    group, cross = cache.step.target_mask[:, None, None], cache.step.source_mask[:, None, None]
+    if not cache.source_masks:
+        mask = create_bidirectional_mask(config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
+        cache.source_masks["global"] = mask if mask is None else mask[:: cache.beams]
+    return {"group": group, "global": None}, {"group": cross, **cache.source_masks}

@@ -196,8 +196,8 @@ class JacobiDecoder:
         before = [field[places] for field in (document, number, words, position + 1, ids)]
         chosen = ids.new_empty(len(places[0]))
         for chunk in logit_chunks(len(chosen), self.decoder.model.config.decoder_vocab_size):
-            scores = self.decoder.scores(hidden_states[places][chunk], ids[:0], *(field[chunk] for field in before))
-            chosen[chunk] = scores.argmax(dim=-1)
+            _, best = self.decoder.best(hidden_states[places][chunk], ids[:0], 1, *(field[chunk] for field in before))
+            chosen[chunk] = best[:, 0]
         return cache, torch.full_like(ids, -1).index_put_(places, chosen).tolist()
 
     def places(self, ids: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
@@ -319,7 +319,7 @@ class SentenceRows(Rows):
         # These are not read again, as the cache has their projections.
         self.sources, self.rows = self.decoder.sources.of(self.row[:1]), row
 
-    def step(self, tokens: Tensor) -> Tensor:
+    def step(self, tokens: Tensor, count: int) -> tuple[Tensor, Tensor]:
         decoder, read = self.decoder, self.read.repeat_interleave(self.beams)
         self.cache.start(read)
         own = torch.arange(self.cache.length, device=decoder.device) <= read[:, None]
@@ -330,7 +330,7 @@ class SentenceRows(Rows):
             (read if decoder.model.config.position_scope == "sentence" else self.row_start + read)[:, None],
             self.cache,
             source_mask=self.source_masks,
-            decoder_group_tags=self.row_number[:, None],
+            group_tags=self.row_number[:, None],
         )[:, -1]
         decoder.steps += 1
         self.tokens, self.read = tokens, self.read + 1
@@ -338,8 +338,8 @@ class SentenceRows(Rows):
         last = tokens.flatten()
         progress = progress_after(last, self.row_number, read, decoder.template)
         before = (self.rows, *progress, self.row_start + read + 1, last)
-        scores = decoder.scores(hidden_states, tokens.reshape(-1, 1), *before, normalize=self.beams > 1)
-        return scores.view(*tokens.shape, -1)
+        best = decoder.best(hidden_states, tokens.reshape(-1, 1), count, *before, normalize=self.beams > 1)
+        return best[0].view(*tokens.shape, -1), best[1].view(*tokens.shape, -1)
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
         eos, end = self.decoder.template.eos_id, self.decoder.template.end

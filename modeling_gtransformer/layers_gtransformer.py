@@ -216,7 +216,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
 
     def __init__(self, config: GTransformerConfig, num_heads: int, ffn_dim: int, layer_idx: int):
         super().__init__()
-        self.config = config
+        self.config, self.normalize_before = config, config.normalize_before
         self.num_heads = num_heads
         self.layer_idx = layer_idx
         self.stacks: dict[str, str] = {}
@@ -239,9 +239,10 @@ class GTransformerLayer(GradientCheckpointingLayer):
 
     def sublayer(self, norm: nn.LayerNorm, function, hidden_states: Tensor) -> Tensor:
         """One sublayer with its layer norm, dropout and residual connection."""
-        output = function(norm(hidden_states) if self.config.normalize_before else hidden_states)
-        hidden_states = hidden_states + nn.functional.dropout(output, self.config.dropout, self.training)
-        return hidden_states if self.config.normalize_before else norm(hidden_states)
+        output = function(norm(hidden_states) if self.normalize_before else hidden_states)
+        if self.training:  # a decoding step has no time for lookups in the configuration
+            output = nn.functional.dropout(output, self.config.dropout)
+        return hidden_states + output if self.normalize_before else norm(hidden_states + output)
 
     def attention(
         self,
@@ -328,7 +329,9 @@ class GTransformerLayer(GradientCheckpointingLayer):
 
         def transform(states: Tensor) -> Tensor:
             activated = self.activation_fn(self.fc1(states))
-            return self.fc2(nn.functional.dropout(activated, self.config.activation_dropout, self.training))
+            if self.training:
+                activated = nn.functional.dropout(activated, self.config.activation_dropout)
+            return self.fc2(activated)
 
         hidden_states = self.sublayer(self.final_layer_norm, transform, hidden_states)
         if hidden_states.dtype == torch.float16:

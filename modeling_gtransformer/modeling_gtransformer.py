@@ -260,7 +260,7 @@ class GTransformerDecoder(GTransformerStack):
             cache.start(target.tags, inputs_embeds.shape[1], None if source is None else source.tags)
             if cache.step is not None:
                 attention_mask, encoder_attention_mask = step_masks(
-                    config, cache.step, cache.beams, inputs_embeds, encoder_hidden_states, encoder_attention_mask
+                    config, cache, inputs_embeds, encoder_hidden_states, encoder_attention_mask
                 )
         read = (inputs_embeds, attention_mask, target, encoder_hidden_states, encoder_attention_mask, source)
         masks, cross_masks = decoder_masks(config, *read, cache)

@@ -65,10 +65,12 @@ def split_long_sentence(text: str, fits: Callable[[str], bool]) -> list[tuple[st
 
 
 def longest_first_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-    """Packs items into [`token_batches`] by length, longest first. An item longer than `max_tokens` raises that limit
-    to its own length."""
+    """Packs items into [`token_batches`] by length, longest first. An item longer than `max_tokens` is a batch of its
+    own."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
-    return token_batches(lengths, order, max([max_tokens, *lengths]))
+    too_long = sum(length > max_tokens for length in lengths)
+    alone = [[index] for index in order[:too_long]]
+    return [*alone, *token_batches(lengths, order[too_long:], max_tokens)]
 
 
 def token_batches(lengths: Sequence[int], order: Any, max_tokens: int) -> list[Any]:

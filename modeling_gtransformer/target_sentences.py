@@ -7,7 +7,7 @@ G source sentences, V vocabulary.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -38,6 +38,20 @@ REPETITION_PROCESSORS = (
     NoRepeatNGramLogitsProcessor,
     RepetitionPenaltyLogitsProcessor,
 )
+
+
+class NextTokens(NamedTuple):
+    """
+    The tokens that may follow R prefixes, besides those that are never words.
+
+    Attributes:
+        forced: a token for each prefix, `(R, 1)`, and whether it must come, `is_forced` `(R, 1)`.
+        too_short: whether the sentence is still too short for `</s>`, `(R,)`.
+    """
+
+    forced: Tensor
+    is_forced: Tensor
+    too_short: Tensor
 
 
 class GroupTagLogitsProcessor(LogitsProcessor):
@@ -87,19 +101,30 @@ class GroupTagLogitsProcessor(LogitsProcessor):
             input_ids[:, -1],
         )
 
-    def mask(
-        self, scores: Tensor, documents: Tensor, number: Tensor, words: Tensor, length: Tensor | int, last: Tensor
-    ) -> Tensor:
+    def mask(self, scores: Tensor, documents: Tensor, *before: Tensor | int) -> Tensor:
+        """Masks scores `(R, V)` of a token, in place; for the other arguments see [`allowed`]."""
+        is_document = (self.token_limits.to(scores.device)[documents] > 0).any(dim=1)
+        allowed = self.allowed(documents, *before)
+        is_forced = allowed.is_forced & is_document[:, None]
+        for token in self.banned:
+            scores[:, token].masked_fill_(is_document, -torch.inf)
+        scores[:, self.template.eos_id].masked_fill_(is_document & allowed.too_short, -torch.inf)
+        scores.masked_fill_(is_forced, -torch.inf)
+        return scores.scatter_(1, allowed.forced, scores.gather(1, allowed.forced).masked_fill(is_forced, 0.0))
+
+    def allowed(
+        self, documents: Tensor, number: Tensor, words: Tensor, length: Tensor | int, last: Tensor
+    ) -> NextTokens:
         """
-        Masks scores `(R, V)` of a token according to what is before it, in place.
+        The tokens that may come next in documents with sentences.
 
         Args:
-            documents: the document of the batch that it belongs to, `(R,)`.
+            documents: the document of the batch that the token belongs to, `(R,)`.
             number, words: its place, as [`sentence_progress`] returns it, `(R,)`.
             length: number of tokens of the document so far, `(R,)`.
             last: the token before it, `(R,)`.
         """
-        template, limits = self.template, self.token_limits.to(scores.device)[documents]
+        template, limits = self.template, self.token_limits.to(number.device)[documents]
         sentences = (limits > 0).sum(dim=1)
         limit = limits.gather(1, (number - 1).clamp(0, limits.shape[1] - 1)[:, None])[:, 0]
         later = (sentences - number).clamp(min=0)
@@ -112,19 +137,12 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         close = inside & (words >= self.min_length) & ((words >= limit) | is_full)
 
         # The tokens of the prefix in order or, after the last sentence, the end.
-        forced = self.forced.to(scores.device)[
+        forced = self.forced.to(number.device)[
             torch.where(finished, 0, (1 + len(template.prefix) + words).clamp(min=0, max=len(template.prefix)))
         ]
         forced = torch.where(finished & is_ended(last, template), template.pad, forced)
-        forced = torch.where(close, template.eos_id, forced)[:, None]
-        is_document = (sentences > 0)[:, None]
-        is_forced = (~inside | close)[:, None] & is_document
-
-        for token in self.banned:
-            scores[:, token].masked_fill_(is_document[:, 0], -torch.inf)
-        scores[:, template.eos_id].masked_fill_(is_document[:, 0] & (words < self.min_length), -torch.inf)
-        scores.masked_fill_(is_forced, -torch.inf)
-        return scores.scatter_(1, forced, scores.gather(1, forced).masked_fill(is_forced, 0.0))
+        forced = torch.where(close, template.eos_id, forced)
+        return NextTokens(forced[:, None], (~inside | close)[:, None], words < self.min_length)
 
 
 class SentenceEndScores:

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model
 
 from modeling_gtransformer import GTransformerConfig, decoding
-from modeling_gtransformer.decoding import DocumentRows, Ranking, Rows, Search, TemplateDecoder, sentence_places
+from modeling_gtransformer.decoding import (
+    DocumentRows,
+    Ranking,
+    Rows,
+    Search,
+    TemplateDecoder,
+    best_tokens,
+    sentence_places,
+)
 from modeling_gtransformer.jacobi_decoding import SentenceRows
 
 
@@ -49,6 +57,18 @@ def test_documents_are_those_of_transformers(
     if not (prefix == END_OF_DOCUMENT).any() and prefix.shape[1] < expected.shape[1] and budget <= 10:
         arguments["decoder_input_ids"] = prefix
         assert model.generate(**arguments).equal(of_transformers(model, **arguments))
+
+
+@pytest.mark.parametrize("vocabulary", [20, 64, 1283])
+@pytest.mark.parametrize("count", [1, 10])
+def test_the_best_tokens_are_those_of_all(vocabulary, count):
+    """Also where tokens may not come, and where the best are beside each other or at the end of the vocabulary."""
+    scores = torch.randn(50, vocabulary, generator=torch.Generator().manual_seed(0))
+    scores[:, 3:9] += 3
+    scores[10:20, -3:] += 9
+    scores[20:30, 5:] = -torch.inf
+    best, tokens = best_tokens(scores, count)
+    assert best.equal(scores.topk(count).values) and scores.gather(1, tokens).equal(best)
 
 
 def test_suppressed_tokens(tiny_model):
@@ -227,7 +247,7 @@ class ScriptedRows(Rows):
         self.tokens = torch.zeros(1, num_beams).long()
         self.script, self.written, self.steps = script, [""] * num_beams, 0
 
-    def step(self, tokens):
+    def step(self, tokens, count):
         self.steps += 1
         self.written = [
             before + ("" if token == 0 else chr(ord("a") + token - WORDS.start) if token in WORDS else ".")
@@ -237,7 +257,7 @@ class ScriptedRows(Rows):
         for beam, words in enumerate(self.written):
             for token, score in self.script.get(words or "start", {}).items():
                 scores[0, beam, EOS if token == "end" else WORDS.start + ord(token) - ord("a")] = score
-        return scores
+        return scores.topk(min(count, WORDS.stop))
 
     def ends(self, chosen, parents):
         return chosen == EOS

@@ -161,8 +161,8 @@ def test_drafts_that_stand_are_all_that_is_decoded(tiny_model):
     "arguments, sentences, side_by_side",
     [
         ({}, [[2, 2, 2]], True),
-        ({}, [[2, 2, 2]] * 4, True),
-        ({}, [[2, 2, 2]] * 5, False),
+        ({}, [[2, 2, 2]] * 12, True),
+        ({}, [[2, 2, 2]] * 13, False),
         ({}, [[4]], False),
         ({}, [[8, 2, 2]], False),
         ({"num_beams": 2}, [[2, 2, 2]], False),
@@ -365,7 +365,7 @@ def decode(tiny_model, monkeypatch):
         monkeypatch.setattr(TemplateDecoder, "states", record)
         with torch.no_grad():
             for _ in range(2):
-                rows.step(rows.tokens)
+                rows.step(rows.tokens, 1)
         return calls
 
     return run
@@ -387,7 +387,7 @@ def test_sentences_see_their_document_as_it_stands_and_what_they_write(decode):
 def test_positions_tags_and_sources_are_those_of_each_sentence(decode):
     (_, first, arguments), (_, second, _) = decode()
     assert (first, second) == ([1, 5, 0], [2, 6, 1])
-    assert arguments["decoder_group_tags"].tolist() == [[1], [2], [1]]
+    assert arguments["group_tags"].tolist() == [[1], [2], [1]]
     assert places(arguments["source_mask"]["group"][:, 0, 0]) == [[0, 1], [0, 1], [0, 1, 2, 3]]
     assert places(arguments["source_mask"]["global"].document) == [[0, 1, 2, 3]] * 3
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling_gtransformer.segmentation import segment, split_long_sentence, token_batches
+from modeling_gtransformer.segmentation import longest_first_batches, segment, split_long_sentence, token_batches
 
 
 def test_segments_follow_the_paper():
@@ -73,3 +73,10 @@ def test_what_a_cut_leaves_behind_counts_in_the_next_batch():
     """Two long items go with eight short ones, not with ninety."""
     batches = token_batches([10] * 10 + [1] * 90, range(100), max_tokens=100)
     assert [len(batch) for batch in batches[:2]] == [8, 8]
+
+
+def test_a_long_item_does_not_make_other_batches_longer():
+    """One a thousand times as long as the rest is alone."""
+    batches = longest_first_batches([30, 20_000, *[20] * 99], max_tokens=100)
+    assert batches[0] == [1] and sorted(index for batch in batches for index in batch) == [*range(101)]
+    assert all(len(batch) <= 5 for batch in batches)
