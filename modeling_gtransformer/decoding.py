@@ -257,19 +257,23 @@ class Search:
         self.lengths = torch.zeros_like(self.tokens)
         self.written = self.best = self.tokens.new_empty(*self.tokens.shape, 0)
 
-    def run(self) -> list[list[int]]:
-        """Returns the new tokens of the best hypothesis of every item."""
+    def run(self, until: int = 0) -> list[list[int]]:
+        """Returns the new tokens of the best hypothesis of every item. A greedy search may end when so few items are
+        left, which are then unfinished."""
         found: dict[int, list[int]] = {}
         # The budget matters where fewer hypotheses exist than beams.
         for _ in range(self.rows.budget):
             self.step()
             improvable = self.improvable.nonzero()[:, 0]
-            if not len(improvable):
+            if len(improvable) <= until:
                 break
             if self.rows.shrinks and len(improvable) <= len(self.tokens) * (1 - SHRINKS_AT):
                 found |= self._found()
                 self.keep(improvable)
         found |= self._found()
+        if self.num_beams == 1:
+            left = self.improvable.nonzero()[:, 0]
+            found |= zip(self.searched[left].tolist(), self.written[left, 0].tolist(), strict=True)
         return [found[index] for index in sorted(found)]
 
     def _found(self) -> dict[int, list[int]]:

@@ -248,7 +248,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         as much memory again; `pack_weights=False` does without them.
 
         Where sentences are independent of each other (`config.independent_sentences`), they are translated in
-        parallel, each with its own beam, unless `parallel_sentences=False`. Elsewhere the sentences of up to four
+        parallel, each with its own beam, unless `parallel_sentences=False`. Elsewhere the sentences of up to twelve
         documents are drafted in parallel (Jacobi decoding, [`modeling_gtransformer.jacobi_decoding`]) if the search is
         greedy and no sentence is longer than a third of the longest document. This gives the same result (up to
         rounding, as in another batch) in few steps if the model is sure of its words; if it is not, the rest follows

@@ -5,9 +5,9 @@ equations that fixed-point iterations solve in parallel (Santilli et al. 2023, "
 Translation via Parallel Decoding"). Here a block is a sentence. Every sentence is drafted in the context of the prompt
 alone. A pass over the document then computes the model's choice of every token, as in speculative decoding. Sentences
 with another token are decoded again, in parallel, from the first such token on, in the context of the latest
-translations of the other sentences, until each rejoins its previous continuation. What precedes the first such token
-of a document is final, and every round makes it longer. If there are too many rounds, the rest is decoded token by
-token.
+translations of the other sentences, until each rejoins its previous continuation. The last few long sentences of a
+round are verified as far as they are. What precedes the first such token of a document is final, and every round makes
+it longer. If there are too many rounds, the rest is decoded token by token.
 
 Positions count the tokens of the document. Where earlier sentences are not yet translated, their source lengths are
 used instead.
@@ -42,6 +42,10 @@ States = tuple[Tensor, Tensor]
 # sentences remains to be repaired.
 PATIENCE = 0.25
 MAX_TO_REPAIR = 0.5
+
+# When only this share of the sentences is still being decoded, they are verified unfinished: few rows do not fill a
+# step, and the next round continues them beside those that it repairs.
+LEFT_OPEN = 1 / 8
 
 # Number of places by which the tables of keys and values grow.
 GROWS_BY = 16
@@ -214,7 +218,8 @@ class JacobiDecoder:
         ranking: Ranking = GREEDY,
     ) -> None:
         """Decodes sentences in parallel, in the context of the documents in the cache, until each is at its end or
-        rejoins its old rest, which the next round verifies.
+        rejoins its old rest, which the next round verifies. A greedy search leaves a few long sentences open: they get
+        their old rest or, as a draft, their end.
 
         Args:
             opened: sentences of the documents in the cache, by the rows of these documents.
@@ -229,9 +234,10 @@ class JacobiDecoder:
         size = self.decoder.sentences_per_step(beams)
         for first in range(0, len(places), size):
             part = places[first : first + size]
-            found = Search(SentenceRows(self.decoder, cache, [*opened], part, beams), ranking).run()
+            search = Search(SentenceRows(self.decoder, cache, [*opened], part, beams), ranking)
+            found = search.run(until=int(LEFT_OPEN * len(part)) if beams == 1 else 0)
             for (_, sentence), tokens in zip(part, found, strict=True):
-                tokens = tokens if eos in tokens else [*tokens, *sentence.old_rest[len(tokens) :]]
+                tokens = tokens if eos in tokens else [*tokens, *sentence.old_rest[len(tokens) :], eos]
                 sentence.tokens += tokens[: tokens.index(eos) + 1]
 
     def search(self, prompts: Tensor, documents: list[list[int]], beams: int, ranking: Ranking) -> list[list[int]]:

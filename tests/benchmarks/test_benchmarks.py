@@ -69,6 +69,14 @@ def test_real_documents(bench, checkpoint, tmp_path):
     assert results["sentences"] == 12 and results["2 beams"]["documents"]["sentences_per_second"] > 0
 
 
+def test_every_fast_path_is_switched_off(bench, checkpoint, tmp_path):
+    corpus = write_json_lines(tmp_path / "corpus.jsonl", DOCUMENTS)
+    options = ["--model", checkpoint, "--corpus", corpus, "--column", "source", "--sentences", "4", "--repeats", "1"]
+    results = bench("fast_paths", *options, "--beams", "2")
+    assert list(results) == ["corpus, 2 beams", "document, 2 beams", "server, 2 beams"]
+    assert all(figures["times_slower"] > 0 for row in results.values() for figures in row.values())
+
+
 def test_gpu_continues_where_it_ended(bench, capsys):
     options = "--sizes tiny --decoded_sizes tiny --lengths 32 --tokens 32 --documents 1 --sentences 2 --beams 1"
     options = [*options.split(), "--repeats", "1"]

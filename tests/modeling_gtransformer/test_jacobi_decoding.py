@@ -29,10 +29,11 @@ DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=6), min_si
     prefix_length=st.integers(1, 12),
     patience=st.sampled_from([0.0, 0.25, math.inf]),
     most_to_repair=st.sampled_from([0.0, 0.5, 1.0]),
+    left_open=st.sampled_from([0.0, 0.4, 1.0]),
     seed=st.integers(0, 99),
 )
 def test_greedy_documents_are_those_of_sequential_decoding(
-    documents, kind, init_std, implementation, max_length, prefix_length, patience, most_to_repair, seed
+    documents, kind, init_std, implementation, max_length, prefix_length, patience, most_to_repair, left_open, seed
 ):
     model = seeded_model(**kind, init_std=init_std)
     model.set_attn_implementation(implementation)
@@ -45,6 +46,7 @@ def test_greedy_documents_are_those_of_sequential_decoding(
         mock.patch("modeling_gtransformer.generation_gtransformer.PARALLEL_SENTENCES", 0),
         mock.patch("modeling_gtransformer.jacobi_decoding.PATIENCE", patience),
         mock.patch("modeling_gtransformer.jacobi_decoding.MAX_TO_REPAIR", most_to_repair),
+        mock.patch("modeling_gtransformer.jacobi_decoding.LEFT_OPEN", left_open),
     ):
         assert model.generate(**arguments).equal(expected)
     # Every round makes a token final, at least.
@@ -133,6 +135,21 @@ def test_what_does_not_settle_goes_on_token_by_token(tiny_model, monkeypatch, li
     [final] = calls
     assert 1 < min(final.values()) < expected.shape[1] - 1
     assert model.generate(**documents, parallel_sentences=True).equal(expected) and len(calls) == 1
+
+
+@pytest.mark.parametrize("template", ["paper", "bart", "marian"])
+def test_long_sentences_are_verified_before_they_are_finished(monkeypatch, template):
+    """And continued beside those that the verification changes, also where their end opens the next sentence."""
+    model = seeded_model(sentence_template=template, init_std=0.5, decoder_start_token_id=BOS).double()
+    documents = random_documents([[9, 1, 2, 1, 1, 2], [1, 1, 7]])
+    expected = model.generate(**documents, parallel_sentences=False)
+    steps = []
+    for left_open in (0, 0.25, 1):
+        monkeypatch.setattr("modeling_gtransformer.jacobi_decoding.LEFT_OPEN", left_open)
+        outputs = model.generate(**documents, parallel_sentences=True, return_dict_in_generate=True)
+        assert outputs.sequences.equal(expected)
+        steps.append(outputs.rounds.tolist())
+    assert steps[2] > steps[0]
 
 
 def test_sources_in_pieces_are_never_decoded_token_by_token(tiny_model, monkeypatch):
