@@ -34,6 +34,7 @@ from .decoding import (
     decode_documents,
     decode_independently,
 )
+from .document_loss import sentence_log_probabilities
 from .group_attention import group_mask
 from .group_tags import (
     is_contiguous,
@@ -55,7 +56,6 @@ from .target_sentences import (
     plan_lengths,
     spare_sentence_ends,
 )
-from .token_scores import sentence_log_probabilities
 
 
 logger = logging.get_logger(__name__)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from modeling_gtransformer import document_loss
-from modeling_gtransformer.token_scores import label_log_probabilities
+from modeling_gtransformer.document_loss import label_log_probabilities
 
 
 TARGET = torch.tensor([[0, 5, 2, 0, 6, 7, 2], [0, 7, 2, 1, 1, 1, 1]])
