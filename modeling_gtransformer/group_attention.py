@@ -240,6 +240,7 @@ def step_masks(
     encoder_attention_mask: Tensor | None,
 ) -> tuple[dict[str, Tensor | None], dict[str, Tensor | None]]:
     """Masks of one new token over what the cache keeps: the open sentence, its source sentence, both documents."""
+    assert cache.step is not None
     group, cross = cache.step.target_mask[:, None, None], cache.step.source_mask[:, None, None]
     if not cache.source_masks:
         mask = create_bidirectional_mask(config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
