@@ -104,7 +104,8 @@ class DocumentsOutput(ModelOutput):
         sentence_scores: for every target sentence, the summed log-probability of its words and `</s>` in nats,
             `(R, G)`, float32; 0 beyond the last sentence. The tokens of the template count nothing.
         sentence_tokens: number of these tokens, `(R, G)`.
-        rounds: how often sentences of each document were decoded greedily, `(B,)`; 1 if all drafts were verified.
+        rounds: how often sentences of each document were decoded greedily, `(B,)`; 1 if all drafts were
+            finished at once and verified.
         steps: number of decoding steps of all rounds together, and of what was decoded token by token after them.
     """
 
