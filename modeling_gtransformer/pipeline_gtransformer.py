@@ -155,8 +155,9 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     The model is a G-Transformer, or a sentence-level translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART),
     which translates every sentence of a document without context until it is fine-tuned.
 
-    Placeholders such as `{name}` and `%s` and addresses are preserved: a segment that lacks one is translated again
-    under constraint, and a warning names those that are still missing.
+    Placeholders such as `{name}` and `%s`, addresses, numbers and codes are preserved, and the terms of a glossary are
+    enforced: what a translation lacks takes the place of the words aligned with its source ([`with_required`]), and a
+    warning names what has no place.
 
     Keyword arguments, here or when the pipeline is made, are the fields of [`TranslationOptions`], the arguments of
     `generate`, and:
@@ -374,7 +375,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             required = _union(required, own) if own else required
             place = places[number] if places else f"{name}, sentence {number + 1}"
             aligned = word_alignment or styled[number]
-            sentences.append(Sentence(text, place, is_translated, required, is_translated and aligned))
+            terms = terminology.terms(text) if is_translated else {}
+            sentences.append(Sentence(text, place, is_translated, required, terms, is_translated and aligned))
         rest = iter(sentences)
         return PreparedDocument([[*islice(rest, size)] for size in sizes], file)
 

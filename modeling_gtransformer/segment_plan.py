@@ -20,16 +20,19 @@ class Part:
 
     Attributes:
         sentence: the sentence that it belongs to.
+        source_text: its own text.
         ids: token ids of the source.
         required: strings that its translation must contain.
         separator: the text before it in its sentence; `None` for the first part.
         target, text: token ids and text of the translation.
         log_probability, tokens: sum over the tokens of the translation, in nats, and their number.
         missing: what the translation lacks of `required`.
+        is_changed: whether it is no longer what the model generated.
         alignment: weights between the words of both.
     """
 
     sentence: Sentence
+    source_text: str
     ids: list[int]
     required: Sequence[str] = ()
     separator: str | None = None
@@ -38,6 +41,7 @@ class Part:
     log_probability: float = 0.0
     tokens: int = 0
     missing: list[str] = field(default_factory=list)
+    is_changed: bool = False
     alignment: Alignment | None = None
 
 
@@ -146,16 +150,17 @@ def parts_of(
     sentence: Sentence, ids: list[int], processor: GTransformerProcessor, limits: SegmentLimits
 ) -> list[Part]:
     """The parts of a sentence with these ids: itself, if it fits. Otherwise each required string belongs to the part
-    that contains it or, as with terms of a glossary, to the last part."""
+    that contains its source, or to the last part."""
 
     def fits(text: str) -> bool:
         return limits.max_length(len(processor.encode_sentences([text])[0])) <= limits.positions
 
     if limits.max_length(len(ids)) <= limits.positions:
-        return [Part(sentence, ids, sentence.required)]
+        return [Part(sentence, sentence.text, ids, sentence.required)]
     separators, texts = zip(*split_long_sentence(sentence.text.strip(), fits), strict=True)
     required: list[list[str]] = [[] for _ in texts]
     for words in sentence.required:
-        required[next((index for index, text in enumerate(texts) if words in text), -1)].append(words)
+        source = sentence.terms.get(words, words).lower()
+        required[next((index for index, text in enumerate(texts) if source in text.lower()), -1)].append(words)
     encoded = processor.encode_sentences(texts)
-    return [*map(Part, repeat(sentence), encoded, required, [None, *separators[1:]])]
+    return [*map(Part, repeat(sentence), texts, encoded, required, [None, *separators[1:]])]

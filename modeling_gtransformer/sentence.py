@@ -1,7 +1,7 @@
 """The record that goes through all layers: a sentence to translate, and what came of it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
 
@@ -19,6 +19,7 @@ class Sentence:
         place: its place in warnings, such as "letter.docx, sentence 3".
         is_translated: whether the model translates it; if not, it is copied and gives no context.
         required: strings that the translation must contain.
+        terms: the words of the source that required strings translate, by these strings.
         is_aligned: whether to align its words with those of the translation.
     """
 
@@ -26,6 +27,7 @@ class Sentence:
     place: str = ""
     is_translated: bool = True
     required: Sequence[str] = ()
+    terms: Mapping[str, str] = field(default_factory=dict)
     is_aligned: bool = False
 
 
