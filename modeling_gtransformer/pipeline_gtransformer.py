@@ -96,6 +96,17 @@ def _refuse_batch_size(batch_size: int | None) -> None:
         raise ValueError("Batches are made of segments, by number of tokens: use max_tokens, not batch_size.")
 
 
+def refuse_missing_tensors(name: str, missing: Sequence[str]) -> None:
+    """
+    Refuses a checkpoint with random weights.
+
+    Raises:
+        ValueError: names tensors that the checkpoint lacks.
+    """
+    if missing:
+        raise ValueError(f"{name} lacks tensors: {', '.join(missing[:3])}{', ...' if missing[3:] else ''}.")
+
+
 def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
     """Yields lists of documents that are prepared together."""
     chunk: list[NamedDocument] = []
@@ -192,6 +203,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         **kwargs: Any,
     ):
         _refuse_batch_size(kwargs.get("batch_size"))
+        refuse_missing_tensors(model.name_or_path, getattr(model, "missing_tensors", ()))
         is_sentence_level = model.config.model_type != "gtransformer"
         model = from_sentence_level_model(model) if is_sentence_level else model
         if processor is None:
@@ -251,11 +263,12 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         return preparation, {name: value for name, value in options.items() if name not in OF_PREPARATION}, shown
 
     def __call__(self, documents: Any, batch_size: int | None = None, **kwargs: Any):
-        """Translates one document (a string or a list of sentences) or several (a list of lists, or an iterator)."""
+        """Translates one document (a string or a list of sentences) or several (a list of lists, an iterator, or a
+        column of the package datasets)."""
         _refuse_batch_size(batch_size)
         if isinstance(documents, list) and all(isinstance(sentence, str) for sentence in documents):
             return super().__call__([documents], **kwargs)[0]
-        if isinstance(documents, list):
+        if isinstance(documents, Sequence) and not isinstance(documents, str | bytes | tuple):
             kwargs.pop("num_workers", None)  # workers read only datasets
             for document in documents:
                 refuse_other_than_document(document)

@@ -13,6 +13,11 @@ from .segmentation import segment, split_long_sentence
 from .sentence import Alignment, Sentence, TranslatedDocument, TranslatedSentence
 
 
+# Maximum number of positions of a sentence and of its translation, also in models without a limit: the number of
+# decoding steps grows with the longest sentence of a batch.
+MAX_SENTENCE_POSITIONS = 512
+
+
 @dataclass(eq=False)
 class Part:
     """
@@ -76,7 +81,7 @@ class SegmentLimits:
         self.template_tokens, self.target_ratio = processor.sentence_tokens, processor.target_ratio
         # Models of other classes have learned positions from the start of their input.
         learned = model.config.max_position_embeddings
-        self.positions = getattr(model.config, "max_sentence_tokens", learned)
+        self.positions = min(getattr(model.config, "max_sentence_tokens", learned), MAX_SENTENCE_POSITIONS)
         self.document_positions = getattr(model.config, "max_document_tokens", learned)
         self.tokens, self.sentences = min(tokens, self.document_positions), sentences
 
@@ -127,7 +132,7 @@ class PlannedDocument:
         if len(parts) > 1:
             warnings.append(
                 f"{sentence.place} has {sum(len(part.ids) for part in parts)} tokens, and it or its translation may "
-                f"not fit the {self.positions} positions of the model: it is translated in {len(parts)} parts."
+                f"not fit the {self.positions} positions of a sentence: it is translated in {len(parts)} parts."
             )
         if missing := [words for part in parts for words in part.missing]:
             warnings.append(f"{sentence.place}: its translation lacks {', '.join(missing)}.")
@@ -140,10 +145,16 @@ class PlannedDocument:
             warnings,
         )
 
-    def finished(self, confidence: bool) -> TranslatedDocument:
-        """The document, once all of its segments are translated."""
-        sentences = [self.translated(number, confidence) for number in range(len(self.sentences))]
-        return TranslatedDocument(sentences, [each.sentences for each in self.segments if each.sentences])
+    def finished(self, confidence: bool, typical_confidence: float | None = None) -> TranslatedDocument:
+        """The document, once all of its segments are translated. `typical_confidence` is that of the model."""
+        generated = [part for segment in self.segments for part in segment.parts if not part.is_changed]
+        return TranslatedDocument(
+            [self.translated(number, confidence) for number in range(len(self.sentences))],
+            [each.sentences for each in self.segments if each.sentences],
+            sum(part.log_probability for part in generated),
+            sum(part.tokens for part in generated),
+            typical_confidence,
+        )
 
 
 def parts_of(

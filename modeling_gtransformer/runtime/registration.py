@@ -7,6 +7,7 @@ from ..configuration_gtransformer import GTransformerConfig
 from ..modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerModel
 from ..pipeline_gtransformer import DocumentTranslationPipeline
 from ..processing_gtransformer import GTransformerProcessor
+from .translator import SMALL_MODEL
 
 
 AutoConfig.register("gtransformer", GTransformerConfig)
@@ -14,5 +15,8 @@ AutoModel.register(GTransformerConfig, GTransformerModel)
 AutoModelForSeq2SeqLM.register(GTransformerConfig, GTransformerForConditionalGeneration)
 AutoProcessor.register(GTransformerConfig, GTransformerProcessor)
 PIPELINE_REGISTRY.register_pipeline(
-    "document-translation", pipeline_class=DocumentTranslationPipeline, pt_model=AutoModelForSeq2SeqLM
+    "document-translation",
+    pipeline_class=DocumentTranslationPipeline,
+    pt_model=AutoModelForSeq2SeqLM,
+    default={"model": (str(SMALL_MODEL), "main")},  # a folder has no revision, but the registry wants one
 )

@@ -11,7 +11,7 @@ from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, pipeline
 
 from ..configuration_gtransformer import SENTENCE_LEVEL_MODELS
 from ..files import Glossary
-from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, for_languages
+from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, for_languages, refuse_missing_tensors
 from ..processing_gtransformer import GTransformerProcessor
 from .usage_error import UsageError, user_message
 
@@ -229,8 +229,7 @@ def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTra
         check_words(processor)
         arguments = {"dtype": dtype} if dtype else {}
         model, report = AutoModelForSeq2SeqLM.from_pretrained(name, output_loading_info=True, **arguments)
-        if missing := sorted(report["missing_keys"]):
-            raise ValueError(f"it lacks tensors: {', '.join(missing[:3])}{', ...' if missing[3:] else ''}.")
+        refuse_missing_tensors("it", sorted(report["missing_keys"]))
         return model, processor
     except Exception as error:  # a broken file can make its reader fail anywhere
         place = "" if Path(name).is_dir() else " (there is no such folder, so from the Hub)"
