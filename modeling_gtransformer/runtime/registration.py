@@ -1,5 +1,7 @@
 """Registers model, processor and pipeline with Transformers."""
 
+from pathlib import Path
+
 from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoProcessor
 from transformers.pipelines import PIPELINE_REGISTRY
 
@@ -7,8 +9,10 @@ from ..configuration_gtransformer import GTransformerConfig
 from ..modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerModel
 from ..pipeline_gtransformer import DocumentTranslationPipeline
 from ..processing_gtransformer import GTransformerProcessor
-from .translator import SMALL_MODEL
 
+
+# An English-German model of dialogues that comes with the package, used where no model is named.
+SMALL_MODEL = Path(__file__).parents[1] / "models" / "dialogues-en-de"
 
 AutoConfig.register("gtransformer", GTransformerConfig)
 AutoModel.register(GTransformerConfig, GTransformerModel)

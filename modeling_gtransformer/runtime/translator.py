@@ -13,11 +13,10 @@ from ..configuration_gtransformer import SENTENCE_LEVEL_MODELS
 from ..files import Glossary
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, for_languages, refuse_missing_tensors
 from ..processing_gtransformer import GTransformerProcessor
+from .registration import SMALL_MODEL
 from .usage_error import UsageError, user_message
 
 
-# An English-German model of dialogues that comes with the package.
-SMALL_MODEL = Path(__file__).parents[1] / "models" / "dialogues-en-de"
 # Types that weights can be loaded in; "int8" quantises linear layers to 8 bits.
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "int8": torch.float32}
 

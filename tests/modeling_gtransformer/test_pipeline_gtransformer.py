@@ -212,8 +212,9 @@ def test_a_call_may_refuse_what_the_pipeline_returns(translate, option, field):
     ]
 
 
-def test_warnings_name_document_and_sentence(translate, caplog):
+def test_warnings_name_document_and_sentence(translate, caplog, monkeypatch):
     """Of several documents by their numbers, of one by the name that is given."""
+    monkeypatch.setattr("modeling_gtransformer.segment_translation.with_required", lambda source, text, *_: text)
     glossary = {"cat": "Катя"}
     _, second = translate([["it is"], ["it is", "", "the cat"]], glossary=glossary)
     assert second["warnings"] == ["Document 2, sentence 3: its translation lacks Катя."]

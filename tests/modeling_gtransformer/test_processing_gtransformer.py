@@ -65,7 +65,7 @@ def test_padding_and_targets_as_in_processors_of_transformers(processor):
     assert {name: rows.tolist() for name, rows in expected.items()} == dict(batch)
     assert processor(documents, padding="longest") == processor(documents, padding=True)
     assert processor(documents, padding=False) == processor(documents, padding="do_not_pad") == processor(documents)
-    with pytest.raises(ValueError, match="padding must be one of .*, not 'max_length'"):
+    with pytest.raises(ValueError, match=r"padding must be one of .*, not 'max_length'"):
         processor(documents, padding="max_length")
 
 
