@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.evaluation.provenance import provenance
