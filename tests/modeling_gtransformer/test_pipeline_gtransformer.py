@@ -223,6 +223,13 @@ def test_warnings_name_document_and_sentence(translate, caplog, monkeypatch):
     assert all(warning in caplog.text for warning in (*second["warnings"], *talk["warnings"]))
 
 
+def test_code_that_is_also_a_placeholder_is_required_once(translate):
+    """As often as it is there."""
+    for text, times in (("Use `{name}` now", 1), ("Use `{name}` and `{name}`", 2), ("Use `{name}` or {name}", 2)):
+        [sentence] = translate.prepare(NamedDocument("a.md", text), format="markdown").sentences
+        assert sentence.required == ["{name}"] * times
+
+
 @pytest.mark.parametrize(
     "setting, words",
     [
