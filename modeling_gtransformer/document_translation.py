@@ -65,7 +65,7 @@ def translate_in_steps(
     Args:
         documents: lists of sentences, or of their texts.
         on_sentence: called with every sentence in order, as soon as its translation is certain. A step then translates
-            one segment, under the constraint of the required strings from the start.
+            one segment.
         generate_arguments: arguments of `model.generate`. For the others see [`TranslationOptions`].
 
     Yields:
@@ -93,14 +93,16 @@ def translate_in_steps(
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, generate_arguments)
     records = [sentences_of(document, f"Document {number}") for number, document in enumerate(documents, 1)]
     planned = [PlannedDocument(document, processor, limits) for document in records]
-    translator = SegmentTranslator(model, processor, limits, confidence, generate_arguments)
+    typical = processor.typical_confidence
+    is_scored = confidence or typical is not None
+    translator = SegmentTranslator(model, processor, limits, is_scored, generate_arguments)
     with translator.packed_weights():
         if on_sentence is None:
             yield from _in_batches(planned, translator, max_tokens)
         else:
             for document in planned:
                 yield from _streamed(document, translator, on_sentence)
-    return [document.finished(confidence) for document in planned]
+    return [document.finished(confidence, typical) for document in planned]
 
 
 def _in_batches(planned: Sequence[PlannedDocument], translator: SegmentTranslator, max_tokens: int) -> Iterator[int]:

@@ -4,7 +4,7 @@ adapters (peft) carry the configuration of their global attention."""
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -196,10 +196,14 @@ class AdapterMixin:
     # The base of an adapter, and the folder or repository of the adapter itself.
     adapter_base: str | None = None
     adapter_folder: str | None = None
+    # Tensors that the checkpoint lacks, whose weights are random until they are trained.
+    missing_tensors: Sequence[str] = ()
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path, *args, config=None, **kwargs):
-        """Loads as Transformers does. An adapter comes with its base model, in the configuration of the adapter."""
+        """Loads as Transformers does, and notes missing tensors. An adapter comes with its base model, in the
+        configuration of the adapter."""
+        with_report = kwargs.pop("output_loading_info", False)
         adapter = dict(kwargs.pop("adapter_kwargs", None) or {})
         # The Auto classes have already looked up the base, and pass its configuration.
         name = adapter.get("_adapter_model_path") or pretrained_model_name_or_path
@@ -215,13 +219,19 @@ class AdapterMixin:
             config = given
         if adapter:
             kwargs["adapter_kwargs"] = adapter
-        loaded = super().from_pretrained(  # type: ignore[misc]
-            pretrained_model_name_or_path, *args, config=config, **kwargs
+        model, report = super().from_pretrained(  # type: ignore[misc]
+            pretrained_model_name_or_path, *args, config=config, output_loading_info=True, **kwargs
         )
+        model.missing_tensors = sorted(report["missing_keys"])
         if base is not None:
-            model = loaded[0] if isinstance(loaded, tuple) else loaded
             model.adapter_base, model.adapter_folder = base, str(name)
-        return loaded
+        return (model, report) if with_report else model
+
+    def train(self, mode: bool = True):
+        """Switches as torch does. A training makes up for tensors that a checkpoint lacks."""
+        if mode:
+            self.missing_tensors = []
+        return super().train(mode)  # type: ignore[misc]
 
     def load_adapter(self, peft_model_id=None, adapter_name=None, *args, **kwargs):
         """Loads as Transformers does, plus the modules that an adapter holds in full, which 5.17 leaves out."""

@@ -52,17 +52,6 @@ def count_number(number: str, text: str) -> int:
     return max(whole[_key(number)], grouped[_key(number)], both_ends)
 
 
-def form_in(text: str, number: str) -> str:
-    """
-    How a text writes a number; empty if it does not contain it, or if this is no number.
-
-    >>> form_in("Das kostet 1.234,50 €.", "1,234.50")
-    '1.234,50'
-    """
-    forms = NUMBER.findall(text) if is_number(number) else []
-    return next((form for form in forms if _key(form) == _key(number)), "")
-
-
 def _key(number: str) -> tuple[str, ...]:
     parts = re.findall(r"\d+", number)
     is_date = len(parts) == 3 and sorted(map(len, parts))[:2] in ([1, 1], [1, 2], [2, 2]) and max(map(len, parts)) == 4

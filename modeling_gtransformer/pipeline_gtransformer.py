@@ -96,6 +96,17 @@ def _refuse_batch_size(batch_size: int | None) -> None:
         raise ValueError("Batches are made of segments, by number of tokens: use max_tokens, not batch_size.")
 
 
+def refuse_missing_tensors(name: str, missing: Sequence[str]) -> None:
+    """
+    Refuses a checkpoint with random weights.
+
+    Raises:
+        ValueError: names tensors that the checkpoint lacks.
+    """
+    if missing:
+        raise ValueError(f"{name} lacks tensors: {', '.join(missing[:3])}{', ...' if missing[3:] else ''}.")
+
+
 def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
     """Yields lists of documents that are prepared together."""
     chunk: list[NamedDocument] = []
@@ -155,8 +166,9 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     The model is a G-Transformer, or a sentence-level translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART),
     which translates every sentence of a document without context until it is fine-tuned.
 
-    Placeholders such as `{name}` and `%s` and addresses are preserved: a segment that lacks one is translated again
-    under constraint, and a warning names those that are still missing.
+    Placeholders such as `{name}` and `%s`, addresses, numbers and codes are preserved, and the terms of a glossary are
+    enforced: what a translation lacks takes the place of the words aligned with its source ([`with_required`]), and a
+    warning names what has no place.
 
     Keyword arguments, here or when the pipeline is made, are the fields of [`TranslationOptions`], the arguments of
     `generate`, and:
@@ -191,6 +203,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         **kwargs: Any,
     ):
         _refuse_batch_size(kwargs.get("batch_size"))
+        refuse_missing_tensors(model.name_or_path, getattr(model, "missing_tensors", ()))
         is_sentence_level = model.config.model_type != "gtransformer"
         model = from_sentence_level_model(model) if is_sentence_level else model
         if processor is None:
@@ -250,11 +263,12 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         return preparation, {name: value for name, value in options.items() if name not in OF_PREPARATION}, shown
 
     def __call__(self, documents: Any, batch_size: int | None = None, **kwargs: Any):
-        """Translates one document (a string or a list of sentences) or several (a list of lists, or an iterator)."""
+        """Translates one document (a string or a list of sentences) or several (a list of lists, an iterator, or a
+        column of the package datasets)."""
         _refuse_batch_size(batch_size)
         if isinstance(documents, list) and all(isinstance(sentence, str) for sentence in documents):
             return super().__call__([documents], **kwargs)[0]
-        if isinstance(documents, list):
+        if isinstance(documents, Sequence) and not isinstance(documents, str | bytes | tuple):
             kwargs.pop("num_workers", None)  # workers read only datasets
             for document in documents:
                 refuse_other_than_document(document)
@@ -374,7 +388,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             required = _union(required, own) if own else required
             place = places[number] if places else f"{name}, sentence {number + 1}"
             aligned = word_alignment or styled[number]
-            sentences.append(Sentence(text, place, is_translated, required, is_translated and aligned))
+            terms = terminology.terms(text) if is_translated else {}
+            sentences.append(Sentence(text, place, is_translated, required, terms, is_translated and aligned))
         rest = iter(sentences)
         return PreparedDocument([[*islice(rest, size)] for size in sizes], file)
 

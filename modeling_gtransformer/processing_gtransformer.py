@@ -24,6 +24,9 @@ from .sentence_template import SentenceTemplate, TargetTemplate, template_named
 # Tabs and line breaks.
 BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
+# Kinds of padding, by the values of Transformers: whether they pad.
+PADDING = {True: True, "longest": True, False: False, "do_not_pad": False}
+
 
 class GTransformerProcessor(PublishMixin, ProcessorMixin):
     r"""
@@ -44,6 +47,9 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         target_ratio (`float`, defaults to 1.0): number of target tokens per source token for which a segment leaves
             space, so that translations are rarely longer than the training targets. Training learns it for its pair of
             languages; other languages have 1.0.
+        typical_confidence (`float`, *optional*): mean log-probability of the tokens that the model generates on texts
+            of its kind, in nats. Training measures it for its pair of languages. If it is known, documents on which
+            the model is far less sure get a warning.
 
     Example:
 
@@ -67,6 +73,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         normalization: Literal["NFC", "NFD", "NFKC", "NFKD"] | None = "NFKC",
         sentence_template: str = "paper",
         target_ratio: float = 1.0,
+        typical_confidence: float | None = None,
         **kwargs,
     ):
         sentence_template = kwargs.pop("sentence_frame", sentence_template)  # its name in version 0.2
@@ -77,6 +84,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         self.normalization = normalization
         self.sentence_template = sentence_template
         self.target_ratio = target_ratio
+        self.typical_confidence = typical_confidence
         needed = {"eos", "pad"} | self.template.roles - {"src_lang", "tgt_lang"}
         for name in sorted(f"{role}_token_id" for role in needed):
             if getattr(tokenizer, name) is None:
@@ -113,7 +121,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         other.src_lang, other.tgt_lang = self._code(src_lang, self.src_lang), self._code(tgt_lang, self.tgt_lang)
         other._check_languages()
         if (other.src_lang, other.tgt_lang) != (self.src_lang, self.tgt_lang):
-            other.target_ratio = 1.0
+            other.target_ratio, other.typical_confidence = 1.0, None
         return other
 
     def _code(self, asked: str | None, own: str | None) -> str | None:
@@ -294,7 +302,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         targets: list[str] | list[list[str]] | None = None,
         max_length: int | None = None,
         return_tensors: str | None = None,
-        padding: bool | None = None,
+        padding: bool | Literal["longest", "do_not_pad"] | None = None,
         text_target: list[str] | list[list[str]] | None = None,
     ) -> BatchFeature:
         """
@@ -306,7 +314,8 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             max_length: maximum number of tokens of a document or, where positions count from the start of a sentence,
                 of each of its sentences; by default the tokenizer's `model_max_length`. Nothing is truncated.
             return_tensors: "pt" for tensors, `None` for lists.
-            padding: whether to pad the documents of a batch; by default tensors are padded and lists are not.
+            padding: whether to pad the documents of a batch to the longest of them; by default tensors are padded and
+                lists are not.
             text_target: the name of `targets` in processors of Transformers.
 
         Returns:
@@ -314,8 +323,11 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             (`(B, T)`, padded with -100).
 
         Raises:
-            ValueError: a document is too long or empty, or source and target do not have the same sentences.
+            ValueError: a document is too long or empty, source and target do not have the same sentences, or the
+                padding is of another kind.
         """
+        if padding not in (None, *PADDING):
+            raise ValueError(f"padding must be one of {', '.join(map(repr, PADDING))}, not {padding!r}.")
         documents, targets = self._batch(documents), targets if text_target is None else text_target
         max_length = max_length or self.tokenizer.model_max_length
         sources = [self.encode_sentences(document) for document in documents]
@@ -326,7 +338,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             if [len(ids) for ids in sources] != [len(ids) for ids in translations]:
                 raise ValueError("Every document needs as many target sentences as it has source sentences.")
             data["labels"] = [self._checked(self.build_labels(ids), ids, max_length) for ids in translations]
-        if padding or (padding is None and return_tensors):
+        if return_tensors if padding is None else PADDING[padding]:
             data = {name: rows if return_tensors else rows.tolist() for name, rows in self.pad(data).items()}
         return BatchFeature(data, tensor_type=return_tensors)
 

@@ -13,6 +13,11 @@ from .segmentation import segment, split_long_sentence
 from .sentence import Alignment, Sentence, TranslatedDocument, TranslatedSentence
 
 
+# Maximum number of positions of a sentence and of its translation, also in models without a limit: the number of
+# decoding steps grows with the longest sentence of a batch.
+MAX_SENTENCE_POSITIONS = 512
+
+
 @dataclass(eq=False)
 class Part:
     """
@@ -20,16 +25,19 @@ class Part:
 
     Attributes:
         sentence: the sentence that it belongs to.
+        source_text: its own text.
         ids: token ids of the source.
         required: strings that its translation must contain.
         separator: the text before it in its sentence; `None` for the first part.
         target, text: token ids and text of the translation.
         log_probability, tokens: sum over the tokens of the translation, in nats, and their number.
         missing: what the translation lacks of `required`.
+        is_changed: whether it is no longer what the model generated.
         alignment: weights between the words of both.
     """
 
     sentence: Sentence
+    source_text: str
     ids: list[int]
     required: Sequence[str] = ()
     separator: str | None = None
@@ -38,6 +46,7 @@ class Part:
     log_probability: float = 0.0
     tokens: int = 0
     missing: list[str] = field(default_factory=list)
+    is_changed: bool = False
     alignment: Alignment | None = None
 
 
@@ -72,7 +81,7 @@ class SegmentLimits:
         self.template_tokens, self.target_ratio = processor.sentence_tokens, processor.target_ratio
         # Models of other classes have learned positions from the start of their input.
         learned = model.config.max_position_embeddings
-        self.positions = getattr(model.config, "max_sentence_tokens", learned)
+        self.positions = min(getattr(model.config, "max_sentence_tokens", learned), MAX_SENTENCE_POSITIONS)
         self.document_positions = getattr(model.config, "max_document_tokens", learned)
         self.tokens, self.sentences = min(tokens, self.document_positions), sentences
 
@@ -123,7 +132,7 @@ class PlannedDocument:
         if len(parts) > 1:
             warnings.append(
                 f"{sentence.place} has {sum(len(part.ids) for part in parts)} tokens, and it or its translation may "
-                f"not fit the {self.positions} positions of the model: it is translated in {len(parts)} parts."
+                f"not fit the {self.positions} positions of a sentence: it is translated in {len(parts)} parts."
             )
         if missing := [words for part in parts for words in part.missing]:
             warnings.append(f"{sentence.place}: its translation lacks {', '.join(missing)}.")
@@ -136,26 +145,33 @@ class PlannedDocument:
             warnings,
         )
 
-    def finished(self, confidence: bool) -> TranslatedDocument:
-        """The document, once all of its segments are translated."""
-        sentences = [self.translated(number, confidence) for number in range(len(self.sentences))]
-        return TranslatedDocument(sentences, [each.sentences for each in self.segments if each.sentences])
+    def finished(self, confidence: bool, typical_confidence: float | None = None) -> TranslatedDocument:
+        """The document, once all of its segments are translated. `typical_confidence` is that of the model."""
+        generated = [part for segment in self.segments for part in segment.parts if not part.is_changed]
+        return TranslatedDocument(
+            [self.translated(number, confidence) for number in range(len(self.sentences))],
+            [each.sentences for each in self.segments if each.sentences],
+            sum(part.log_probability for part in generated),
+            sum(part.tokens for part in generated),
+            typical_confidence,
+        )
 
 
 def parts_of(
     sentence: Sentence, ids: list[int], processor: GTransformerProcessor, limits: SegmentLimits
 ) -> list[Part]:
     """The parts of a sentence with these ids: itself, if it fits. Otherwise each required string belongs to the part
-    that contains it or, as with terms of a glossary, to the last part."""
+    that contains its source, or to the last part."""
 
     def fits(text: str) -> bool:
         return limits.max_length(len(processor.encode_sentences([text])[0])) <= limits.positions
 
     if limits.max_length(len(ids)) <= limits.positions:
-        return [Part(sentence, ids, sentence.required)]
+        return [Part(sentence, sentence.text, ids, sentence.required)]
     separators, texts = zip(*split_long_sentence(sentence.text.strip(), fits), strict=True)
     required: list[list[str]] = [[] for _ in texts]
     for words in sentence.required:
-        required[next((index for index, text in enumerate(texts) if words in text), -1)].append(words)
+        source = sentence.terms.get(words, words).lower()
+        required[next((index for index, text in enumerate(texts) if source in text.lower()), -1)].append(words)
     encoded = processor.encode_sentences(texts)
-    return [*map(Part, repeat(sentence), encoded, required, [None, *separators[1:]])]
+    return [*map(Part, repeat(sentence), texts, encoded, required, [None, *separators[1:]])]

@@ -11,12 +11,13 @@ from transformers import PreTrainedModel
 from transformers.generation import LogitsProcessor, LogitsProcessorList
 from transformers.utils import ModelOutput
 
-from .numbers_and_codes import form_in
 from .packed_weights import packed_weights
 from .processing_gtransformer import GTransformerProcessor
+from .replacement import with_required
 from .segment_plan import Part, Segment, SegmentLimits
 from .target_sentences import SentenceStreamer
-from .terminology import RequiredWordsLogitsProcessor, missing
+from .terminology import missing
+from .token_scores import sentence_log_probabilities
 from .word_alignment import align_parts
 
 
@@ -64,32 +65,28 @@ class SegmentTranslator:
         return packed_weights(self.model, asked is not False)
 
     def translate(self, segments: Sequence[Segment]) -> None:
-        """Translates the parts of all segments. A segment that lacks a required string is translated again under that
-        constraint."""
+        """Translates the parts of all segments."""
         encoded = self.encode(segments)
         self._fill(segments, encoded)
-        lacking = [index for index, segment in enumerate(segments) if any(part.missing for part in segment.parts)]
-        if lacking:
-            again, encoded_again = [segments[index] for index in lacking], encoded.rows(lacking)
-            self._fill(again, encoded_again, [self.required_words(again)])
-        self._align(segments, encoded)
+        self._finish(segments, encoded)
 
     def stream(self, segment: Segment, on_part: Callable[[Part], None]) -> None:
-        """Translates the parts of one segment, under the constraint from the start. `on_part` is called with each of
-        them in order, as soon as it is certain."""
-        certain = iter(segment.parts)
+        """Translates the parts of one segment. `on_part` is called with each of them in order, as soon as it is
+        certain."""
+        certain = iter(enumerate(segment.parts, 1))
+        encoded = self.encode([segment])
 
         def report(_: int, ids: list[int]) -> None:
-            self._set_translation([part := next(certain)], [ids])
+            number, part = next(certain)
+            self._set_translation([part], [ids])
+            self._replace([(part, 0, number)], encoded)
             on_part(part)
 
-        observers = [self.required_words([segment])] if any(part.required for part in segment.parts) else []
-        if not self.generate_arguments.get("parallel_sentences"):
-            observers.append(SentenceStreamer(report, len(segment.parts), self.processor.target_template))
-        encoded = self.encode([segment])
-        self._fill([segment], encoded, observers)
-        self._align([segment], encoded)
-        for part in certain:
+        is_parallel = self.generate_arguments.get("parallel_sentences")
+        streamer = SentenceStreamer(report, len(segment.parts), self.processor.target_template)
+        self._fill([segment], encoded, [] if is_parallel else [streamer])
+        self._finish([segment], encoded)
+        for _, part in certain:
             on_part(part)
 
     @torch.no_grad()
@@ -104,24 +101,12 @@ class SegmentTranslator:
         """Returns what `generate` of the model returns for segments: ids `(B, T)` or, if translations are scored, a
         [`DocumentsOutput`]. The observers are logits processors for this call."""
         arguments = dict(self.generate_arguments)
-        if any(isinstance(observer, RequiredWordsLogitsProcessor) for observer in observers):
-            arguments["parallel_sentences"] = False  # the constraint reads what was written before
         if observers:
             given = arguments.pop("logits_processor", None) or []
             arguments["logits_processor"] = LogitsProcessorList([*given, *observers])
         if self.confidence:
             arguments["sentence_scores"] = True
         return self.model.generate(**vars(encoded), **arguments)
-
-    def required_words(self, segments: Sequence[Segment]) -> LogitsProcessor:
-        """Logits processor that forces the required strings into the translations: numbers, which languages write
-        differently, in the form of an earlier translation if it had them, otherwise in that of the source."""
-        required = [
-            [[form_in(part.text, words) or words for words in part.required] for part in segment.parts]
-            for segment in segments
-        ]
-        limits = [[self.limits.token_limit(len(part.ids)) for part in segment.parts] for segment in segments]
-        return RequiredWordsLogitsProcessor(self.processor, required, limits)
 
     def _fill(
         self, segments: Sequence[Segment], encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()
@@ -133,26 +118,64 @@ class SegmentTranslator:
         for segment, targets in zip(segments, sentences, strict=True):
             if len(targets) != len(segment.parts):
                 raise RuntimeError(f"{len(segment.parts)} sentences have {len(targets)} translations.")
-        parts = [part for segment in segments for part in segment.parts]
-        self._set_translation(parts, [target for targets in sentences for target in targets])
+        pairs = [
+            (part, target)
+            for segment, targets in zip(segments, sentences, strict=True)
+            for part, target in zip(segment.parts, targets, strict=True)
+            if not part.target  # those of a stream stay as it has reported them
+        ]
+        self._set_translation([part for part, _ in pairs], [target for _, target in pairs])
         if self.confidence:
-            scores = zip(segments, output.sentence_scores.tolist(), output.sentence_tokens.tolist(), strict=True)
-            for segment, log_probabilities, tokens in scores:
-                # Beyond the last sentence of a document, its scores are padded.
-                for part, total, number in zip(segment.parts, log_probabilities, tokens, strict=False):
-                    part.log_probability, part.tokens = total, number
+            self._set_scores(segments, output.sentence_scores, output.sentence_tokens)
 
     def _set_translation(self, parts: Sequence[Part], targets: list[list[int]]) -> None:
         for part, target, text in zip(parts, targets, self.processor.decode_sentences(targets), strict=True):
             part.target, part.text, part.missing = target, text, missing(part.required, text)
 
-    def _align(self, segments: Sequence[Segment], encoded: EncodedSegments) -> None:
-        """Aligns the words of those parts that need it, by cross-attention to the states that the encoder gave."""
+    def _finish(self, segments: Sequence[Segment], encoded: EncodedSegments) -> None:
+        """Adds what translations lack, scores those that changed, and aligns the words of those that need it."""
         places = [
-            (part, row, number)
-            for row, segment in enumerate(segments)
-            for number, part in enumerate(segment.parts, 1)
-            if part.sentence.is_aligned
+            (part, row, number) for row, segment in enumerate(segments) for number, part in enumerate(segment.parts, 1)
         ]
+        self._replace([place for place in places if place[0].missing], encoded)
+        changed = sorted({row for part, row, _ in places if part.is_changed})
+        if changed and self.confidence:
+            self._score([segments[row] for row in changed], encoded.rows(changed))
+        self._align([place for place in places if place[0].sentence.is_aligned], encoded)
+
+    def _replace(self, places: Sequence[tuple[Part, int, int]], encoded: EncodedSegments) -> None:
+        """Puts required strings that translations lack in their places."""
+        places = [place for place in places if place[0].missing]
+        self._align(places, encoded)
+        for part, _, _ in places:
+            text = with_required(part.source_text, part.text, part.alignment, part.required, part.sentence.terms)
+            part.alignment = None
+            if text != part.text:
+                part.text, part.missing, part.is_changed = text, missing(part.required, text), True
+                [part.target] = self.processor.encode_sentences([text], is_target=True)
+
+    def _score(self, segments: Sequence[Segment], encoded: EncodedSegments) -> None:
+        """Scores translations that were changed after they were generated."""
+        rows = [self.processor.build_target([part.target for part in segment.parts]) for segment in segments]
+        sequences = self.processor.pad({"decoder_input_ids": rows})["decoder_input_ids"].to(self.model.device)
+        tags = encoded.encoder_outputs.group_tags * encoded.attention_mask.bool()
+        scores, tokens = sentence_log_probabilities(
+            self.model,
+            sequences,
+            self.processor.target_template,
+            encoder_outputs=(encoded.encoder_outputs[0], tags),
+            attention_mask=encoded.attention_mask,
+        )
+        self._set_scores(segments, scores, tokens)
+
+    @staticmethod
+    def _set_scores(segments: Sequence[Segment], scores: Tensor, tokens: Tensor) -> None:
+        for segment, of_segment, numbers in zip(segments, scores.tolist(), tokens.tolist(), strict=True):
+            # Beyond the last sentence of a document, its scores are padded.
+            for part, total, number in zip(segment.parts, of_segment, numbers, strict=False):
+                part.log_probability, part.tokens = total, number
+
+    def _align(self, places: Sequence[tuple[Part, int, int]], encoded: EncodedSegments) -> None:
+        """Aligns the words of parts by cross-attention to the states that the encoder gave."""
         if places:
             align_parts(self.model, self.processor, places, encoded.encoder_outputs)

@@ -1,10 +1,12 @@
 """The record that goes through all layers: a sentence to translate, and what came of it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
 
+# Nats per token by which a document's mean log-probability is below the typical one before a warning says so.
+FAR_BELOW = 0.5
 # For every word of a translation, the weights of the words of its source; they sum to 1.
 Alignment = Sequence[Sequence[float]]
 
@@ -19,6 +21,7 @@ class Sentence:
         place: its place in warnings, such as "letter.docx, sentence 3".
         is_translated: whether the model translates it; if not, it is copied and gives no context.
         required: strings that the translation must contain.
+        terms: the words of the source that required strings translate, by these strings.
         is_aligned: whether to align its words with those of the translation.
     """
 
@@ -26,6 +29,7 @@ class Sentence:
     place: str = ""
     is_translated: bool = True
     required: Sequence[str] = ()
+    terms: Mapping[str, str] = field(default_factory=dict)
     is_aligned: bool = False
 
 
@@ -59,10 +63,16 @@ class TranslatedDocument:
     Attributes:
         sentences: one for every source sentence, in order.
         segments: number of sentences in each segment that the model translated as one input.
+        log_probability, tokens: sum over the tokens that the model generated, in nats, and their number; 0 if it did
+            not score them.
+        typical_confidence: mean log-probability of tokens on texts of the model's kind, if it is known.
     """
 
     sentences: list[TranslatedSentence]
     segments: list[int]
+    log_probability: float = 0.0
+    tokens: int = 0
+    typical_confidence: float | None = None
 
     @property
     def texts(self) -> list[str]:
@@ -70,7 +80,20 @@ class TranslatedDocument:
 
     @property
     def warnings(self) -> list[str]:
-        return [warning for sentence in self.sentences for warning in sentence.warnings]
+        """Messages about the document and about its sentences."""
+        return [*self._doubts(), *(warning for sentence in self.sentences for warning in sentence.warnings)]
+
+    def _doubts(self) -> Iterator[str]:
+        """Yields a message if the model is far less sure than on texts of its kind."""
+        if not self.tokens or self.typical_confidence is None:
+            return
+        confidence = self.log_probability / self.tokens
+        if confidence < self.typical_confidence - FAR_BELOW:
+            name = self.sentences[0].source.place.rpartition(", ")[0] or "The document"
+            yield (
+                f"{name}: the translation is doubtful, perhaps as the text is unlike the model's training data (mean "
+                f"log-probability of a token {confidence:.2f}, typically {self.typical_confidence:.2f})."
+            )
 
     @classmethod
     def joined(cls, documents: Sequence["TranslatedDocument"]) -> "TranslatedDocument":
@@ -78,6 +101,9 @@ class TranslatedDocument:
         return cls(
             [*chain.from_iterable(document.sentences for document in documents)],
             [*chain.from_iterable(document.segments for document in documents)],
+            sum(document.log_probability for document in documents),
+            sum(document.tokens for document in documents),
+            next((document.typical_confidence for document in documents), None),
         )
 
 

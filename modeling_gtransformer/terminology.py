@@ -4,14 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-import torch
-from torch import Tensor
-from transformers.generation import LogitsProcessor
-
-from .group_tags import sentence_progress
 from .numbers_and_codes import count_number, is_number, numbers_and_codes
 from .plain_text import ADDRESS, LETTER, TEMPLATE_SYNTAX, WEB_ADDRESS, whole_words
-from .processing_gtransformer import GTransformerProcessor
 
 
 # Every alternative begins with a character that it does not repeat, so that a scan is linear.
@@ -34,8 +28,6 @@ PLACEHOLDER = re.compile(
 # Punctuation that belongs to the sentence, not to the address before it.
 TRAILING = ".,;:!?)\"'»”"
 IS_LETTER = re.compile(LETTER)
-# Nats by which a token that begins a required word is preferred.
-BONUS = 5.0
 
 
 class Terminology:
@@ -75,9 +67,15 @@ class Terminology:
         numbers = numbers_and_codes(sentence) if keep_placeholders else []
         return [*placeholders, *numbers, *(self.glossary[term] for term in self._terms(sentence))]
 
+    def terms(self, sentence: str) -> dict[str, str]:
+        """The terms in a sentence, in lower case, by their translations."""
+        return {self.glossary[term]: term for term in self._terms(sentence)}
+
     def _terms(self, sentence: str) -> Iterator[str]:
         """Yields the terms in a sentence, in lower case. A lookup for each length of term, however many terms there
         are."""
+        if not self.glossary:
+            return
         is_letter = [IS_LETTER.match(character) is not None for character in sentence] + [False]
         position = 0
         while position < len(sentence):
@@ -144,67 +142,3 @@ def _as_it_is(placeholder: str) -> str:
     behind = r"(?![A-Za-z0-9_])" if re.search(r"\w\Z", placeholder) else ""
     longer = r"(?![/?#&=%]+[A-Za-z0-9])" if ADDRESS.fullmatch(placeholder) else ""
     return before + re.escape(placeholder) + behind + longer
-
-
-class RequiredWordsLogitsProcessor(LogitsProcessor):
-    """
-    Forces required words into the sentences of a translation. While some are missing, tokens that would begin them are
-    preferred by `BONUS` nats, and tokens that would continue them by twice as many; where the sentence would end, or
-    would soon have no room for them, such a token must come. This is a pure function of the prefix, which the
-    processor turns into text.
-
-    Args:
-        required: for every sentence of every document, the words that its translation must contain.
-        token_limits: for every sentence of every document, the maximum number of words of its translation.
-    """
-
-    def __init__(
-        self,
-        processor: GTransformerProcessor,
-        required: list[list[list[str]]],
-        token_limits: list[list[int]],
-    ):
-        self.processor = processor
-        self.required = required
-        self.token_limits = token_limits
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Changes scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
-        scores = scores.clone()
-        places = zip(*sentence_progress(input_ids, self.processor.target_template), strict=True)
-        for row, (number, length) in enumerate(places):
-            document, sentence = row * len(self.required) // len(input_ids), int(number) - 1
-            if length < 0 or sentence >= len(self.required[document]):
-                continue
-            words = input_ids[row, input_ids.shape[1] - int(length) :].tolist()
-            required = self.required[document][sentence]
-            absent = missing(required, self.processor.decode_sentences([words])[0]) if required else []
-            tokens = self._spelled(absent)
-            if not tokens:
-                continue
-            begun = [_begun(words, term) for term in tokens]
-            following = {term[done]: BONUS * (2 if done else 1) for term, done in zip(tokens, begun, strict=True)}
-            index = torch.tensor(list(following), device=scores.device)
-            bonuses = torch.tensor(list(following.values()), device=scores.device, dtype=scores.dtype)
-            preferred = scores[row, index] + bonuses
-            # Terms that have begun count in full, as they may not be continued.
-            full = len(words) + sum(map(len, tokens)) >= self.token_limits[document][sentence]
-            if preferred.isfinite().any():
-                at_end = scores[row].argmax() == self.processor.eos_token_id
-                scores[row, self.processor.eos_token_id] = -torch.inf
-                if full or at_end:
-                    scores[row] = -torch.inf
-            scores[row, index] = preferred
-        return scores
-
-    def _spelled(self, words: list[str]) -> list[list[int]]:
-        """The tokens of those words that the vocabulary can spell; the others would come out as something else."""
-        tokens = self.processor.encode_sentences(words, is_target=True)
-        texts = self.processor.decode_sentences(tokens)
-        return [ids for ids, text, own in zip(tokens, texts, words, strict=True) if text == own]
-
-
-def _begun(words: list[int], term: list[int]) -> int:
-    """Number of tokens of a term that the words end with."""
-    lengths = range(min(len(words), len(term) - 1), 0, -1)
-    return next((length for length in lengths if words[-length:] == term[:length]), 0)

@@ -51,7 +51,7 @@ def align_parts(model: Any, processor: Any, places: Sequence[tuple[Part, int, in
         rows = [places[index] for index in batch]
         attention = _attention(model, processor, rows, encoder_outputs[0], encoder_outputs.group_tags)
         for (part, _, _), weights in zip(rows, attention, strict=True):
-            texts = part.sentence.text, part.text
+            texts = part.source_text, part.text
             part.alignment = _between_words(processor, texts, (part.ids, part.target), weights)
 
 

@@ -69,7 +69,9 @@ class Catalogue:
         for entry in self._entries:
             messages = [message for message in (entry.msgid, entry.msgid_plural) if message]
             translations = [next(rest) for _ in messages]
-            if not all(map(has_same_placeholders, messages, translations)):
+            is_format = any(flag.endswith("-format") and not flag.startswith("no-") for flag in entry.flags)
+            pairs = zip(messages, translations, strict=True)
+            if not all(has_same_placeholders(*pair, is_format) for pair in pairs):
                 continue
             if entry.msgid_plural:
                 old = {} if entry.fuzzy else {form: text for form, text in entry.msgstr_plural.items() if text}

@@ -1,5 +1,7 @@
 """Registers model, processor and pipeline with Transformers."""
 
+from pathlib import Path
+
 from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoProcessor
 from transformers.pipelines import PIPELINE_REGISTRY
 
@@ -9,10 +11,16 @@ from ..pipeline_gtransformer import DocumentTranslationPipeline
 from ..processing_gtransformer import GTransformerProcessor
 
 
+# An English-German model of dialogues that comes with the package, used where no model is named.
+SMALL_MODEL = Path(__file__).parents[1] / "models" / "dialogues-en-de"
+
 AutoConfig.register("gtransformer", GTransformerConfig)
 AutoModel.register(GTransformerConfig, GTransformerModel)
 AutoModelForSeq2SeqLM.register(GTransformerConfig, GTransformerForConditionalGeneration)
 AutoProcessor.register(GTransformerConfig, GTransformerProcessor)
 PIPELINE_REGISTRY.register_pipeline(
-    "document-translation", pipeline_class=DocumentTranslationPipeline, pt_model=AutoModelForSeq2SeqLM
+    "document-translation",
+    pipeline_class=DocumentTranslationPipeline,
+    pt_model=AutoModelForSeq2SeqLM,
+    default={"model": (str(SMALL_MODEL), "main")},  # a folder has no revision, but the registry wants one
 )

@@ -11,13 +11,12 @@ from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, pipeline
 
 from ..configuration_gtransformer import SENTENCE_LEVEL_MODELS
 from ..files import Glossary
-from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, for_languages
+from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, for_languages, refuse_missing_tensors
 from ..processing_gtransformer import GTransformerProcessor
+from .registration import SMALL_MODEL
 from .usage_error import UsageError, user_message
 
 
-# An English-German model of dialogues that comes with the package.
-SMALL_MODEL = Path(__file__).parents[1] / "models" / "dialogues-en-de"
 # Types that weights can be loaded in; "int8" quantises linear layers to 8 bits.
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "int8": torch.float32}
 
@@ -229,8 +228,7 @@ def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTra
         check_words(processor)
         arguments = {"dtype": dtype} if dtype else {}
         model, report = AutoModelForSeq2SeqLM.from_pretrained(name, output_loading_info=True, **arguments)
-        if missing := sorted(report["missing_keys"]):
-            raise ValueError(f"it lacks tensors: {', '.join(missing[:3])}{', ...' if missing[3:] else ''}.")
+        refuse_missing_tensors("it", sorted(report["missing_keys"]))
         return model, processor
     except Exception as error:  # a broken file can make its reader fail anywhere
         place = "" if Path(name).is_dir() else " (there is no such folder, so from the Hub)"

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
@@ -10,6 +11,7 @@ from pathlib import Path
 import datasets
 import torch
 from huggingface_hub.errors import StrictDataclassError
+from torch.utils.data import DataLoader
 from transformers import AutoTokenizer, EvalPrediction, set_seed
 from transformers.utils.logging import disable_progress_bar
 
@@ -31,6 +33,9 @@ from .trainer import GTransformerTrainer
 
 
 logger = logging.getLogger(__name__)
+
+# Validation segments that a trained model translates to measure how sure it is of its tokens.
+CONFIDENCE_SEGMENTS = 8
 
 
 def main(argv: list[str]) -> int:
@@ -115,6 +120,8 @@ def train(
         logger.warning(f"Continuing from {progress.checkpoint}.")
     trainer.train(resume_from_checkpoint=progress.checkpoint)
 
+    if training_args.world_size == 1:  # sharded models would have to generate together
+        trainer.processing_class.typical_confidence = typical_confidence(trainer)
     trainer.save_model()
     trainer.save_state()
     scores = trainer.evaluate()
@@ -123,6 +130,18 @@ def train(
     if training_args.push_to_hub:
         trainer.push_to_hub()
     return scores
+
+
+def typical_confidence(trainer: GTransformerTrainer) -> float:
+    """Measures the mean log-probability of the tokens that the model generates for some validation segments."""
+    segments = trainer.eval_dataset
+    some = segments.select(random.Random(0).sample(range(len(segments)), min(len(segments), CONFIDENCE_SEGMENTS)))
+    model, total, tokens = trainer.model.eval(), 0.0, 0
+    for batch in DataLoader(some, collate_fn=trainer.data_collator):
+        source = {name: batch[name].to(model.device) for name in ("input_ids", "attention_mask")}
+        output = model.generate(**source, align_sentences=True, sentence_scores=True)
+        total, tokens = total + output.sentence_scores.sum().item(), tokens + output.sentence_tokens.sum().item()
+    return round(total / max(tokens, 1), 3)
 
 
 def hashes_of_files(args: DataArguments) -> dict[str, list[str]]:

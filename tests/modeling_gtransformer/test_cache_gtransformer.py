@@ -8,7 +8,7 @@ from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documen
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers.generation import LogitsProcessorList, NoRepeatNGramLogitsProcessor
 
-from modeling_gtransformer.cache_gtransformer import CACHE_NAME, CACHE_NAMES, DocumentCache
+from modeling_gtransformer.cache_gtransformer import CACHE_NAME, CACHE_NAMES, GROWTH, DocumentCache
 from modeling_gtransformer.group_tags import group_tags
 
 
@@ -93,6 +93,14 @@ def test_forward_takes_the_cache_by_both_names(tiny_model, name):
     torch.testing.assert_close(model(**inputs, decoder_input_ids=target[:, 4:], **cache).logits, expected)
     with pytest.raises(ValueError, match="pass one of them"):
         model(**inputs, decoder_input_ids=target[:, 4:], **dict.fromkeys(CACHE_NAMES, cache[name]))
+
+
+def test_a_document_that_outgrows_its_first_buffer(tiny_model):
+    """Global layers keep keys and values of the whole document."""
+    model, inputs = tiny_model(init_std=0.25, max_position_embeddings=256), random_documents([[3] * 25])
+    calls = ({"use_cache": False}, {})
+    outputs = [model.generate(**inputs, max_length_b=2, parallel_sentences=False, **call) for call in calls]
+    assert outputs[0].equal(outputs[1]) and outputs[0].shape[1] > 2 * GROWTH
 
 
 @pytest.fixture

@@ -57,6 +57,14 @@ def test_small_gradients_of_half_precision_do_not_vanish():
     torch.testing.assert_close(*gradients, rtol=0.02, atol=0.01)
 
 
+def test_without_labels_the_gradient_is_zero(monkeypatch):
+    """Not what memory happens to contain."""
+    monkeypatch.setattr(torch, "empty_like", lambda states: torch.full_like(states, torch.nan))
+    hidden, weight = torch.randn(1, 2, 4, requires_grad=True), torch.randn(5, 4, requires_grad=True)
+    linear_document_loss(hidden, weight, torch.zeros(1, 5), torch.full((1, 2), -100)).backward()
+    assert not hidden.grad.any() and not weight.grad.any()
+
+
 def test_model_in_training_has_no_logits(tiny_model, documents):
     model = tiny_model(dropout=0.0).train()
     labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])

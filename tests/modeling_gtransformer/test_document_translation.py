@@ -6,7 +6,7 @@ import torch
 from modeling_gtransformer.document_translation import batch_tokens, translate_documents, translate_in_steps
 from modeling_gtransformer.segment_plan import PlannedDocument, SegmentLimits
 from modeling_gtransformer.segment_translation import SegmentTranslator
-from modeling_gtransformer.sentence import Sentence
+from modeling_gtransformer.sentence import Sentence, TranslatedDocument
 
 
 WORDS = ["the cat", "sleeps", "it is old", "a", "the old cat sleeps"]
@@ -97,6 +97,27 @@ def test_confidence_is_the_mean_log_probability_of_the_tokens(translator, proces
     means = [sum(values) / len(values) for values in expected]
     assert confidences(translated) == pytest.approx(means, rel=1e-4)
     assert confidences(translator([document])[0]) == [None] * 3
+
+
+def test_a_document_unlike_those_of_the_training_gets_a_warning(translator, processor):
+    """Where the model is far less sure of what it wrote; what was put in afterwards does not count."""
+    document = [Sentence(text, f"a.txt, sentence {number}") for number, text in enumerate(long_document(3), 1)]
+    own = Sentence("the cat", "a.txt, sentence 4", required=["xy"], terms={"xy": "cat"})
+    [scored] = translator([document], confidence=True)
+    mean = scored.log_probability / scored.tokens
+    assert not scored.warnings
+    processor.typical_confidence = mean + 0.4
+    assert not translator([document])[0].warnings
+    processor.typical_confidence = mean + 0.6
+    [translated] = translator([document])
+    assert translated.texts == scored.texts and confidences(translated) == [None] * 3
+    assert translated.warnings == [
+        "a.txt: the translation is doubtful, perhaps as the text is unlike the model's training data (mean "
+        f"log-probability of a token {mean:.2f}, typically {mean + 0.6:.2f})."
+    ]
+    assert TranslatedDocument.joined([translated, translated]).warnings == translated.warnings
+    [changed] = translator([[own]], confidence=True)
+    assert "xy" in changed.texts[0] and changed.tokens == 0 and not changed.warnings
 
 
 def test_a_long_sentence_comes_in_parts(translator):

@@ -2,6 +2,7 @@ import re
 
 import pytest
 from datasets import Dataset
+from safetensors.torch import load_file, save_file
 from transformers import pipeline
 
 from modeling_gtransformer import (
@@ -10,6 +11,7 @@ from modeling_gtransformer import (
     pipeline_gtransformer,
 )
 from modeling_gtransformer.pipeline_gtransformer import NamedDocument
+from modeling_gtransformer.runtime.translator import SMALL_MODEL
 
 
 @pytest.fixture
@@ -39,6 +41,22 @@ def test_sentences_in_parallel(translate, monkeypatch):
         expected = translate(SENTENCES, parallel_sentences=False)
     monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.decode_documents", None)
     assert translate(SENTENCES, parallel_sentences=True) == expected
+
+
+def test_without_a_model_the_bundled_one_translates(caplog):
+    """Transformers names it in a warning."""
+    translate = pipeline("document-translation")
+    assert translate.model.name_or_path == str(SMALL_MODEL) in caplog.text
+
+
+def test_a_checkpoint_that_lacks_a_tensor_is_refused_until_it_is_trained(checkpoint):
+    weights = load_file(f"{checkpoint}/model.safetensors")
+    del weights["model.decoder.layers.1.fc1.weight"]
+    save_file(weights, f"{checkpoint}/model.safetensors", {"format": "pt"})
+    with pytest.raises(ValueError, match=f"{checkpoint} lacks tensors: model.decoder.layers.1.fc1.weight"):
+        pipeline("document-translation", model=checkpoint)
+    model = GTransformerForConditionalGeneration.from_pretrained(checkpoint).train().eval()
+    assert pipeline("document-translation", model=model)("the cat")["translation_text"]
 
 
 def test_blank_sentences_stay(translate):
@@ -75,6 +93,9 @@ def test_iterators_and_what_is_no_document(translate):
     documents = [["the cat"], ["it is"]]
     assert list(translate(iter(documents))) == translate(documents)
     assert list(translate(documents, num_workers=0)) == translate(documents)
+    # Every item of a column is a document, a text or a list of sentences.
+    assert translate(Dataset.from_dict({"en": documents})["en"]) == translate(documents)
+    assert translate(Dataset.from_dict({"en": ["the cat\nit is"]})["en"]) == [translate("the cat\nit is")]
     for wrong in (("the cat",), None, 3, {"source": ["the cat"]}, Dataset.from_dict({"en": ["the cat"]})):
         with pytest.raises(ValueError, match=f"not a {type(wrong).__name__}"):
             translate(wrong)
@@ -191,14 +212,22 @@ def test_a_call_may_refuse_what_the_pipeline_returns(translate, option, field):
     ]
 
 
-def test_warnings_name_document_and_sentence(translate, caplog):
+def test_warnings_name_document_and_sentence(translate, caplog, monkeypatch):
     """Of several documents by their numbers, of one by the name that is given."""
+    monkeypatch.setattr("modeling_gtransformer.segment_translation.with_required", lambda source, text, *_: text)
     glossary = {"cat": "Катя"}
     _, second = translate([["it is"], ["it is", "", "the cat"]], glossary=glossary)
     assert second["warnings"] == ["Document 2, sentence 3: its translation lacks Катя."]
     talk = translate(["the cat"], glossary=glossary, name="talk.txt")
     assert talk["warnings"] == ["talk.txt, sentence 1: its translation lacks Катя."]
     assert all(warning in caplog.text for warning in (*second["warnings"], *talk["warnings"]))
+
+
+def test_code_that_is_also_a_placeholder_is_required_once(translate):
+    """As often as it is there."""
+    for text, times in (("Use `{name}` now", 1), ("Use `{name}` and `{name}`", 2), ("Use `{name}` or {name}", 2)):
+        [sentence] = translate.prepare(NamedDocument("a.md", text), format="markdown").sentences
+        assert sentence.required == ["{name}"] * times
 
 
 @pytest.mark.parametrize(

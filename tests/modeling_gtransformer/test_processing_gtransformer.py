@@ -63,7 +63,10 @@ def test_padding_and_targets_as_in_processors_of_transformers(processor):
     batch = processor(documents, text_target=targets, padding=True)
     expected = processor(documents, targets, return_tensors="pt")
     assert {name: rows.tolist() for name, rows in expected.items()} == dict(batch)
-    assert processor(documents, padding=False) == processor(documents)
+    assert processor(documents, padding="longest") == processor(documents, padding=True)
+    assert processor(documents, padding=False) == processor(documents, padding="do_not_pad") == processor(documents)
+    with pytest.raises(ValueError, match=r"padding must be one of .*, not 'max_length'"):
+        processor(documents, padding="max_length")
 
 
 def test_what_the_decoder_reads_is_padded_on_the_right(processor):
@@ -118,12 +121,12 @@ def test_text_is_normalised_as_for_mbart(processor):
 
 def test_saved_with_the_checkpoint(any_processor, tiny_model, tmp_path):
     tiny_model().save_pretrained(tmp_path)
-    any_processor.normalization, any_processor.target_ratio = "NFC", 1.2
+    any_processor.normalization, any_processor.target_ratio, any_processor.typical_confidence = "NFC", 1.2, -0.5
     any_processor.save_pretrained(tmp_path)
     loaded = AutoProcessor.from_pretrained(tmp_path)
     assert isinstance(loaded, GTransformerProcessor)
     names = ("src_lang", "tgt_lang", "normalization", "target_template", "structural_token_ids")
-    for name in (*names, "target_ratio"):
+    for name in (*names, "target_ratio", "typical_confidence"):
         assert getattr(loaded, name) == getattr(any_processor, name)
     assert loaded(["the cat"])["input_ids"] == any_processor(["the cat"])["input_ids"]
 
@@ -153,10 +156,11 @@ def test_configured_model_ends_documents_with_the_tgt_lang(any_processor, tiny_m
     assert [len(document) for document in any_processor.batch_decode_sentences(outputs)] == [2, 1]
 
 
-def test_lengths_are_known_for_the_languages_of_the_training(processor):
-    processor.target_ratio = 1.2
+def test_what_training_has_measured_counts_for_its_languages(processor):
+    processor.target_ratio, processor.typical_confidence = 1.2, -0.5
     same, other = processor.for_languages("en_XX", "de_DE"), processor.for_languages("de_DE", "en_XX")
     assert (same.target_ratio, other.target_ratio, processor.target_ratio) == (1.2, 1.0, 1.2)
+    assert (same.typical_confidence, other.typical_confidence) == (-0.5, None)
 
 
 def test_tokens_are_looked_up_without_copying_the_vocabulary(bpe_tokenizer, monkeypatch):

@@ -23,12 +23,11 @@ def limits_of(tokens=512, sentences=None, positions=128, embeddings="learned", *
     return SegmentLimits(model, WordProcessor(), tokens, sentences, limits)
 
 
-def plan(texts, limits, required=None, places=None):
+def plan(texts, limits, required=None, places=None, terms=None):
     required, places = required or [()] * len(texts), places or [""] * len(texts)
-    sentences = [Sentence(*each, bool(each[0].strip())) for each in zip(texts, places, strict=True)]
     sentences = [
-        Sentence(each.text, each.place, each.is_translated, words)
-        for each, words in zip(sentences, required, strict=True)
+        Sentence(text, place, bool(text.strip()), words, terms or {})
+        for text, place, words in zip(texts, places, required, strict=True)
     ]
     return PlannedDocument(sentences, WordProcessor(), limits)
 
@@ -50,7 +49,20 @@ def test_a_segment_has_no_more_tokens_than_the_model_positions():
     assert limits_of(tokens=512, positions=128).tokens == 128
     assert limits_of(tokens=64, positions=128).tokens == 64
     sinusoidal = limits_of(tokens=512, positions=128, embeddings="sinusoidal")
-    assert (sinusoidal.tokens, sinusoidal.positions) == (512, math.inf)
+    assert (sinusoidal.tokens, sinusoidal.document_positions) == (512, math.inf)
+
+
+@pytest.mark.parametrize("embeddings", ["learned", "sinusoidal"])
+def test_a_sentence_is_bounded_also_where_positions_are_not(embeddings):
+    """A list item of 12,000 characters would take thousands of steps, one after the other."""
+    limits = limits_of(tokens=4096, positions=4096, embeddings=embeddings)
+    document = plan(["a " * 6000, "b"], limits, places=["first", "second"])
+    lengths = [length for segment in lengths_of(document) for length in segment]
+    assert sum(lengths) == 6001 and max(map(limits.max_length, lengths)) <= 512
+    assert (
+        "first has 6000 tokens, and it or its translation may not fit the 512 positions of a sentence: "
+        in (document.translated(0).warnings[0])
+    )
 
 
 def test_positions_of_another_model():
@@ -93,7 +105,7 @@ def test_a_sentence_or_a_part_of_one_may_take_all_positions():
     assert [document.translated(number).warnings for number in (0, 1)] == [
         [],
         [
-            "second has 10 tokens, and it or its translation may not fit the 14 positions of the model: it is "
+            "second has 10 tokens, and it or its translation may not fit the 14 positions of a sentence: it is "
             "translated in 2 parts."
         ],
     ]
@@ -103,12 +115,12 @@ def test_a_sentence_or_a_part_of_one_may_take_all_positions():
 
 
 def test_a_long_sentence_in_parts_has_the_required_words_where_they_belong():
-    """In the part that has them; what is in none, such as the translation of a term, in the last."""
+    """In the part that has them or, for a term, its source; what is in none, in the last."""
     long = "one {x} two, three four, five six {y}"
-    limits, required = limits_of(positions=10), [["w"], ["{y}", "{x}", "Tor"], []]
-    first, parts, last = plan(["a", long, "b"], limits, required).parts
+    limits, required = limits_of(positions=10), [["w"], ["{y}", "{x}", "Tor", "Eins"], []]
+    first, parts, last = plan(["a", long, "b"], limits, required, terms={"Eins": "One"}).parts
     assert [[part.required for part in each] for each in (first, last)] == [[["w"]], [[]]]
-    assert [part.required for part in parts] == [["{x}"], *[[]] * (len(parts) - 2), ["{y}", "Tor"]]
+    assert [part.required for part in parts] == [["{x}", "Eins"], *[[]] * (len(parts) - 2), ["{y}", "Tor"]]
     assert parts[0].separator is None and None not in [part.separator for part in parts[1:]]
     assert all(limits.max_length(len(part.ids)) <= 10 for part in parts)
 

@@ -7,10 +7,10 @@ from transformers import LogitsProcessor
 from modeling_gtransformer.segment_plan import PlannedDocument, SegmentLimits
 from modeling_gtransformer.segment_translation import SegmentTranslator
 from modeling_gtransformer.sentence import Sentence
-from modeling_gtransformer.terminology import RequiredWordsLogitsProcessor
 
 
 LIMITS = {"max_length_a": 0, "max_length_b": 6}
+TERMS = {"katze": "cat"}
 
 
 @pytest.fixture
@@ -32,10 +32,11 @@ def translator(model, processor):
 def segment(processor, translator):
     """Makes a document of one segment."""
 
-    def make(texts, required=(), is_aligned=False):
+    def make(texts, required=(), is_aligned=False, terms=TERMS):
         required = required or [[] for _ in texts]
         sentences = [
-            Sentence(text, required=words, is_aligned=is_aligned) for text, words in zip(texts, required, strict=True)
+            Sentence(text, required=words, terms=terms, is_aligned=is_aligned)
+            for text, words in zip(texts, required, strict=True)
         ]
         [segment] = PlannedDocument(sentences, processor, translator().limits).segments
         return segment
@@ -78,17 +79,29 @@ def test_scores_of_sentences(translator, segment, model, processor):
         place += len(part.target) + 2
 
 
-def test_only_segments_that_lack_something_are_translated_again(translator, segment, calls):
-    fine, lacking = segment(["it is"]), segment(["the cat", "it is"], [["katze"], []])
-    translator(parallel_sentences=True).translate([fine, lacking])
-    assert [len(call["input_ids"]) for call in calls] == [2, 1]
-    assert "katze" in lacking.parts[0].text and not lacking.parts[0].missing
-    # The constraint looks at all that was written before, so it goes token by token.
-    assert [call.get("parallel_sentences") for call in calls] == [True, False]
+def test_what_is_missing_takes_the_place_of_the_aligned_words(translator, segment, model, calls):
+    """Without a second search. The other sentences stay, and the scores are those of the changed translation."""
+    texts = ["it is old", "the cat", "it is"]
+    free, bound = segment(texts), segment(texts, [[], ["katze"], []])
+    fine = segment(["it sleeps"])
+    translate = translator(confidence=True)
+    translate.translate([free])
+    translate.translate([fine, bound])
+    assert len(calls) == 2
+    words, changed = free.parts[1].text.split(), bound.parts[1].text.split()
+    assert "katze" in changed and not bound.parts[1].missing
+    assert sum(word != other for word, other in zip(words, changed, strict=True)) == 1
+    assert [bound.parts[number].text for number in (0, 2)] == [free.parts[number].text for number in (0, 2)]
+    again = segment(texts)
+    for part, other in zip(again.parts, bound.parts, strict=True):
+        part.target = other.target
+    translate._score([again], translate.encode([again]))
+    for part, other in zip(again.parts, bound.parts, strict=True):
+        assert (part.log_probability, part.tokens) == (pytest.approx(other.log_probability, rel=1e-4), other.tokens)
 
 
 def test_the_encoder_runs_once_for_a_batch(translator, segment, model):
-    """Whatever is done with it: a second attempt under constraint, scores and aligned words."""
+    """Whatever is done with it: what is missing is put in its place, scores and aligned words."""
     runs = []
     model.model.encoder.register_forward_pre_hook(lambda *_: runs.append(1))
     both = [segment(["it is"], is_aligned=True), segment(["the cat", "it is"], [["katze"], []], is_aligned=True)]
@@ -99,7 +112,7 @@ def test_the_encoder_runs_once_for_a_batch(translator, segment, model):
 @pytest.mark.parametrize("confidence", [False, True])
 @pytest.mark.parametrize("arguments", [{}, {"early_stopping": "never"}], ids=["engine", "Transformers"])
 def test_beams_leave_the_encoder_states_to_what_follows(translator, segment, confidence, arguments):
-    """A second attempt under constraint, scores and aligned words; Transformers repeats states for beams in place."""
+    """Required strings, scores and aligned words; Transformers repeats states for beams in place."""
     texts, required = ["the old cat", "it is"], [["katze"], []]
     translate = translator(confidence, num_beams=3, **arguments)
     batch = [segment(["it is old"], is_aligned=True), segment(texts, required, is_aligned=True)]
@@ -117,20 +130,12 @@ class Watcher(LogitsProcessor):
         return scores
 
 
-def test_the_callers_own_processors_come_first(translator, segment, calls):
+def test_the_callers_own_processors_are_used(translator, segment, calls):
     watcher = Watcher()
-    translator(logits_processor=[watcher]).translate([segment(["the cat"], [["katze"]])])
-    assert calls[0]["logits_processor"] == [watcher]
-    own, constraint = calls[1]["logits_processor"]
-    assert own is watcher and isinstance(constraint, RequiredWordsLogitsProcessor)
-
-
-def test_numbers_are_forced_in_the_form_of_the_first_translation(translator, segment):
-    """Whatever else is missing, the second one is not to write them as the source does."""
-    translate, both = translator(), segment(["the cat", "it is"], [["katze", "1,234.50"], ["501"]])
-    assert translate.required_words([both]).required == [[["katze", "1,234.50"], ["501"]]]
-    both.parts[0].text = "kostet 1.234,50"
-    assert translate.required_words([both]).required == [[["katze", "1.234,50"], ["501"]]]
+    translate = translator(logits_processor=[watcher])
+    translate.translate([segment(["the cat"])])
+    translate.stream(segment(["the cat"]), lambda part: None)
+    assert [call["logits_processor"][0] for call in calls] == [watcher, watcher]
 
 
 def test_a_sentence_that_got_lost_is_an_error(translator, segment, model, monkeypatch, processor):
@@ -143,12 +148,12 @@ def test_a_sentence_that_got_lost_is_an_error(translator, segment, model, monkey
 
 @pytest.mark.parametrize("arguments", [{}, {"num_beams": 3}, {"parallel_sentences": True}])
 def test_a_stream_reports_every_part_in_order(translator, segment, arguments):
-    texts = ["the cat", "it sleeps", "it is old"]
-    streamed, expected, reported = segment(texts), segment(texts), []
+    texts, required = ["the cat", "it sleeps", "it is old"], [["katze"], [], []]
+    streamed, expected, reported = segment(texts, required), segment(texts, required), []
     translate = translator(confidence=True, **arguments)
     translate.stream(streamed, lambda part: reported.append((part, part.text)))
     translate.translate([expected])
-    assert reported == [(part, part.text) for part in streamed.parts]
+    assert reported == [(part, part.text) for part in streamed.parts] and "katze" in reported[0][1]
     for part, other in zip(streamed.parts, expected.parts, strict=True):
         assert (part.target, part.text, part.tokens) == (other.target, other.text, other.tokens)
         assert part.log_probability == pytest.approx(other.log_probability)

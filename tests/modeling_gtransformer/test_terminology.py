@@ -3,14 +3,13 @@
 import re
 
 import pytest
-import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.plain_text import whole_words
 from modeling_gtransformer.sentence import Sentence
-from modeling_gtransformer.terminology import RequiredWordsLogitsProcessor, Terminology, missing
+from modeling_gtransformer.terminology import Terminology, missing
 
 
 @pytest.mark.parametrize(
@@ -136,7 +135,7 @@ DOCUMENTS = [["the cat sleeps", "it is old", "the cat"], ["it sleeps"]]
 def translate(model, processor, documents, terminology, **arguments):
     sentences = [
         [
-            Sentence(text, f"line {number}", required=terminology.required(text))
+            Sentence(text, f"line {number}", required=terminology.required(text), terms=terminology.terms(text))
             for number, text in enumerate(document, 1)
         ]
         for document in documents
@@ -148,19 +147,20 @@ GLOSSARY = {"cat": "katze", "old": "alt ist", "sleeps": "schläft"}
 
 
 @pytest.mark.parametrize("arguments", [{}, {"num_beams": 3}, {"do_sample": True}, {"parallel_sentences": True}])
-def test_what_is_required_is_there(model, processor, arguments):
+def test_what_is_required_is_there_or_named(model, processor, arguments):
     free = translate_documents(model, processor, DOCUMENTS, max_length_b=8, **arguments)
     arguments = arguments | {"segment_sentences": 2, "max_length_b": 8}
     terminology = Terminology(GLOSSARY)
     translated = translate(model, processor, DOCUMENTS, terminology, **arguments)
-    lacking = []
+    lacking, named = [], []
     for document, before, after in zip(DOCUMENTS, free, translated, strict=True):
         for sentence, *texts in zip(document, before.texts, after.texts, strict=True):
             was, now = (missing(terminology.required(sentence), text) for text in texts)
             lacking += was
-            assert not now
-    assert lacking  # of themselves these models say nothing of the kind
-    assert not any(document.warnings for document in translated)
+            named += now
+    assert len(lacking) > 2 * len(named)  # of themselves these models say nothing of the kind
+    warnings = [warning for document in translated for warning in document.warnings]
+    assert [warning.partition(" lacks ")[2] for warning in warnings] == [f"{words}." for words in named]
 
 
 def test_sentences_that_lack_nothing_stay(model, processor):
@@ -169,49 +169,15 @@ def test_sentences_that_lack_nothing_stay(model, processor):
     assert [document.texts for document in bound] == [document.texts for document in free]
 
 
-def test_what_the_vocabulary_lacks_is_named(model, processor):
-    [document] = translate(model, processor, [["the cat", "it is {old}"]], Terminology())
-    assert document.warnings == ["line 2: its translation lacks {old}."]
+def test_what_the_vocabulary_lacks_is_there(model, processor):
+    [document] = translate(model, processor, [["the cat", "it is {ŁŁ}"]], Terminology())
+    assert "{ŁŁ}" in document.texts[1] and not document.warnings
 
 
-def test_what_does_not_fit_is_named(model, processor):
-    terminology = Terminology({"old": "alt die katze schläft"})
-    limits = {"max_length_a": 0, "max_length_b": 2}
-    [document] = translate(model, processor, [["the cat", "it is old"]], terminology, **limits)
-    assert document.warnings == ["line 2: its translation lacks alt die katze schläft."]
-
-
-def test_constraint_of_a_step(processor):
-    """Preferred while there is room, forced where the sentence would end or has no room for anything else."""
-    [term] = processor.encode_sentences(["alt ist"])
-    vocabulary = len(processor.tokenizer)
-    constraint = RequiredWordsLogitsProcessor(processor, [[["alt ist"], []]], [[5, 5]])
-    bos, eos = processor.bos_token_id, processor.eos_token_id
-    [words] = processor.encode_sentences(["the cat"])
-
-    def step(prefix, best):
-        scores = torch.zeros(1, vocabulary)
-        scores[0, best] = 9.0
-        return constraint(torch.tensor([prefix]), scores)[0]
-
-    begin = step([bos, *words], words[0])
-    assert begin[eos] == -torch.inf  # a beam may not end without it
-    assert begin[term[0]] == 5 and begin[words[0]] == 9  # the model's choice stands against a weak preference
-    assert step([bos, *words, term[0]], words[0])[term[1]] == 10
-    for scores in (step([bos, *words], eos), step([bos, *words, words[0]], words[0])):
-        assert scores.isfinite().nonzero().tolist() == [[term[0]]]
-    # What was begun and not finished leaves room to begin again.
-    assert step([bos, words[0], words[0], term[0]], words[0]).isfinite().nonzero().tolist() == [[term[1]]]
-    for prefix in ([bos, *words, *term], [bos, *words, *term, eos], [bos, *words, *term, eos, bos, *words]):
-        assert step(prefix, eos)[eos] == 9  # nothing is left to require
-
-
-def test_what_cannot_be_spelled_is_not_required(processor):
-    """Not even where its tokens are there: what looks like structure comes out as other text."""
-    constraint = RequiredWordsLogitsProcessor(processor, [[["</s>", "{x}"]]], [[5]])
-    [words] = processor.encode_sentences(["the cat"])
-    scores = torch.randn(1, len(processor.tokenizer))
-    assert constraint(torch.tensor([[processor.bos_token_id, *words]]), scores).equal(scores)
+def test_a_term_without_a_source_is_named(model, processor):
+    sentences = [Sentence("the cat"), Sentence("it is old", "line 2", required=["alt"])]
+    [document] = translate_documents(model, processor, [sentences])
+    assert document.warnings == ["line 2: its translation lacks alt."]
 
 
 @pytest.mark.parametrize(

@@ -75,10 +75,35 @@ def test_the_small_model_translates_where_no_other_is_named():
     """Its weights are in half precision, in which a CPU is slow."""
     dialogue = json.loads((SMALL_MODEL / "dialogue.json").read_text(encoding="utf-8"))
     translate = Translator(num_beams=1)
-    translated = [pair["translation_text"] for pair in translate(dialogue["en"])["sentences"]]
+    result = translate(dialogue["en"])
+    translated = [pair["translation_text"] for pair in result["sentences"]]
     assert translate.pipeline.model.dtype == torch.float32
     assert score_documents([translated], [dialogue["de"]])["s-BLEU"]["score"] > 20
     assert (SMALL_MODEL / "model.safetensors").stat().st_size < 12e6
+    # A warning names text of another kind.
+    assert not result["warnings"]
+    for foreign in (["I lost my suitcase"], ["I lost my suitcase."]):
+        [warning] = translate(foreign)["warnings"]
+        assert "is doubtful" in warning
+
+
+@pytest.mark.parametrize(
+    ("source", "lacks", "expected"),
+    [
+        ("My order is late.", "Auftrag", 4),
+        ("My account number is 98765432.", "98765432", 4),
+        ("Call +49 30 1234567 please.", "1234567", 3),
+        ("My order number is 4432-AB.", "4432-AB", 4),
+        ("My account number is 98765432 and 98765432.", "98765432", 5),
+    ],
+)
+def test_what_the_small_model_gets_wrong_is_put_right(source, lacks, expected):
+    """And the rest of the sentence stays, also in a stream."""
+    translate = Translator(glossary={"order": "Auftrag"} if lacks == "Auftrag" else None)
+    text = translate([source])["translation_text"]
+    assert text.count(lacks) == source.count("98765432" if "98765432" in source else lacks.replace("Auftrag", "order"))
+    assert len(text.split()) >= expected
+    assert [pair["translation_text"] for pair in translate.pipeline.stream([source])] == [text]
 
 
 def test_nothing_is_loaded_before_it_is_needed(tmp_path):

@@ -15,6 +15,16 @@ def test_repeated_words_are_left_to_the_pieces_that_come():
     assert cut("a a a", ["`a`", " x ", "`a`"]) == ["", " a ", ""]
 
 
+def test_an_occurrence_is_taken_once():
+    """Also where it is the nearest of two."""
+    pieces = ["x", " ", "x", " a long rest of it with x"]
+    assert protected_places(pieces, [0, 2], "das hier x und x") == {0: 9, 2: 15}
+
+
+def test_words_before_a_lost_piece_end_with_a_space():
+    assert cut_around_protected("Nutzen", ["Use it for ", "foo()"], {1: None}) == ["Nutzen ", ""]
+
+
 def test_more_protected_words_than_python_recurses():
     pieces = ["`a`", " and "] * 3000 + ["more"]
     result = cut("a und " * 3000 + "mehr", pieces)

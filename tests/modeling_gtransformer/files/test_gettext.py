@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from random import Random
 
 import polib
 import pytest
@@ -129,19 +130,21 @@ def test_a_catalogue_without_anything_to_translate_keeps_its_header():
     assert file.sentences == [] and file.rejoin([]) == content
 
 
+HEAD = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
 BAD = [
     ("%(n)d orders", "%(n) %(ners %(n)ders %"),
     ("%1$s sent %2$d files", "%1$s %2$daten %2$d"),
     ("{a} and {b}", "{a} und {a}"),
     ("Use %s", "Nutze"),
+    ("%s has %d files", "%d Dateien hat %s"),
+    ("{:d} of {}", "{} von {:d}"),
 ]
 
 
 @pytest.mark.parametrize("message, translation", BAD)
 def test_a_message_whose_translation_has_other_placeholders_does_not_change(message, translation, tmp_path):
-    flag = "python-format" if "%(" in message else "c-format"
-    head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
-    content = f'{head}#, {flag}\nmsgid "{message}"\nmsgstr ""\n\nmsgid "Go"\nmsgstr ""\n'
+    flag = "python-format" if "%(" in message else "python-brace-format" if "{" in message else "c-format"
+    content = f'{HEAD}#, {flag}\nmsgid "{message}"\nmsgstr ""\n\nmsgid "Go"\nmsgstr ""\n'
     result = SplitFile(content, "po").rejoin([translation, "Los"])
     assert result == content.replace('"Go"\nmsgstr ""', '"Go"\nmsgstr "Los"')
     assert polib.pofile(result).percent_translated() == 50
@@ -152,3 +155,48 @@ def test_a_message_whose_translation_has_other_placeholders_does_not_change(mess
     content = f'<xliff version="1.2"><file><body>{unit}</body></file></xliff>'
     assert SplitFile(content, "xliff").rejoin([f"{translation} jetzt"]) == content
     assert "<target" in SplitFile(content, "xliff").rejoin([f"{message} jetzt"])
+
+
+@pytest.mark.parametrize("translation", ["Sichern %", "{Sichern", "Sichern $", "%s"])
+def test_a_format_without_placeholders_gets_none(translation):
+    content = f'{HEAD}#, c-format\nmsgid "Save"\nmsgstr ""\n'
+    assert SplitFile(content, "po").rejoin([translation]) == content
+    ordinary = content.replace("#, c-format\n", "#, no-c-format\n")
+    assert (SplitFile(ordinary, "po").rejoin([translation]) == ordinary) == (translation == "%s")
+
+
+def spoiled(message, random):
+    """What a bad model makes of a message."""
+    words = message.split(" ")
+    place = random.randrange(len(message))
+    kinds = [
+        random.sample(words, len(words)),
+        [message[: place + 1]],
+        [message[:place] + random.choice(["%", "{", "}", "% ", "%%", "%(", "$"]) + message[place:]],
+        words * 2,
+        ["".join(character for character in message if random.random() > 0.1) or "x"],
+    ]
+    return " ".join(random.choice(kinds)).replace("\\", "")
+
+
+CATALOGUE = [
+    ("c-format", "%s of %d files, %5.2f %%"),
+    ("c-format", "%1$s sent %2$d files"),
+    ("python-format", "%dm %.3fs in file%s"),
+    ("python-format", "%(n)d orders from %(name)s"),
+    ("python-brace-format", "{a} and {b}, {}"),
+    ("python-brace-format", "Save"),
+    ("c-format", "Save all\\n"),
+]
+
+
+@pytest.mark.skipif(shutil.which("msgfmt") is None, reason="needs gettext")
+def test_catalogues_of_a_bad_model_are_valid(tmp_path):
+    random = Random(0)
+    entries = [
+        f'#, {flag}\nmsgctxt "{n}"\nmsgid "{message}"\nmsgstr ""\n' for n in range(40) for flag, message in CATALOGUE
+    ]
+    file = SplitFile(HEAD + "\n".join(entries), "po")
+    (tmp_path / "de.po").write_text(file.rejoin([spoiled(message, random) for message in file.sentences]))
+    assert polib.pofile(tmp_path / "de.po").percent_translated() > 10
+    subprocess.run(["msgfmt", "-c", "-o", tmp_path / "de.mo", tmp_path / "de.po"], check=True)

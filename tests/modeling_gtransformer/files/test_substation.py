@@ -26,7 +26,7 @@ def test_substation():
         + EVENT.format("01.00", "02.50", "Default", r"{\i1}My good old{\i0} friend,\Nand I went home")
         + "Comment: 0,0:00:02.00,0:00:03.00,Default,,0,0,0,,Not this.\r\n"
         + EVENT.format("02.60", "04.00", "Default", r"late. {a note}Why? ")
-        + EVENT.format("04.00", "05.00", "Sign", r"{\p1}m 0 0 l 100 0 b 5{\p0}shop{\pos(1,2)\p4}m 1 1")
+        + EVENT.format("04.00", "05.00", "Sign", r"{\p1}m 0 0 l 100{\i1} 0 b 5{\p0}shop{\pos(1,2)\p4}m 1 1")
         + EVENT.format("04.50", "05.00", "Default", r"- Yes\h!")
         + "\r\n[Fonts]\r\nDialogue: nor this,\r\n"
     )

@@ -108,3 +108,14 @@ def test_names_in_utf_8_that_do_not_say_so():
         assert package.names == [name, "page"] and package.read([name]) == {name: b"picture"}
         again = ZipPackage(package.replaced({"page": b"more"}))
         assert again.read([name, "page"]) == {name: b"picture", "page": b"more"}
+
+
+def test_extra_fields_go_with_what_they_described():
+    """Such as the times and the sizes of a content that was replaced."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        member = zipfile.ZipInfo("a")
+        member.extra = b"\x99\x99\x02\x00ok"
+        archive.writestr(member, b"one")
+    [changed] = zipfile.ZipFile(io.BytesIO(ZipPackage(buffer.getvalue()).replaced({"a": b"two"}))).infolist()
+    assert changed.extra == b""

@@ -15,6 +15,7 @@ from transformers import EvalPrediction
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.training.experiment import (
+    CONFIDENCE_SEGMENTS,
     generation_scores,
     load_corpora,
     load_model,
@@ -183,6 +184,19 @@ def test_the_processor_learns_how_long_translations_become(experiment, trained_m
     assert ratio == target_ratio(trainer.train_dataset, trainer.processing_class) != 1.0
     assert GTransformerProcessor.from_pretrained(trained_model).target_ratio == ratio
     assert trainer_of(experiment("single-ratio", segment_sentences=1)).processing_class.target_ratio == 1.0
+
+
+def test_the_processor_learns_how_sure_the_model_is(experiment, trained_model):
+    """On texts of its kind: the mean over the tokens of its own translations of the validation."""
+    processor = GTransformerProcessor.from_pretrained(trained_model)
+    model = GTransformerForConditionalGeneration.from_pretrained(trained_model)
+    segments = trainer_of(experiment("confidence")).eval_dataset
+    assert len(segments) <= CONFIDENCE_SEGMENTS
+    outputs = [model.generate(segment["input_ids"][None], sentence_scores=True) for segment in segments]
+    total, tokens = (
+        sum(float(output[name].sum()) for output in outputs) for name in ("sentence_scores", "sentence_tokens")
+    )
+    assert processor.typical_confidence == pytest.approx(total / tokens, abs=2e-3)
 
 
 def test_training_may_leave_out_what_is_too_long_but_validation_may_not(experiment, caplog):

@@ -96,6 +96,8 @@ def test_the_ratio_covers_nine_tenths_of_the_text():
     assert target_ratio(make_segments(corpus_of(*records), processor), processor) == 1.5
     longer = [*records, {"en": [" ".join("w" * 100)], "de": [" ".join("v" * 80)]}]
     assert target_ratio(make_segments(corpus_of(*longer), processor), processor) == 1.2
+    several = {"en": ["w w"] * 5, "de": ["v v v"] * 5}
+    assert target_ratio(make_segments(corpus_of(several), processor), processor) == 1.5
 
 
 def test_segments_of_a_test_set_are_those_of_training():

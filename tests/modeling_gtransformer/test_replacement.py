@@ -1,0 +1,78 @@
+"""Required strings that a translation lacks take the place of the words that are aligned with their source."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modeling_gtransformer.plain_text import WORD
+from modeling_gtransformer.replacement import with_required
+from modeling_gtransformer.terminology import Terminology, missing
+
+
+def aligned(source, translation, pairs, rest=0.1):
+    """Weights between words: 0.8 for the pairs of a target and a source word, otherwise `rest`."""
+    words = [[word[0] for word in WORD.finditer(text)] for text in (source, translation)]
+    return [[0.8 if (target, own) in pairs else rest for own in words[0]] for target in words[1]]
+
+
+GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat"}
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "pairs", "expected"),
+    [
+        ("Where is my order?", "Wo ist meine Bestellung?", {("Bestellung", "order")}, "Wo ist meine Auftrag?"),
+        ("My order!", "„Meine Bestellung!“", {("Bestellung", "order")}, "„Meine Auftrag!“"),
+        # All words of a term, and each of its occurrences.
+        (
+            "The board of directors met.",
+            "Der Rat der Direktoren tagte.",
+            {("Rat", "board"), ("der", "of"), ("Direktoren", "directors")},
+            "Der Aufsichtsrat tagte.",
+        ),
+        ("order by order", "Posten um Reihe", {("Posten", "order"), ("Reihe", "order")}, "Auftrag um Auftrag"),
+        ("order by order", "Auftrag um Reihe", {("Auftrag", "order"), ("Reihe", "order")}, "Auftrag um Auftrag"),
+        # No word is likely to be the translation of the term.
+        ("Where is my order?", "Was?", set(), "Was?"),
+        # A number takes the place of a number, with all of its digits, whatever is aligned.
+        ("It is 98765432.", "Sie ist 9876432.", {("ist", "98765432")}, "Sie ist 98765432."),
+        ("Costs 1,250.75 $", "Kostet 1.25,7 $", {("25", "250")}, "Kostet 1,250.75 $"),
+        ("Rooms 501 and 502", "Zimmer 501 und 501", set(), "Zimmer 501 und 502"),
+        ("Code 4432-AB, 7 pieces", "Code 4432 SBA, 7 Stück", {("4432", "4432-AB")}, "Code 4432-AB SBA, 7 Stück"),
+        # Of which nothing remains: it follows the word aligned with it, if there is one.
+        ("Number 98765432 please", "Nummer bitte", {("Nummer", "98765432")}, "Nummer 98765432 bitte"),
+        ("Number 98765432 please", "Nummer bitte", set(), "Nummer bitte"),
+        ("Hi {name}, bye", "Hallo, tschüs", {("Hallo", "name")}, "Hallo {name}, tschüs"),
+        ("Hi {name}, bye", "Hallo {nam}, tschüs", {("nam", "name")}, "Hallo {name}, tschüs"),
+        ("See a@b.de now.", "Siehe a@b jetzt.", {("a", "a")}, "Siehe a@b.de jetzt."),
+        # Other required strings stay.
+        ("501 orders, %d of {n}", "%d von 501 {m}", {("501", "n"), ("m", "n")}, "%d von 501 {n}"),
+        # Scripts without spaces between words.
+        ("the order", "这个订单", {("订", "order"), ("单", "order")}, "这个Auftrag"),
+        ("room 5012", "房间", {("间", "5012")}, "房间5012"),
+    ],
+)
+def test_places(source, translation, pairs, expected):
+    terminology = Terminology(GLOSSARY)
+    required, alignment = terminology.required(source), aligned(source, translation, pairs)
+    assert with_required(source, translation, alignment, required, terminology.terms(source)) == expected
+
+
+def test_without_an_alignment_nothing_changes():
+    assert with_required("It is 98765432.", "Sie ist.", None, ["98765432"], {}) == "Sie ist."
+
+
+PIECES = st.sampled_from(["order", "501", "1,250.50", "{n}", "%s", "a@b.de", "LH441", "Auftrag", "«", ".", "单", "-"])
+TEXTS = st.lists(PIECES, min_size=1, max_size=8).map(" ".join)
+
+
+@given(TEXTS, TEXTS, st.randoms())
+def test_nothing_more_is_missing_than_before(source, translation, random):
+    terminology = Terminology(GLOSSARY)
+    required = terminology.required(source)
+    words = len(WORD.findall(source))
+    alignment = [[random.random() for _ in range(words)] for _ in WORD.findall(translation)]
+    changed = with_required(source, translation, alignment, required, terminology.terms(source))
+    lacking = missing(required, translation)
+    assert len(missing(required, changed)) <= len(lacking)
+    assert lacking or changed == translation

@@ -1,0 +1,58 @@
+"""Measures how sure a model is of its own translations, and how many documents would get a warning.
+
+python train/studies/typical_confidence.py outputs/finetuned dev.jsonl --source_column en [--save true]
+
+--save writes the mean into the processor of the model, which then warns of documents on which it is far less sure.
+"""
+
+import sys
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import Any
+
+from modeling_gtransformer.cli.typed_command import run_script
+from modeling_gtransformer.corpora.corpus import read_documents
+from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.evaluation.report import ReportOptions
+from modeling_gtransformer.runtime.atomic_file import check_outputs, read_json, write_json
+from modeling_gtransformer.runtime.translator import Translator
+from modeling_gtransformer.sentence import FAR_BELOW
+from modeling_gtransformer.translation_options import option
+
+
+@dataclass(frozen=True)
+class ConfidenceOptions(ReportOptions):
+    model: str = option(MISSING, "Folder of a G-Transformer.", argument=True)
+    files: list[str] = option(MISSING, "Documents of the kind that the model was trained on.", argument=True)
+    source_column: str = option("source", "Column that holds the source sentences.")
+    save: bool = option(False, "Write the mean into the processor of the model.")
+
+
+def measure_confidence(options: ConfidenceOptions) -> dict[str, Any]:
+    """Prints and returns the mean log-probability of tokens, that of the least sure document, and the number of
+    documents far below the mean."""
+    check_outputs([options.json], options.files)
+    documents = [record[options.source_column] for record in read_documents(options.files, [options.source_column])]
+    translate = Translator(options.model).pipeline
+    translated = translate_documents(translate.model, translate.processor, documents, confidence=True)
+    scores = [(document.log_probability, document.tokens) for document in translated]
+    mean = round(sum(total for total, _ in scores) / sum(tokens for _, tokens in scores), 3)
+    means = [total / tokens for total, tokens in scores]
+    results = {
+        "documents": len(scores),
+        "mean": mean,
+        "lowest": round(min(means), 3),
+        "warned": sum(each < mean - FAR_BELOW for each in means),
+    }
+    print(results)
+    if options.save:
+        config = Path(options.model, "processor_config.json")
+        write_json(config, {**read_json(config, {}), "typical_confidence": mean})
+    if options.json:
+        write_json(options.json, {"results": results, **provenance(sys.argv)})
+    return results
+
+
+if __name__ == "__main__":
+    sys.exit(run_script((ConfidenceOptions, measure_confidence)))
