@@ -2,8 +2,8 @@
 
 Weights are rounded to 8 bits once, with a scale per output feature. The rows of the input are rounded in every call,
 each with its own scale, so a row's result does not depend on the other rows of its batch. The products are exact
-integers. `torch.ao.quantization`, which did this with a scale for all rows, will be removed from torch; torchao, its
-successor, does the same arithmetic but is slower than float32 unless the model is compiled.
+integers. `torch.ao.quantization`, which did this with a scale for all rows, will be removed from torch. torchao, its
+successor, does the same arithmetic, but takes longer than float32 in models that are not compiled.
 """
 
 from functools import cache
