@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 from measure import DEVICE
-from torch.ao.quantization import quantize_dynamic
 from torch.nn.utils.rnn import pad_sequence
 from transformers import MBartConfig, MBartForConditionalGeneration, MBartTokenizer
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.runtime.int8_linear import quantize_linear_layers
 from modeling_gtransformer.sentence_level_models import ONLY_GROUP
 
 
@@ -53,7 +53,9 @@ def make_model(system: str, size: str = "base") -> torch.nn.Module:
     if suffix == "bfloat16":
         return make_model(name, size).to(torch.bfloat16)
     if suffix == "int8":
-        return quantize_dynamic(make_model(name, size).eval(), {torch.nn.Linear})
+        model = make_model(name, size)
+        quantize_linear_layers(model)
+        return model
     if suffix == "compiled":
         model = make_model(name, size)
         model.compile()

@@ -50,8 +50,7 @@ def hashes_of_translator(model: PreTrainedModel, processor: ProcessorMixin) -> d
     """
     weights = hashlib.sha256()
     for name, value in sorted(model.state_dict().items()):
-        for tensor in value if isinstance(value, tuple) else (value,):  # quantised layers have tuples
-            weights.update(f"{name} {_content_of(tensor)}".encode())
+        weights.update(f"{name} {_content_of(value)}".encode())
     configurations = [model.config.to_dict(), model.generation_config.to_dict()]
     return {
         "weights": weights.hexdigest(),
@@ -60,12 +59,9 @@ def hashes_of_translator(model: PreTrainedModel, processor: ProcessorMixin) -> d
     }
 
 
-def _content_of(value: Any) -> str:
-    """Describes a tensor of a model by type, shape and content; the type of a quantised layer is itself."""
-    if not isinstance(value, torch.Tensor):
-        return str(value)
-    numbers = value.dequantize() if value.is_quantized else value
-    content = numbers.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+def _content_of(value: torch.Tensor) -> str:
+    """Describes a tensor of a model by type, shape and content."""
+    content = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
     return f"{value.dtype} {tuple(value.shape)} {_digest([content])}"
 
 

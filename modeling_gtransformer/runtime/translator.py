@@ -13,6 +13,7 @@ from ..configuration_gtransformer import SENTENCE_LEVEL_MODELS
 from ..files import Glossary
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, for_languages, refuse_missing_tensors
 from ..processing_gtransformer import GTransformerProcessor
+from .int8_linear import quantize_linear_layers
 from .registration import SMALL_MODEL
 from .usage_error import UsageError, user_message
 
@@ -141,7 +142,7 @@ class Translator:
         except ValueError as error:
             raise UsageError(f"The model {self.model} cannot be used like this: {error}") from error
         if self.precision == "int8":
-            translate.model = torch.ao.quantization.quantize_dynamic(translate.model, {torch.nn.Linear})
+            quantize_linear_layers(translate.model)
         return translate
 
     def _options_for(self, processor: GTransformerProcessor) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from transformers import GenerationConfig, Seq2SeqTrainer, Seq2SeqTrainingArgume
 from transformers.utils import logging
 
 from modeling_gtransformer import GTransformerForConditionalGeneration
+from modeling_gtransformer.runtime.int8_linear import quantize_linear_layers
 
 
 SEARCHES = [
@@ -235,7 +236,7 @@ def test_models_ready_to_serve_keep_the_alignment(tiny_model, documents, precisi
     if precision == "bfloat16":
         model = model.to(torch.bfloat16)
     else:
-        model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear})
+        quantize_linear_layers(model)
     outputs = model.generate(**documents, **search)
     assert [len(words_per_sentence(row)) for row in outputs] == [3, 1]
 

@@ -16,6 +16,7 @@ from transformers import pipeline
 from modeling_gtransformer import Translator
 from modeling_gtransformer.evaluation.metrics import score_documents
 from modeling_gtransformer.files.glossaries import Concept, Glossary
+from modeling_gtransformer.runtime.int8_linear import Int8Linear
 from modeling_gtransformer.runtime.translator import SMALL_MODEL
 from modeling_gtransformer.runtime.usage_error import UsageError
 
@@ -171,14 +172,13 @@ def test_columns_that_hold_no_documents(checkpoint, columns, words):
         Translator(checkpoint)(columns)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("precision", ["bfloat16", "int8"])
 def test_precision(sentence_level_checkpoint, precision):
     translate = Translator(sentence_level_checkpoint("marian"), precision=precision)
     assert translate("the cat sleeps")["translation_text"] == "die katze schläft"
     layer = translate.pipeline.model.model.decoder.layers[0].fc1
     if precision == "int8":
-        assert isinstance(layer, torch.ao.nn.quantized.dynamic.Linear)
+        assert isinstance(layer, Int8Linear)
         with pytest.raises(UsageError, match="int8 is for a CPU, not for meta"):
             assert Translator(sentence_level_checkpoint("marian"), precision="int8", device="meta").pipeline
     else:
