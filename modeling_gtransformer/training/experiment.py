@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -31,21 +30,6 @@ from .trainer import GTransformerTrainer
 
 
 logger = logging.getLogger(__name__)
-
-
-def main(argv: list[str]) -> int:
-    """
-    Runs `gtransformer train RECIPE [--key value ...]`.
-
-    Returns:
-        The exit status: 0, or 2 if the training cannot begin, which a message on standard error explains.
-    """
-    try:
-        train_recipe(argv)
-    except UsageError as error:
-        print(f"gtransformer train: {error}", file=sys.stderr)
-        return 2
-    return 0
 
 
 def train_recipe(argv: list[str]) -> dict[str, float]:

@@ -119,6 +119,6 @@ def test_a_training_that_cannot_begin_says_why(experiment, arguments, message, t
     (output(recipe) / "arguments.json").write_text(json.dumps(kept))
     monkeypatch.chdir(tmp_path)
     Path("broken.jsonl").write_text("{\n")
-    assert train.train.main([word.format(recipe=recipe) for word in arguments]) == 2
+    assert train.train.main(["train", *(word.format(recipe=recipe) for word in arguments)]) == 2
     error = capsys.readouterr().err
     assert re.search(r"^gtransformer train: ", error, re.MULTILINE) and message in error and "Traceback" not in error

@@ -64,7 +64,6 @@ def test_a_bug_keeps_its_traceback():
         "studies/convert_bcontrast absent.json out.jsonl",
         "studies/moses tokenize out --files absent.jsonl",
         "studies/show_attention ./absent absent.jsonl out.svg",
-        "studies/write_scoring_files absent.jsonl out",
         "study absent.yaml",
     ],
     ids=lambda command: command.split()[0],
