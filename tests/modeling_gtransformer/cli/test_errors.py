@@ -58,7 +58,6 @@ def test_a_bug_keeps_its_traceback():
 @pytest.mark.parametrize(
     "command",
     [
-        "demo --model_name_or_path ./absent --train_files absent.jsonl --validation_files absent.jsonl",
         "studies/context_examples ./absent absent.jsonl",
         "studies/kept_numbers ./absent absent.jsonl",
         "studies/moses tokenize out --files absent.jsonl",
