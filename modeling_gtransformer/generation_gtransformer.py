@@ -28,6 +28,7 @@ from transformers.utils import ModelOutput, logging
 
 from .cache_gtransformer import CACHE_NAME, CACHE_NAMES, DocumentCache
 from .decoding import Ranking, Sources, TemplateDecoder, decode_documents, decode_independently
+from .document_loss import sentence_log_probabilities
 from .group_attention import group_mask
 from .group_tags import (
     is_contiguous,
@@ -49,7 +50,6 @@ from .target_sentences import (
     plan_lengths,
     spare_sentence_ends,
 )
-from .token_scores import sentence_log_probabilities
 
 
 logger = logging.get_logger(__name__)

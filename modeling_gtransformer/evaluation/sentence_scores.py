@@ -5,10 +5,10 @@ from operator import itemgetter
 
 from transformers.utils.logging import tqdm
 
+from ..document_loss import label_log_probabilities
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from ..segmentation import longest_first_batches
-from ..token_scores import label_log_probabilities
 
 
 Sentences = list[list[int]]
