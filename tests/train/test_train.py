@@ -113,7 +113,7 @@ def test_every_recipe_trains(experiment, tmp_path, sentence_level_checkpoint):
     ],
 )
 def test_a_training_that_cannot_begin_says_why(experiment, arguments, message, tmp_path, monkeypatch, capsys):
-    recipe = experiment("begun")
+    recipe = experiment("cannot_begin")
     (output(recipe) / "checkpoint-4").mkdir(parents=True, exist_ok=True)
     kept = {"max_steps": 8} if "--max_steps" in arguments else {}
     (output(recipe) / "arguments.json").write_text(json.dumps(kept))
