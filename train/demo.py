@@ -25,8 +25,9 @@ from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.evaluation.metrics import score_documents
 from modeling_gtransformer.evaluation.provenance import provenance
-from modeling_gtransformer.runtime.atomic_file import check_own_folder, write_json
+from modeling_gtransformer.runtime.atomic_file import write_json
 from modeling_gtransformer.runtime.translator import SMALL_MODEL, Translator
+from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.training.experiment import train
 from modeling_gtransformer.training.invented_language import LANGUAGES, InventedLanguagePair, write_corpus
 from modeling_gtransformer.training.recipe import parse_recipe
@@ -43,7 +44,8 @@ PLACEHOLDERS = ["--model_name_or_path", "mbart", "--train_files", "train.jsonl",
 def main(argv: list[str]) -> dict[str, dict[str, float]]:
     """Runs the demo, returns the scores of both systems, and writes them with their origin to `results.json`."""
     output = Path(parse_recipe(["demo", *PLACEHOLDERS, *argv])[2].output_dir).parent
-    check_own_folder(output, ["gtransformer", "mbart"], "corpus")
+    if not (output / "corpus").exists() and any((output / name).exists() for name in ("gtransformer", "mbart")):
+        raise UsageError(f"{output} holds other models: choose an empty folder.")
     gtransformer, mbart_folder, columns = str(output / "gtransformer"), str(output / "mbart"), ("source", "target")
     torch.set_num_threads(1)  # with so small a model, more threads cost more than they gain
     step("Translating a dialogue with the small model that comes with the package; the numbers are its confidence")
