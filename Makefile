@@ -1,19 +1,14 @@
 # Everything runs in .venv, which the first target that needs it creates.
 PYTHON ?= python3
-MODEL  ?=#  an mBART checkpoint: a directory or a Hub name; empty: a tiny one is pretrained
-TRAIN  ?=#  documents to fine-tune on; empty: an invented language pair
-VALID  ?=#  documents to validate and score on
 OUTPUT ?= outputs/demo
 UPSTREAM ?=#  a checkout of Transformers, whose tests also cover generation; empty: its source distribution
 MUTANTS ?=#  pattern of those to try; empty: all
-ARGS   ?=#  anything else of the recipe, e.g. ARGS="--source_column en --target_column de"
+ARGS   ?=#  anything else of the recipe, e.g. ARGS="--max_steps 300"
 # Every published figure was measured with this version. Seeds give the same numbers only within one version of torch.
 TORCH  ?= 2.13.0
 
 BIN := .venv/bin
 ALL := --editable '.[files,serve,detect,train,dev]'
-OWN := $(if $(MODEL),--model_name_or_path $(MODEL)) $(if $(TRAIN),--train_files $(TRAIN)) \
-	$(if $(VALID),--validation_files $(VALID))
 
 .DEFAULT_GOAL := help
 .PHONY: help install lock demo study test test-oldest test-newest coverage fuzz mutants upstream-tests tables docs lint format clean
@@ -46,8 +41,8 @@ COMPILE = .venv-lock/bin/uv pip compile setup.cfg --all-extras --python-version 
 	$(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/python -m pip install --quiet uv
 
-demo: install ## mBART to translated documents in minutes; MODEL= TRAIN= VALID= OUTPUT= ARGS= for your own
-	$(BIN)/python train/demo.py --output_dir $(OUTPUT)/gtransformer $(OWN) $(ARGS)
+demo: install ## mBART to translated documents in minutes, in an invented language
+	$(BIN)/python train/demo.py --output_dir $(OUTPUT)/gtransformer $(ARGS)
 
 study: install ## how many updates long inputs take, with and without groups: table and figures, an hour or two
 	$(BIN)/python train/studies/invented_language.py outputs/study/corpus --train 500 --valid 25 --test 25 --sentences 80

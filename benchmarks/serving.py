@@ -8,7 +8,7 @@ one text after the other, `together` with all of them, while the server rests. A
 may be. Memory is that of the server which no file backs (RssAnon, Linux), after each run.
 """
 
-import asyncio
+import json
 import random
 import socket
 import statistics
@@ -19,9 +19,10 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 
-import httpx2
 from measure import memory_mb, parse_options, save, show, timed
 from systems import SIZES, make_translator
 
@@ -65,34 +66,24 @@ def is_ready(address: str) -> bool:
         return False
 
 
-async def load(address: str, texts: list[str], clients: int) -> tuple[list[float], int]:
-    """Seconds that every answered request took, and how many requests got no complete answer."""
-    waiting, seconds, lost = iter(texts), [], 0
-
-    async def client(session: httpx2.AsyncClient) -> None:
-        nonlocal lost
-        for text in waiting:
-            begun = time.perf_counter()
-            try:
-                answer = await session.post("/translate", json={"q": text, "source": "en", "target": "de"})
-            except httpx2.TransportError:
-                lost += 1
-                continue
-            seconds.append(time.perf_counter() - begun)
-            complete = answer.is_success and answer.json()["translatedText"].count("\n") == SENTENCES - 1
-            lost += not complete
-
-    limits = httpx2.Limits(max_connections=clients)
-    async with httpx2.AsyncClient(base_url=address, timeout=None, limits=limits) as session:
-        await asyncio.gather(*(client(session) for _ in range(clients)))
-    return seconds, lost
+def ask(address: str, text: str) -> tuple[float, bool]:
+    """Seconds until the answer to a request, and whether it was complete."""
+    body = json.dumps({"q": text, "source": "en", "target": "de"}).encode()
+    request = urllib.request.Request(f"{address}/translate", body, {"Content-Type": "application/json"})
+    begun = time.perf_counter()
+    try:
+        answer = json.load(urllib.request.urlopen(request))
+    except OSError:  # no connection, or the status of an error
+        return time.perf_counter() - begun, False
+    return time.perf_counter() - begun, answer["translatedText"].count("\n") == SENTENCES - 1
 
 
 def run_clients(address: str, process: int, texts: list[str], clients: int) -> Figures:
     begun = time.perf_counter()
-    seconds, lost = asyncio.run(load(address, texts, clients))
-    figures = figures_of(seconds, time.perf_counter() - begun)
-    return {**figures, "lost": lost, "memory_mb": memory_mb("RssAnon", process)}
+    with ThreadPoolExecutor(clients) as executor:
+        seconds, complete = zip(*executor.map(partial(ask, address), texts), strict=True)
+    figures = figures_of(list(seconds), time.perf_counter() - begun)
+    return {**figures, "lost": complete.count(False), "memory_mb": memory_mb("RssAnon", process)}
 
 
 def run_directly(translate: Translator, texts: list[str]) -> Figures:

@@ -1,5 +1,5 @@
-"""Log-probabilities of given target tokens, with and without the logits of the whole batch in memory: label-smoothed
-cross-entropy of documents, and scores of tokens and sentences.
+"""Label-smoothed cross-entropy of target documents and log-probabilities of their tokens, without the logits of the
+whole batch in memory.
 
 Shape legend: B documents, T target tokens, G source sentences, D model size, V vocabulary, C tokens of a chunk.
 """

@@ -11,13 +11,13 @@ from transformers import PreTrainedModel
 from transformers.generation import LogitsProcessor, LogitsProcessorList
 from transformers.utils import ModelOutput
 
+from .document_loss import sentence_log_probabilities
 from .packed_weights import packed_weights
 from .processing_gtransformer import GTransformerProcessor
 from .replacement import with_required
 from .segment_plan import Part, Segment, SegmentLimits
 from .target_sentences import SentenceStreamer
 from .terminology import missing
-from .token_scores import sentence_log_probabilities
 from .word_alignment import align_parts
 
 

@@ -1,15 +1,12 @@
 """Goes from an mBART checkpoint to translated documents, in minutes on a laptop.
 
-    python train/demo.py
-    python train/demo.py --model_name_or_path facebook/mbart-large-cc25 --train_files train.jsonl \\
-        --validation_files dev.jsonl [--any_argument_of_the_recipe value ...]
+    python train/demo.py [--any_argument_of_the_recipe value ...]
 
-The arguments are those of the recipe `demo` or, with your own model, `mbart25`. Without `--model_name_or_path`, the
-small model that comes with the package first translates a held-out dialogue. Then the demo makes everything else
-itself: documents in an invented language pair whose pronouns depend on an earlier sentence, and a tiny mBART that
-learns their sentences. The rest is the same for your own model: a G-Transformer is loaded from the mBART
-checkpoint and fine-tuned on the documents, both models translate the held-out documents, and the pipeline
-translates one document.
+The arguments are those of the recipe `demo`. The small model that comes with the package first translates a held-out
+dialogue. Then the demo makes everything else itself: documents in an invented language pair whose pronouns depend on
+an earlier sentence, and a tiny mBART that learns their sentences. A G-Transformer is loaded from the mBART checkpoint
+and fine-tuned on the documents, both models translate the held-out documents, and the pipeline translates one
+document. `gtransformer train mbart25` is the same for an mBART and documents of your own.
 """
 
 import json
@@ -28,7 +25,7 @@ from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.evaluation.metrics import score_documents
 from modeling_gtransformer.evaluation.provenance import provenance
-from modeling_gtransformer.runtime.atomic_file import check_own_folder, write_json
+from modeling_gtransformer.runtime.atomic_file import write_json
 from modeling_gtransformer.runtime.translator import SMALL_MODEL, Translator
 from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.training.experiment import train
@@ -40,37 +37,40 @@ from modeling_gtransformer.training.tiny_mbart import pretrain_tiny_mbart
 DOCUMENTS = {"train": 2000, "valid": 100, "test": 200}
 # Seed of the corpus and of both trainings.
 SEED = 1
-# Required arguments of a recipe, until the corpus is written.
+# Required arguments of the recipe, until the corpus is written.
 PLACEHOLDERS = ["--model_name_or_path", "mbart", "--train_files", "train.jsonl", "--validation_files", "valid.jsonl"]
 
 
 def main(argv: list[str]) -> dict[str, dict[str, float]]:
     """Runs the demo, returns the scores of both systems, and writes them with their origin to `results.json`."""
-    given = {word.partition("=")[0] for word in argv}
-    own = {"--model_name_or_path", "--train_files", "--validation_files"}
-    if given & own and not own <= given:
-        raise UsageError(f"{', '.join(sorted(own))} go together.")
-    language_pair = None if given & own else InventedLanguagePair(SEED)
-    arguments = invent(language_pair, argv) if language_pair else ["mbart25", *argv]
-    model_args, data_args, training_args = parse_recipe(arguments)
-    gtransformer, columns = training_args.output_dir, (data_args.source_column, data_args.target_column)
-    output, model_name = Path(gtransformer).parent, str(model_args.model_name_or_path)
-    test = data_args.validation_files
-    if language_pair:
-        test = [str(output / "corpus" / "test.jsonl")]
-        step("Pretraining a tiny MBartForConditionalGeneration on single sentences")
-        pretrain_tiny_mbart(model_name, StoredCorpus.from_files(data_args.train_files, columns), LANGUAGES, SEED)
-        shutil.rmtree(gtransformer, ignore_errors=True)  # the training of an earlier demo is not to be continued
+    output = Path(parse_recipe(["demo", *PLACEHOLDERS, *argv])[2].output_dir).parent
+    if not (output / "corpus").exists() and any((output / name).exists() for name in ("gtransformer", "mbart")):
+        raise UsageError(f"{output} holds other models: choose an empty folder.")
+    gtransformer, mbart_folder, columns = str(output / "gtransformer"), str(output / "mbart"), ("source", "target")
+    torch.set_num_threads(1)  # with so small a model, more threads cost more than they gain
+    step("Translating a dialogue with the small model that comes with the package; the numbers are its confidence")
+    print(translated_dialogue())
+
+    step("Inventing a language pair")
+    language_pair = InventedLanguagePair(SEED)
+    corpus = write_corpus(language_pair, output / "corpus", DOCUMENTS, SEED)
+
+    step("Pretraining a tiny MBartForConditionalGeneration on single sentences")
+    pretrain_tiny_mbart(mbart_folder, StoredCorpus.from_files([corpus["train"]], columns), LANGUAGES, SEED)
+    shutil.rmtree(gtransformer, ignore_errors=True)  # the training of an earlier demo is not to be continued
 
     step("Fine-tuning a G-Transformer from it on documents")
-    train(model_args, data_args, training_args)
+    files = ["--train_files", corpus["train"], "--validation_files", corpus["valid"], "--seed", str(SEED)]
+    languages = ["--src_lang", LANGUAGES[0], "--tgt_lang", LANGUAGES[1]]
+    arguments = ["demo", "--model_name_or_path", mbart_folder, *files, *languages, *argv]
+    train(*parse_recipe([*arguments, "--output_dir", gtransformer]))
 
     step("Translating the held-out documents")
-    documents = read_documents(test, columns)
+    documents = read_documents([corpus["test"]], columns)
     sources, references = ([document[column] for document in documents] for column in columns)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     processor = GTransformerProcessor.from_pretrained(gtransformer)
-    mbart = MBartForConditionalGeneration.from_pretrained(model_name).eval().to(device)
+    mbart = MBartForConditionalGeneration.from_pretrained(mbart_folder).eval().to(device)
     model = GTransformerForConditionalGeneration.from_pretrained(gtransformer).eval().to(device)
     systems = {
         "mBART, by sentence": translate_sentences(mbart, processor, sources),
@@ -84,20 +84,6 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
     translate = pipeline("document-translation", model=gtransformer, device=device)
     print(aligned_table([tuple(pair.values()) for pair in translate(sources[0])["sentences"]]))
     return scores
-
-
-def invent(language_pair: InventedLanguagePair, argv: list[str]) -> list[str]:
-    """Translates a dialogue with the small model, writes the corpus, and returns the arguments of its training."""
-    output = Path(parse_recipe(["demo", *PLACEHOLDERS, *argv])[2].output_dir).parent
-    check_own_folder(output, ["gtransformer", "mbart"], "corpus")
-    torch.set_num_threads(1)  # with so small a model, more threads cost more than they gain
-    step("Translating a dialogue with the small model that comes with the package; the numbers are its confidence")
-    print(translated_dialogue())
-    step("Inventing a language pair")
-    corpus = write_corpus(language_pair, output / "corpus", DOCUMENTS, SEED)
-    files = ["--train_files", corpus["train"], "--validation_files", corpus["valid"]]
-    start = ["--model_name_or_path", str(output / "mbart"), "--seed", str(SEED)]
-    return ["demo", *start, *files, "--src_lang", LANGUAGES[0], "--tgt_lang", LANGUAGES[1], *argv]
 
 
 def translated_dialogue() -> str:
@@ -127,14 +113,12 @@ def translate_sentences(
 
 
 def score(
-    hypotheses: list[list[str]], references: list[list[str]], language_pair: InventedLanguagePair | None
+    hypotheses: list[list[str]], references: list[list[str]], language_pair: InventedLanguagePair
 ) -> dict[str, float]:
-    """Computes s-BLEU, d-BLEU of documents and, in an invented language, the accuracy of pronouns, all up to 100."""
+    """Computes s-BLEU, d-BLEU of documents and the accuracy of pronouns, all up to 100."""
     bleu = score_documents(hypotheses, references)
-    scores = {"s-BLEU": bleu["s-BLEU"]["score"], "d-BLEU": bleu["d-BLEU/document"]["score"]}
-    if language_pair:
-        scores["pronouns"] = 100 * language_pair.pronoun_accuracy(hypotheses, references)
-    return scores
+    pronouns = 100 * language_pair.pronoun_accuracy(hypotheses, references)
+    return {"s-BLEU": bleu["s-BLEU"]["score"], "d-BLEU": bleu["d-BLEU/document"]["score"], "pronouns": pronouns}
 
 
 def score_table(scores: dict[str, dict[str, float]]) -> str:

@@ -9,8 +9,8 @@ them. The same command continues an interrupted training from the last checkpoin
 
 import sys
 
-from modeling_gtransformer.training.experiment import main
+from modeling_gtransformer.cli.main import main
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(["train", *sys.argv[1:]]))

@@ -7,7 +7,7 @@ from functools import partial
 from ..corpora.chunk_translation import ChunkTranslator, TranslatedRecord, examine, groups, problems_of_source
 from ..corpora.corpus import Document, decode_line, iterate_sources, of_record, parse_record
 from ..corpora.corpus_translation import translate_corpus
-from ..corpora.ray_translation import ActorPool, translate_with_ray
+from ..corpora.ray_translation import translate_with_ray
 from ..runtime.json_line import json_line
 from ..runtime.translator import Translator
 from .jobs import Job
@@ -84,11 +84,9 @@ def note(translated: Sequence[TranslatedRecord], report: Report) -> None:
 
 def translate_on_cluster(options: TranslateOptions, report: Report) -> None:
     """Translates a corpus with Ray."""
-    pool = ActorPool(options.actors, options.gpus_per_actor, options.cpus_per_actor)
     [input], output = options.inputs, options.output or ""
-    translate_with_ray(
-        options.translator(), input, output, options, pool, options.overwrite, partial(warn, report=report)
-    )
+    watch = partial(warn, report=report)
+    translate_with_ray(options.translator(), input, output, options, options.actors, options.overwrite, watch)
 
 
 def warn(translated: Sequence[TranslatedRecord], report: Report) -> None:

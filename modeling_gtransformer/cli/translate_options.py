@@ -54,11 +54,9 @@ class TranslateOptions(ModelOptions, CorpusOptions):
     engine: Literal["process", "ray"] = option(
         "process", "What translates: this process, or the GPUs and cores of a Ray cluster, into a folder of chunks."
     )
-    actors: int | None = option(None, "Number of Ray actors, each with a model; default: as many as fit.", 1)
-    gpus_per_actor: float | None = option(
-        None, "GPUs of an actor, such as 0.5; default: 1 if the cluster has any, otherwise 0.", 0
+    actors: int | None = option(
+        None, "Number of Ray actors, each with a model; default: one per GPU or per four cores.", 1
     )
-    cpus_per_actor: int | None = option(None, "Cores of an actor; default: up to 4, or 1 with a GPU.", 1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -28,26 +28,20 @@ RESTARTS = 3
 
 
 class ActorPool(NamedTuple):
-    """Number of actors, each with its own model, and the resources of each; `None` leaves a choice to the cluster."""
+    """Number of actors, each with its own model, and the GPUs and cores of each."""
 
-    actors: int | None = None
-    gpus_per_actor: float | None = None
-    cpus_per_actor: int | None = None
+    actors: int
+    gpus: int
+    cpus: int
 
-    def on(self, machines: Sequence[dict[str, float]]) -> "ActorPool":
-        """
-        Fills in the numbers of the pool for machines that have these resources, "CPU" and "GPU".
 
-        Raises:
-            UsageError: no machine has the resources of an actor.
-        """
-        max_gpus, max_cpus = (max(machine.get(kind, 0) for machine in machines) for kind in ("GPU", "CPU"))
-        gpus = min(1, max_gpus) if self.gpus_per_actor is None else self.gpus_per_actor
-        cpus = self.cpus_per_actor or (1 if gpus else int(min(CORES, max(1, max_cpus))))
-        if gpus > max_gpus or cpus > max_cpus:
-            raise UsageError(f"No machine of the cluster has {gpus:g} GPUs and {cpus} cores for an actor.")
-        kind, size = ("GPU", gpus) if gpus else ("CPU", cpus)
-        return ActorPool(self.actors or sum(int(machine.get(kind, 0) / size) for machine in machines), gpus, cpus)
+def pool_on(machines: Sequence[dict[str, float]], actors: int | None = None) -> ActorPool:
+    """Plans actors for machines that have these resources, "CPU" and "GPU"; by default as many as fit: one per GPU or,
+    if there are none, one per [`CORES`] cores."""
+    gpus = int(any(machine.get("GPU") for machine in machines))
+    cpus = 1 if gpus else int(min(CORES, max(1, *(machine.get("CPU", 0) for machine in machines))))
+    kind, size = ("GPU", 1) if gpus else ("CPU", cpus)
+    return ActorPool(actors or sum(int(machine.get(kind, 0) / size) for machine in machines), gpus, cpus)
 
 
 def translate_with_ray(
@@ -55,7 +49,7 @@ def translate_with_ray(
     input: str,
     output: str,
     options: CorpusOptions,
-    pool: ActorPool,
+    actors: int | None = None,
     overwrite: bool = False,
     watch: Watch = lambda translated: None,
 ) -> None:
@@ -68,7 +62,7 @@ def translate_with_ray(
         model: as for [`translate_corpus`]; it must be the same on every machine.
         input: path or URI of a file, or of a folder of files.
         output: path or URI of a folder that all machines can reach.
-        pool: number and size of the actors.
+        actors: number of actors; by default as many as fit.
         overwrite: whether to replace the fields of an earlier translation in the documents.
         watch: called with the documents of each chunk that this call has translated.
 
@@ -85,8 +79,8 @@ def translate_with_ray(
         translator = model if isinstance(model, Translator) else Translator(model, **options.given)
         if Path(translator.model).is_dir():
             translator.model = os.path.abspath(translator.model)
-        pool = pool.on([node["Resources"] for node in ray.nodes() if node["Alive"]])
-        if not pool.gpus_per_actor:
+        pool = pool_on([node["Resources"] for node in ray.nodes() if node["Alive"]], actors)
+        if not pool.gpus:
             translator.device = "cpu"  # Ray need not hide the GPUs of a machine from actors that ask for none
         engine = Cluster(ray, pool)
         translate_in_chunks(engine, ChunkTranslator(translator, options), files, folder, overwrite, watch)
@@ -124,7 +118,7 @@ class Cluster:
 
     def __init__(self, ray: ModuleType, pool: ActorPool):
         self.ray, self.actors = ray, pool.actors
-        self.resources = {"num_cpus": pool.cpus_per_actor, "num_gpus": pool.gpus_per_actor}
+        self.resources = {"num_cpus": pool.cpus, "num_gpus": pool.gpus}
 
     def map(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
         task = self.ray.remote(**self.resources)(_call)

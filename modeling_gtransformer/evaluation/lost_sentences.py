@@ -6,9 +6,8 @@ sentences are as similar as possible; a reference sentence that is aligned with 
 missing, and neither are joined ones. The count for the reference itself is the error of the counter.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, dataclass
+from dataclasses import MISSING, dataclass
 from itertools import product
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from sacrebleu.metrics import CHRF
 
 from ..plain_text import Splitter, sentencex_splitter
 from ..runtime.atomic_file import atomic_file, check_outputs
+from ..runtime.json_line import json_line
 from ..translation_options import option
 from .report import ReportOptions, markdown, write_report
 from .translations import read_sentences, read_translations
@@ -23,6 +23,8 @@ from .translations import read_sentences, read_translations
 
 # Sentences by which the alignment of two documents may leave their diagonal, beside the difference of their lengths.
 BAND = 10
+# What is counted of every document.
+COUNTED = {"in": "references", "out": "output", "missing": "missing"}
 # Numbers of reference and output sentences that may belong together.
 BEADS = ((1, 1), (2, 1), (3, 1), (1, 2), (1, 3), (1, 0), (0, 1))
 
@@ -58,68 +60,30 @@ def evaluate_lost_sentences(options: LostSentencesOptions) -> dict[str, dict[str
         if len(outputs[file]) != len(references):
             raise ValueError(f"{file} has {len(outputs[file])} documents, {options.reference} {len(references)}.")
     splitter = sentencex_splitter(options.tgt_lang)
-    texts = {name: [" ".join(filter(None, each)) for each in documents] for name, documents in outputs.items()}
-    counts = count_lost(texts, references, splitter, options.output)
+    compared = {
+        name: [compare(*pair, splitter) for pair in zip(references, documents, strict=True)]
+        for name, documents in outputs.items()
+    }
+    rows, counts = [["system", "sentences in", "out", "missing"]], {}
+    for name, documents in compared.items():
+        count = {key: sum(len(each[part]) for each in documents) for key, part in COUNTED.items()}
+        missing = f"{count['missing']} ({100 * count['missing'] / count['in']:.1f} %)"
+        rows.append([name, str(count["in"]), str(count["out"]), missing])
+        counts[name] = count
+    print(markdown(rows))
+    if options.output:
+        by_document = (dict(zip(compared, each, strict=True)) for each in zip(*compared.values(), strict=True))
+        with atomic_file(options.output) as lines:
+            lines.writelines(map(json_line, by_document))
     write_report("evaluate lost-sentences", options, {"counts": counts})
     return counts
 
 
-def count_lost(
-    texts: dict[str, list[str]], references: list[list[str]], splitter: Splitter, output: Path | None = None
-) -> dict[str, dict[str, int]]:
-    """
-    Counts and prints the sentences in, out and missing of every system.
-
-    Args:
-        texts: translated paragraphs or documents by the name of their system.
-        references: reference sentences of each.
-        output: JSON-lines file for the paragraphs with their missing sentences.
-    """
-    compared = {
-        name: [compare_paragraph(*pair, splitter) for pair in zip(references, each, strict=True)]
-        for name, each in texts.items()
-    }
-    counts = {
-        name: {
-            "in": sum(len(paragraph.references) for paragraph in each),
-            "out": sum(len(paragraph.output) for paragraph in each),
-            "missing": sum(len(paragraph.missing) for paragraph in each),
-        }
-        for name, each in compared.items()
-    }
-    rows = [["system", "sentences in", "out", "missing"]]
-    for name, each in counts.items():
-        missing = f"{each['missing']} ({100 * each['missing'] / each['in']:.1f} %)"
-        rows.append([name, str(each["in"]), str(each["out"]), missing])
-    print(markdown(rows))
-    if output:
-        with atomic_file(output) as lines:
-            for number in range(len(references)):
-                row = {name: asdict(each[number]) for name, each in compared.items()}
-                lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-    return counts
-
-
-@dataclass(frozen=True)
-class Paragraph:
-    """
-    A translated paragraph or document.
-
-    Attributes:
-        references: reference translation of each of its sentences.
-        output: the sentences that a system wrote.
-        missing: numbers, from 0, of the sentences that the output lacks.
-    """
-
-    references: list[str]
-    output: list[str]
-    missing: list[int]
-
-
-def compare_paragraph(references: Sequence[str], text: str, splitter: Splitter) -> Paragraph:
-    """Finds the sentences that a translated text has lost."""
-    output = [sentence.strip() for sentence in splitter(text) if sentence.strip()]
-    return Paragraph(list(references), output, missing_sentences(references, output))
+def compare(references: Sequence[str], translation: Sequence[str], splitter: Splitter) -> dict[str, list]:
+    """Compares a translated document with its `references`: the sentences of the `output`, and the numbers, from 0, of
+    the references that are `missing` in it."""
+    output = [sentence.strip() for sentence in splitter(" ".join(filter(None, translation))) if sentence.strip()]
+    return {"references": [*references], "output": output, "missing": missing_sentences(references, output)}
 
 
 def missing_sentences(references: Sequence[str], output: Sequence[str]) -> list[int]:

@@ -60,14 +60,14 @@ def score_documents(
     Raises:
         ValueError: the number of sentences, or of segments, is not that of the reference.
     """
-    sizes = _checked(hypotheses, references, segments, aligned)
+    _check(hypotheses, references, segments, aligned)
+    expected = _strings(references, segments)
     scores = {}
-    for name in _possible_scores(segments is not None, aligned):
+    for name, documents in _strings(hypotheses, segments, aligned).items():
         scorer = _scorer(name, tokenize)
-        hypothesis = itertools.chain(*_strings(name, hypotheses, sizes, aligned))
-        reference = list(itertools.chain(*_strings(name, references, sizes)))
+        hypothesis, reference = (list(itertools.chain(*strings)) for strings in (documents, expected[name]))
         scores[name] = {
-            "score": scorer.corpus_score(list(hypothesis), [reference]).score,
+            "score": scorer.corpus_score(hypothesis, [reference]).score,
             "unit": UNITS[name],
             "units": len(reference),
             "signature": scorer.get_signature().format(),
@@ -98,14 +98,13 @@ def compare_systems(
     Returns:
         By name of the score: the result of `compare_statistics`.
     """
-    sizes = _checked(hypotheses, references, segments, aligned)
-    _checked(baseline, references, segments, baseline_aligned)
-    results = {}
-    for name in _possible_scores(segments is not None, aligned and baseline_aligned):
+    _check(hypotheses, references, segments, aligned)
+    _check(baseline, references, segments, baseline_aligned)
+    one, other = _strings(hypotheses, segments, aligned), _strings(baseline, segments, baseline_aligned)
+    expected, results = _strings(references, segments), {}
+    for name in (name for name in one if name in other):
         scorer = _scorer(name, tokenize)
-        expected = _strings(name, references, sizes)
-        ours = _statistics(scorer, _strings(name, hypotheses, sizes, aligned), expected)
-        theirs = _statistics(scorer, _strings(name, baseline, sizes, baseline_aligned), expected)
+        ours, theirs = (_statistics(scorer, documents[name], expected[name]) for documents in (one, other))
 
         def scores(sums: np.ndarray, score=scorer._compute_score_from_stats) -> np.ndarray:
             return np.array([score(each).score for each in sums.tolist()])
@@ -156,31 +155,29 @@ def _warn_of_few(documents: int) -> None:
         logger.warning(f"An interval or test over {documents} documents says little: score {FEW} or more.")
 
 
-def _possible_scores(with_segments: bool, aligned: bool) -> list[str]:
-    """Names of the scores of translations that have segments, or one sentence for every sentence of the references."""
-    impossible = {"sentences"} if not aligned else set()
-    impossible |= {"segments of documents"} if not with_segments else set()
-    return [name for name, unit in UNITS.items() if unit not in impossible]
-
-
 def _scorer(name: str, tokenize: str) -> Any:
     return CHRF() if name == "chrF" else BLEU(tokenize=tokenize)
 
 
 def _strings(
-    score: str, documents: Documents, sizes: Sequence[Sequence[int]], aligned: bool = True
-) -> list[list[str]]:
-    """Joins the sentences of each document to the strings that a score compares; documents that are not aligned are
-    already lists of segments."""
-    if UNITS[score] == "whole documents":
-        return [[" ".join(document)] for document in documents]
-    if UNITS[score] == "sentences" or not aligned:
-        return [list(document) for document in documents]
-    boundaries = [itertools.pairwise(np.cumsum([0, *size])) for size in sizes]
-    return [
-        [" ".join(document[start:end]) for start, end in cuts]
-        for document, cuts in zip(documents, boundaries, strict=True)
-    ]
+    documents: Documents, segments: Sequence[Sequence[int]] | None, aligned: bool = True
+) -> dict[str, list[list[str]]]:
+    """The strings that each score compares, by document. Documents that are not aligned are lists of segments, without
+    sentences that belong to those of the references."""
+    sentences = [list(document) for document in documents]
+    strings = {"s-BLEU": sentences} if aligned else {}
+    if segments is not None:
+        cuts = (itertools.pairwise(np.cumsum([0, *sizes])) for sizes in segments)
+        strings["d-BLEU/segment"] = (
+            sentences
+            if not aligned
+            else [
+                [" ".join(document[start:end]) for start, end in cut]
+                for document, cut in zip(documents, cuts, strict=True)
+            ]
+        )
+    strings["d-BLEU/document"] = [[" ".join(document)] for document in documents]
+    return strings | ({"chrF": sentences} if aligned else {})
 
 
 def _statistics(scorer: Any, hypotheses: list[list[str]], references: list[list[str]]) -> np.ndarray:
@@ -189,10 +186,15 @@ def _statistics(scorer: Any, hypotheses: list[list[str]], references: list[list[
     return np.array([np.sum(scorer._extract_corpus_statistics(ours, [theirs]), axis=0) for ours, theirs in pairs])
 
 
-def _checked(
+def _check(
     hypotheses: Documents, references: Documents, segments: Sequence[Sequence[int]] | None, aligned: bool
-) -> Sequence[Sequence[int]]:
-    """Checks that nothing is missing, and returns the sizes of segments; by default a document is one segment."""
+) -> None:
+    """
+    Checks that nothing is missing; by default a document is one segment.
+
+    Raises:
+        ValueError: the number of documents, sentences or segments is not that of the reference.
+    """
     if len(hypotheses) != len(references):
         raise ValueError(f"{len(hypotheses)} documents to score, but {len(references)} reference documents.")
     sizes = [[len(reference)] for reference in references] if segments is None else segments
@@ -204,7 +206,6 @@ def _checked(
                 f"Document {number} has {len(hypothesis)} sentences, its reference {len(reference)}"
                 + (f", its segments {sum(size)}." if segments is not None else ".")
             )
-    return sizes
 
 
 def ratio_interval(counts: np.ndarray, rng: np.random.Generator) -> tuple[float, list[float]]:

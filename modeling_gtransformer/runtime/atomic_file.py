@@ -63,22 +63,6 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str] = ()) ->
             raise ValueError(f"{output} cannot be written: {problem}.")
 
 
-def check_own_folder(folder: Path, names: Iterable[str], sign: str) -> None:
-    """
-    Checks a folder before files and folders in it are replaced.
-
-    Args:
-        names: files and folders that will be replaced.
-        sign: name of a file or folder that shows that the same command has run here before.
-
-    Raises:
-        ValueError: one of the names exists, but the sign does not.
-    """
-    present = [name for name in names if (folder / name).exists()]
-    if present and not (folder / sign).exists():
-        raise ValueError(f"{folder / present[0]} exists and would be replaced: choose an empty folder.")
-
-
 def problem_of_folder(folder: Path) -> str:
     """Returns why no file can be written into a folder, which need not exist yet; an empty text if it can."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import random
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -36,21 +35,6 @@ logger = logging.getLogger(__name__)
 
 # Validation segments that a trained model translates to measure how sure it is of its tokens.
 CONFIDENCE_SEGMENTS = 8
-
-
-def main(argv: list[str]) -> int:
-    """
-    Runs `gtransformer train RECIPE [--key value ...]`.
-
-    Returns:
-        The exit status: 0, or 2 if the training cannot begin, which a message on standard error explains.
-    """
-    try:
-        train_recipe(argv)
-    except UsageError as error:
-        print(f"gtransformer train: {error}", file=sys.stderr)
-        return 2
-    return 0
 
 
 def train_recipe(argv: list[str]) -> dict[str, float]:

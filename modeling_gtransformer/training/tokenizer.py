@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
@@ -33,14 +32,11 @@ class TokenizerOptions:
     paper_corpus: PaperCorpus | None = option(None, "One of the paper's corpora on the Hub, instead of files.")
     vocab_size: int = option(30000, "Number of tokens in the vocabulary.", 1)
     merges: int | None = option(None, "Number of BPE merges (paper: 30000), instead of vocab_size.", 0)
-    model: Literal["bpe", "unigram"] = option("bpe", "Type of the tokenizer; the paper uses BPE.")
 
     def __post_init__(self) -> None:
         check_bounds(self)
         if bool(self.files) == bool(self.paper_corpus):
             raise ValueError("Give either files or paper_corpus.")
-        if self.merges is not None and self.model != "bpe":
-            raise ValueError("merges: only BPE has merges, give vocab_size instead.")
 
 
 def convert_tokenizer(options: TokenizerOptions) -> None:
@@ -48,16 +44,13 @@ def convert_tokenizer(options: TokenizerOptions) -> None:
     Trains a tokenizer on documents, for a model that starts from random weights.
 
     Raises:
-        ValueError: the documents have problems, or too little text for such a tokenizer.
+        ValueError: the documents have problems.
     """
     check_outputs([options.output / "tokenizer.json"], options.files)
     files = paper_corpus(options.paper_corpus, "train", options.columns) if options.paper_corpus else options.files
     documents = read_documents(files, options.columns)
     sentences = (sentence for document in documents for column in options.columns for sentence in document[column])
-    try:
-        tokenizer = train_tokenizer(sentences, options.languages, options.vocab_size, options.model, options.merges)
-    except Exception as error:  # the library has no exception class of its own
-        raise ValueError(f"No tokenizer can be trained: {error}") from error
+    tokenizer = train_tokenizer(sentences, options.languages, options.vocab_size, options.merges)
     tokenizer.save_pretrained(options.output)
     print(f"{len(tokenizer)} tokens in {options.output}")
 
@@ -66,32 +59,27 @@ def train_tokenizer(
     sentences: Iterable[str],
     languages: Sequence[str],
     vocab_size: int = 30000,
-    model: str = "bpe",
     merges: int | None = None,
 ) -> PreTrainedTokenizerFast:
     """
-    Trains a tokenizer with one vocabulary for all languages.
+    Trains a BPE tokenizer with one vocabulary for all languages.
 
     Args:
         languages: language codes, each of which becomes one token.
         vocab_size: number of tokens without the language codes and `<mask>`.
-        model: "bpe" (as in the paper) or "unigram".
         merges: number of BPE merges (in the paper 30000), instead of `vocab_size`, which is then that number and the
-            number of single characters; only BPE has merges.
+            number of single characters.
     """
     if merges is not None:
         sentences = list(sentences)
         characters = {character for sentence in sentences for character in unicodedata.normalize("NFKC", sentence)}
         # Pieces write spaces as one more character.
         vocab_size = merges + len(characters - set(" ")) + 1 + len(SPECIAL_TOKENS)
-    settings: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": SPECIAL_TOKENS}
-    tokenizer, trainer = {
-        "bpe": (Tokenizer(models.BPE(unk_token="<unk>")), trainers.BpeTrainer(**settings)),
-        "unigram": (Tokenizer(models.Unigram()), trainers.UnigramTrainer(**settings, unk_token="<unk>")),
-    }[model]
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Strip()])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=SPECIAL_TOKENS)
     tokenizer.train_from_iterator(sentences, trainer)
     tokenizer.add_special_tokens([*languages, "<mask>"])
     return PreTrainedTokenizerFast(

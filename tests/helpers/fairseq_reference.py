@@ -61,7 +61,7 @@ def renamed(printed):
     return ours
 
 
-def write_run(folder, args, weights, words=WORDS, **kwargs):
+def write_run(folder, args, weights, **kwargs):
     """A checkpoint, its dictionary and its codes, as fairseq and subword-nmt write them."""
     checkpoint = {
         "args": argparse.Namespace(**args),
@@ -71,5 +71,5 @@ def write_run(folder, args, weights, words=WORDS, **kwargs):
         "last_optimizer_state": {"state": {0: {"step": 8, "exp_avg": torch.zeros(2)}}, "param_groups": [{"lr": 1e-3}]},
     }
     torch.save(checkpoint, folder / "checkpoint_best.pt", **kwargs)
-    (folder / "dict.en.txt").write_text("".join(f"{word} 1\n" for word in words), encoding="utf-8")
+    (folder / "dict.en.txt").write_text("".join(f"{word} 1\n" for word in WORDS), encoding="utf-8")
     (folder / "code").write_text("\n".join(["#version: 0.2", *MERGES]) + "\n", encoding="utf-8")

@@ -113,12 +113,12 @@ def test_every_recipe_trains(experiment, tmp_path, sentence_level_checkpoint):
     ],
 )
 def test_a_training_that_cannot_begin_says_why(experiment, arguments, message, tmp_path, monkeypatch, capsys):
-    recipe = experiment("begun")
+    recipe = experiment("cannot_begin")
     (output(recipe) / "checkpoint-4").mkdir(parents=True, exist_ok=True)
     kept = {"max_steps": 8} if "--max_steps" in arguments else {}
     (output(recipe) / "arguments.json").write_text(json.dumps(kept))
     monkeypatch.chdir(tmp_path)
     Path("broken.jsonl").write_text("{\n")
-    assert train.train.main([word.format(recipe=recipe) for word in arguments]) == 2
+    assert train.train.main(["train", *(word.format(recipe=recipe) for word in arguments)]) == 2
     error = capsys.readouterr().err
     assert re.search(r"^gtransformer train: ", error, re.MULTILINE) and message in error and "Traceback" not in error

@@ -58,13 +58,10 @@ def test_a_bug_keeps_its_traceback():
 @pytest.mark.parametrize(
     "command",
     [
-        "demo --model_name_or_path ./absent --train_files absent.jsonl --validation_files absent.jsonl",
         "studies/context_examples ./absent absent.jsonl",
         "studies/kept_numbers ./absent absent.jsonl",
-        "studies/convert_bcontrast absent.json out.jsonl",
         "studies/moses tokenize out --files absent.jsonl",
         "studies/show_attention ./absent absent.jsonl out.svg",
-        "studies/write_scoring_files absent.jsonl out",
         "study absent.yaml",
     ],
     ids=lambda command: command.split()[0],

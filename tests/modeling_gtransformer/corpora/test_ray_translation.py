@@ -21,14 +21,13 @@ from modeling_gtransformer.corpora import ray_translation
 from modeling_gtransformer.corpora.chunk_translation import ChunkTranslator
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.corpus_translation import translate_corpus
-from modeling_gtransformer.corpora.ray_translation import ActorPool, ChunkActor, translate_with_ray
+from modeling_gtransformer.corpora.ray_translation import ChunkActor, pool_on, translate_with_ray
 from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.translation_options import CorpusOptions
 
 
 SETTINGS = CorpusOptions(num_beams=1, chunk_documents=2)
-TWO_ACTORS = ActorPool(actors=2, gpus_per_actor=0, cpus_per_actor=1)
 
 
 @pytest.fixture
@@ -77,11 +76,13 @@ def run(ray_cluster, trained_model, corpus, tmp_path, monkeypatch):
     """Translates with two actors into a folder; gives its records and which chunks were translated."""
     ray_cluster.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this file
 
-    def run(output, input=corpus, settings=SETTINGS, pool=TWO_ACTORS, overwrite=False, **options):
+    monkeypatch.setattr(ray_translation, "CORES", 1)
+
+    def run(output, input=corpus, settings=SETTINGS, actors=2, overwrite=False, **options):
         notes = tmp_path / "notes"
         notes.write_text("")
         monkeypatch.setattr(ray_translation, "ChunkTranslator", partial(Noting, notes=notes, **options))
-        translate_with_ray(str(trained_model), str(input), f"{tmp_path}/{output}", settings, pool, overwrite)
+        translate_with_ray(str(trained_model), str(input), f"{tmp_path}/{output}", settings, actors, overwrite)
         records = [document.record for document in read_documents([f"{tmp_path}/{output}"], ["translation"])]
         return records, translated(tmp_path)
 
@@ -120,7 +121,7 @@ def test_a_run_that_fails_is_continued(run, expected, tmp_path):
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(given, schema=schema), tmp_path / "t.parquet")
     table = f"file://{tmp_path}/t.parquet"
     with pytest.raises(ValueError, match=r"^What is wrong\."):
-        run("out", input=table, failing=9, pool=TWO_ACTORS._replace(actors=1))
+        run("out", input=table, failing=9, actors=1)
     before = translated(tmp_path)
     assert [8, 9] not in before
     records, after = run("out", input=table)
@@ -143,47 +144,28 @@ def test_a_machine_with_another_model_is_named(trained_model):
 
 
 MACHINES = {
-    "two GPUs and one": ([{"CPU": 16, "GPU": 2}, {"CPU": 16, "GPU": 1}, {"CPU": 8}], {}, (3, 1, 1)),
-    "half a GPU each": ([{"CPU": 16, "GPU": 2}], {"gpus_per_actor": 0.5}, (4, 0.5, 1)),
-    "cores, though there are GPUs": ([{"CPU": 16, "GPU": 2}], {"gpus_per_actor": 0, "cpus_per_actor": 8}, (2, 0, 8)),
-    "cores": ([{"CPU": 16}, {"CPU": 6}, {}], {}, (5, 0, 4)),
-    "few cores": ([{"CPU": 2}], {}, (1, 0, 2)),
-    "what is asked for": ([{"CPU": 4}], {"actors": 9, "cpus_per_actor": 4}, (9, 0, 4)),
+    "two GPUs and one": ([{"CPU": 16, "GPU": 2}, {"CPU": 16, "GPU": 1}, {"CPU": 8}], None, (3, 1, 1)),
+    "cores": ([{"CPU": 16}, {"CPU": 6}, {}], None, (5, 0, 4)),
+    "few cores": ([{"CPU": 2}], None, (1, 0, 2)),
+    "what is asked for": ([{"CPU": 4}], 9, (9, 0, 4)),
 }
 
 
-@pytest.mark.parametrize("machines, asked, expected", MACHINES.values(), ids=MACHINES)
-def test_actors_fill_the_machines(machines, asked, expected):
-    pool = ActorPool(**asked).on(machines)
-    assert (pool.actors, pool.gpus_per_actor, pool.cpus_per_actor) == expected
-
-
-def test_no_machine_is_large_enough():
-    with pytest.raises(UsageError, match="No machine of the cluster has 1 GPUs and 1 cores"):
-        ActorPool(actors=1, gpus_per_actor=1).on([{"CPU": 4}])
+@pytest.mark.parametrize("machines, actors, expected", MACHINES.values(), ids=MACHINES)
+def test_actors_fill_the_machines(machines, actors, expected):
+    assert pool_on(machines, actors) == expected
 
 
 def test_without_ray(monkeypatch, trained_model, corpus, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match=r"pip install 'gtransformer-hf\[ray\]'"):
-        translate_with_ray(str(trained_model), corpus, str(tmp_path / "out"), SETTINGS, TWO_ACTORS)
+        translate_with_ray(str(trained_model), corpus, str(tmp_path / "out"), SETTINGS)
 
 
 def test_the_command(ray_cluster, trained_model, tmp_path, capfd):
     """Warnings of the actors are reported by the command."""
     corpus = write_json_lines(tmp_path / "test.jsonl", [{"source": ["ba bu " * 200]}])
-    options = [
-        "--engine",
-        "ray",
-        "--actors",
-        "1",
-        "--cpus_per_actor",
-        "1",
-        "--gpus_per_actor",
-        "0",
-        "--num_beams",
-        "1",
-    ]
+    options = ["--engine", "ray", "--actors", "1", "--num_beams", "1"]
     output = str(tmp_path / "out")
     assert main(["translate", corpus, "--model", str(trained_model), "--output", output, *options]) == 0
     errors = capfd.readouterr().err

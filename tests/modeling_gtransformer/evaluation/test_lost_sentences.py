@@ -7,7 +7,7 @@ from json_lines import read_json_lines, write_json_lines
 
 from modeling_gtransformer.evaluation.lost_sentences import (
     LostSentencesOptions,
-    compare_paragraph,
+    compare,
     evaluate_lost_sentences,
     missing_sentences,
 )
@@ -38,9 +38,12 @@ def test_what_is_missing(output, missing):
 
 
 def test_a_text_is_cut_into_sentences_first():
-    paragraph = compare_paragraph(REFERENCES, f"{REFERENCES[0]}| {REFERENCES[2]} | ", lambda text: text.split("|"))
-    assert (paragraph.output, paragraph.missing) == ([REFERENCES[0], REFERENCES[2]], [1])
-    assert paragraph.references == REFERENCES
+    text = f"{REFERENCES[0]}| {REFERENCES[2]} | "
+    assert compare(REFERENCES, ["", text], lambda text: text.split("|")) == {
+        "references": REFERENCES,
+        "output": [REFERENCES[0], REFERENCES[2]],
+        "missing": [1],
+    }
 
 
 def test_a_long_document_is_aligned_near_its_diagonal():

@@ -14,11 +14,10 @@ def test_merges_are_counted_without_the_characters():
     assert sizes == [4 + 5 + 3, 4 + 5 + 3 + 2, 4 + 5 + 3 + 3]
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_a_tokenizer_restores_its_text(tmp_path, kind):
+def test_a_tokenizer_restores_its_text(tmp_path):
     documents = [{"en": ["ba bu .", "to </s> ka .", "re .", "la lo ri ."], "de": ["x ba .", "y .", "z .", "w w ."]}]
     files, output = [write_json_lines(tmp_path / "train.jsonl", documents)], tmp_path / "tokenizer"
-    convert_tokenizer(TokenizerOptions(output, ["en", "de"], ["[en]", "[de]"], files, vocab_size=60, model=kind))
+    convert_tokenizer(TokenizerOptions(output, ["en", "de"], ["[en]", "[de]"], files, vocab_size=60))
     tokenizer = AutoTokenizer.from_pretrained(output)
     assert tokenizer.convert_tokens_to_ids(["<s>", "<pad>", "</s>", "<unk>"]) == [0, 1, 2, 3]
     end = [len(tokenizer) - 3, len(tokenizer) - 2, len(tokenizer) - 1]
@@ -34,11 +33,8 @@ def test_what_cannot_be_trained_or_saved_is_refused(tmp_path):
     with pytest.raises(ValueError, match="would take the place of an input"):
         (tmp_path / "tokenizer.json").write_text("{}")
         convert_tokenizer(TokenizerOptions(tmp_path, **{**settings, "files": [str(tmp_path / "tokenizer.json")]}))
-    with pytest.raises(ValueError, match="No tokenizer can be trained: "):
-        convert_tokenizer(TokenizerOptions(tmp_path / "tokenizer", **settings, vocab_size=1, model="unigram"))
     for changes, message in (
         ({"vocab_size": -5}, "vocab_size must be at least 1"),
-        ({"merges": 9, "model": "unigram"}, "only BPE has merges"),
         ({"files": []}, "either files or paper_corpus"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -269,7 +269,7 @@ def test_only_the_adapter_is_trained_saved_and_resumed(adapters, experiment, tmp
 
 def test_the_trainer_publishes(experiment, hub, run):
     recipe = experiment("pushed", max_steps=2, push_to_hub=True, hub_model_id="someone/trained")
-    run(f"from train.train import main; main([{recipe!r}])", PYTHONPATH=str(ROOT))
+    run(f"from train.train import main; main(['train', {recipe!r}])", PYTHONPATH=str(ROOT))
     files = hub.repositories["someone/trained"].files
     assert {"model.safetensors", "generation_config.json", "processor_config.json", "tokenizer.json"} <= set(files)
     assert {

@@ -20,7 +20,5 @@ def test_picture(trained_model, tmp_path, capsys, stack, target):
     # Titles are comments of the file, beside their outlines.
     assert re.findall(r"<!-- (\w+, layer \d), global attention -->", picture.read_text()) == [f"{stack}, layer 2"]
     assert f"{stack}, layer 2: the gate leaves 0." in capsys.readouterr().out
-    show_attention(replace(options, all_layers=True))
-    assert f"<!-- {stack}, layer 1, group attention -->" in picture.read_text()
     with pytest.raises(ValueError, match="1 documents, none with number 2"):
         show_attention(replace(options, number=2))
