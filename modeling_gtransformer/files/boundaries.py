@@ -84,10 +84,13 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
     Finds where the words of protected pieces are in a translation; `None` for words that it lacks.
 
     Words that sentence and translation have equally often, in protected pieces or not, are taken in order; of others,
-    the occurrences nearest to their places in the sentence are taken, each once.
+    the occurrences nearest to their places in the sentence are taken, each once. A piece that is part of a word in the
+    sentence, such as the code in "`Block`s", may be part of one in the translation.
 
     >>> protected_places(["A list: ", "map", " on ", "list"], [1, 3], "Eine list: map auf list")
     {1: 11, 3: 19}
+    >>> protected_places(["A list of ", "Block", "s"], [1], "Eine Liste von Blocks")
+    {1: 15}
     """
     sentence = "".join(pieces)
     starts = [0, *accumulate(map(len, pieces))]
@@ -98,7 +101,9 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
     for number in protected:
         words = pieces[number].strip()
         start = starts[number] + len(pieces[number]) - len(pieces[number].lstrip())
-        found, in_sentence = theirs.of(words), own.of(words)
+        in_sentence = own.of(words)
+        is_part = start not in in_sentence
+        found, in_sentence = theirs.of(words, is_part), own.of(words, True) if is_part else in_sentence
         to_come[words] -= 1
         if len(found) == len(in_sentence):
             ordinal = bisect_left(in_sentence, start)
