@@ -94,16 +94,19 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
     """
     sentence = "".join(pieces)
     starts = [0, *accumulate(map(len, pieces))]
-    own, theirs = Occurrences(sentence), Occurrences(translation)
-    to_come = Counter(pieces[number].strip() for number in protected)
+    own, theirs = _ProtectedWords(sentence), _ProtectedWords(translation)
+    words_of = {number: pieces[number].strip() for number in protected}
+    begins = {number: starts[number] + len(pieces[number]) - len(pieces[number].lstrip()) for number in protected}
+    parts = {number for number in protected if not own.is_whole(words_of[number], begins[number])}
+    for words in {words_of[number] for number in protected if number not in parts}:
+        own.claim(words)
+        theirs.claim(words)
+    to_come = Counter(words_of.values())
     taken: Counter[str] = Counter()
     result: dict[int, int | None] = {}
     for number in protected:
-        words = pieces[number].strip()
-        start = starts[number] + len(pieces[number]) - len(pieces[number].lstrip())
-        in_sentence = own.of(words)
-        is_part = start not in in_sentence
-        found, in_sentence = theirs.of(words, is_part), own.of(words, True) if is_part else in_sentence
+        words, start = words_of[number], begins[number]
+        found, in_sentence = theirs.places(words, number in parts), own.places(words, number in parts)
         to_come[words] -= 1
         if len(found) == len(in_sentence):
             ordinal = bisect_left(in_sentence, start)
@@ -116,6 +119,34 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
         if place is not None:
             taken[words] = bisect_right(found, place)
     return result
+
+
+class _ProtectedWords:
+    """Finds words in a text, as whole words or, where no other protected words are, within words."""
+
+    def __init__(self, text: str):
+        self._occurrences = Occurrences(text)
+        self._whole: dict[str, set[int]] = {}
+        self._claimed: set[int] = set()
+        self._within: dict[str, list[int]] = {}
+
+    def is_whole(self, words: str, place: int) -> bool:
+        """Returns whether words at a place are no part of a word."""
+        if words not in self._whole:
+            self._whole[words] = {*self._occurrences.of(words)}
+        return place in self._whole[words]
+
+    def claim(self, words: str) -> None:
+        """Excludes the places of whole words from those within words."""
+        self._claimed.update(self._occurrences.of(words))
+
+    def places(self, words: str, within_words: bool) -> list[int]:
+        if not within_words:
+            return self._occurrences.of(words)
+        if words not in self._within:
+            places = self._occurrences.of(words, within_words=True)
+            self._within[words] = [place for place in places if place not in self._claimed]
+        return self._within[words]
 
 
 def cut_around_protected(

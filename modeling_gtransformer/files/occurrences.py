@@ -31,5 +31,6 @@ class Occurrences:
         if key not in self._found:
             pattern = re.escape(words) if within_words else whole_words(words)
             places = [match.start() for match in re.finditer(pattern, self.text, re.IGNORECASE)]
-            self._found[key] = [place for place in places if self.text.startswith(words, place)] or places
+            exact = [place for place in places if self.text.startswith(words, place)]
+            self._found[key] = places if within_words else exact or places
         return self._found[key]

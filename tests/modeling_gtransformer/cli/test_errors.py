@@ -62,6 +62,7 @@ def test_a_bug_keeps_its_traceback():
         "studies/context_examples ./absent absent.jsonl",
         "studies/kept_numbers ./absent absent.jsonl",
         "studies/convert_bcontrast absent.json out.jsonl",
+        "studies/convert_documents wmt25 en cs out.jsonl absent.jsonl",
         "studies/moses tokenize out --files absent.jsonl",
         "studies/show_attention ./absent absent.jsonl out.svg",
         "studies/write_scoring_files absent.jsonl out",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from packages import packed, unpacked, word_document
 
 from modeling_gtransformer.files import odf, pptx
-from modeling_gtransformer.files.formats import FILE_FORMATS, SplitFile, format_of
+from modeling_gtransformer.files.formats import SplitFile, format_of
 from modeling_gtransformer.plain_text import sentencex_splitter
 
 
