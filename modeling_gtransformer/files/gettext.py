@@ -10,7 +10,7 @@ from .runs import Block, Run
 
 
 # A line with a string in quotation marks, after a keyword or as the continuation of the string before it.
-LINE = re.compile(r'\s*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,9}\])?)?\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*\Z')
+LINE = re.compile(r'\s*(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,9}\])?)\s*)?"([^"\\]*(?:\\.[^"\\]*)*)"\s*\Z')
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 LETTERS = {character: f"\\{letter}" for letter, character in ESCAPES.items()} | {'"': '\\"', "\\": "\\\\"}
 UTF_8 = "text/plain; charset=UTF-8"

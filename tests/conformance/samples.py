@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -60,7 +61,8 @@ def _members(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 def _pypi(package: str, folder: Path) -> None:
     name = package.partition("==")[0]
-    command = ("pip", "download", "--quiet", "--no-deps", "--no-binary", name, "--dest", str(folder), package)
+    options = ("--quiet", "--no-deps", "--no-binary", name, "--dest", str(folder))
+    command = (sys.executable, "-m", "pip", "download", *options, package)
     try:
         _run(*command)
     except subprocess.CalledProcessError:
