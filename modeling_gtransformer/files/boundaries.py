@@ -106,7 +106,9 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
     result: dict[int, int | None] = {}
     for number in protected:
         words, start = words_of[number], begins[number]
-        found, in_sentence = theirs.places(words, number in parts), own.places(words, number in parts)
+        found, in_sentence = (text.places(words, number in parts) for text in (theirs, own))
+        if number in parts and start not in in_sentence:  # with the letters around it, it is another protected piece
+            found, in_sentence = (text.within_words(words) for text in (theirs, own))
         to_come[words] -= 1
         if len(found) == len(in_sentence):
             ordinal = bisect_left(in_sentence, start)
@@ -141,12 +143,15 @@ class _ProtectedWords:
         self._claimed.update(self._occurrences.of(words))
 
     def places(self, words: str, within_words: bool) -> list[int]:
+        """Returns where words are: within words, not where a claimed one is."""
         if not within_words:
             return self._occurrences.of(words)
         if words not in self._within:
-            places = self._occurrences.of(words, within_words=True)
-            self._within[words] = [place for place in places if place not in self._claimed]
+            self._within[words] = [place for place in self.within_words(words) if place not in self._claimed]
         return self._within[words]
+
+    def within_words(self, words: str) -> list[int]:
+        return self._occurrences.of(words, within_words=True)
 
 
 def cut_around_protected(
