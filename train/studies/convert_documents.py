@@ -22,7 +22,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
-from modeling_gtransformer.cli.script import run_script
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import decode_line, parse_record
 from modeling_gtransformer.corpora.corpus_files import TABLES, has_ending, open_decompressed, open_table
 from modeling_gtransformer.runtime.atomic_file import atomic_file, check_outputs
