@@ -24,8 +24,7 @@ from . import table_rows
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = (
-    *(ROOT / "docs" / name for name in ("quickstart.md", "testing.md")),
-    *(ROOT / name for name in ("benchmarks/README.md", "train/README.md", "train/RESULTS.md")),
+    *(ROOT / name for name in ("docs/quickstart.md", "benchmarks/README.md", "train/README.md", "train/RESULTS.md")),
     *sorted((ROOT / "train" / "results").glob("*.md")),
 )
 TABLE = re.compile(r"(<!-- table (\S+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
