@@ -11,7 +11,7 @@ BIN := .venv/bin
 ALL := --editable '.[files,serve,detect,train,dev]'
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock demo study test test-oldest test-newest coverage fuzz mutants upstream-tests tables docs lint format clean
+.PHONY: help install lock demo study test test-oldest test-newest coverage fuzz mutants upstream-tests conformance tables docs lint format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -96,6 +96,13 @@ ifeq ($(UPSTREAM),)
 endif
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --override-ini addopts= --disable-warnings \
 		--override-ini "pythonpath=. tests/helpers $(or $(UPSTREAM),build/upstream)" tests/upstream/common_model_tests.py
+
+# Parsers that only judge the translated files.
+JUDGES := html5lib lxml odfdo pysubs2 ebooklib markdown-it-py
+
+conformance: install ## translate the test files of other programs, from PyPI, npm and Debian (network, npm, apt-get, msgfmt)
+	$(BIN)/python -m pip install --quiet $(JUDGES)
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python tests/conformance/conformance.py $(ARGS)
 
 tables: install ## fill the tables of quickstart, benchmarks and results from their files
 	$(BIN)/python -m docs.fill_tables

@@ -190,3 +190,9 @@ def address(labels: None, record: Record) -> Iterator[Row]:
             ("the first against the second",),
             {kind: {"share": Points(row)} for kind, row in record["differences"].items()},
         )
+
+
+def conformance(labels: Any, record: Record) -> Iterator[Row]:
+    """The formats of files."""
+    for format, figures in record["results"]["formats"].items():
+        yield (format,), figures

@@ -32,7 +32,7 @@ MATCHED_ONLY = {
     f"{module}.{name}"
     for module, names in {
         "plain_text": ["ITEM"], "files.subtitles": ["TIMING", "NO_CUE", "LINE"],
-        "files.substation": ["LINE", "SECTION", "TIMING"], "files.gettext": ["STRING"],
+        "files.substation": ["LINE", "SECTION", "TIMING"], "files.gettext": ["LINE"],
         "files.xml_tokens": ["ENCODING", "TAG_NAME"],
         "files.html_tokens": ["ATTRIBUTE"], "files.boundaries": ["SPACES"],
         "files.markdown": ["FORMULA", "FOOTNOTE", "LINE_BREAK", "LINE_END", "NESTED"],

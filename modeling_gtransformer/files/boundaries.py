@@ -84,21 +84,31 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
     Finds where the words of protected pieces are in a translation; `None` for words that it lacks.
 
     Words that sentence and translation have equally often, in protected pieces or not, are taken in order; of others,
-    the occurrences nearest to their places in the sentence are taken, each once.
+    the occurrences nearest to their places in the sentence are taken, each once. A piece that is part of a word in the
+    sentence, such as the code in "`Block`s", may be part of one in the translation.
 
     >>> protected_places(["A list: ", "map", " on ", "list"], [1, 3], "Eine list: map auf list")
     {1: 11, 3: 19}
+    >>> protected_places(["A list of ", "Block", "s"], [1], "Eine Liste von Blocks")
+    {1: 15}
     """
     sentence = "".join(pieces)
     starts = [0, *accumulate(map(len, pieces))]
-    own, theirs = Occurrences(sentence), Occurrences(translation)
-    to_come = Counter(pieces[number].strip() for number in protected)
+    own, theirs = _ProtectedWords(sentence), _ProtectedWords(translation)
+    words_of = {number: pieces[number].strip() for number in protected}
+    begins = {number: starts[number] + len(pieces[number]) - len(pieces[number].lstrip()) for number in protected}
+    parts = {number for number in protected if not own.is_whole(words_of[number], begins[number])}
+    for words in {words_of[number] for number in protected if number not in parts}:
+        own.claim(words)
+        theirs.claim(words)
+    to_come = Counter(words_of.values())
     taken: Counter[str] = Counter()
     result: dict[int, int | None] = {}
     for number in protected:
-        words = pieces[number].strip()
-        start = starts[number] + len(pieces[number]) - len(pieces[number].lstrip())
-        found, in_sentence = theirs.of(words), own.of(words)
+        words, start = words_of[number], begins[number]
+        found, in_sentence = (text.places(words, number in parts) for text in (theirs, own))
+        if number in parts and start not in in_sentence:  # with the letters around it, it is another protected piece
+            found, in_sentence = (text.within_words(words) for text in (theirs, own))
         to_come[words] -= 1
         if len(found) == len(in_sentence):
             ordinal = bisect_left(in_sentence, start)
@@ -111,6 +121,37 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
         if place is not None:
             taken[words] = bisect_right(found, place)
     return result
+
+
+class _ProtectedWords:
+    """Finds words in a text, as whole words or, where no other protected words are, within words."""
+
+    def __init__(self, text: str):
+        self._occurrences = Occurrences(text)
+        self._whole: dict[str, set[int]] = {}
+        self._claimed: set[int] = set()
+        self._within: dict[str, list[int]] = {}
+
+    def is_whole(self, words: str, place: int) -> bool:
+        """Returns whether words at a place are no part of a word."""
+        if words not in self._whole:
+            self._whole[words] = {*self._occurrences.of(words)}
+        return place in self._whole[words]
+
+    def claim(self, words: str) -> None:
+        """Excludes the places of whole words from those within words."""
+        self._claimed.update(self._occurrences.of(words))
+
+    def places(self, words: str, within_words: bool) -> list[int]:
+        """Returns where words are: within words, not where a claimed one is."""
+        if not within_words:
+            return self._occurrences.of(words)
+        if words not in self._within:
+            self._within[words] = [place for place in self.within_words(words) if place not in self._claimed]
+        return self._within[words]
+
+    def within_words(self, words: str) -> list[int]:
+        return self._occurrences.of(words, within_words=True)
 
 
 def cut_around_protected(

@@ -1,17 +1,53 @@
-"""Message catalogues of gettext, in which messages without a translation get one."""
+"""Message catalogues of gettext, in which messages without a translation get one; every other line is copied."""
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from .languages import EXAMPLES, language_tag, numbers_of_forms, plural_forms_of
 from .placeholders import has_same_placeholders, placeholders_of
 from .runs import Block, Run
 
 
-# A line with one string in quotation marks.
-STRING = re.compile(r'[^"]*"[^"\\]*(?:\\.[^"\\]*)*"\s*\Z')
+# A line with a string in quotation marks, after a keyword or as the continuation of the string before it.
+LINE = re.compile(r'\s*(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,9}\])?)\s*)?"([^"\\]*(?:\\.[^"\\]*)*)"\s*\Z')
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+LETTERS = {character: f"\\{letter}" for letter, character in ESCAPES.items()} | {'"': '\\"', "\\": "\\\\"}
 UTF_8 = "text/plain; charset=UTF-8"
+
+
+@dataclass
+class _Message:
+    """
+    A message of a catalogue.
+
+    Attributes:
+        strings: for every keyword, the text and the numbers of the lines from which and up to which it extends.
+        flags: for every line with flags, its number and the flags.
+        previous: numbers of the lines with the message that a fuzzy translation belongs to.
+    """
+
+    strings: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    flags: dict[int, list[str]] = field(default_factory=dict)
+    previous: list[int] = field(default_factory=list)
+
+    @property
+    def translations(self) -> dict[str, tuple[str, int, int]]:
+        return {name: string for name, string in self.strings.items() if name.startswith("msgstr")}
+
+    @property
+    def sources(self) -> list[str]:
+        """The message, and its plural if it has one."""
+        return [self.strings[name][0] for name in ("msgid", "msgid_plural") if name in self.strings]
+
+    @property
+    def is_fuzzy(self) -> bool:
+        return any("fuzzy" in flags for flags in self.flags.values())
+
+    @property
+    def is_format(self) -> bool:
+        flags = (flag for own in self.flags.values() for flag in own)
+        return any(flag.endswith("-format") and not flag.startswith("no-") for flag in flags)
 
 
 class Catalogue:
@@ -19,97 +55,183 @@ class Catalogue:
     A PO file. `blocks` are the messages that have no translation yet, or only a fuzzy one; for a plural, both forms.
     The translation of the singular becomes the form for the number one, that of the plural all others; existing forms
     do not change. A message does not change either if its translation has other placeholders, which would break the
-    program. A template gets the plural forms of its language. `polib` writes the file, with the same messages and
-    comments, wrapped and ordered in its own way.
+    program. A template gets the plural forms of its language. New translations are wrapped only where they have line
+    breaks.
 
     Args:
         tgt_lang: language of the translation.
         mark_fuzzy: whether to mark new translations as fuzzy, for review.
 
     Raises:
-        ImportError: polib is not installed.
         ValueError: the file is broken.
     """
 
     def __init__(self, text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False):
-        try:
-            import polib
-        except ImportError as error:
-            raise ImportError("PO files need polib: pip install polib") from error
+        self._lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
+        self._line_end = "\r\n" if "\r\n" in text else "\n"
         if not re.search(r"^[ \t]*msgid\s", text, re.MULTILINE):
             raise ValueError("no messages in it: there is no line that begins with msgid")
-        for number, line in enumerate(text.splitlines(), 1):
-            if re.match(r"\s*(msg|\")", line) and not STRING.match(line):
-                raise ValueError(f"line {number} has no string in quotation marks: {line[:200]!r}")
-        try:
-            # Unwrapped files stay unwrapped.
-            self._file = polib.pofile(text, wrapwidth=max([78, *map(len, text.splitlines())]))
-        except OSError as error:
-            raise ValueError(str(error)) from error
-        self._line_end = "\r\n" if "\r\n" in text else "\n"
-        self._begins_with_comment = text.lstrip().startswith("#")
+        messages = [*_messages(self._lines)]
         self._mark_fuzzy = mark_fuzzy
-        self._entries = [
-            entry for entry in self._file if entry.msgid and not entry.obsolete and not entry.translated()
+        headers = (each for each in messages if each.sources == [""] and "msgctxt" not in each.strings)
+        self._header = next(headers, None)
+        self._messages = [
+            each
+            for each in messages
+            if each.sources[0] and (each.is_fuzzy or not all(text for text, _, _ in each.translations.values()))
         ]
-        self._new_header = _new_header(self._file.metadata, language_tag(tgt_lang))
-        if any(entry.msgid_plural for entry in self._entries):
-            plural_forms = self._file.metadata.get("Plural-Forms", "")
+        metadata = self._header.strings["msgstr"][0] if self._header else ""
+        self._new_fields = _new_fields(metadata, language_tag(tgt_lang), text.isascii())
+        if any("msgid_plural" in each.strings for each in self._messages):
+            plural_forms = _field(metadata, "Plural-Forms")
             if not plural_forms or "EXPRESSION" in plural_forms:  # a template
-                self._new_header["Plural-Forms"] = plural_forms = plural_forms_of(tgt_lang)
+                self._new_fields["Plural-Forms"] = plural_forms = plural_forms_of(tgt_lang)
             self._numbers = numbers_of_forms(plural_forms)
         self.document_starts = [0]
-        self.blocks: list[Block] = [
-            [Run(message)] for entry in self._entries for message in (entry.msgid, entry.msgid_plural) if message
-        ]
+        self.blocks: list[Block] = [[Run(source)] for each in self._messages for source in each.sources]
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
         """Returns the catalogue with these translations."""
         rest = iter(text for [text] in blocks)
-        for entry in self._entries:
-            messages = [message for message in (entry.msgid, entry.msgid_plural) if message]
-            translations = [next(rest) for _ in messages]
-            is_format = any(flag.endswith("-format") and not flag.startswith("no-") for flag in entry.flags)
-            pairs = zip(messages, translations, strict=True)
-            if not all(has_same_placeholders(*pair, is_format) for pair in pairs):
-                continue
-            if entry.msgid_plural:
-                old = {} if entry.fuzzy else {form: text for form, text in entry.msgstr_plural.items() if text}
-                entry.msgstr_plural = {
-                    form: translations[0 if _is_singular(entry, numbers) else 1]
-                    for form, numbers in enumerate(self._numbers)
-                } | old
-            else:
-                [entry.msgstr] = translations
-            entry.previous_msgctxt = entry.previous_msgid = entry.previous_msgid_plural = None
-            entry.flags = [flag for flag in entry.flags if flag != "fuzzy"] + ["fuzzy"] * self._mark_fuzzy
-        if self._entries:
+        lines = [*self._lines]
+        for message in self._messages:
+            translations = [next(rest) for _ in message.sources]
+            pairs = zip(message.sources, translations, strict=True)
+            if all(has_same_placeholders(*pair, message.is_format) for pair in pairs):
+                self._replace(lines, message, translations)
+        if lines != self._lines:
             # Any character set contains ASCII, so an ASCII file keeps its own.
-            is_ascii = str(self._file).isascii()
-            new = {name: text for name, text in self._new_header.items() if name != "Content-Type" or not is_ascii}
-            self._file.metadata.update(new)
-        catalogue = str(self._file)
-        # polib begins every file with a comment.
-        catalogue = catalogue if self._begins_with_comment else catalogue.removeprefix("#\n")
-        return catalogue.replace("\n", self._line_end)
+            self._add_fields(lines, "".join(lines).isascii())
+        return "".join(lines)
+
+    def _replace(self, lines: list[str], message: _Message, translations: Sequence[str]) -> None:
+        """Puts translations of a message and of its plural into its lines."""
+        places = [*message.translations.values()]
+        first, last = places[0][1], places[-1][2]
+        if "msgid_plural" in message.strings:
+            forms = [
+                self._old_form(message, f"msgstr[{form}]")
+                or self._string(f"msgstr[{form}]", translations[0 if _is_singular(message, numbers) else 1])
+                for form, numbers in enumerate(self._numbers)
+            ]
+            lines[first:last] = ["".join(forms), *[""] * (last - first - 1)]
+        else:
+            lines[first:last] = [self._string("msgstr", translations[0]), *[""] * (last - first - 1)]
+        for number in message.previous:
+            lines[number] = ""
+        flags = {number: [flag for flag in own if flag != "fuzzy"] for number, own in message.flags.items()}
+        for number, own in flags.items():
+            lines[number] = self._flags(own + ["fuzzy"] * (self._mark_fuzzy and number == min(flags)))
+        if self._mark_fuzzy and not flags:
+            start = min(start for _, start, _ in message.strings.values())
+            lines[start] = self._flags(["fuzzy"]) + lines[start]
+
+    def _old_form(self, message: _Message, name: str) -> str:
+        """Returns the lines of a plural form that stays, or an empty string."""
+        text, start, stop = message.strings.get(name, ("", 0, 0))
+        return "" if message.is_fuzzy or not text else "".join(self._lines[start:stop])
+
+    def _add_fields(self, lines: list[str], is_ascii: bool) -> None:
+        """Adds to the header the fields that it lacks."""
+        new = {name: value for name, value in self._new_fields.items() if name != "Content-Type" or not is_ascii}
+        if self._header is None and new:
+            text = "".join(f"{name}: {value}\n" for name, value in new.items())
+            lines.insert(0, self._string("msgid", "") + self._string("msgstr", text) + self._line_end)
+        if self._header is None:
+            return
+        text, start, stop = self._header.strings["msgstr"]
+        before = text
+        for name, value in new.items():
+            old = rf"(?m)^{name}:.*$"
+            has_field = re.search(old, text)
+            line = f"{name}: {value}"
+            text = re.sub(old, line.replace("\\", r"\\"), text) if has_field else f"{text}{line}\n"
+        if text != before:
+            lines[start:stop] = [self._string("msgstr", text), *[""] * (stop - start - 1)]
+
+    def _string(self, keyword: str, text: str) -> str:
+        """Returns the lines of a keyword and its text, one line for every line of the text."""
+        parts = re.findall(r"[^\n]*\n|[^\n]+", text) or [""]
+        parts = ["", *parts] if len(parts) > 1 else parts
+        quoted = ['"' + "".join(LETTERS.get(character, character) for character in part) + '"' for part in parts]
+        return f"{keyword} " + "".join(part + self._line_end for part in quoted)
+
+    def _flags(self, flags: Sequence[str]) -> str:
+        return f"#, {', '.join(flags)}{self._line_end}" if flags else ""
 
 
-def _new_header(header: dict[str, str], language: str | None) -> dict[str, str]:
+def _messages(lines: Sequence[str]) -> Iterator[_Message]:
+    """
+    Yields the messages of a catalogue, without those that are commented out.
+
+    Raises:
+        ValueError: a line is none of a catalogue, or a message lacks its translation or has it twice.
+    """
+    message, name = _Message(), ""
+    for number, line in enumerate(lines):
+        if not line.strip() or line.lstrip().startswith("#~"):
+            message, name = (message, name) if message.strings else (_Message(), "")
+            continue
+        found = LINE.match(line)
+        is_comment = line.lstrip().startswith("#")
+        if message.translations and (is_comment or (found and found[1] in ("msgctxt", "msgid"))):
+            yield message
+            message = _Message()
+        if is_comment:
+            _add_comment(message, number, line.strip())
+            continue
+        if found is None and re.match(r"\s*(msg|\")", line):
+            raise ValueError(f"line {number + 1} has no string in quotation marks: {line[:200]!r}")
+        if found is None or (not found[1] and not name) or found[1] in message.strings:
+            raise ValueError(f"line {number + 1} has no place in a catalogue: {line[:200]!r}")
+        name = found[1] or name
+        if "msgid" not in message.strings and name not in ("msgctxt", "msgid"):
+            raise ValueError(f"line {number + 1} has no message before it: {line[:200]!r}")
+        if name.startswith("msgstr") and ("[" in name) != ("msgid_plural" in message.strings):
+            raise ValueError(f"line {number + 1}: msgstr[0] and others follow msgid_plural, and msgstr follows msgid")
+        before, start, _ = message.strings.get(name, ("", number, number))
+        message.strings[name] = before + _unescape(found[2]), start, number + 1
+    if message.translations:
+        yield message
+    elif message.strings:
+        raise ValueError("the last message ends without msgstr")
+
+
+def _add_comment(message: _Message, number: int, comment: str) -> None:
+    if comment.startswith("#,"):
+        message.flags[number] = [flag.strip() for flag in comment[2:].split(",") if flag.strip()]
+    elif comment.startswith("#|"):
+        message.previous.append(number)
+
+
+def _unescape(string: str) -> str:
+    return re.sub(r"\\(.)", lambda escape: ESCAPES.get(escape[1], escape[1]), string)
+
+
+def _field(header: str, name: str) -> str:
+    """Returns the value of a field of the header, or an empty string."""
+    found = re.search(rf"^{name}:(.*)$", header, re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def _new_fields(header: str, language: str | None, is_ascii: bool) -> dict[str, str]:
     """Returns the fields that a header lacks: the language, and a character set for the translation."""
     new = {}
-    if not header.get("Language") and language:
+    if not _field(header, "Language") and language:
         new["Language"] = language.replace("-", "_")
-    content_type = header.get("Content-Type", "")
-    if not re.search("charset=utf-?8", content_type, re.IGNORECASE):
+    content_type = _field(header, "Content-Type")
+    # A file with other than ASCII characters is written in the encoding in which it was read.
+    if not content_type or (is_ascii and not re.search("charset=utf-?8", content_type, re.IGNORECASE)):
         new["Content-Type"] = re.sub(r"(charset=)\S*", r"\1UTF-8", content_type) or UTF_8
     return new
 
 
-def _is_singular(entry: Any, numbers: Sequence[int]) -> bool:
+def _is_singular(message: _Message, numbers: Sequence[int]) -> bool:
     """
     Returns whether the form for some numbers comes from the singular: if it is only for 1, or if it is for 1 among
     others, as in Serbian for 21 and 31, and the singular names the number as the plural does.
     """
     if 1 not in numbers or len(numbers) == EXAMPLES:
         return False
-    return len(numbers) == 1 or not placeholders_of(entry.msgid_plural) - placeholders_of(entry.msgid)
+    singular, plural = message.sources
+    return len(numbers) == 1 or not placeholders_of(plural) - placeholders_of(singular)

@@ -1,7 +1,7 @@
 """Markdown: paragraphs, headings, items, cells and footnotes, with emphasis and links as boundaries between runs."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +23,10 @@ Part = tuple[int, int, str, str]
 
 FOOTNOTE = re.compile(r"\[\^[^\]\s]+\](?::[ \t]*)?")
 LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
-ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+# A character after a backslash, and a character reference, which needs its semicolon here.
+ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])|&#?\w{1,32};")
+# The marks that may end a heading.
+CLOSING = re.compile(rb"(?:^|[ \t])[ \t]*#+[ \t]*\Z")
 SPECIAL = re.compile(r"([\\`*_~\[\]<>|]|&(?=#?\w+;)|^[-+](?=\s)|^#(?=#{0,5}(?:\s|\Z))|^:(?=::))")
 NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|\Z)")
 # A formula, and not two prices.
@@ -40,7 +43,9 @@ LINE_END = re.compile(rb'"?[ \t]*\r?\n?')
 # Marks of quotations and items that are nested more deeply than the parser reads.
 NESTED = re.compile(rb"(?:[ \t]*(?:>|[-+*](?=[ \t])))+[ \t]*")
 # Emphasis that the parser overlooks, such as that after a digit.
-UNDERSCORES = re.compile(rb"(?<![\w\\])(?P<open>_{1,3})(?=[^\s_])|(?<=[^\s_\\])_{1,3}(?!\w)")
+UNDERSCORES = re.compile(rb"(?<![\w\\])(?P<open>_{1,3})(?=[^\s_\x22')\]])|(?<=[^\s_\\])_{1,3}(?!\w)")
+# Part of a word in UTF-8.
+LETTER = re.compile(rb"[0-9A-Za-z\x80-\xff]")
 # A paragraph is parsed in stretches, as the time grows with the square of the marks that open something but do not
 # close it.
 STRETCH, MAX_MARKS = 20_000, 300
@@ -80,13 +85,15 @@ def read_markdown(text: str) -> MarkdownTemplate:
         parts: list[Part] = list(outside)
         for stretch in _stretches(content, list(zip(gaps[::2], gaps[1::2], strict=True))):
             ranges = [Range(Point(0, a), Point(0, b), a, b) for a, b in stretch]
-            parts += _parts(Parser(inline_language, included_ranges=ranges).parse(content).root_node, labels)
+            parts += _parts(Parser(inline_language, included_ranges=ranges).parse(content).root_node, content, labels)
         for template in TEMPLATE.finditer(content, block.start_byte, block.end_byte):
             parts.append((*template.span(), "protected", template[0].decode()))
         parts += _directives(content, block.start_byte, block.end_byte)
         file.add(content[done : block.start_byte].decode())
-        _add_block(file, content, block.start_byte, block.end_byte, sorted(parts, key=_order))
         done = block.end_byte
+        if block.parent.type == "atx_heading" and (closing := CLOSING.search(content[block.start_byte : done])):
+            done = block.start_byte + closing.start()
+        _add_block(file, content, block.start_byte, done, sorted(parts, key=_order))
     file.add(content[done:-1].decode())
     return file
 
@@ -162,16 +169,27 @@ def _add_block(file: MarkdownTemplate, content: bytes, done: int, end: int, part
 
 
 def _add_text(file: MarkdownTemplate, raw: bytes) -> None:
-    """Adds text, with underscores around emphasis in it."""
+    """Adds text, with pairs of underscores around emphasis in it."""
     done = 0
-    for mark in UNDERSCORES.finditer(raw):
-        file.add_text(raw[done : mark.start()].decode(), _unescape)
+    marks = {place: mark for pair in _pairs(UNDERSCORES.finditer(raw)) for mark in pair for place in [mark.start()]}
+    for place, mark in sorted(marks.items()):
+        file.add_text(raw[done:place].decode(), _unescape)
         (file.open_emphasis if mark["open"] else file.close_emphasis)(mark[0].decode())
         done = mark.end()
     file.add_text(raw[done:].decode(), _unescape)
 
 
-def _parts(root: Any, labels: set[str]) -> Iterator[Part]:
+def _pairs(marks: Iterable[re.Match[bytes]]) -> Iterator[tuple[re.Match[bytes], re.Match[bytes]]]:
+    """Yields the marks that open and those that close an emphasis; others are text, as in `__get`."""
+    opened: list[re.Match[bytes]] = []
+    for mark in marks:
+        if mark["open"]:
+            opened.append(mark)
+        elif opened and opened[-1][0] == mark[0]:
+            yield opened.pop(), mark
+
+
+def _parts(root: Any, content: bytes, labels: set[str]) -> Iterator[Part]:
     """Yields the parts of an inline text that are not translated."""
     nodes = [root]
     while nodes:
@@ -185,7 +203,8 @@ def _parts(root: Any, labels: set[str]) -> Iterator[Part]:
                 nodes += reversed(node.children)
             elif node.type != "latex_block" or FORMULA.fullmatch(words):
                 description = [child.text.decode() for child in node.children if child.type == "image_description"]
-                read = "".join(description) if node.type == "image" else words.strip("`$<>[] ")
+                bare = words.strip("`$<>[] ") or words.strip("` ") or words
+                read = "".join(description) if node.type == "image" else bare
                 yield start, end, "protected", " ".join(read.split())
         elif node.type in LINKS:
             text = next((child for child in node.children if child.type == "link_text"), None)
@@ -197,6 +216,7 @@ def _parts(root: Any, labels: set[str]) -> Iterator[Part]:
                 nodes.append(text)
         elif node.type in EMPHASIS:
             marks = [child for child in node.children if child.type == "emphasis_delimiter"]
+            marks = marks if _is_emphasis(content, start, end) else []
             for number, mark in enumerate(marks):
                 yield mark.start_byte, mark.end_byte, "open" if number < len(marks) / 2 else "close", ""
             nodes += [child for child in reversed(node.children) if child.type != "emphasis_delimiter"]
@@ -205,6 +225,13 @@ def _parts(root: Any, labels: set[str]) -> Iterator[Part]:
             yield start, end, "break" if is_break else "mark", ""
         else:
             nodes += reversed(node.children)
+
+
+def _is_emphasis(content: bytes, start: int, end: int) -> bool:
+    """Returns whether an emphasis is one; the parser also finds some in `a_3_b` and `__get & __set`."""
+    inside = content[start:end].strip(b"_")
+    is_in_word = LETTER.match(content[max(start - 1, 0) : start]) or LETTER.match(content, end)
+    return content[start : start + 1] != b"_" or not (is_in_word or inside != inside.strip())
 
 
 def _find(root: Any, types: frozenset[str]) -> Iterator[Any]:
@@ -223,7 +250,7 @@ def _label(link: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    return unescape(ESCAPED.sub(r"\1", text))
+    return ESCAPED.sub(lambda found: found[1] or unescape(found[0]), text)
 
 
 def _escape(text: str) -> str:

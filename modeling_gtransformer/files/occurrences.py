@@ -14,21 +14,23 @@ class Occurrences:
     """
     Finds words in a text, but not as parts of longer ones; case is ignored unless the words are found as written.
 
-    >>> Occurrences("in Berlin, in").of("in"), Occurrences("the api").of("API")
-    ([0, 11], [4])
+    >>> Occurrences("in Berlin, in").of("in"), Occurrences("the api").of("API"), Occurrences("APIs").of("API", True)
+    ([0, 11], [4], [0])
     """
 
     def __init__(self, text: str):
         self.text = text
-        self._found: dict[str, list[int]] = {"": []}
+        self._found: dict[tuple[str, bool], list[int]] = {}
         self._searches = max(MAX_CHARACTERS // max(len(text), 1), MIN_SEARCHES)
 
-    def of(self, words: str) -> list[int]:
-        """Returns where the words begin; nowhere once too many others were searched."""
-        if words not in self._found and len(self._found) > self._searches:
+    def of(self, words: str, within_words: bool = False) -> list[int]:
+        """Returns where the words begin, within others too if asked; nowhere once too many others were searched."""
+        key = words, within_words
+        if not words or (key not in self._found and len(self._found) >= self._searches):
             return []
-        if words not in self._found:
-            matches = re.finditer(whole_words(words), self.text, re.IGNORECASE)
-            places = [match.start() for match in matches]
-            self._found[words] = [place for place in places if self.text.startswith(words, place)] or places
-        return self._found[words]
+        if key not in self._found:
+            pattern = re.escape(words) if within_words else whole_words(words)
+            places = [match.start() for match in re.finditer(pattern, self.text, re.IGNORECASE)]
+            exact = [place for place in places if self.text.startswith(words, place)]
+            self._found[key] = places if within_words else exact or places
+        return self._found[key]

@@ -3,6 +3,8 @@
 import pytest
 from split_file import translated
 
+from modeling_gtransformer.files.formats import SplitFile
+
 
 MARKDOWN = """---
 title: Head
@@ -144,3 +146,27 @@ def test_a_paragraph_of_many_marks_is_read_in_stretches():
     sentences, result = translated(content, "markdown")
     assert "".join(sentences).replace(" ", "") == "abc" * 500
     assert result == content.replace("a", "A").replace("b", "B").replace("[c]", "[C]")
+
+
+@pytest.mark.parametrize(
+    "content, sentences, expected",
+    [
+        # The marks that may end a heading, unless they belong to a word or are escaped.
+        ("## Head ##  \n\n# C#\n", ["Head", "C#"], "## HEAD ##  \n\n# C#\n"),
+        # A reference needs its semicolon, and an ampersand may be escaped.
+        ("\\&copy; &copy &copy;\n", ["&copy; &copy ©"], "\\&COPY; &COPY ©\n"),
+        ('the sign "_" here\n', ['the sign "_" here'], 'THE SIGN "\\_" HERE\n'),
+        ("a list of `Block`s\n", ["a list of Blocks"], "A LIST OF `Block`S\n"),
+        ("`Tag`s are `Tags`\n", ["Tags are Tags"], "`Tag`S ARE `Tags`\n"),
+        ("`Quote` and `Quote`s\n", ["Quote and Quotes"], "`Quote` AND `Quote`S\n"),
+        ("magic __get & __set\n", ["magic __get & __set"], "MAGIC \\_\\_GET & \\_\\_SET\n"),
+        ('a "grid_3_wide_item" x\n', ['a "grid_3_wide_item" x'], 'A "GRID\\_3\\_WIDE\\_ITEM" X\n'),
+    ],
+)
+def test_details_of_commonmark(content, sentences, expected):
+    assert translated(content, "markdown") == (sentences, expected)
+
+
+def test_code_of_marks_alone_is_read():
+    file = SplitFile("either (`` ` ``) or `<`\n", "markdown")
+    assert file.protected == [["`` ` ``", "<"]]
