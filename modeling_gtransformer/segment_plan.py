@@ -27,6 +27,7 @@ class Part:
         log_probability, tokens: sum over the tokens of the translation, in nats, and their number.
         missing: what the translation lacks of `required`.
         alignment: weights between the words of both.
+        alternatives: texts of other hypotheses.
     """
 
     sentence: Sentence
@@ -39,6 +40,7 @@ class Part:
     tokens: int = 0
     missing: list[str] = field(default_factory=list)
     alignment: Alignment | None = None
+    alternatives: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +131,11 @@ class PlannedDocument:
             warnings.append(f"{sentence.place}: its translation lacks {', '.join(missing)}.")
         return TranslatedSentence(
             sentence,
-            "".join((part.separator or "") + part.text for part in parts),
+            _joined(parts, [part.text for part in parts]),
             [token for part in parts for token in part.target],
             sum(part.log_probability for part in parts) / sum(part.tokens for part in parts) if confidence else None,
             parts[0].alignment if len(parts) == 1 else None,
+            [_joined(parts, texts) for texts in zip(*(part.alternatives for part in parts), strict=True)],
             warnings,
         )
 
@@ -140,6 +143,11 @@ class PlannedDocument:
         """The document, once all of its segments are translated."""
         sentences = [self.translated(number, confidence) for number in range(len(self.sentences))]
         return TranslatedDocument(sentences, [each.sentences for each in self.segments if each.sentences])
+
+
+def _joined(parts: Sequence[Part], texts: Sequence[str]) -> str:
+    """The translation of a sentence, from those of its parts."""
+    return "".join((part.separator or "") + text for part, text in zip(parts, texts, strict=True))
 
 
 def parts_of(

@@ -75,21 +75,31 @@ class SegmentTranslator:
         self._align(segments, encoded)
 
     def stream(self, segment: Segment, on_part: Callable[[Part], None]) -> None:
-        """Translates the parts of one segment, under the constraint from the start. `on_part` is called with each of
-        them in order, as soon as it is certain."""
-        certain = iter(segment.parts)
+        """Translates the parts of one segment. `on_part` is called with each of them in order, as soon as it is
+        certain. From the first part that lacks a required string on, the parts are translated again."""
+        reported: list[Part] = []
+        is_lacking = False
 
-        def report(_: int, ids: list[int]) -> None:
-            self._set_translation([part := next(certain)], [ids])
-            on_part(part)
+        def report(number: int, ids: list[int]) -> None:
+            nonlocal is_lacking
+            part = segment.parts[number]
+            self._set_translation([part], [ids])
+            is_lacking = is_lacking or bool(part.missing)
+            if not is_lacking:
+                reported.append(part)
+                on_part(part)
 
-        observers = [self.required_words([segment])] if any(part.required for part in segment.parts) else []
-        if not self.generate_arguments.get("parallel_sentences"):
-            observers.append(SentenceStreamer(report, len(segment.parts), self.processor.target_template))
+        in_parallel = self.generate_arguments.get("parallel_sentences")
+        streamer = SentenceStreamer(report, len(segment.parts), self.processor.target_template)
         encoded = self.encode([segment])
-        self._fill([segment], encoded, observers)
+        self._fill([segment], encoded, [] if in_parallel else [streamer])
+        if any(part.missing for part in segment.parts):
+            final = [dict(vars(part)) for part in reported]
+            self._fill([segment], encoded, [self.required_words([segment])])
+            for part, values in zip(reported, final, strict=True):
+                vars(part).update(values)
         self._align([segment], encoded)
-        for part in certain:
+        for part in segment.parts[len(reported) :]:
             on_part(part)
 
     @torch.no_grad()
@@ -126,17 +136,25 @@ class SegmentTranslator:
     def _fill(
         self, segments: Sequence[Segment], encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()
     ) -> None:
-        """Generates the translations of all parts, after which none may be missing, and sets their scores."""
+        """Generates the translations of all parts, after which none may be missing, and sets their scores and
+        alternatives."""
         output = self.generate(encoded, observers)
         rows = output.sequences if self.confidence else output
-        sentences = self.processor.split_sentences(rows.tolist())
+        hypotheses = self.processor.split_sentences(rows.tolist())
+        number = len(hypotheses) // len(segments)
+        sentences = hypotheses[::number]
         for segment, targets in zip(segments, sentences, strict=True):
             if len(targets) != len(segment.parts):
                 raise RuntimeError(f"{len(segment.parts)} sentences have {len(targets)} translations.")
         parts = [part for segment in segments for part in segment.parts]
         self._set_translation(parts, [target for targets in sentences for target in targets])
+        for first, segment in zip(range(0, len(hypotheses), number), segments, strict=True):
+            texts = [self.processor.decode_sentences(each) for each in hypotheses[first + 1 : first + number]]
+            for index, part in enumerate(segment.parts):
+                part.alternatives = [each[index] for each in texts]
         if self.confidence:
-            scores = zip(segments, output.sentence_scores.tolist(), output.sentence_tokens.tolist(), strict=True)
+            best = (each[::number].tolist() for each in (output.sentence_scores, output.sentence_tokens))
+            scores = zip(segments, *best, strict=True)
             for segment, log_probabilities, tokens in scores:
                 # Beyond the last sentence of a document, its scores are padded.
                 for part, total, number in zip(segment.parts, log_probabilities, tokens, strict=False):
