@@ -11,7 +11,7 @@ ARGS   ?=#  anything else of the recipe, e.g. ARGS="--source_column en --target_
 TORCH  ?= 2.13.0
 
 BIN := .venv/bin
-ALL := --editable '.[files,serve,detect,train,dev]'
+ALL := --editable '.[files,serve,page,detect,train,dev]'
 OWN := $(if $(MODEL),--model_name_or_path $(MODEL)) $(if $(TRAIN),--train_files $(TRAIN)) \
 	$(if $(VALID),--validation_files $(VALID))
 
