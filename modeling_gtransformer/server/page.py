@@ -24,6 +24,7 @@ from .service import Service
 SECONDS = 3600  # for which the page keeps files and translations
 SPLITTERS = {"sentencex": "find the sentences", "line": "every line or paragraph is one sentence"}
 EXAMPLE = "Hello, how can I help you?\nYes. I'd like their number, please.\nit is (916) 441-7200."
+BUTTON: dict[str, Any] = {"size": "md", "min_width": 90}
 PAPER = "[G-Transformer for Document-level Machine Translation](https://aclanthology.org/2021.acl-long.267)"
 
 
@@ -68,16 +69,20 @@ class Page:
 
     def _add_inputs(self) -> None:
         languages, options = self.service.languages, self.service.options
+        side: dict[str, Any] = {"min_width": 320}  # side by side, but not on a phone
         with gr.Row():
-            self.text = gr.Textbox(label="Text", lines=8, max_lines=20, max_length=options.max_characters, scale=2)
-            self.file = gr.File(label="Or a file, which then takes the place of the text", file_types=[*EXTENSIONS])
+            self.text = gr.Textbox(
+                label="Text", lines=8, max_lines=20, max_length=options.max_characters, scale=2, **side
+            )
+            with gr.Column(**side):
+                self.file = gr.File(label="Or a file, instead of the text", file_types=[*EXTENSIONS], height=200)
         with gr.Row():
             self.source = language_menu("From", languages.sources, languages.own_source)
             self.target = language_menu("To", languages.targets, languages.own_target)
         with gr.Row():
-            self.button = gr.Button("Translate", size="md", variant="primary")
-            self.example = gr.Button("Example", size="md", visible=languages.own_source == "en")
-            self.cancel = gr.Button("Cancel", size="md")
+            self.button = gr.Button("Translate", variant="primary", **BUTTON)
+            self.example = gr.Button("Example", visible=languages.own_source == "en", **BUTTON)
+            self.cancel = gr.Button("Cancel", **BUTTON)
         with gr.Accordion("Options", open=False), gr.Row():
             self.splitter = splitter_menu(self.service)
             own = options.num_beams or self.service.scheduler.pipeline.model.generation_config.num_beams or 1
@@ -88,7 +93,7 @@ class Page:
         self.pairs = gr.HTML("<p>The translation will appear here.</p>")
         with gr.Column(visible=False) as self.results:
             with gr.Row():
-                self.downloads = [gr.DownloadButton(size="sm") for _ in ("document", *PAIRS)]
+                self.downloads = [gr.DownloadButton(**BUTTON) for _ in ("document", *PAIRS)]
             with gr.Accordion("Attention of a sentence", open=False) as self.details:
                 self.sentence = gr.Dropdown(label="Sentence")
                 self.attention = gr.HTML()
