@@ -48,10 +48,10 @@ def add_translation(router: APIRouter, service: Service) -> None:
         number = 0 if is_document or fields.format == "html" else fields.alternatives
         pair, results = await service.translate(request, fields, documents, fields.format, alternatives=number)
         if is_document:
-            translated, others = as_its_source(texts, results[0]), [[] for _ in texts]
+            translated = as_its_source(texts, results[0])
         else:
             translated = [result["translation_text"] for result in results]
-            others = [result.get("alternatives", []) for result in results]
+        others = [result.get("alternatives", []) for result in (results * len(texts) if is_document else results)]
         answer = protocol.Translation(
             translatedText=translated[0] if single else translated,
             alternatives=(others[0] if single else others) if fields.alternatives else None,
