@@ -12,7 +12,7 @@ RUN case "$DEVICE" in \
         cuda) ;; \
         *) echo "DEVICE is cpu or cuda, not $DEVICE" >&2; exit 1 ;; \
     esac \
-    && pip install --no-cache-dir --constraint constraints.txt '.[files,serve,detect]'
+    && pip install --no-cache-dir --constraint constraints.txt '.[files,serve,page,detect]'
 
 # Models from the Hub are kept in a volume, /cache; large uploads pass through /tmp.
 ENV HF_HOME=/cache

@@ -8,7 +8,7 @@ ARGS   ?=#  anything else of the recipe, e.g. ARGS="--max_steps 300"
 TORCH  ?= 2.13.0
 
 BIN := .venv/bin
-ALL := --editable '.[files,serve,detect,train,dev]'
+ALL := --editable '.[files,serve,page,detect,train,dev]'
 
 .DEFAULT_GOAL := help
 .PHONY: help install lock demo study test test-oldest test-newest coverage fuzz mutants upstream-tests conformance tables docs lint format clean

@@ -53,6 +53,7 @@ def translate_in_steps(
     max_tokens: int | None = None,
     segment_sentences: int | None = None,
     confidence: bool = False,
+    alternatives: int = 0,
     on_sentence: Callable[[TranslatedSentence], None] | None = None,
     **generate_arguments: Any,
 ) -> Generator[int, None, list[TranslatedDocument]]:
@@ -83,11 +84,16 @@ def translate_in_steps(
         if generate_arguments.get(name, only) not in (None, only):
             raise ValueError(f"A document gets one translation, as text: only generate() takes {name}.")
     num_beams = generate_arguments.get("num_beams")
+    if alternatives:
+        num_beams = max(num_beams or model.generation_config.num_beams or 1, alternatives + 1)
+        generate_arguments |= {"num_beams": num_beams, "num_return_sequences": alternatives + 1}
+        generate_arguments["parallel_sentences"] = False
     TranslationOptions(
         segment_tokens=segment_tokens,
         max_tokens=max_tokens,
         segment_sentences=segment_sentences,
         num_beams=num_beams,
+        alternatives=alternatives,
     )
     max_tokens = max_tokens or batch_tokens(num_beams or model.generation_config.num_beams or 1)
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, generate_arguments)

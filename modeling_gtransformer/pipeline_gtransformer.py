@@ -17,7 +17,15 @@ from transformers.utils import logging
 
 from .document_translation import translate_documents, translate_in_steps
 from .hub import PublishMixin, brought_along, with_code
-from .plain_text import BilingualText, Splitter, is_translatable, language_code, sentencex_splitter, split_text
+from .plain_text import (
+    BilingualText,
+    Splitter,
+    SplitText,
+    is_translatable,
+    language_code,
+    sentencex_splitter,
+    split_text,
+)
 from .sentence import Sentence, TranslatedDocument, TranslatedSentence
 from .sentence_level_models import from_sentence_level_model, load_processor
 from .terminology import Terminology
@@ -161,6 +169,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
       `alignment`, for each word of the translation the weights of the words of the source. Both are `None` for copied
       sentences.
     - `segments`: the number of sentences in each segment that the model translated as one input, without copied ones.
+    - `alternatives`, with `alternatives=n`: up to `n` other translations of the whole document, for texts and lists;
+      the i-th has the i-th hypothesis of every segment.
     - `warnings`: messages that name the sentence; a call also logs them.
 
     The model is a G-Transformer, or a sentence-level translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART),
@@ -246,7 +256,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         known = {field.name for field in fields(TranslationOptions)}
         TranslationOptions(**{name: value for name, value in options.items() if name in known})
-        shown = {name: options[name] for name in ("confidence", "word_alignment") if options.get(name) is not None}
+        names = ("confidence", "word_alignment", "alternatives")
+        shown = {name: options[name] for name in names if options.get(name) is not None}
         preparation = {name: options.pop(name) for name in OF_PREPARATION if options.get(name) is not None}
         format, splitter = preparation.get("format", "text"), preparation.get("splitter")
         if format != "text" and format not in (formats := _formats().FILE_FORMATS):
@@ -449,7 +460,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             return self.processor, options
         return processor, {**processor.generation_settings(self.model), **options}
 
-    def postprocess(self, model_outputs: tuple[PreparedDocument, TranslatedDocument], **shown: bool) -> dict[str, Any]:
+    def postprocess(self, model_outputs: tuple[PreparedDocument, TranslatedDocument], **shown: Any) -> dict[str, Any]:
         """The result of a document, whose warnings are logged."""
         prepared, translated = model_outputs
         result = self._result(prepared, translated, **shown)
@@ -463,6 +474,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         translated: TranslatedDocument,
         confidence: bool = False,
         word_alignment: bool = False,
+        alternatives: int = 0,
     ) -> dict[str, Any]:
         pairs: list[dict[str, Any]] = []
         for sentence in translated.sentences:
@@ -476,12 +488,22 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             text = file.rejoin(texts, [sentence.alignment for sentence in translated.sentences])
         else:
             text = file.rejoin(texts)
-        return {
+        result = {
             "translation_text": text,
             "sentences": pairs,
             "segments": translated.segments,
             "warnings": translated.warnings,
         }
+        if alternatives:
+            by_sentence = [
+                sentence.alternatives or [sentence.text] * alternatives for sentence in translated.sentences
+            ]
+            others = zip(*by_sentence, strict=True)
+            rejoin = "\n".join if file is None else file.rejoin
+            # Other files may need the alignment of words, which only the translation has.
+            known = map(rejoin, others) if file is None or isinstance(file, SplitText) else []
+            result["alternatives"] = [other for other in dict.fromkeys(known) if other != text]
+        return result
 
 
 def _union(required: Sequence[str], own: Sequence[str]) -> list[str]:

@@ -34,6 +34,7 @@ class Part:
         missing: what the translation lacks of `required`.
         is_changed: whether it is no longer what the model generated.
         alignment: weights between the words of both.
+        alternatives: texts of other hypotheses.
     """
 
     sentence: Sentence
@@ -48,6 +49,7 @@ class Part:
     missing: list[str] = field(default_factory=list)
     is_changed: bool = False
     alignment: Alignment | None = None
+    alternatives: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +140,11 @@ class PlannedDocument:
             warnings.append(f"{sentence.place}: its translation lacks {', '.join(missing)}.")
         return TranslatedSentence(
             sentence,
-            "".join((part.separator or "") + part.text for part in parts),
+            _joined(parts, [part.text for part in parts]),
             [token for part in parts for token in part.target],
             sum(part.log_probability for part in parts) / sum(part.tokens for part in parts) if confidence else None,
             parts[0].alignment if len(parts) == 1 else None,
+            [_joined(parts, texts) for texts in zip(*(part.alternatives for part in parts), strict=True)],
             warnings,
         )
 
@@ -155,6 +158,11 @@ class PlannedDocument:
             sum(part.tokens for part in generated),
             typical_confidence,
         )
+
+
+def _joined(parts: Sequence[Part], texts: Sequence[str]) -> str:
+    """The translation of a sentence, from those of its parts."""
+    return "".join((part.separator or "") + text for part, text in zip(parts, texts, strict=True))
 
 
 def parts_of(

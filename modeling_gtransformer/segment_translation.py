@@ -111,10 +111,13 @@ class SegmentTranslator:
     def _fill(
         self, segments: Sequence[Segment], encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()
     ) -> None:
-        """Generates the translations of all parts, after which none may be missing, and sets their scores."""
+        """Generates the translations of all parts, after which none may be missing, and sets their scores and
+        alternatives."""
         output = self.generate(encoded, observers)
         rows = output.sequences if self.confidence else output
-        sentences = self.processor.split_sentences(rows.tolist())
+        hypotheses = self.processor.split_sentences(rows.tolist())
+        number = len(hypotheses) // len(segments)
+        sentences = hypotheses[::number]
         for segment, targets in zip(segments, sentences, strict=True):
             if len(targets) != len(segment.parts):
                 raise RuntimeError(f"{len(segment.parts)} sentences have {len(targets)} translations.")
@@ -125,8 +128,12 @@ class SegmentTranslator:
             if not part.target  # those of a stream stay as it has reported them
         ]
         self._set_translation([part for part, _ in pairs], [target for _, target in pairs])
+        for first, segment in zip(range(0, len(hypotheses), number), segments, strict=True):
+            texts = [self.processor.decode_sentences(each) for each in hypotheses[first + 1 : first + number]]
+            for index, part in enumerate(segment.parts):
+                part.alternatives = [each[index] for each in texts]
         if self.confidence:
-            self._set_scores(segments, output.sentence_scores, output.sentence_tokens)
+            self._set_scores(segments, output.sentence_scores[::number], output.sentence_tokens[::number])
 
     def _set_translation(self, parts: Sequence[Part], targets: list[list[int]]) -> None:
         for part, target, text in zip(parts, targets, self.processor.decode_sentences(targets), strict=True):

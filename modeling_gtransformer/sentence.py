@@ -44,6 +44,7 @@ class TranslatedSentence:
         ids: token ids of the translation; none if the sentence was copied.
         confidence: mean log-probability of these tokens and `</s>`, in nats, if it was asked for.
         alignment: weights between the words of both, if they were asked for and there are words.
+        alternatives: texts of other hypotheses, as many as were asked for, or none if the sentence was copied.
         warnings: messages about this translation, each with its place.
     """
 
@@ -52,6 +53,7 @@ class TranslatedSentence:
     ids: Sequence[int] = ()
     confidence: float | None = None
     alignment: Alignment | None = None
+    alternatives: Sequence[str] = ()
     warnings: Sequence[str] = ()
 
 

@@ -71,6 +71,9 @@ class TranslationOptions:
     parallel_sentences: bool | None = option(
         None, "Decode the sentences of a segment in parallel; default: where that is likely to be faster."
     )
+    alternatives: int = option(
+        0, "Return this many other hypotheses, of a search with at least one beam more.", 0, 9, on_command_line=False
+    )
     confidence: bool = option(False, "Return the mean log-probability of every sentence's tokens, in nats.")
     word_alignment: bool = option(
         False, "Return the weights between the words of every sentence and its translation.", on_command_line=False

@@ -18,8 +18,7 @@ from hub_fixtures import hub, news_corpus, run, run_without_package  # noqa: F40
 from hypothesis import settings
 from ray_fixtures import ray_cluster  # noqa: F401
 from sentence_level_fixtures import sentence_level_checkpoint  # noqa: F401
-from server_fixtures import gate, serve  # noqa: F401
-from space_fixtures import app, space  # noqa: F401
+from server_fixtures import gate, listen, serve  # noqa: F401
 from tiny import END_OF_DOCUMENT, PAD, TINY
 from transformers import MBartTokenizer
 

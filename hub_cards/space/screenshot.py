@@ -1,4 +1,4 @@
-"""A picture of the page with a translated example, taken by Chromium.
+"""A picture of the server's page with a translated example, taken by Chromium.
 
     python hub_cards/space/screenshot.py outputs/mbart25 page.png [--dark] [--width 360]
 
@@ -6,7 +6,6 @@ Chromium and its driver are Debian's: apt-get install chromium chromium-driver.
 """
 
 import base64
-import os
 import shutil
 import socket
 import subprocess
@@ -24,41 +23,39 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 from typer import Option
 
 
-EXAMPLE = "Hello, how can I help you?\nI would like to order a pizza.\nWhat kind of pizza would you like?"
-APP = Path(__file__).with_name("app.py")
-PACKAGE = APP.parents[2]
+PACKAGE = Path(__file__).parents[2]
 BROWSERS = ("chromium", "google-chrome")
 SECONDS = 180  # that a page or a translation may take
 
 
 @contextmanager
-def running_app(checkpoint: str) -> Iterator[str]:
-    """The address of the app, which runs in its own process.
+def running_server(checkpoint: str, *options: str) -> Iterator[str]:
+    """The address of a server of the checkpoint in its own process.
 
     Raises:
-        RuntimeError: the app ended, or does not answer.
+        RuntimeError: the server ended, or does not answer.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    own = {"GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port), "GRADIO_ANALYTICS_ENABLED": "False"}
-    own["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "modeling_gtransformer.cli.main", "serve", "--model", checkpoint]
     address = f"http://127.0.0.1:{port}/"
-    app = subprocess.Popen([sys.executable, str(APP), checkpoint], env=os.environ | own)
+    server = subprocess.Popen([*command, "--port", str(port), *options], cwd=PACKAGE)
     try:
         deadline = time.monotonic() + SECONDS
         while not _answers(address):
-            if app.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"The app does not run; its exit status is {app.poll()}.")
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"The server does not run; its exit status is {server.poll()}.")
             time.sleep(0.2)
         yield address
     finally:
-        app.terminate()
-        app.wait()
+        server.terminate()
+        server.wait()
 
 
 def _answers(address: str) -> bool:
@@ -99,16 +96,23 @@ def resize(driver: webdriver.Chrome, width: int, height: int = 900) -> None:
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
-def translate_text(driver: webdriver.Chrome, address: str, text: str, dark: bool = False) -> None:
-    """Opens the page, types a text, presses the button with the keyboard, opens the attention and waits for it."""
+def open_page(driver: webdriver.Chrome, address: str, dark: bool = False) -> WebElement:
+    """Opens the page, and returns its field for a text."""
     driver.get(f"{address}?__theme={'dark' if dark else 'light'}")
-    wait = WebDriverWait(driver, SECONDS)
-    box = wait.until(lambda driver: driver.find_element(By.TAG_NAME, "textarea"))
-    box.send_keys(text)
+    return wait_for(driver, "textarea")
+
+
+def translate(driver: webdriver.Chrome) -> None:
+    """Presses the button with the keyboard, opens the attention of a sentence and waits for it."""
     press(driver, "Translate")
-    wait.until(lambda driver: driver.find_elements(By.CSS_SELECTOR, ".pair"))
+    wait_for(driver, ".confidence")
     press(driver, "Attention of a sentence")
-    wait.until(lambda driver: driver.find_elements(By.CSS_SELECTOR, ".bars li"))
+    wait_for(driver, ".bars li")
+
+
+def wait_for(driver: webdriver.Chrome, selector: str) -> WebElement:
+    """The first element of a selector, as soon as it is there."""
+    return WebDriverWait(driver, SECONDS).until(lambda driver: driver.find_element(By.CSS_SELECTOR, selector))
 
 
 def press(driver: webdriver.Chrome, name: str) -> None:
@@ -130,8 +134,11 @@ def main(
     checkpoint: str, picture: Path, dark: bool = False, width: Annotated[int, Option(help="CSS pixels.")] = 1100
 ) -> None:
     """Take a picture of the page with a translated example."""
-    with running_app(checkpoint) as address, chromium(width) as driver:
-        translate_text(driver, address, EXAMPLE, dark)
+    with running_server(str(Path(checkpoint).resolve())) as address, chromium(width) as driver:
+        text = open_page(driver, address, dark)
+        press(driver, "Example")
+        WebDriverWait(driver, SECONDS).until(lambda _: text.get_attribute("value"))
+        translate(driver)
         driver.find_elements(By.CSS_SELECTOR, ".pair .source")[1].send_keys("")
         image = driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})
     picture.write_bytes(base64.b64decode(image["data"]))

@@ -79,12 +79,13 @@ class AnsweredErrors:
                 await answer.response()(scope, receive, send)
 
 
+def answer_of_router(request: Request, error: Exception) -> JSONResponse:
+    """Answers a request that a router refuses."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
 def add_error_handlers(app: FastAPI) -> None:
     """Gives all errors of an application the same shape, including those of its router."""
-
-    def refused(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, HTTPException)
-        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-
-    app.add_exception_handler(HTTPException, refused)
+    app.add_exception_handler(HTTPException, answer_of_router)
     app.add_middleware(AnsweredErrors)

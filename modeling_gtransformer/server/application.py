@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
@@ -53,4 +54,9 @@ def make_application(translator: Translator, options: ServerOptions) -> FastAPI:
             expose_headers=["Retry-After"],
         )
     app.add_middleware(Monitoring, monitor=service.monitor)
+    app.state.close_page = None
+    if options.page and find_spec("gradio") is not None:
+        from .page import mount_page
+
+        app.state.close_page = mount_page(app, service)
     return app

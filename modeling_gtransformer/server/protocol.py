@@ -14,6 +14,8 @@ from .api_error import ApiError
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 # Maximum number of fields in a form; every text of a list is a field.
 MAX_FIELDS = 2000
+# Maximum number of alternatives, for which the search has as many beams and one more.
+MAX_ALTERNATIVES = 9
 # The source language is to be detected.
 AUTO = "auto"
 
@@ -48,7 +50,9 @@ class PairFields(Fields):
 class TranslateFields(PairFields):
     q: str | Texts = Field(description="Text to translate, or a list of texts.")
     format: str = Field(default="text", description="`text` or `html`.", pattern="^(text|html)$")
-    alternatives: int = Field(default=0, ge=0, description="Accepted, and answered with an empty list.")
+    alternatives: int = Field(
+        default=0, ge=0, le=MAX_ALTERNATIVES, description="Maximum number of other translations; none with `html`."
+    )
 
 
 class DocumentFields(PairFields):
@@ -81,7 +85,7 @@ class Detection(BaseModel):
 class Translation(BaseModel):
     translatedText: str | list[str]
     detectedLanguage: Detection | list[Detection] | None = None
-    alternatives: list[str] | None = None
+    alternatives: list[str] | list[list[str]] | None = None
     warnings: list[str] | None = Field(default=None, description="For example of missing placeholders.")
 
 

@@ -48,10 +48,14 @@ class ApiKeys:
             return
         if not key or not isinstance(key, str):
             raise ApiError(403, "This server needs an API key: send it as api_key.")
+        if not self.is_valid(key):
+            raise ApiError(403, "The API key is not valid.")
+
+    def is_valid(self, key: str) -> bool:
+        """Returns whether the server has this key."""
         # All are compared, as any() alone would stop at the right one.
         matches = [hmac.compare_digest(_digest(key), known) for known in self._digests]
-        if not any(matches):
-            raise ApiError(403, "The API key is not valid.")
+        return any(matches)
 
 
 def _digest(key: str) -> bytes:

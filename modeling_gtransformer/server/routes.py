@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
@@ -15,7 +15,7 @@ from . import protocol
 from .api_error import ApiError, as_api_error
 from .document_files import content_of, translated_name
 from .protocol import DetectFields, DocumentFields, FileFields, TranslateFields, in_openapi, read_fields
-from .request_languages import name_of
+from .request_languages import Pair, name_of
 from .service import Service
 
 
@@ -45,14 +45,16 @@ def add_translation(router: APIRouter, service: Service) -> None:
         texts = [fields.q] if isinstance(fields.q, str) else fields.q
         is_document = not single and fields.format == "text" and service.options.lists == "document"
         documents = [texts] if is_document else texts
-        pair, results = await service.translate(request, fields, documents, fields.format)
+        number = 0 if is_document or fields.format == "html" else fields.alternatives
+        pair, results = await service.translate(request, fields, documents, fields.format, alternatives=number)
         if is_document:
             translated = as_its_source(texts, results[0])
         else:
             translated = [result["translation_text"] for result in results]
+        others = [result.get("alternatives", []) for result in (results * len(texts) if is_document else results)]
         answer = protocol.Translation(
             translatedText=translated[0] if single else translated,
-            alternatives=[] if fields.alternatives else None,
+            alternatives=(others[0] if single else others) if fields.alternatives else None,
             warnings=[warning for result in results for warning in result["warnings"]] or None,
         )
         if pair.confidence is not None:
@@ -97,31 +99,19 @@ def add_files(router: APIRouter, service: Service) -> None:
 
 
 def add_documents(router: APIRouter, service: Service) -> None:
-    async def translated(
-        request: Request, fields: DocumentFields, on_sentence: Callable[[dict[str, str]], None] | None = None
-    ) -> protocol.Document:
-        pair, [result] = await service.translate(
-            request, fields, [fields.document], fields.format, fields.confidence, on_sentence
-        )
-        return protocol.Document(**result, source=pair.source, target=pair.target)
-
     @router.post("/documents", openapi_extra=in_openapi(DocumentFields))
     async def documents(request: Request) -> protocol.Document:
         """Translates a document, and returns its sentences with their confidence."""
-        return await translated(request, await read_fields(request, DocumentFields, service.check))
+        fields = await read_fields(request, DocumentFields, service.check)
+        return as_document(
+            *await service.translate(request, fields, [fields.document], fields.format, confidence=fields.confidence)
+        )
 
     @router.post("/documents/stream", response_class=StreamingResponse, openapi_extra=in_openapi(DocumentFields))
     async def stream(request: Request) -> StreamingResponse:
         """Sends events: a `sentence` as soon as it is certain, at the end the `document`, or an `error`."""
         fields = await read_fields(request, DocumentFields, service.check)
-        sentences: asyncio.Queue[dict[str, str] | None] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-
-        def on_sentence(sentence: dict[str, str]) -> None:
-            loop.call_soon_threadsafe(sentences.put_nowait, sentence)
-
-        task = asyncio.ensure_future(translated(request, fields, on_sentence))
-        task.add_done_callback(lambda _: sentences.put_nowait(None))
+        sentences, task = service.start(request, fields, fields.document, fields.format, confidence=fields.confidence)
         try:
             first = await sentences.get()
         except asyncio.CancelledError:
@@ -133,10 +123,15 @@ def add_documents(router: APIRouter, service: Service) -> None:
         return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
 
+def as_document(pair: Pair, results: list[dict[str, Any]]) -> protocol.Document:
+    """The answer to a request for one document."""
+    return protocol.Document(**results[0], source=pair.source, target=pair.target)
+
+
 async def server_sent_events(
     sentence: dict[str, str] | None,
     sentences: "asyncio.Queue[dict[str, str] | None]",
-    task: "asyncio.Future[protocol.Document]",
+    task: "asyncio.Future[tuple[Pair, list[dict[str, Any]]]]",
 ) -> AsyncIterator[str]:
     """Yields the sentences up to `None`, then the document; closed early, cancels the task that makes them."""
     try:
@@ -144,7 +139,7 @@ async def server_sent_events(
             yield _event("sentence", sentence)
             sentence = await sentences.get()
         try:
-            yield _event("document", (await task).model_dump())
+            yield _event("document", as_document(*await task).model_dump())
         except Exception as error:
             yield _event("error", {"error": as_api_error(error).message})
     finally:

@@ -215,7 +215,8 @@ class Scheduler:
                 return False
             next(task.steps)
         except StopIteration as end:
-            self.on_done(task.jobs)
+            if not isinstance(task.jobs[0], Call):
+                self.on_done(task.jobs)
             task.finish(end.value)
             return False
         except BaseException as error:

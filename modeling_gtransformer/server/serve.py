@@ -28,6 +28,8 @@ def serve(options: ServerOptions) -> None:
         os.environ.setdefault(name, COMPILED_SHAPES)
     server = make_server(options)
     print(f"Serving at http://{options.host}:{options.port}, described at /docs", file=sys.stderr)
+    if options.page and not server.config.app.state.close_page:
+        print("No page is shown at /: it needs pip install 'gtransformer-hf[page]'.", file=sys.stderr)
     server.run()
 
 
@@ -41,7 +43,14 @@ def make_server(options: ServerOptions) -> Any:
     except ModuleNotFoundError as error:
         raise UsageError(f"A server needs {error.name}: pip install 'gtransformer-hf[files,serve]'") from error
     app = make_application(options.translator(), options)
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: Any = None) -> None:
+            if app.state.close_page:
+                app.state.close_page()
+            await super().shutdown(sockets)
+
     # A line per request would tell who asks for what.
-    return uvicorn.Server(
+    return Server(
         uvicorn.Config(app, host=options.host, port=options.port, access_log=False, log_level="warning", lifespan="on")
     )

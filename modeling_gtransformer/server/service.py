@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from fastapi import Request
-
 from ..document_translation import batch_tokens
 from ..pipeline_gtransformer import NamedDocument
 from ..runtime.translator import Translator
@@ -19,9 +17,11 @@ from .options import ServerOptions
 from .protocol import PairFields
 from .request_languages import Languages, Pair
 from .request_limits import ApiKeys, ClientLimit
-from .scheduler import Job, Scheduler
+from .scheduler import Call, Job, Scheduler
 
 
+# A request of FastAPI or of Gradio, which has the address of its client.
+AnyRequest = Any
 # Factor by which a text with markup may be longer than its sentences.
 MARKUP = 10
 
@@ -72,31 +72,45 @@ class Service:
 
     async def translate(
         self,
-        request: Request,
+        request: AnyRequest,
         fields: PairFields,
         documents: Sequence[str | bytes | list[str]],
         format: str = "text",
-        confidence: bool = False,
         on_sentence: Callable[[dict[str, str]], None] | None = None,
+        **options: Any,
     ) -> tuple[Pair, list[dict[str, Any]]]:
         """
         Returns the languages of a request, and what the pipeline returns for each of the documents.
 
+        Args:
+            options: keyword arguments of the pipeline.
+
         Raises:
             ApiError: the client has no permission, or the documents cannot be translated now or at all.
         """
-        self._check_characters(documents, format)
-        pair = self.languages.pair(fields.source, fields.target, _texts_of(documents))
-        options: dict[str, Any] = {"src_lang": pair.src_lang, "tgt_lang": pair.tgt_lang, "confidence": confidence}
-        # A key that is not checked would make a client as many as it likes.
-        address = request.client.host if request.client else ""
-        client = fields.api_key if self.keys.required and fields.api_key else address
         try:
+            self._check_characters(documents, format)
+            pair = self.languages.pair(fields.source, fields.target, _texts_of(documents))
+            options |= {"src_lang": pair.src_lang, "tgt_lang": pair.tgt_lang}
             options["glossary"] = self._terms_between(pair.src_lang, pair.tgt_lang)
-            with self.clients.request(client):
-                return pair, await self._result_of(Job([*documents], options, format, on_sentence))
+            return pair, await self.run(request, Job([*documents], options, format, on_sentence), fields.api_key)
         except Exception as error:
             raise as_api_error(error) from error
+
+    def start(
+        self, request: AnyRequest, fields: PairFields, document: Any, format: str, **options: Any
+    ) -> tuple["asyncio.Queue[dict[str, str] | None]", "asyncio.Task[tuple[Pair, list[dict[str, Any]]]]"]:
+        """Begins to translate a document. Returns a queue of its sentences as soon as they are certain, with `None`
+        after the last one, and the task of [`translate`]."""
+        sentences: asyncio.Queue[dict[str, str] | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def on_sentence(sentence: dict[str, str]) -> None:
+            loop.call_soon_threadsafe(sentences.put_nowait, sentence)
+
+        task = asyncio.create_task(self.translate(request, fields, [document], format, on_sentence, **options))
+        task.add_done_callback(lambda _: sentences.put_nowait(None))
+        return sentences, task
 
     def _check_characters(self, documents: Sequence[str | bytes | list[str]], format: str) -> None:
         """
@@ -111,23 +125,31 @@ class Service:
         if characters > max_characters:
             raise ApiError(413, f"The request has {characters:,} characters: at most {max_characters:,}.")
 
-    async def _result_of(self, job: Job) -> list[dict[str, Any]]:
+    async def run(self, request: AnyRequest, job: Job | Call, key: str | None = None) -> Any:
         """
-        Waits for the result of a job. If the caller is cancelled, so is the job.
+        Returns the result of a job. If the caller is cancelled, so is the job.
+
+        Args:
+            key: the API key of the request.
 
         Raises:
-            ApiError: too many jobs wait, or what the scheduler raises.
+            ApiError: too many jobs wait, of this client or of all, or what the scheduler raises.
         """
-        if self.under_way >= self.options.max_waiting:
-            seconds = max(1, math.ceil(self.scheduler.last_seconds))
-            raise ApiError(503, "The server is busy: try again later.", retry_after=seconds)
-        self.under_way += 1
+        # A key that is not checked would make a client as many as it likes.
+        address = request.client.host if request.client else ""
+        with self.clients.request(key if self.keys.required and key else address):
+            if self.under_way >= self.options.max_waiting:
+                seconds = max(1, math.ceil(self.scheduler.last_seconds))
+                raise ApiError(503, "The server is busy: try again later.", retry_after=seconds)
+            self._count_waiting(1)
+            try:
+                return await asyncio.wrap_future(self.scheduler.submit(job))
+            finally:
+                self._count_waiting(-1)
+
+    def _count_waiting(self, change: int) -> None:
+        self.under_way += change
         self.monitor.waiting.set(self.under_way)
-        try:
-            return await asyncio.wrap_future(self.scheduler.submit(job))
-        finally:
-            self.under_way -= 1
-            self.monitor.waiting.set(self.under_way)
 
     def _count_batch(self, jobs: list[Job]) -> None:
         self.monitor.batches.observe(len(jobs))

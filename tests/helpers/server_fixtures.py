@@ -1,7 +1,9 @@
-"""A server in this process, and a model that waits until a test lets it go on."""
+"""A server in this process, its page, and a model that waits until a test lets it go on."""
 
 import contextlib
-from threading import Event
+import socket
+from threading import Event, Thread
+from xml.etree import ElementTree
 
 import pytest
 
@@ -10,7 +12,7 @@ from modeling_gtransformer import Translator
 
 @pytest.fixture
 def serve():
-    """Gives a client of a server of a checkpoint, which is shut down after the test."""
+    """Gives a client of a server of a checkpoint without a page, which is shut down after the test."""
     from fastapi.testclient import TestClient
 
     from modeling_gtransformer.server.application import make_application
@@ -20,9 +22,40 @@ def serve():
 
         def start(model, glossary=None, languages=None, **options):
             translator = Translator(str(model), splitter="sentencex", glossary=glossary, **(languages or {}))
-            return stack.enter_context(TestClient(make_application(translator, ServerOptions(**options))))
+            return stack.enter_context(TestClient(make_application(translator, ServerOptions(page=False, **options))))
 
         yield start
+
+
+@pytest.fixture
+def listen():
+    """Runs the server of a command line in a thread, and gives it with its address."""
+    from modeling_gtransformer.server.options import ServerOptions
+    from modeling_gtransformer.server.serve import make_server
+
+    running = []
+
+    def start(model, page=False, **options):
+        server = make_server(ServerOptions(model=model, page=page, **options))
+        sock = socket.create_server(("127.0.0.1", 0))
+        thread = Thread(target=server.run, kwargs={"sockets": [sock]})
+        thread.start()
+        running.append((server, thread))
+        return server, f"http://127.0.0.1:{sock.getsockname()[1]}"
+
+    yield start
+    for server, thread in running:
+        server.should_exit = True
+        thread.join()
+
+
+def elements(html, name):
+    """Those of a class, of HTML that is well-formed."""
+    return [e for e in ElementTree.fromstring(f"<div>{html}</div>").iter() if e.get("class") == name]
+
+
+def text_of(element):
+    return "".join(element.itertext())
 
 
 class Gate:

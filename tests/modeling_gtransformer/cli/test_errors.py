@@ -60,11 +60,7 @@ def test_a_bug_keeps_its_traceback():
     [
         "studies/context_examples ./absent absent.jsonl",
         "studies/kept_numbers ./absent absent.jsonl",
-<<<<<<< HEAD
-=======
-        "studies/convert_bcontrast absent.json out.jsonl",
         "studies/convert_documents wmt25 en cs out.jsonl absent.jsonl",
->>>>>>> conform
         "studies/moses tokenize out --files absent.jsonl",
         "studies/show_attention ./absent absent.jsonl out.svg",
         "study absent.yaml",

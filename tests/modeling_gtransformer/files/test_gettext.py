@@ -1,5 +1,6 @@
 """Message catalogues: messages without a translation get one, in all their forms."""
 
+import re
 import shutil
 import subprocess
 from random import Random
@@ -237,6 +238,7 @@ def test_catalogues_of_a_bad_model_are_valid(tmp_path):
         f'#, {flag}\nmsgctxt "{n}"\nmsgid "{message}"\nmsgstr ""\n' for n in range(40) for flag, message in CATALOGUE
     ]
     file = SplitFile(HEAD + "\n".join(entries), "po")
-    (tmp_path / "de.po").write_text(file.rejoin([spoiled(message, random) for message in file.sentences]))
-    assert polib.pofile(tmp_path / "de.po").percent_translated() > 10
+    catalogue = file.rejoin([spoiled(message, random) for message in file.sentences])
+    (tmp_path / "de.po").write_text(catalogue)
+    assert len(re.findall(r'msgstr "[^"]', catalogue)) > 10
     subprocess.run(["msgfmt", "-c", "-o", tmp_path / "de.mo", tmp_path / "de.po"], check=True)

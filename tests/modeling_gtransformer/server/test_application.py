@@ -117,7 +117,7 @@ def test_clients_are_known_by_key_or_address(checkpoint, tmp_path, monkeypatch):
     """A key that is not checked would make a client as many as it likes."""
     (tmp_path / "keys.txt").write_text("one\ntwo\n")
     for keys, seen in ((str(tmp_path / "keys.txt"), ["one", "two"]), (None, ["testclient"] * 2)):
-        app = make_application(Translator(checkpoint), ServerOptions(api_keys=keys))
+        app = make_application(Translator(checkpoint), ServerOptions(api_keys=keys, page=False))
         limit, clients = app.state.service.clients, []
         monkeypatch.setattr(limit, "request", lambda client, seen=clients: seen.append(client) or nullcontext())
         with TestClient(app) as client:
@@ -130,7 +130,7 @@ def test_a_splitter_that_does_not_know_the_language(checkpoint):
     translator = Translator(checkpoint, src_lang="en_XX", splitter="sentencex")
     translator.pipeline.processor.src_lang = "[source]"
     with pytest.raises(UsageError, match="--splitter line"):
-        make_application(translator, ServerOptions())
+        make_application(translator, ServerOptions(page=False))
 
 
 def test_a_glossary_is_for_its_languages(serve, sentence_level_checkpoint):
@@ -193,14 +193,14 @@ def test_requests_that_wait_share_a_batch(serve, checkpoint, gate):
 
 
 def test_a_server_without_its_thread(checkpoint):
-    app = make_application(Translator(checkpoint), ServerOptions())
+    app = make_application(Translator(checkpoint), ServerOptions(page=False))
     assert TestClient(app).get("/health").status_code == 503  # it has not started
 
 
 @pytest.mark.parametrize("route", ["/translate", "/documents/stream"])
 def test_a_client_that_goes_ends_its_request(checkpoint, gate, route):
     """Its job is cancelled, and the model is free."""
-    app = make_application(Translator(checkpoint), ServerOptions())
+    app = make_application(Translator(checkpoint), ServerOptions(page=False))
     service = app.state.service
     waits = gate(service.scheduler.pipeline)
     body = json.dumps({**FIELDS, "document": "the cat"}).encode()
@@ -256,7 +256,7 @@ def test_a_translation_that_takes_too_long(serve, checkpoint):
 
 def test_nothing_goes_on_after_a_shutdown(checkpoint):
     async def run():
-        app = make_application(Translator(checkpoint), ServerOptions())
+        app = make_application(Translator(checkpoint), ServerOptions(page=False))
         async with app.router.lifespan_context(app):
             await asyncio.sleep(0)
         await asyncio.sleep(0)

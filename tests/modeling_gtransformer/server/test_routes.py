@@ -36,6 +36,16 @@ def test_a_text_as_json_and_as_a_form(client, expected):
         assert answer.status_code == 200 and answer.json() == {"translatedText": expected(TEXT)}
 
 
+def test_requests_of_other_programs(client, expected):
+    """In the form in which Weblate and Subtitle Edit send them."""
+    languages = {"source": "en", "target": "de"}
+    weblate = client.post("/translate", json={"api_key": "", "q": ["the cat", "it is"], **languages})
+    assert weblate.json() == {"translatedText": [expected("the cat"), expected("it is")]}
+    body = '{"q": "the cat", "source": "en", "target": "de"}'
+    headers = {"Content-Type": "application/json", "accept": "application/json"}
+    assert client.post("/translate", content=body, headers=headers).json() == {"translatedText": expected("the cat")}
+
+
 def test_nothing_to_translate(client):
     for q in ("", [], ["", " \n"], "12"):
         answer = client.post("/translate", json={"q": q, "source": "en", "target": "de"})
@@ -53,11 +63,29 @@ def test_a_list_is_separate_texts_or_a_document(serve, checkpoint, client, expec
     texts = ["the cat sleeps. it is old.", "", "the cat"]
     fields = {"q": texts, "source": "en", "target": "de", "alternatives": 2}
     answer = client.post("/translate", json=fields).json()
-    assert answer == {"translatedText": [expected(text) for text in texts], "alternatives": []}
-    as_form = client.post("/translate", data={"q": texts, "source": "en", "target": "de"})
-    assert as_form.json()["translatedText"] == answer["translatedText"]
-    document = serve(checkpoint, lists="document").post("/translate", json=fields).json()["translatedText"]
-    assert document == expected(texts).split("\n")
+    assert answer["translatedText"] == [expected(text, num_beams=3) for text in texts]
+    assert [len(others) for others in answer["alternatives"]] == [2, 0, 2]
+    as_form = client.post("/translate", data=fields)
+    assert as_form.json() == answer
+    document = serve(checkpoint, lists="document").post("/translate", json=fields).json()
+    assert document == {"translatedText": expected(texts).split("\n"), "alternatives": [[], [], []]}
+
+
+def test_alternatives_are_the_next_best_hypotheses(client, checkpoint, serve, sentence_level_checkpoint):
+    fields = {"q": "the cat sleeps\n12", "source": "en", "target": "de", "alternatives": 2}
+    answer = client.post("/translate", json=fields).json()
+    assert answer == client.post("/translate", json={**fields, "alternatives": 2}).json()
+    pipe = pipeline("document-translation", model=checkpoint)
+    inputs = pipe.processor(["the cat sleeps"], return_tensors="pt")
+    best = pipe.model.generate(**inputs, num_beams=3, num_return_sequences=3)
+    texts = [f"{sentence}\n12" for [sentence] in pipe.processor.batch_decode_sentences(best)]
+    assert [answer["translatedText"], *answer["alternatives"]] == texts and len(set(texts)) == 3
+    assert client.post("/translate", json={**fields, "format": "html"}).json()["alternatives"] == []
+    assert "alternatives" not in client.post("/translate", json={**fields, "alternatives": 0}).json()
+    refused = client.post("/translate", json={**fields, "alternatives": 10})
+    assert refused.status_code == 400 and "alternatives: " in refused.json()["error"]
+    other = serve(sentence_level_checkpoint("m2m_100-nllb")).post("/translate", json=fields).json()
+    assert other["translatedText"] == "die katze schläft\n12" and len(other["alternatives"]) == 2
 
 
 def test_the_only_source_is_detected(client):

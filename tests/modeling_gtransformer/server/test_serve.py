@@ -12,32 +12,14 @@ from threading import Thread
 from urllib.error import HTTPError, URLError
 
 import pytest
+import uvicorn
+from fastapi.testclient import TestClient
 from repository import ROOT
 
 from modeling_gtransformer import Translator
 from modeling_gtransformer.cli.main import main
 from modeling_gtransformer.server import serve as module
 from modeling_gtransformer.server.options import ServerOptions
-from modeling_gtransformer.server.serve import make_server
-
-
-@pytest.fixture
-def listen():
-    """Runs the server of a command line in a thread, and gives it with its address."""
-    running = []
-
-    def start(model, **options):
-        server = make_server(ServerOptions(model=model, **options))
-        sock = socket.create_server(("127.0.0.1", 0))
-        thread = Thread(target=server.run, kwargs={"sockets": [sock]})
-        thread.start()
-        running.append((server, thread))
-        return server, f"http://127.0.0.1:{sock.getsockname()[1]}"
-
-    yield start
-    for server, thread in running:
-        server.should_exit = True
-        thread.join()
 
 
 def post(url, **fields):
@@ -114,7 +96,17 @@ def test_a_process_that_is_told_to_end_in_the_middle_of_a_document(checkpoint):
     """It sends the rest of the stream, and refuses new requests."""
     with socket.create_server(("127.0.0.1", 0)) as sock:
         port = str(sock.getsockname()[1])
-    command = [sys.executable, "-m", "modeling_gtransformer.cli.main", "serve", "--model", checkpoint, "--port", port]
+    command = [
+        sys.executable,
+        "-m",
+        "modeling_gtransformer.cli.main",
+        "serve",
+        "--model",
+        checkpoint,
+        "--port",
+        port,
+        "--no-page",
+    ]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     document = ["the cat sleeps", "it is old"] * 20
     while True:
@@ -130,6 +122,28 @@ def test_a_process_that_is_told_to_end_in_the_middle_of_a_document(checkpoint):
     assert rest.count("event: sentence\n") == len(document) - 1 and rest.count("event: document\n") == 1
     _, errors = process.communicate()
     assert process.returncode == -signal.SIGTERM and "Traceback" not in errors
+
+
+def test_an_open_page_does_not_keep_a_server_from_ending(listen, checkpoint):
+    pytest.importorskip("gradio")
+    server, address = listen(checkpoint, page=True)
+    with urllib.request.urlopen(f"{address}/gradio_api/heartbeat/reader") as heartbeat:
+        assert heartbeat.readline() == b"data: ALIVE\n"
+        server.should_exit = True
+        heartbeat.read()  # to its end
+
+
+@pytest.mark.parametrize(
+    "option, has_gradio, says", [("--page", True, False), ("--page", False, True), ("--no-page", False, False)]
+)
+def test_a_page_that_is_switched_off_or_lacks_gradio(checkpoint, monkeypatch, capsys, option, has_gradio, says):
+    servers = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda server: servers.append(server))
+    if not has_gradio:
+        monkeypatch.setitem(sys.modules, "gradio", None)
+    assert main(["serve", "--model", checkpoint, option]) == 0
+    assert TestClient(servers[0].config.app).get("/").status_code == (200 if has_gradio else 404)
+    assert ("No page is shown at /: it needs pip install 'gtransformer-hf[page]'." in capsys.readouterr().err) == says
 
 
 def test_a_request_leaves_no_line(listen, checkpoint, capfd):

@@ -1,28 +1,26 @@
-"""What a sentence looked at: shares of the global attention and gates, as they are."""
+"""Attention of a sentence: shares of the global attention, and gates."""
 
 from xml.etree import ElementTree
 
 import pytest
 import torch
-from space_fixtures import elements, text_of
+from server_fixtures import elements, text_of
 from tiny import ONLY_GROUP
 
 from modeling_gtransformer import Translator
 from modeling_gtransformer.evaluation.attention_recording import record_attention
-
-
-pytest.importorskip("gradio")
+from modeling_gtransformer.server.attention_view import attended_sentences, attention_html
 
 
 @pytest.mark.parametrize(
     "types", [{}, {"encoder_global_layers": 1, "cross_attention_types": ["group", "global"]}], ids=["default", "mixed"]
 )
-def test_attention_of_a_sentence(space, save_checkpoint, processor, types):
+def test_attention_of_a_sentence(save_checkpoint, processor, types):
     translate = Translator(save_checkpoint(**types)).pipeline
     pairs = translate(["the cat", "it is old", "sie"])["sentences"]
     pairs[0]["translation_text"] = ""  # a translation without words
     implementation = translate.model.config._attn_implementation
-    shown = space("attention_view").attended_sentences(translate.model, translate.processor, pairs, 1)
+    shown = attended_sentences(translate.model, translate.processor, pairs, 1)
     assert translate.model.config._attn_implementation == implementation
 
     words = [processor.encode_sentences([pair["translation_text"]])[0] for pair in pairs[1:]]
@@ -46,7 +44,7 @@ def test_attention_of_a_sentence(space, save_checkpoint, processor, types):
         if gates:
             assert shown.gates[stack] == pytest.approx(sum(gates) / len(gates), rel=1e-4)
 
-    html = space("attention_view").attention_html(shown, ["a", "<b>", "c"], "en", 5, 1)
+    html = attention_html(shown, ["a", "<b>", "c"], "en", 5, 1)
     labels = [text_of(item[0]) for item in ElementTree.fromstring(f"<div>{html}</div>").iter("li")]
     assert labels[:3] == ["5. a", "6. <b> (the sentence itself)", "7. c"]
     shares = [text_of(share) for share in elements(html, "share")]
@@ -54,10 +52,9 @@ def test_attention_of_a_sentence(space, save_checkpoint, processor, types):
     assert len(shares) == 6 + len(shown.gates)
 
 
-def test_a_model_without_global_attention(space, save_checkpoint):
+def test_a_model_without_global_attention(save_checkpoint):
     translate = Translator(save_checkpoint(**ONLY_GROUP)).pipeline
     pairs = translate(["the cat", "it is"])["sentences"]
-    view = space("attention_view")
-    shown = view.attended_sentences(translate.model, translate.processor, pairs, 0)
+    shown = attended_sentences(translate.model, translate.processor, pairs, 0)
     assert not shown.shares and not shown.gates
-    assert "no global attention" in view.attention_html(shown, ["the cat", "it is"], "en", 1, 0)
+    assert "no global attention" in attention_html(shown, ["the cat", "it is"], "en", 1, 0)

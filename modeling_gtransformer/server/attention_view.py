@@ -11,8 +11,8 @@ from torch import Tensor
 
 # Captions of global attention, and labels of gates, by stack.
 CAPTIONS = {
-    "cross": "Where its translation looked in the source (global cross-attention)",
-    "encoder": "Where the sentence itself looked (global attention of the encoder)",
+    "cross": "Source sentences that its translation attends to (global cross-attention)",
+    "encoder": "Source sentences that the sentence itself attends to (global attention of the encoder)",
 }
 GATES = {"cross": "cross-attention", "encoder": "encoder", "decoder": "decoder"}
 
@@ -108,10 +108,10 @@ def attention_html(
         ]
         figures.append(_figure(CAPTIONS[stack], items))
     if not figures:
-        figures.append("<p>This model has no global attention to the source: a sentence sees itself only.</p>")
+        figures.append("<p>This model has no global attention to the source: a sentence attends to itself only.</p>")
     if attention.gates:
         items = [_bar(GATES[stack], gate) for stack, gate in attention.gates.items()]
-        figures.append(_figure("What the gates left to the group attention (mean gate)", items))
+        figures.append(_figure("Share of group attention, which stays within the sentence (mean gate)", items))
     return "".join(figures)
 
 

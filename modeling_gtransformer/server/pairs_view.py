@@ -15,12 +15,17 @@ def pairs_html(pairs: Sequence[dict[str, Any]], src_lang: str, tgt_lang: str) ->
         pairs: `source_text`, `translation_text` and `confidence` of every sentence.
         src_lang, tgt_lang: codes such as "de".
     """
-    items = [f'<li class="pair">{_source(pair, src_lang)}{_target(pair, tgt_lang)}</li>' for pair in pairs]
+    items = "".join(pair_html(pair, src_lang, tgt_lang) for pair in pairs)
     count = f"{len(pairs)} sentence{'' if len(pairs) == 1 else 's'}"
     return (
         f'<p role="status">{count}. Confidence is the mean probability of the tokens of a translation. The stronger '
-        f'the colour, the lower the confidence.</p><ol class="pairs">{"".join(items)}</ol>'
+        f'the colour, the lower the confidence.</p><ol class="pairs">{items}</ol>'
     )
+
+
+def pair_html(pair: dict[str, Any], src_lang: str, tgt_lang: str) -> str:
+    """One of the pairs, which has no confidence yet while its document is being translated."""
+    return f'<li class="pair">{_source(pair, src_lang)}{_target(pair, tgt_lang)}</li>'
 
 
 def _source(pair: dict[str, Any], language: str) -> str:
@@ -28,7 +33,7 @@ def _source(pair: dict[str, Any], language: str) -> str:
 
 
 def _target(pair: dict[str, Any], language: str) -> str:
-    if pair["confidence"] is None:  # a sentence without words, which is copied
+    if pair.get("confidence") is None:  # also of a sentence without words, which is copied
         return _sentence(pair["translation_text"], language, 'class="target"')
     probability = math.exp(pair["confidence"])
     title = f"Mean log-probability of a token: {pair['confidence']:.2f} nats"

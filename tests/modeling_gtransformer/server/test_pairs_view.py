@@ -1,9 +1,11 @@
 """Every sentence beside its translation, with a confidence that all can read."""
 
-from space_fixtures import elements, text_of
+from server_fixtures import elements, text_of
+
+from modeling_gtransformer.server.pairs_view import pairs_html
 
 
-def test_pairs(space):
+def test_pairs():
     texts = ["the cat", "<script>alert('&amp;\"')</script>", "it"]
     pairs = [
         {"source_text": text, "translation_text": text[::-1], "confidence": -number / 2}
@@ -11,7 +13,7 @@ def test_pairs(space):
     ]
     pairs.append({"source_text": "12", "translation_text": "21", "confidence": None})
     texts.append("12")
-    html = space("pairs_view").pairs_html(pairs, "en", "de")
+    html = pairs_html(pairs, "en", "de")
     assert len(elements(html, "pair")) == 4
     sources, targets = (elements(html, side) for side in ("source", "target"))
     assert [text_of(source) for source in sources] == texts

@@ -1,0 +1,180 @@
+"""The page of a server: translates texts and files, source and translation sentence by sentence."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from fastapi import FastAPI
+from gradio.routes import App
+from huggingface_hub import ModelCard
+from starlette.routing import Mount
+
+from ..files import EXTENSIONS
+from ..pipeline_gtransformer import NamedDocument
+from .api_error import answer_of_router
+from .page_events import PAIRS, Events, Translation, download_button
+from .pairs_view import pairs_html
+from .request_languages import name_of
+from .service import Service
+
+
+SECONDS = 3600  # for which the page keeps files and translations
+SPLITTERS = {"sentencex": "find the sentences", "line": "every line or paragraph is one sentence"}
+EXAMPLE = "Hello, how can I help you?\nYes. I'd like their number, please.\nit is (916) 441-7200."
+BUTTON: dict[str, Any] = {"size": "md", "min_width": 90}
+PAPER = "[G-Transformer for Document-level Machine Translation](https://aclanthology.org/2021.acl-long.267)"
+
+
+def mount_page(app: FastAPI, service: Service) -> Callable[[], None]:
+    """
+    Mounts the page of a service at `/`, after the routes of an application. Where the service has API keys, a reader
+    logs in with one as the password.
+
+    Returns:
+        A function that ends the connections of open pages, which last until the server stops.
+    """
+    keys = service.keys
+    gr.mount_gradio_app(
+        app,
+        Page(service).blocks,
+        "/",
+        auth=(lambda user, key: keys.is_valid(key)) if keys.required else None,
+        auth_message="Any username; the password is an API key of this server.",
+        theme=gr.themes.Default(primary_hue="indigo"),
+        css_paths=Path(__file__).with_name("page.css"),
+        footer_links=["gradio", "settings"],
+        max_file_size=service.options.max_bytes,
+        show_error=False,  # messages of other errors may name folders of this machine
+    )
+    mounted = app.routes[-1]
+    assert isinstance(mounted, Mount) and isinstance(mounted.app, App)
+    mounted.app.add_exception_handler(404, answer_of_router)
+    return mounted.app.stop_event.set
+
+
+class Page:
+    """The page of a service: the components of Gradio, and what they show."""
+
+    def __init__(self, service: Service):
+        self.service, self.events = service, Events(service)
+        self.blocks = gr.Blocks(title="Document translation", analytics_enabled=False, delete_cache=(SECONDS, SECONDS))
+        with self.blocks:
+            gr.Markdown(f"# Document translation\n\n{description(service)}")
+            self._add_inputs()
+            self._add_results()
+            self._connect()
+
+    def _add_inputs(self) -> None:
+        languages, options = self.service.languages, self.service.options
+        side: dict[str, Any] = {"min_width": 320}  # side by side, but not on a phone
+        with gr.Row():
+            self.text = gr.Textbox(
+                label="Text", lines=8, max_lines=20, max_length=options.max_characters, scale=2, **side
+            )
+            with gr.Column(**side):
+                self.file = gr.File(label="Or a file, instead of the text", file_types=[*EXTENSIONS], height=200)
+        with gr.Row():
+            self.source = language_menu("From", languages.sources, languages.own_source)
+            self.target = language_menu("To", languages.targets, languages.own_target)
+        with gr.Row():
+            self.button = gr.Button("Translate", variant="primary", **BUTTON)
+            self.example = gr.Button("Example", visible=languages.own_source == "en", **BUTTON)
+            self.cancel = gr.Button("Cancel", **BUTTON)
+        with gr.Accordion("Options", open=False), gr.Row():
+            self.splitter = splitter_menu(self.service)
+            own = options.num_beams or self.service.scheduler.pipeline.model.generation_config.num_beams or 1
+            self.beams = gr.Slider(1, max(10, own), value=own, step=1, label="Number of beams")
+
+    def _add_results(self) -> None:
+        self.translation = gr.State(time_to_live=SECONDS)
+        self.pairs = gr.HTML("<p>The translation will appear here.</p>")
+        with gr.Column(visible=False) as self.results:
+            with gr.Row():
+                self.downloads = [gr.DownloadButton(**BUTTON) for _ in ("document", *PAIRS)]
+            with gr.Accordion("Attention of a sentence", open=False) as self.details:
+                self.sentence = gr.Dropdown(label="Sentence")
+                self.attention = gr.HTML()
+
+    def _connect(self) -> None:
+        unlimited: dict[str, Any] = {"concurrency_limit": None}  # the limits are those of the service
+        translated = gr.on(
+            [self.button.click, self.text.submit],
+            self.translate,
+            [self.text, self.file, self.source, self.target, self.splitter, self.beams],
+            [self.translation, self.pairs, *self.downloads, self.sentence, self.results, self.details, self.attention],
+            show_progress_on=self.pairs,
+            **unlimited,
+        )
+        chosen = [self.details.expand, self.sentence.input]
+        gr.on(chosen, self.events.attention, [self.translation, self.sentence], self.attention, **unlimited)
+        self.example.click(lambda: EXAMPLE, None, self.text)
+        self.cancel.click(self.events.cancel, cancels=[translated], queue=False)
+        self.blocks.unload(self.events.cancel)
+
+    async def translate(
+        self, request: gr.Request, text: str, file: str | None, source: str, target: str, splitter: str, beams: int
+    ) -> AsyncIterator[dict[Any, Any]]:
+        """Shows sentences as soon as they are translated, and at the end all of them with their confidence."""
+        yield {self.results: gr.Column(visible=False), self.details: gr.Accordion(open=False), self.attention: ""}
+        steps = self.events.translate(request, text, file, source, target, splitter=splitter, num_beams=int(beams))
+        async with aclosing(steps):
+            async for found in steps:
+                yield {self.pairs: found} if isinstance(found, str) else self._shown(found)
+
+    def _shown(self, translation: Translation) -> dict[Any, Any]:
+        for warning in translation.warnings:
+            gr.Warning(escape(warning), duration=None)
+        buttons = [download_button(label, *named) for label, named in translation.downloads().items()]
+        numbers = [(f"{n}. {pair['source_text']}", n - 1) for n, pair in enumerate(translation.pairs, 1)]
+        return {
+            self.translation: translation,
+            self.pairs: pairs_html(translation.pairs, translation.languages.source, translation.languages.target),
+            **dict(zip(self.downloads, buttons, strict=True)),
+            self.sentence: gr.Dropdown(numbers, value=0),
+            self.results: gr.Column(visible=True),
+        }
+
+
+def description(service: Service) -> str:
+    """The model of the page: what it does, its name, licence and paper."""
+    languages, model = service.languages, service.scheduler.pipeline.model
+    source, target = (
+        "a language of your choice" if len(known) > 1 else name_of(own)
+        for known, own in ((languages.sources, languages.own_source), (languages.targets, languages.own_target))
+    )
+    name = model.name_or_path
+    on_hub = not Path(name).is_dir()
+    link = f"[{name}](https://huggingface.co/{name})" if on_hub else f"`{Path(name).name}`"
+    try:
+        license = ModelCard.load(name if on_hub else Path(name, "README.md"), ignore_metadata_errors=True).data.license
+    except (OSError, ValueError):
+        license = None
+    context = "in the context of its document" if model.config.has_global_attention else "without context"
+    return (
+        f"Translates a text or a file from {source} to {target}, for a person to check: fluent output can be wrong. "
+        f"Every sentence is translated {context}, and has a translation of its own.\n\n"
+        f"Model: {link}. Licence: {license or 'see its card'}. Paper: {PAPER} (Bao et al., ACL 2021)."
+    )
+
+
+def language_menu(label: str, codes: dict[str, str | None], own: str) -> gr.Dropdown:
+    """A menu of languages by their names, hidden where there is no choice."""
+    names = sorted((name_of(code), code) for code in codes)
+    return gr.Dropdown(names, value=own, label=label, visible=len(codes) > 1)
+
+
+def splitter_menu(service: Service) -> gr.Radio:
+    """A menu of the splitters that are installed and know the source language, or one of those to choose from."""
+    known, languages = list(SPLITTERS), service.languages
+    try:
+        src_lang = languages.sources[languages.own_source]
+        service.scheduler.pipeline.prepare(NamedDocument("", "A."), splitter="sentencex", src_lang=src_lang)
+    except (ImportError, ValueError):
+        known.remove("sentencex")
+    own = service.options.splitter
+    return gr.Radio(
+        [(SPLITTERS[name], name) for name in known], value=own if own in known else known[0], label="Sentences"
+    )

@@ -1,0 +1,179 @@
+"""What happens when a reader does something on the page of a server."""
+
+import asyncio
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, TypeVar
+
+import gradio as gr
+from gradio.processing_utils import save_bytes_to_cache
+from gradio.utils import get_upload_folder
+
+from ..files import ALIGNED_FORMATS
+from ..pipeline_gtransformer import DocumentTranslationPipeline
+from .api_error import as_api_error
+from .attention_view import attended_sentences, attention_html
+from .document_files import content_of, translated_name
+from .pairs_view import pair_html
+from .protocol import PairFields
+from .request_languages import Pair
+from .scheduler import Call
+from .service import Service
+
+
+PAIRS = ("tmx", "jsonl")  # formats of sentence pairs
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Translation:
+    """
+    The translation of the document `name`: `pairs` with their confidence, the numbers of sentences of its `segments`,
+    the document in its own format, its languages and warnings.
+    """
+
+    name: str
+    pairs: list[dict[str, Any]]
+    segments: list[int]
+    document: str | bytes
+    languages: Pair
+    warnings: list[str]
+
+    def segment(self, sentence: int) -> slice:
+        """The segment that a sentence was translated in, both counted from 0."""
+        boundaries = [0, *accumulate(self.segments)]
+        after = bisect_right(boundaries, sentence)
+        return slice(boundaries[after - 1], boundaries[after])
+
+    def downloads(self) -> dict[str, tuple[str, bytes]]:
+        """Names and contents of files by label: the document, and the pairs as TMX and JSONL."""
+        contents = {Path(self.name).suffix: self.document}
+        codes = (self.languages.src_lang or self.languages.source, self.languages.tgt_lang or self.languages.target)
+        contents |= {f".{format}": ALIGNED_FORMATS[format](self.pairs, *codes) for format in PAIRS}
+        return {
+            f"Download {extension.lstrip('.').upper()}": (
+                translated_name(str(Path(self.name).with_suffix(extension)), self.languages.target),
+                content.encode("utf-8") if isinstance(content, str) else content,
+            )
+            for extension, content in contents.items()
+        }
+
+
+def read(text: str, file: str | None) -> tuple[str, str | bytes, str]:
+    """
+    Returns name, content and format of a file or, if there is none, of a text.
+
+    Raises:
+        ApiError, ValueError: the format is unknown, or the file is gone or cannot be decoded.
+    """
+    if file is None:
+        return "text.txt", text, "text"
+    name = Path(file).name
+    if not Path(file).is_file():
+        raise ValueError(f"{name} is no longer there: choose it again.")
+    return name, *content_of(name, Path(file).read_bytes())
+
+
+@contextmanager
+def errors_on_page() -> Iterator[None]:
+    """Shows errors on the page until the reader closes them, without the details of unexpected ones."""
+    try:
+        yield
+    except Exception as error:
+        raise gr.Error(escape(as_api_error(error).message), duration=None, print_exception=False) from error
+
+
+class Events:
+    """The events of a page, whose errors the page shows. Readers are clients under the limits of all others."""
+
+    def __init__(self, service: Service):
+        self.service = service
+        self._tasks: defaultdict[str | None, set[asyncio.Task[Any]]] = defaultdict(set)
+
+    async def translate(
+        self, request: gr.Request, text: str, file: str | None, source: str, target: str, **options: Any
+    ) -> AsyncGenerator[str | Translation, None]:
+        """
+        Yields the sentence pairs of a file or, if there is none, of a text, as HTML that grows, and at the end the
+        translation.
+
+        Args:
+            options: keyword arguments of the pipeline.
+        """
+        with errors_on_page():
+            name, document, format = read(text, file)
+            fields = PairFields(source=source, target=target)
+            sentences, task = self.service.start(request, fields, document, format, confidence=True, **options)
+            html = '<p role="status">Translating …</p><ol class="pairs">'
+            with self._owned(request, task):
+                while (pair := await sentences.get()) is not None:
+                    html += pair_html(pair, source, target)
+                    yield html
+                languages, [result] = await unless_cancelled(task)
+            pairs, content = result["sentences"], result["translation_text"]
+            if not any(pair["source_text"].strip() for pair in pairs):
+                raise ValueError("There is nothing to translate: type a text, or choose a file that has some.")
+            yield Translation(name, pairs, result["segments"], content, languages, result["warnings"])
+
+    async def attention(self, request: gr.Request, translation: Translation | None, sentence: int) -> str:
+        """Returns the attention of a sentence as HTML."""
+        with errors_on_page():
+            call = Call(lambda: attention_of(self.service.scheduler.pipeline, translation, sentence))
+            task = asyncio.create_task(self.service.run(request, call))
+            with self._owned(request, task):
+                return await unless_cancelled(task)
+
+    async def cancel(self, request: gr.Request) -> None:
+        """Ends what a reader waits for who cancels it or leaves."""
+        for task in self._tasks.get(request.session_hash, ()):
+            task.cancel()
+
+    @contextmanager
+    def _owned(self, request: gr.Request, task: "asyncio.Task[Any]") -> Iterator[None]:
+        """A task is of a reader, and ends with the block at the latest."""
+        tasks = self._tasks[request.session_hash]
+        tasks.add(task)
+        try:
+            yield
+        finally:
+            task.cancel()
+            tasks.discard(task)
+            if not tasks:
+                self._tasks.pop(request.session_hash, None)
+
+
+async def unless_cancelled(task: "asyncio.Task[Result]") -> Result:
+    """
+    Returns the result of a task.
+
+    Raises:
+        ValueError: the reader cancelled it.
+    """
+    try:
+        return await task
+    except asyncio.CancelledError as error:
+        raise ValueError("The translation was cancelled.") from error
+
+
+def attention_of(pipeline: DocumentTranslationPipeline, translation: Translation | None, sentence: int) -> str:
+    """The attention of a sentence of a translation, as HTML."""
+    if translation is None:
+        raise ValueError("This translation is no longer kept: translate the document again.")
+    if not pipeline.model.config.has_global_attention:
+        return "<p>Every sentence attended to itself only.</p>"
+    segment = translation.segment(sentence)
+    pairs, inside = translation.pairs[segment], sentence - segment.start
+    attention = attended_sentences(pipeline.model, pipeline.processor, pairs, inside)
+    sources = [pair["source_text"] for pair in pairs]
+    return attention_html(attention, sources, translation.languages.source, segment.start + 1, inside)
+
+
+def download_button(label: str, name: str, content: bytes) -> gr.DownloadButton:
+    """A button for a file, which lies where Gradio may serve it from."""
+    return gr.DownloadButton(label, save_bytes_to_cache(content, name, get_upload_folder()))

@@ -1,0 +1,291 @@
+"""The page of a server: texts and files there and back, errors in words, and readers under the server's limits."""
+
+import asyncio
+import io
+import json
+import sys
+from contextlib import aclosing
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+from server_fixtures import elements, text_of
+
+from modeling_gtransformer import Translator
+from modeling_gtransformer.server.application import make_application
+from modeling_gtransformer.server.attention_view import attended_sentences
+from modeling_gtransformer.server.options import ServerOptions
+
+
+gr = pytest.importorskip("gradio")
+gradio_client = pytest.importorskip("gradio_client")
+
+from modeling_gtransformer.server.page import Page, description, splitter_menu  # noqa: E402
+
+
+TEXT = "the cat sleeps\nit is <b>old</b> & ${1+1} {{value}}\n" + "z" * 150
+FILES = {
+    "talk.txt": ("the cat\n\n- it is old\n", "- "),
+    "talk.md": ("# the *cat*\n\n- it is `old`\n", "`old`"),
+    "talk.html": ("<p class='a'>the cat</p><p>it is old</p>", "<p class='a'>"),
+    "talk.srt": ("1\n00:00:01,000 --> 00:00:02,000\nthe cat\n", "00:00:01,000 --> 00:00:02,000"),
+    "talk.vtt": ("WEBVTT\n\n00:01.000 --> 00:02.000\nthe cat\n", "00:01.000 --> 00:02.000"),
+    "talk.po": ('msgid "the cat"\nmsgstr ""\n', 'msgid "the cat"'),
+}
+
+
+def reader(name):
+    return SimpleNamespace(session_hash=name, client=SimpleNamespace(host=name))
+
+
+@pytest.fixture
+def open_page(serve):
+    """Makes a page around a running service."""
+
+    def make(checkpoint, **options):
+        return Page(serve(checkpoint, **options).app.state.service)
+
+    return make
+
+
+async def everything(page, name, text, file=None, splitter="line", num_beams=1, languages=("en", "de")):
+    """What a reader sees of a translation: HTML that grows, and the translation."""
+    steps = page.events.translate(reader(name), text, file, *languages, splitter=splitter, num_beams=num_beams)
+    return [step async for step in steps]
+
+
+def translation_of(*arguments, **options):
+    return asyncio.run(everything(*arguments, **options))[-1]
+
+
+def attention_of(page, translation, sentence):
+    return asyncio.run(page.events.attention(reader("a"), translation, sentence))
+
+
+def test_text_and_downloads(open_page, checkpoint):
+    *streamed, translation = asyncio.run(everything(open_page(checkpoint), "a", TEXT, num_beams=2))
+    assert len(streamed) == 3 and all(new.startswith(old) for old, new in pairwise(streamed))
+    sources, targets = (elements(f"{streamed[-1]}</ol>", side) for side in ("source", "target"))
+    assert [text_of(source) for source in sources] == TEXT.split("\n")
+    assert [text_of(target) for target in targets] == [pair["translation_text"] for pair in translation.pairs]
+    assert [pair["source_text"] for pair in translation.pairs] == TEXT.split("\n")
+    assert all(pair["confidence"] < 0 for pair in translation.pairs)
+    assert any("it is translated in" in warning for warning in translation.warnings)
+    files = translation.downloads()
+    assert {label: name for label, (name, _) in files.items()} == {
+        "Download TXT": "text.de.txt",
+        "Download TMX": "text.de.tmx",
+        "Download JSONL": "text.de.jsonl",
+    }
+    document, tmx, jsonl = (content.decode() for _, content in files.values())
+    assert document == "\n".join(pair["translation_text"] for pair in translation.pairs)
+    assert [json.loads(line) for line in jsonl.splitlines()] == translation.pairs
+    assert [seg.text for seg in ElementTree.fromstring(tmx).iter("seg")][::2] == TEXT.split("\n")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_come_back_in_their_format(open_page, checkpoint, tmp_path, name):
+    content, kept = FILES[name]
+    (tmp_path / name).write_text(content, newline="")
+    translation = translation_of(open_page(checkpoint), "a", "not this", str(tmp_path / name))
+    assert "cat" in translation.pairs[0]["source_text"]
+    (new_name, document), *_ = translation.downloads().values()
+    assert new_name == f"talk.de{Path(name).suffix}"
+    assert kept in document.decode() and document.decode() != content
+
+
+def test_word_document(open_page, checkpoint, tmp_path):
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    document.add_paragraph("the cat sleeps")
+    document.save(tmp_path / "letter.docx")
+    translation = translation_of(open_page(checkpoint), "a", "", str(tmp_path / "letter.docx"))
+    (name, content), *_ = translation.downloads().values()
+    assert name == "letter.de.docx"
+    [paragraph] = docx.Document(io.BytesIO(content)).paragraphs
+    assert paragraph.text == translation.pairs[0]["translation_text"]
+
+
+REFUSED = {
+    "talk.pdf": (b"%PDF", "Unsupported format. Supported extensions: .txt"),
+    "<b>.txt": (b"\xff\xfe", "it is UTF-16: save it as UTF-8"),
+    "nul.txt": (b"the\0cat", "it has NUL characters"),
+    "talk.docx": (b"not a zip file", "The document cannot be read: not a Word document"),
+    "talk.srt": (b"<b>", "The document cannot be read: no subtitles in it"),
+    "empty.txt": (b"\n - \n", "nothing to translate"),
+    "long.txt": (b"the cat " * 20, "The request has 160 characters: at most 100."),
+    "long.html": (b"<p>the cat</p> " * 20, "The request has 140 characters: at most 100."),
+    "gone.txt": (None, "gone.txt is no longer there: choose it again."),
+}
+
+
+def test_documents_that_cannot_be_translated(open_page, checkpoint, tmp_path, monkeypatch):
+    """The page shows why, and names no folders."""
+    page = open_page(checkpoint, max_characters=100)
+    for name, (content, words) in REFUSED.items():
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(gr.Error) as error:
+            translation_of(page, "a", "", str(tmp_path / name))
+        assert words in error.value.message and str(tmp_path) not in error.value.message
+    with pytest.raises(gr.Error, match="nothing to translate"):
+        translation_of(page, "a", "")
+    with pytest.raises(gr.Error, match="no longer kept: translate the document again"):
+        attention_of(page, None, 0)
+    monkeypatch.setattr(page.service, "start", lambda *_, **options: (tmp_path / "none").read_bytes())
+    with pytest.raises(gr.Error, match="Something went wrong") as error:
+        translation_of(page, "a", "the cat")
+    assert str(tmp_path) not in error.value.message
+
+
+def test_readers_have_the_limits_of_the_server(open_page, checkpoint):
+    with pytest.raises(gr.Error, match="was stopped: send less at a time"):
+        translation_of(open_page(checkpoint, max_seconds=0), "a", "the cat")
+    page = open_page(checkpoint, max_per_client=1)
+
+    async def read():
+        return await asyncio.gather(*(everything(page, name, "the cat") for name in "aab"), return_exceptions=True)
+
+    first, second, other = asyncio.run(read())
+    assert "1 requests under way" in second.message and first[-1] == other[-1]
+
+
+def test_a_sentence_level_translator_and_its_languages(open_page, sentence_level_checkpoint):
+    page = open_page(sentence_level_checkpoint("m2m_100-nllb"))
+    for menu in (page.source, page.target):
+        assert menu.visible and {("English", "en"), ("German", "de"), ("French", "fr")} <= {*menu.choices}
+    streamed, *_, translation = asyncio.run(everything(page, "a", "the cat sleeps\nit is old", languages=("en", "fr")))
+    assert [pair["translation_text"] for pair in translation.pairs] == ["die katze schläft", "sie ist alt"]
+    assert 'lang="fr"' in streamed and 'xml:lang="fra-Latn"' in translation.downloads()["Download TMX"][1].decode()
+    assert "attended to itself only" in attention_of(page, translation, 0)
+
+
+def test_the_description_of_the_model(open_page, checkpoint, sentence_level_checkpoint):
+    (Path(checkpoint) / "README.md").write_text("---\nlicense: mit\n---\n")
+    text = description(open_page(checkpoint).service)
+    assert text.startswith("Translates a text or a file from English to German")
+    assert "Every sentence is translated in the context of its document" in text
+    assert f"Model: `{Path(checkpoint).name}`. Licence: mit. Paper: [G-Transformer" in text
+    text = description(open_page(sentence_level_checkpoint("m2m_100-nllb")).service)
+    assert "from a language of your choice to a language of your choice" in text and "without context" in text
+
+
+def test_the_page_of_a_server(listen, checkpoint):
+    """What its readers get over HTTP, beside the routes of the server."""
+    server, address = listen(checkpoint, page=True)
+    client = gradio_client.Client(address, verbose=False)
+    pairs, document, *others, sentences, _ = client.predict(
+        "the cat\nit is old", None, "en", "de", "line", 1, api_name="/translate"
+    )
+    assert len(elements(pairs, "confidence")) == 2
+    assert [label for label, _ in sentences["choices"]] == ["1. the cat", "2. it is old"]
+    assert len(Path(document["value"]).read_text().splitlines()) == 2
+    assert [Path(file["value"]).suffix for file in others] == [".tmx", ".jsonl"]
+    assert "global cross-attention" in client.predict(0, api_name="/attention")
+    text = server.config.app.state.service.monitor.text().decode()
+    assert "gtransformer_batch_requests_count 1.0" in text and "gtransformer_waiting_requests 0.0" in text
+    client.close()
+
+
+def test_a_page_needs_a_key_where_the_server_does(listen, checkpoint, tmp_path):
+    (tmp_path / "keys.txt").write_text("one\n")
+    _, address = listen(checkpoint, page=True, api_keys=str(tmp_path / "keys.txt"))
+    for auth in (None, ("reader", "two")):
+        with pytest.raises(Exception, match=r"auth|credentials|Could not"):
+            gradio_client.Client(address, auth=auth, verbose=False)
+    for path in ("upload", "queue/join", "call/translate"):
+        assert httpx.post(f"{address}/gradio_api/{path}", json={"data": []}).status_code == 401
+    client = gradio_client.Client(address, auth=("reader", "one"), verbose=False)
+    pairs, *_ = client.predict("the cat", None, "en", "de", "line", 1, api_name="/translate")
+    assert len(elements(pairs, "pair")) == 1
+    client.close()
+
+
+def test_routes_beside_the_page(checkpoint):
+    """Those of the server come first, and what is neither theirs nor the page's is an error like all others."""
+    with TestClient(make_application(Translator(checkpoint), ServerOptions())) as client:
+        assert "Translates a text or a file from English to German" in client.get("/").text
+        assert client.get("/health").json() == {"status": "ok"} and "swagger" in client.get("/docs").text
+        for answer in (client.get("/none"), client.post("/suggest")):
+            assert answer.status_code == 404 and answer.json() == {"error": "Not Found"}
+
+
+def test_cancelling_ends_the_jobs_of_a_reader(open_page, checkpoint, gate):
+    """A reader who cancels or leaves: the jobs of the others go on."""
+    page = open_page(checkpoint)
+    waits = gate(page.service.scheduler.pipeline)
+
+    async def read():
+        readers = [asyncio.create_task(everything(page, name, "the cat")) for name in "ab"]
+        await asyncio.to_thread(waits.arrived.wait)
+        await page.events.cancel(reader("a"))
+        waits.open.set()
+        return await asyncio.gather(*readers, return_exceptions=True)
+
+    first, other = asyncio.run(read())
+    assert "was cancelled" in first.message and [pair["source_text"] for pair in other[-1].pairs] == ["the cat"]
+    assert page.service.under_way == 0
+    cancels = [function.cancels for function in page.blocks.fns.values() if function.cancels]
+    [translate] = [number for number, function in page.blocks.fns.items() if function.name == "translate"]
+    assert cancels == [[translate]]
+
+
+def test_a_stream_that_is_closed_ends_its_job(open_page, checkpoint):
+    page = open_page(checkpoint)
+
+    async def read():
+        steps = page.translate(reader("a"), "the cat sleeps\n" * 200, None, "en", "de", "line", 1)
+        async with aclosing(steps):
+            async for step in steps:
+                if page.pairs in step:
+                    break
+        await asyncio.sleep(0)
+        return page.service.under_way
+
+    assert asyncio.run(read()) == 0
+
+
+def test_readers_share_the_model(open_page, checkpoint, tmp_path):
+    """Two documents with inline markup and an attention view at the same time: each is what it is alone."""
+    page = open_page(checkpoint)
+    files = [tmp_path / name for name in ("a.html", "b.html")]
+    for file, word in zip(files, ("old", "the cat"), strict=True):
+        file.write_text(f"<p>the <b>old</b> cat.</p><p>it is <i>{word}</i>.</p>")
+    alone = [translation_of(page, file.stem, "", str(file)) for file in files]
+    shown = attention_of(page, alone[0], 1)
+
+    async def read():
+        return await asyncio.gather(
+            *(everything(page, file.stem, "", str(file)) for file in files),
+            page.events.attention(reader("c"), alone[0], 1),
+        )
+
+    *results, view = asyncio.run(read())
+    assert [result[-1] for result in results] == alone and view == shown
+
+
+def test_only_splitters_that_are_there(open_page, checkpoint, monkeypatch):
+    service = open_page(checkpoint).service
+    pytest.importorskip("sentencex")
+    assert [value for _, value in splitter_menu(service).choices] == ["sentencex", "line"]
+    monkeypatch.setitem(sys.modules, "sentencex", None)
+    menu = splitter_menu(service)
+    assert [value for _, value in menu.choices] == ["line"] and menu.value == "line"
+
+
+def test_a_sentence_is_shown_in_its_segment(open_page, checkpoint):
+    page = open_page(checkpoint)
+    translation = translation_of(page, "a", "the cat sleeps\n" * 40)
+    assert len(translation.segments) > 1 and sum(translation.segments) == 40
+    first, second = translation.segments[:2]
+    assert translation.segment(0) == translation.segment(first - 1) == slice(0, first)
+    assert translation.segment(first) == slice(first, first + second)
+    pipeline = page.service.scheduler.pipeline
+    shown = attended_sentences(pipeline.model, pipeline.processor, translation.pairs[:first], first - 1)
+    assert len(shown.shares["cross"]) == first
+    with pytest.raises(ValueError, match="too long for one pass"):
+        attended_sentences(pipeline.model, pipeline.processor, translation.pairs, 0)
