@@ -6,7 +6,7 @@
         --systems gtransformer gtransformer-bfloat16 gtransformer-int8
     python benchmarks/decoding.py --profile --systems mbart-64 gtransformer,reference gtransformer
 
-Weights are random, those of CTranslate2 are MBart's, converted. Every sentence has 25 words and is made to get 25.
+Weights are random; CTranslate2 gets MBart's, converted. Every sentence and every translation has 25 words.
 Systems:
 
     mbart                MBart on documents, each as one sequence

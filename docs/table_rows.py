@@ -1,4 +1,4 @@
-"""How the rows of tables are made of the records of results files; `tables.yaml` names these functions."""
+"""Functions that make the rows of tables from results files; `tables.yaml` refers to them by name."""
 
 import statistics
 from collections.abc import Iterator, Mapping

@@ -27,7 +27,7 @@ if Path(*sys.argv[:1]).name.removesuffix(".exe") not in _COMMANDS:
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the module of a public name when the name is asked for."""
+    """Imports the module of a public name on first access."""
     if name in _MODULES:
         return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

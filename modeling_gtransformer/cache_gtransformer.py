@@ -129,7 +129,7 @@ class DocumentCache(StepCache):
     cross-attention sees the N places of the source sentence that is being translated. Only global attention keeps the
     whole document. Which places count follows from the group tags of every step, so beams may be reordered freely.
     The beams of a document share what belongs to its source, and when they are reordered, only the tokens in which
-    they differ are copied: those of the last few steps.
+    they differ are copied, in the last few steps.
 
     Equal to masks over the whole document, the reference that `generate(use_cache=False)` uses, for sources that all
     have sentences, each of them contiguous.

@@ -22,7 +22,7 @@ DERIVED = {
     "global_positions": {"sentence_template", "position_scope"},
 }
 
-# Upper bounds of sizes, far above those of any model. A list of a billion layers would take all memory.
+# Upper bounds of sizes, far above any model's. A list of a billion layers would take all memory.
 MAX_SIZES = {
     **dict.fromkeys(("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"), 1024),
     **dict.fromkeys(("d_model", "encoder_ffn_dim", "decoder_ffn_dim"), 2**18),
@@ -293,7 +293,7 @@ class GTransformerConfig(PreTrainedConfig):
         own = {name: value for name, value in config_dict.items() if name in COMMON_FIELDS or name in fields}
         template = {}
         if model_type == "mbart":
-            # Pretrained mBART-25 starts with no token of its own, mBART-50 with </s>, a translator with its language.
+            # Pretrained mBART-25 has no start token, mBART-50 starts with </s>, a translator with its language.
             names = {None: "paper", own.get("bos_token_id", 0): "paper", own.get("eos_token_id", 2): "mbart50"}
             template["sentence_template"] = names.get(own.get("decoder_start_token_id"), "mbart")
         return defaults | SENTENCE_LEVEL_MODELS[model_type] | template | own

@@ -37,7 +37,7 @@ def document_loss(
         logits: `(B, T, V)`.
         labels: `(B, T)`, -100 where there is no loss.
         label_smoothing: e.
-        num_items_in_batch: number of labels over which the sum is averaged; by default those of this batch.
+        num_items_in_batch: number of labels over which the sum is averaged; by default, this batch's labels.
 
     Returns:
         The loss in nats per label.
@@ -88,7 +88,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             states, matrix = hidden, weight
         total = torch.zeros((), device=hidden.device)
         grad_hidden = torch.empty_like(states)
-        # A frozen output layer (adapters) needs no gradient of its own.
+        # A frozen output layer (adapters) needs no gradient.
         grad_weight = torch.empty_like(weight) if with_gradient and ctx.needs_input_grad[1] else None
         if grad_weight is not None and (len(targets) == 0 or weight.dtype != matrix.dtype):
             grad_weight.zero_()
@@ -147,11 +147,11 @@ def label_log_probabilities(model, labels: Tensor, **inputs: Tensor) -> Tensor:
 
     Args:
         model: a `GTransformerForConditionalGeneration`.
-        labels: `(B, T)`, -100 where no score is asked for.
+        labels: `(B, T)`, -100 where no score is wanted.
         inputs: what the model reads, `decoder_input_ids` `(B, T)` among them.
 
     Returns:
-        The log-probability of every label in nats, `(B, T)`, float32; 0 where no score is asked for.
+        The log-probability of every label in nats, `(B, T)`, float32; 0 where no score is wanted.
     """
     mask = model.target_mask(inputs["decoder_input_ids"])
     states = model.model(**inputs, decoder_attention_mask=mask).last_hidden_state

@@ -186,14 +186,14 @@ class GTransformerGenerationMixin(GenerationMixin):
     def document_generation_config(self, generation_config: GenerationConfig) -> GenerationConfig:
         """
         Adapts the generation config of a sentence-level translator to documents: without the limits of a single
-        sentence, and with the target language where the template has it. A config made for documents stays as it is.
+        sentence, and with the target language where the template has it. A config made for documents is not changed.
         """
         setting = self.config.template.language_setting
         is_sentence_level = getattr(generation_config, "align_sentences", None) is None
         # Transformers would not save the fields of documents with a config that was derived from the model's.
         config = GenerationConfig.from_dict(generation_config.to_dict() | {"_from_model_config": False})
         config = self._with_sentence_limits(config)
-        # mBART is told the target language by the code that it starts with.
+        # mBART's target starts with the code of its language.
         language = config.forced_bos_token_id or config.decoder_start_token_id
         if language in (self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id):
             language = None
@@ -254,8 +254,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         greedy and no sentence is longer than a third of the longest document. This gives the same result (up to
         rounding, as in another batch) in few steps if the model is sure of its words; if it is not, the rest follows
         token by token. `parallel_sentences=True` always does this, also with `num_beams`: every sentence then gets
-        its own beam, in the context of the others' greedy translations. In this mode `return_dict_in_generate`
-        returns a [`DocumentsOutput`], and settings that make a token depend on more than the model and its document,
+        its own beam, in the context of the greedy translations of the other sentences. In this mode
+        `return_dict_in_generate` returns a [`DocumentsOutput`], and settings that make a token depend on more than the model and its document,
         such as sampling or a repetition penalty, raise an error.
 
         Args:
@@ -655,7 +655,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             raise ValueError("suppress_tokens contains </s>, without which no sentence can end.")
         if config.min_new_tokens is not None:
             logger.warning_once(
-                "min_new_tokens has no effect, as the source says how many sentences there are: use min_length."
+                "min_new_tokens has no effect, because the source determines the number of sentences: use min_length."
             )
         if config.exponential_decay_length_penalty is not None:
             logger.warning_once(

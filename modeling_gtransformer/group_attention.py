@@ -97,7 +97,7 @@ class TaggedTokens:
         return cls(tags * real, real)
 
     def last(self, tokens: int) -> "TaggedTokens":
-        """The last tokens, as many as asked for."""
+        """The last tokens, up to a number."""
         return TaggedTokens(self.tags[:, -tokens:], self.real[:, -tokens:])
 
     def open_to_all(self, keys: "TaggedTokens") -> "TaggedTokens":

@@ -75,5 +75,5 @@ class LanguageTokens:
         near = near or difflib.get_close_matches(language, codes, n=5, cutoff=0.4)
         raise ValueError(
             f"The tokenizer does not know the language {language!r}; "
-            + (f"similar are {', '.join(near)}." if near else f"it knows {', '.join(codes) or 'none'}.")
+            + (f"similar are {', '.join(near)}." if near else f"known codes: {', '.join(codes) or 'none'}.")
         )

@@ -289,7 +289,7 @@ class GTransformerLayer(GradientCheckpointingLayer):
     def own_keys_and_values(
         self, kinds: list[str], projected: Sequence[Pair], cache: EncoderDecoderCache | None
     ) -> Sequence[Pair]:
-        """Keys and values `(B, H, S, K)` for each branch: those of earlier tokens, then the new `projected` ones."""
+        """Keys and values `(B, H, S, K)` for each branch: of earlier tokens, then the new `projected` ones."""
         if cache is None:
             return projected
         if isinstance(cache, StepCache):

@@ -277,7 +277,7 @@ class GTransformerDecoder(GTransformerStack):
     def _global_states_of_source(
         self, encoder_hidden_states: Tensor | None, source: TaggedTokens | None, cache: Cache | None
     ) -> Tensor | None:
-        """The states of the source that global cross-attention reads; left as they are if already projected."""
+        """The states of the source that global cross-attention reads; unchanged if already projected."""
         if encoder_hidden_states is None:
             return None
         is_projected = isinstance(cache, StepCache) and cache.has_source
@@ -507,7 +507,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
             labels: target documents `w w </s> <s> w </s> [end of document]`, `(B, T)`, -100 where there is no loss.
                 They also make the decoder input, unless that is given.
             label_smoothing: share of the target probability that is spread over the vocabulary (paper: 0.1 or 0.2).
-            num_items_in_batch: number of labels over which the loss is averaged; by default those of this call.
+            num_items_in_batch: number of labels over which the loss is averaged; by default, this call's labels.
             skip_logits: whether to compute the loss without holding all logits, and return none of them. By default so
                 in training, unless an adapter or a hook changes the output layer.
             use_cache: whether to return keys and values of the target; never with labels.

@@ -36,7 +36,7 @@ logger = logging.get_logger(__name__)
 
 # Documents and characters that are prepared at a time, to be translated in large batches; a document may be longer.
 MAX_DOCUMENTS, MAX_CHARACTERS = 256, 200_000
-# Options that decide how a document is taken apart; the others are those of `translate_in_steps`.
+# Options that decide how a document is taken apart; `translate_in_steps` takes the rest.
 OF_PREPARATION = ("format", "splitter", "mark_fuzzy", "bilingual", "keep_placeholders", "word_alignment", "name")
 
 
@@ -129,14 +129,14 @@ def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
         yield chunk
 
 
-def knows_one_pair(model: PreTrainedModel, processor: Any) -> bool:
-    """Returns whether a model was trained on documents in the languages of its processor, and knows no others."""
+def is_for_one_pair(model: PreTrainedModel, processor: Any) -> bool:
+    """Returns whether a model was trained on documents in the languages of its processor only."""
     return bool(processor.tgt_lang) and getattr(model.config, "has_global_attention", False)
 
 
 def for_languages(model: PreTrainedModel, processor: Any, src_lang: str | None, tgt_lang: str | None) -> Any:
     """
-    The processor for these languages. If the model was trained on documents in other languages, a warning says so.
+    The processor for these languages. Warns if the model was trained on documents in other languages.
 
     Raises:
         ValueError: the tokenizer does not know a language, or the decoder of a model for one pair has no way to be
@@ -144,7 +144,7 @@ def for_languages(model: PreTrainedModel, processor: Any, src_lang: str | None, 
     """
     other = processor.for_languages(src_lang, tgt_lang)
     pair, own = (other.src_lang, other.tgt_lang), (processor.src_lang, processor.tgt_lang)
-    if pair != own and None not in own and knows_one_pair(model, processor):
+    if pair != own and None not in own and is_for_one_pair(model, processor):
         message = f"{model.name_or_path} translates documents from {own[0]} into {own[1]}"
         if model.config.template.language_setting == "eos_token_id":
             raise ValueError(f"{message} only, not from {pair[0]} into {pair[1]}.")

@@ -1,4 +1,4 @@
-"""Plain text: its sentences, which are translated, and everything between them, which stays as it is."""
+"""Plain text: its sentences, which are translated, and everything between them, which is preserved."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -136,13 +136,13 @@ def _check_gap(gap: str) -> None:
 
 
 def is_translatable(words: str) -> bool:
-    """Returns whether there is anything to translate: a letter outside addresses. Numbers alone stay as they are."""
+    """Returns whether there is anything to translate: a letter outside addresses."""
     return any(character.isalpha() for character in ADDRESS.sub("", words))
 
 
 def sentencex_splitter(language: str | None) -> Splitter:
     """
-    Returns a splitter that uses `sentencex`, which knows about 300 languages.
+    Returns a splitter that uses `sentencex`, for about 300 languages.
 
     Args:
         language: a code such as "de", "de_DE" or "[de]".

@@ -125,7 +125,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return other
 
     def _code(self, asked: str | None, own: str | None) -> str | None:
-        """The language that is asked for; if it is the processor's own, in the processor's spelling."""
+        """The requested language; if it is the processor's own, in the processor's spelling."""
         with contextlib.suppress(ValueError):
             if asked and own and self.languages.id_of(asked) == self.languages.id_of(own):
                 return own

@@ -83,8 +83,8 @@ def token_batches(lengths: Sequence[int], order: Any, max_tokens: int) -> list[A
             with little padding.
 
     Returns:
-        Batches of indices, each a slice of `order`. Those of eight documents or more have a multiple of eight, except
-        the last one.
+        Batches of indices, each a slice of `order`. Batches of eight documents or more have a multiple of eight,
+        except the last one.
 
     Raises:
         ValueError: an item alone is longer than `max_tokens`.

@@ -42,8 +42,8 @@ class TranslatedSentence:
         source: the sentence.
         text: its translation.
         ids: token ids of the translation; none if the sentence was copied.
-        confidence: mean log-probability of these tokens and `</s>`, in nats, if it was asked for.
-        alignment: weights between the words of both, if they were asked for and there are words.
+        confidence: mean log-probability of these tokens and `</s>`, in nats, if requested.
+        alignment: weights between the words of both, if requested and there are words.
         alternatives: texts of other hypotheses, as many as were asked for, or none if the sentence was copied.
         warnings: messages about this translation, each with its place.
     """

@@ -150,7 +150,7 @@ def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False
 
 
 def _spans(tags: Tensor, groups: int) -> tuple[Tensor, Tensor]:
-    """Length and first flat position of every (document, tag), `(B * groups,)`; those of tag 0 have no length."""
+    """Length and first flat position of every (document, tag), `(B * groups,)`; tag 0 has length 0."""
     batch, length = tags.shape
     keys = tags + torch.arange(batch, device=tags.device)[:, None] * groups
     lengths = torch.bincount(keys.flatten(), minlength=batch * groups)

@@ -238,7 +238,7 @@ class SentenceCountCriteria(StoppingCriteria):
 
     def __init__(self, sentences: Tensor, template: TargetTemplate):
         self.sentences, self.template = sentences.clamp(min=1), template
-        # This attribute tells Transformers to pad finished rows.
+        # With this attribute, Transformers pads finished rows.
         self.eos_token_id = torch.tensor([template.eos_id])
 
     def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: Any) -> Tensor:

@@ -130,7 +130,7 @@ def score_table(scores: dict[str, dict[str, float]]) -> str:
 
 
 def aligned_table(rows: Sequence[tuple[str, str]]) -> str:
-    """Sets source sentences and their translations side by side."""
+    """Prints source sentences beside their translations."""
     width = max(len(source) for source, _ in rows)
     return "\n".join(f"{source:{width}}  |  {translation}" for source, translation in rows)
 

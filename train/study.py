@@ -9,7 +9,7 @@ A study is a YAML file:
     test: {news: {files: [test.en, test.de]}}     # test sets, as train.py reads them; or {paper_corpus: news}
     generation: {num_beams: 5}                    # options of gtransformer translate
     detokenize: de                                # target language, if moses.py has tokenized the documents
-    baseline: sentences                           # system that the others are compared with; one per score:
+    baseline: sentences                           # baseline of all comparisons; one per score:
                                                   # {s-BLEU: sentences, d-BLEU: documents}
     systems:
       sentences: {recipe: transformer_sentences}

@@ -64,7 +64,7 @@ def _section(title: str, body: str, config: type | None) -> str:
 
 
 def _reference(name: str) -> str:
-    """A role that finds the name in any module; how a name is written says what it is the name of."""
+    """A role that finds the name in any module; the form of the name determines its kind."""
     if name in FOREIGN:
         return f"`{name} <{FOREIGN[name]}>`__"
     if name.startswith("modeling_gtransformer."):

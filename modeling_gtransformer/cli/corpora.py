@@ -53,7 +53,7 @@ def translate_pipe(job: Job, options: TranslateOptions, translator: Translator, 
                 target.flush()
             except BrokenPipeError:
                 raise
-            except Exception as error:  # the others may be sound
+            except Exception as error:  # other records may be sound
                 report.fail(job.name, error, number)
                 failed += 1
                 continue

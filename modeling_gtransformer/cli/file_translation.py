@@ -62,7 +62,7 @@ def translate_job(job: Job, options: TranslateOptions, translator: Translator, r
 def translate_content(
     job: Job, content: bytes, options: TranslateOptions, translator: Translator, report: Report
 ) -> bytes:
-    """Returns the translated content of a file. Line ends stay as they are."""
+    """Returns the translated content of a file. Line ends are preserved."""
     translate = translator.pipeline
     binary = job.format != "text" and FILE_FORMATS[job.format].binary
     encoding = "utf-8" if binary else find_encoding(content, options.encoding)

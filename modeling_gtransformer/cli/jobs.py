@@ -47,7 +47,7 @@ class Job:
 
 def plan(options: TranslateOptions, report: Report) -> list[Job]:
     """
-    Returns the inputs that can be translated, and reports the others.
+    Returns the inputs that can be translated, and reports the rest.
 
     Raises:
         UsageError: results would have no place or share one, or a library is missing.
@@ -138,7 +138,7 @@ def _targets(formats: dict[str, str], options: TranslateOptions) -> dict[str, Pa
         targets = dict.fromkeys(names, output)
     elif options.output.lower().endswith(CORPORA) and not output.is_dir():
         results = ", ".join(sorted(f"*{extension}" for extension in extensions if extension)) or "no file but a folder"
-        raise UsageError(f"--output {options.output}: name a folder, or a single result as it is: {results}.")
+        raise UsageError(f"--output {options.output}: name a folder, or the single result: {results}.")
     else:
         if len({*names.values()}) < len(names):
             names = {file: _folder_of(file, names) / name for file, name in names.items()}

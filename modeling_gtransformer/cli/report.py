@@ -21,7 +21,7 @@ class Report(logging.Handler):
 
     Attributes:
         files: number of inputs.
-        consistency: collects translations for a report on their consistency, if one was asked for.
+        consistency: collects translations for a report on their consistency, if requested.
     """
 
     def __init__(self) -> None:

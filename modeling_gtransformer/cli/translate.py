@@ -12,7 +12,7 @@ def translate(options: TranslateOptions) -> int:
     was stopped is continued by the same command.
 
     Inputs and outputs are checked before the model is loaded. The command reports a file that cannot be read or
-    translated and continues with the others. It writes every output atomically, and replaces none without
+    translated and continues with the next. It writes every output atomically, and replaces none without
     --overwrite. The last line on standard error is a summary.
 
     \b

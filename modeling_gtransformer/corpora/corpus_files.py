@@ -48,12 +48,12 @@ def located(path: str) -> tuple[FileSystem, str]:
 
 
 def has_ending(path: str, endings: str | tuple[str, ...]) -> bool:
-    """Tells whether a file name ends like this, in any case; a URI may continue with options of its file system."""
+    """Returns whether a file name ends like this, in any case; a URI may continue with options of its file system."""
     return (urlsplit(path).path if "://" in path else path).lower().endswith(endings)
 
 
 def has_columns(path: str) -> bool:
-    """Tells whether a file holds all columns of a corpus, not only one of them as text."""
+    """Returns whether a file holds all columns of a corpus, not only one of them as text."""
     return has_ending(path, (*JSON_LINES, *TABLES))
 
 
@@ -66,7 +66,7 @@ def within(folder: str, name: str) -> str:
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Tells whether a path or a URI is this folder or lies in it."""
+    """Returns whether a path or a URI is this folder or lies in it."""
     place, root = (each.rstrip("/") if "://" in each else os.path.realpath(each) for each in (path, folder))
     return place == root or place.startswith(f"{root}/")
 
@@ -125,7 +125,7 @@ def open_binary(path: str) -> BinaryIO:
 
 @contextlib.contextmanager
 def open_decompressed(path: str) -> Iterator[BinaryIO]:
-    """Opens a file for reading, decompressed if its name says that it is compressed."""
+    """Opens a file for reading, decompressed if its extension is that of a compressed file."""
     opener = next((OPENERS[suffix] for suffix in OPENERS if has_ending(path, suffix)), None)
     with open_binary(path) as raw:
         if opener is None:

@@ -1,5 +1,5 @@
 """Translation of whole corpora with Ray: one actor per GPU, or per number of cores, of a cluster. Chunks and
-translations are the same as those of one process."""
+translations equal a single process's."""
 
 import os
 import platform

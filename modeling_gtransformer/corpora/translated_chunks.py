@@ -80,7 +80,7 @@ class TranslatedChunks:
         return within(self.folder, self._name(chunk))
 
     def has(self, chunk: Chunk) -> bool:
-        """Tells whether a chunk exists."""
+        """Returns whether a chunk exists."""
         system, place = located(self.path(chunk))
         return system.get_file_info(place).type == FileType.File
 

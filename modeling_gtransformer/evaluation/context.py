@@ -177,7 +177,7 @@ def encode_corpus(
         ValueError: a sentence has no tokens, or the tokenizer does not know the places of its tokens in the text.
     """
     if with_words and not processor.tokenizer.is_fast:
-        raise ValueError("Classes of words need a fast tokenizer, which knows the places of its tokens in the text.")
+        raise ValueError("Classes of words need a fast tokenizer, which maps tokens to their places in the text.")
     documents = []
     for document, (source, target) in enumerate(zip(sources, targets, strict=True)):
         read, written = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)

@@ -1,4 +1,4 @@
-"""Sentences that a translation has lost, although its sentences are not aligned with those of the source.
+"""Sentences that a translation has lost, although its sentences are not aligned with the source.
 
 The output of a document is cut into sentences and aligned with the reference sentences, in order, so that aligned
 sentences are as similar as possible; a reference sentence that is aligned with nothing is missing. This is how SEGALE

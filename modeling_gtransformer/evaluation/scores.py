@@ -100,7 +100,7 @@ def _refuse_free(systems: dict[str, Translations], files: dict[str, str]) -> Non
     for name, translations in systems.items():
         if not translations.aligned:
             raise ValueError(
-                f"{files[name]} was decoded freely, without sentences that belong to those of the source: leave out "
+                f"{files[name]} was decoded freely, without sentences aligned with the source: leave out "
                 "tokenizer, train_files and thirds."
             )
 
@@ -151,7 +151,7 @@ def _positions_of_thirds(documents: Sequence[Sequence[str]]) -> dict[str, list[l
 
 def positions_of_unseen(sources: Sequence[Sequence[str]], training: Iterable[Sequence[str]]) -> list[list[int]]:
     """Positions of the sentences of each test document that occur in no training document, ignoring case and white
-    space; a model may know the translations of the others by heart."""
+    space; a model may have memorised the translations of the rest."""
 
     def normalized(sentence: str) -> str:
         return " ".join(sentence.casefold().split())

@@ -20,7 +20,7 @@ Pairs = Sequence[dict[str, Any]]
 
 
 def to_jsonl(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
-    """Returns a line per sentence: `source_text`, `translation_text` and, if it was asked for, `confidence`."""
+    """Returns a line per sentence: `source_text`, `translation_text` and, if requested, `confidence`."""
     return "".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in pairs)
 
 

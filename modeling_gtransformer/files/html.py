@@ -34,7 +34,7 @@ SKIPPED = frozenset({"pre", "script", "style", "template", "textarea"})
 TRANSLATED_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
 DESCRIPTIONS = frozenset({"description", "og:description", "og:title", "twitter:description", "twitter:title"})
 BUTTONS = frozenset({"button", "reset", "submit"})
-# Elements whose language and direction are those of the page.
+# Elements that have the language and direction of the page.
 PAGE = frozenset({"body", "html"})
 LANGUAGE_ATTRIBUTES = frozenset({"lang", "xml:lang"})
 TEMPLATE = re.compile(TEMPLATE_SYNTAX)
@@ -269,7 +269,7 @@ class _Page:
     def _missing_attributes(self, values: dict[str, str]) -> str:
         """Attributes that the page lacks: its language and, if it is written from right to left, its direction."""
         language = self.language or ""
-        # XHTML 1.1 knows only this name.
+        # The only name in XHTML 1.1.
         name = "xml:lang" if "xmlns" in values else "lang"
         missing = "" if values.keys() & LANGUAGE_ATTRIBUTES else f' {name}="{language}"'
         return missing + (' dir="rtl"' if text_direction(language) == "rtl" and "dir" not in values else "")

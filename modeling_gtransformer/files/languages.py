@@ -88,7 +88,7 @@ def numbers_of_forms(plural_forms: str) -> list[list[int]]:
 
 
 def _babel() -> Any:
-    """Imports the library that knows languages."""
+    """Imports the library of languages."""
     try:
         import babel.messages.plurals
     except ImportError as error:
@@ -97,7 +97,7 @@ def _babel() -> Any:
 
 
 def _locale(tag: str) -> Any:
-    """Returns what Babel knows about a language, or `None`."""
+    """Returns Babel's record of a language, or `None`."""
     babel = _babel()
     for code in (tag, tag.split("-")[0]):
         try:

@@ -55,7 +55,7 @@ MARK = re.compile(rb"[*_~\[]")
 
 def read_markdown(text: str) -> MarkdownTemplate:
     """
-    Reads a Markdown file. Code, images, formulas, addresses, HTML and the head of a file (`---`) stay as they are.
+    Reads a Markdown file. Code, images, formulas, addresses, HTML and the head of a file (`---`) are protected.
 
     Raises:
         ImportError: tree-sitter-markdown is not installed.

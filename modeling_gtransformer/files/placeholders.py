@@ -1,4 +1,4 @@
-"""Placeholders of messages, which a program fills in: a translation must have exactly those of its source."""
+"""Placeholders of messages, which a program fills in: a translation must have the placeholders of its source."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Words of a language: the most frequent ones, and the stems of the others."""
+"""Words of a language: the most frequent ones, and stems."""
 
 from .languages import english_name
 
@@ -22,7 +22,7 @@ class WordForms:
 
     def __init__(self, language: str | None):
         try:
-            import babel  # noqa: F401 (it knows the names of languages)
+            import babel  # noqa: F401 (for the names of languages)
             import snowballstemmer
             import stop_words
         except ModuleNotFoundError as error:

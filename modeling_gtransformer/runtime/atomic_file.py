@@ -47,7 +47,7 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str] = ()) ->
     Checks the files that will be written, before the work whose results they hold.
 
     Args:
-        outputs: the files; `None` for one that was not asked for.
+        outputs: the files; `None` for an output that is not requested.
         inputs: files and folders that are read.
 
     Raises:

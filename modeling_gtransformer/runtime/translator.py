@@ -31,7 +31,7 @@ class Translator:
     Args:
         model: folder or name on the Hub of a G-Transformer, or of a sentence-level translator such as Opus-MT; by
             default the small model of English-German dialogues that comes with the package.
-        src_lang, tgt_lang: languages; by default those of the processor.
+        src_lang, tgt_lang: languages; by default, the processor's.
         device: device of the model; by default a GPU, if there is one where the model is loaded.
         precision: type of the weights, "float32", "bfloat16", "float16", or "int8" for linear layers in 8 bits on a
             CPU; by default that of the checkpoint, except that a CPU, where float16 is slow, gets float32 instead.
@@ -77,7 +77,7 @@ class Translator:
         mapping and returns the mapping with the columns that it adds.
 
         Raises:
-            UsageError: says in a sentence why the model cannot be used, or which languages it knows.
+            UsageError: the model cannot be used, or does not have the languages.
             ValueError: a column is missing or already exists, or holds something that is not a document.
         """
         if options.get("glossary") is None:
@@ -112,10 +112,10 @@ class Translator:
     @cached_property
     def pipeline(self) -> DocumentTranslationPipeline:
         """
-        The pipeline with all the settings, loaded when it is first asked for.
+        The pipeline with all the settings, loaded on first access.
 
         Raises:
-            UsageError: says in a sentence why the model cannot be used, or which languages it knows.
+            UsageError: the model cannot be used, or does not have the languages.
         """
         device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
         if self.precision == "int8" and device.type != "cpu":

@@ -17,7 +17,7 @@ logger = logging.getLogger("uvicorn.error")
 
 class ApiError(Exception):
     """
-    A request that is refused or has failed.
+    A refused or failed request.
 
     Args:
         status: HTTP status code.

@@ -119,7 +119,7 @@ async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[
     Reads the fields of a request.
 
     Args:
-        check: refuses fields that are not worth a closer look.
+        check: raises an error for unacceptable fields.
 
     Raises:
         ApiError: the request does not have the fields of this kind.

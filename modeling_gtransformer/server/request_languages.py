@@ -9,7 +9,7 @@ import babel
 from babel.core import get_global
 
 from ..files.languages import language_tag
-from ..pipeline_gtransformer import DocumentTranslationPipeline, knows_one_pair
+from ..pipeline_gtransformer import DocumentTranslationPipeline, is_for_one_pair
 from .api_error import ApiError
 from .protocol import AUTO
 
@@ -55,7 +55,7 @@ class Languages:
 
     def __init__(self, pipeline: DocumentTranslationPipeline):
         processor = pipeline.processor
-        codes = [] if knows_one_pair(pipeline.model, processor) else processor.language_codes
+        codes = [] if is_for_one_pair(pipeline.model, processor) else processor.language_codes
         reads_code = "src_lang" in (*processor.template.source_prefix, *processor.template.source_suffix)
         self.sources = _by_client_code(codes if reads_code else [], processor.src_lang)
         self.targets = _by_client_code(codes, processor.tgt_lang)

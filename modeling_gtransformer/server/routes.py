@@ -1,4 +1,4 @@
-"""The routes of a server: those of LibreTranslate, and documents with their sentences."""
+"""The routes of a server: LibreTranslate's, and documents with their sentences."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Arguments of a training: those of `Seq2SeqTrainer`, and those that the paper's training needs in addition."""
+"""Arguments of a training: `Seq2SeqTrainer`'s, and what the paper's training needs in addition."""
 
 import logging
 import math

@@ -1,7 +1,7 @@
 """A G-Transformer whose encoder starts from BERT, to be trained with the recipe `bert` (paper, G-Transformer+BERT).
 
 BERT's layers become the encoder's group attention and feed-forward layers; its word embeddings serve encoder, decoder
-and output layer, so choose a BERT that knows both languages. Decoder, global attention and gates start from random
+and output layer, so choose a BERT trained on both languages. Decoder, global attention and gates start from random
 weights. BERT's `[CLS]` opens a sentence and its `[SEP]` closes it. When BERT's tokenizer decodes, it does not restore
 all spaces, so also score such models against references that it has encoded and decoded.
 """

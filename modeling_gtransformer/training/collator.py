@@ -19,7 +19,7 @@ class WordDropout(Dataset):
 
     Args:
         segments: the segments that `make_segments` returns.
-        processor: tells words from structural tokens, which are never replaced, and neither is `<unk>`.
+        processor: distinguishes words from structural tokens. Neither these nor `<unk>` are replaced.
         probability: probability that a word is replaced.
         epochs: number of first epochs that have noise; `None` means all.
     """

@@ -193,7 +193,7 @@ def refuse_missing_start(start: str | None) -> None:
     Refuses to start from a folder that does not exist; any other name may be one on the Hub.
 
     Raises:
-        UsageError: names the command that makes the folder, if it is that of a packaged recipe.
+        UsageError: the folder does not exist; the message has the command that makes it, if a packaged recipe does.
     """
     if start is None or Path(start).exists():
         return

@@ -69,7 +69,7 @@ class InventedLanguagePair:
         return {"source": [" ".join(words) for words in source], "target": [" ".join(words) for words in target]}
 
     def pronoun_accuracy(self, hypotheses: list[list[str]], references: list[list[str]]) -> float:
-        """Computes the share of sentences with pronouns whose pronouns are those of the reference, over all documents.
+        """Computes the share of sentences with pronouns whose pronouns equal the reference's, over all documents.
 
         A missing, a wrong and a superfluous pronoun all count as errors. Documents are lists of aligned sentences.
         """

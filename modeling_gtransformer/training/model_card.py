@@ -99,7 +99,7 @@ def write_model_card(
     card = str(_model_card(folder, license, of_base, dataset, repository, notes)).rstrip("\n") + "\n"
     if NOTHING in card and before and NOTHING not in before and not overwrite:
         logger.warning(
-            f"{path} is kept, because it says how the model was trained, and {folder} no longer does "
+            f"{path} is kept, because it describes the training, and {folder} no longer does "
             f"({ARGUMENTS_NAME}): --overwrite_card replaces it."
         )
         return
@@ -107,7 +107,7 @@ def write_model_card(
 
 
 def is_generated(text: str) -> bool:
-    """Tells whether a card is unchanged since [`write_model_card`] wrote it."""
+    """Returns whether a card is unchanged since [`write_model_card`] wrote it."""
     body, separator, mark = text.replace("\r\n", "\n").rstrip("\n").rpartition("\n\n<!-- ")
     return bool(separator) and f"<!-- {mark}" == MARK.format(_digest(f"{body}\n"))
 
@@ -171,7 +171,7 @@ def read_tests(folder: Path) -> list[dict[str, Any]]:
 
 
 def _is_on_hub(name: str | None) -> bool:
-    """Tells whether the name can only be that of a model on the Hub."""
+    """Returns whether the name can only be that of a model on the Hub."""
     is_name = re.fullmatch(r"[\w.-]+/[\w.-]+", name or "") is not None
     return is_name and not Path(name or "").exists() and not (name or "").startswith(("outputs/", "./", "../"))
 

@@ -52,8 +52,8 @@ def make_segments(
     min_document_tokens: int = 0,
 ) -> Dataset:
     """
-    Cuts documents at sentence borders into training segments of fewer than `segment_tokens` tokens, as the authors do.
-    A longer sentence is a segment of its own.
+    Cuts documents at sentence boundaries into training segments of fewer than `segment_tokens` tokens, as the authors
+    do. A longer sentence is a segment of its own.
 
     Args:
         processor: the `GTransformerProcessor` that tokenizes.
@@ -108,7 +108,7 @@ def segment_lengths(segments: Dataset) -> np.ndarray:
 
 def fit_positions(segments: Dataset, corpus: StoredCorpus, config: GTransformerConfig, drop: bool) -> Dataset:
     """Selects the segments that fit the positions of a model or, where these count from the start of a sentence, whose
-    sentences fit. The others are dropped with a warning, or raise a `ValueError`; the authors, too, drop them in
+    sentences fit. Longer ones are dropped with a warning, or raise a `ValueError`; the authors also drop them in
     training and refuse them in validation."""
     tokens, longest_sentences = segment_lengths(segments).max(axis=1), _column(segments, "longest_sentence")
     fit = (tokens <= config.max_document_tokens) & (longest_sentences <= config.max_sentence_tokens)

@@ -5,7 +5,7 @@
 The model translates the document, unless `--target_column` names a translation to look at. The picture has one row per
 layer, with the weights of group attention and of global attention, averaged over the heads: the lighter a place is,
 the more a target token (row) attends to a source token (column); lines are sentence boundaries. On the right is the
-share that the gate gives to group attention, by token and on average. The stacks "encoder" and "decoder" are those of
+share that the gate gives to group attention, by token and on average. The stacks "encoder" and "decoder" are
 self-attention.
 """
 
