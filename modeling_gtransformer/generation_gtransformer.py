@@ -255,8 +255,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         rounding, as in another batch) in few steps if the model is sure of its words; if it is not, the rest follows
         token by token. `parallel_sentences=True` always does this, also with `num_beams`: every sentence then gets
         its own beam, in the context of the greedy translations of the other sentences. In this mode
-        `return_dict_in_generate` returns a [`DocumentsOutput`], and settings that make a token depend on more than the model and its document,
-        such as sampling or a repetition penalty, raise an error.
+        `return_dict_in_generate` returns a [`DocumentsOutput`], and settings that make a token
+        depend on more than the model and its document, such as sampling or a repetition penalty, raise an error.
 
         Args:
             inputs: source documents such as `<s> w w </s> <s> w </s>`, `(B, S)`. A row without sentences is not a

@@ -429,8 +429,8 @@ class SentenceCache(StepCache):
                 self.own[key] = tuple(nn.functional.pad(each, (0, 0, 0, GROWS_BY)) for each in states)
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
-        """Stores keys and values `(R, H, 1, K)` of the new token, and returns all of the row, `(R, H, L, K)`; for global
-        attention also the keys and values of the documents."""
+        """Stores keys and values `(R, H, 1, K)` of the new token, and returns all of the row, `(R, H, L, K)`; for
+        global attention also the keys and values of the documents."""
         index = self.place.to(keys.device)[:, None, None, None].expand_as(keys)
         pairs = zip(self.own[layer_idx, kind], (keys, values), strict=True)
         seen = tuple(buffer.scatter_(2, index, states)[:, :, : self.length] for buffer, states in pairs)
