@@ -159,20 +159,6 @@ def test_a_stream_reports_every_part_in_order(translator, segment, arguments):
         assert part.log_probability == pytest.approx(other.log_probability)
 
 
-@pytest.mark.parametrize("lacking", [0, 1, 2])
-def test_a_stream_translates_again_from_the_first_part_that_lacks_something(translator, segment, calls, lacking):
-    """Parts before it are reported at once, and stay as they were reported."""
-    texts, reported = ["the cat", "it sleeps", "it is old"], []
-    alone, streamed = segment(texts), segment(texts, [["katze"] if n == lacking else [] for n in range(3)])
-    translator().translate([alone])
-    calls.clear()
-    translator().stream(streamed, lambda part: reported.append((len(calls), part.text)))
-    assert [number for number, _ in reported] == [1] * lacking + [2] * (3 - lacking)
-    assert [text for _, text in reported] == [part.text for part in streamed.parts]
-    assert [part.text for part in streamed.parts[:lacking]] == [part.text for part in alone.parts[:lacking]]
-    assert "katze" in streamed.parts[lacking].text
-
-
 def test_alternatives_are_those_of_their_segment(translator, segment, model, processor):
     first, second = segment(["the cat", "it is old"]), segment(["it sleeps"])
     arguments = {"num_beams": 3, "num_return_sequences": 3}
