@@ -102,7 +102,7 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         )
 
     def mask(self, scores: Tensor, documents: Tensor, *before: Tensor | int) -> Tensor:
-        """Masks scores `(R, V)` of a token, in place; for the other arguments see [`allowed`]."""
+        """Masks scores `(R, V)` of a token, in place; for the other arguments see `allowed`."""
         is_document = (self.token_limits.to(scores.device)[documents] > 0).any(dim=1)
         allowed = self.allowed(documents, *before)
         is_forced = allowed.is_forced & is_document[:, None]
