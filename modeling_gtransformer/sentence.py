@@ -1,5 +1,6 @@
 """The record that goes through all layers: a sentence to translate, and what came of it."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -91,7 +92,8 @@ class TranslatedDocument:
             return
         confidence = self.log_probability / self.tokens
         if confidence < self.typical_confidence - FAR_BELOW:
-            name = self.sentences[0].source.place.rpartition(", ")[0] or "The document"
+            place, count = re.subn(r", sentence \d+", "", self.sentences[0].source.place)
+            name = place if count else "The document"
             yield (
                 f"{name}: the translation is doubtful, perhaps as the text is unlike the model's training data (mean "
                 f"log-probability of a token {confidence:.2f}, typically {self.typical_confidence:.2f})."

@@ -9,6 +9,7 @@ and fine-tuned on the documents, both models translate the held-out documents, a
 document. `gtransformer train mbart25` is the same for an mBART and documents of your own.
 """
 
+import copy
 import json
 import shutil
 import sys
@@ -98,6 +99,8 @@ def translate_sentences(
     mbart: MBartForConditionalGeneration, processor: GTransformerProcessor, documents: Sequence[list[str]]
 ) -> list[list[str]]:
     """Translates documents with a model that sees one sentence at a time."""
+    processor = copy.copy(processor)
+    processor.typical_confidence = None  # that of another model
     translated = translate_documents(
         mbart,
         processor,

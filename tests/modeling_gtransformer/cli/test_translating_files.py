@@ -4,6 +4,7 @@ import csv
 import errno
 import io
 import json
+import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 from types import SimpleNamespace
@@ -143,17 +144,19 @@ def test_interrupted(checkpoint, tmp_path, capfd, monkeypatch):
     assert not any((tmp_path / "out").iterdir())
 
 
-def test_warnings_name_file_record_and_sentence(checkpoint, tmp_path, capfd):
-    """The vocabulary cannot spell the translation of a term; blank sentences of a list count."""
+def test_warnings_name_file_and_record(checkpoint, tmp_path, capfd):
+    """The model was surer on the texts of its training."""
+    folder = shutil.copytree(checkpoint, tmp_path / "unsure")
+    config = json.loads((folder / "processor_config.json").read_text())
+    (folder / "processor_config.json").write_text(json.dumps({**config, "typical_confidence": 9.0}))
     (tmp_path / "a.txt").write_text("it is\n\nthe cat\n")
     write_json_lines(tmp_path / "b.jsonl", [{"source": "it is"}, {"source": ["it is", "", "the cat"]}])
-    (tmp_path / "terms.tsv").write_text("cat\tКатя\n", encoding="utf-8")
-    arguments = ["--model", checkpoint, "--glossary", tmp_path / "terms.tsv", "--output", tmp_path / "out"]
+    arguments = ["--model", folder, "--output", tmp_path / "out"]
     assert run(tmp_path / "a.txt", tmp_path / "b.jsonl", *arguments) == 0
     errors = capfd.readouterr().err
-    assert f"warning: {tmp_path}/a.txt, sentence 2: its translation lacks Катя" in errors
-    assert f"warning: {tmp_path}/b.jsonl:2 (source, sentence 3): its translation lacks Катя" in errors
-    assert errors.endswith("2 files, 0 failed, 0 skipped, 2 warnings\n")
+    assert f"warning: {tmp_path}/a.txt: the translation is doubtful" in errors
+    assert f"warning: {tmp_path}/b.jsonl:2 (source): the translation is doubtful" in errors
+    assert errors.endswith("2 files, 0 failed, 0 skipped, 3 warnings\n")
     assert run(tmp_path / "a.txt", *arguments, "--overwrite", "--fail_on_warning") == 1
 
 
