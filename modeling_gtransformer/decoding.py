@@ -246,7 +246,7 @@ class Search:
         self.rows, self.tokens, self.num_beams = rows, rows.tokens, rows.tokens.shape[1]
         self.length_penalty = ranking.length_penalty
         self.early_stopping = ranking.early_stopping or self.num_beams == 1
-        # A beam has at most as many of the best candidates as are looked at.
+        # No beam has more of the best candidates than are looked at.
         self.num_candidates = 2 * self.num_beams if self.num_beams > 1 else 1
         self.searched = torch.arange(len(self.tokens), device=self.tokens.device)
         self.improvable = torch.ones_like(self.searched, dtype=torch.bool)

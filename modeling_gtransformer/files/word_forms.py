@@ -1,4 +1,4 @@
-"""Words of a language: the most frequent ones, and stems."""
+"""Frequent words of a language, and stems."""
 
 from .languages import english_name
 

@@ -69,7 +69,7 @@ class Page:
 
     def _add_inputs(self) -> None:
         languages, options = self.service.languages, self.service.options
-        side: dict[str, Any] = {"min_width": 320}  # side by side, but not on a phone
+        side: dict[str, Any] = {"min_width": 320}  # in one row, but not on a phone
         with gr.Row():
             self.text = gr.Textbox(
                 label="Text", lines=8, max_lines=20, max_length=options.max_characters, scale=2, **side

@@ -30,7 +30,7 @@ class ConfidenceOptions(ReportOptions):
 
 
 def measure_confidence(options: ConfidenceOptions) -> dict[str, Any]:
-    """Prints and returns the mean log-probability of tokens, that of the least sure document, and the number of
+    """Prints and returns the mean log-probability of tokens, the lowest mean of a document, and the number of
     documents far below the mean."""
     check_outputs([options.json], options.files)
     documents = [record[options.source_column] for record in read_documents(options.files, [options.source_column])]

@@ -58,6 +58,8 @@ def test_a_bug_keeps_its_traceback():
 @pytest.mark.parametrize(
     "command",
     [
+        "studies/compare_lost_sentences absent.jsonl out --plain ./absent --model ./absent",
+        "studies/compare_target_ratios absent.jsonl --train_files absent.jsonl --tokenizer ./absent",
         "studies/context_examples ./absent absent.jsonl",
         "studies/kept_numbers ./absent absent.jsonl",
         "studies/convert_documents wmt25 en cs out.jsonl absent.jsonl",

@@ -212,7 +212,7 @@ def test_only_the_card(trained_model, tmp_path, capsys):
 
 
 def test_checkpoints_that_cannot_be_published(trained_model, sentence_level_checkpoint, tmp_path):
-    """They are refused before anything is written."""
+    """An error comes before anything is written."""
     broken = shutil.copytree(trained_model, tmp_path / "broken")
     (broken / "README.md").unlink(missing_ok=True)
     (broken / "model.safetensors").write_bytes(b"x")

@@ -1,0 +1,115 @@
+"""Compares ways to cut segments before the translation is known: how many have a reference that is too long.
+
+    python train/studies/compare_target_ratios.py test.jsonl ... --train_files train.jsonl \\
+        --tokenizer outputs/tokenizer --source_column en --target_column de --src_lang "[en]" --tgt_lang "[de]" \\
+        [--json ratios.json]
+
+Documents are cut by their sources, with a translation assumed to be longer by some ratio: by the source alone, by the
+mean ratio of the training text, and by ratios that given shares of that text do not exceed. A segment is too long if
+its reference has more tokens than any segment in training. The last row is the cut of training, which knows the
+references.
+"""
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import Any
+
+from modeling_gtransformer import GTransformerProcessor
+from modeling_gtransformer.cli.typed_command import run_script
+from modeling_gtransformer.corpora.corpus import Document, read_documents
+from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
+from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.evaluation.report import LanguageOptions
+from modeling_gtransformer.runtime.atomic_file import check_outputs, write_json
+from modeling_gtransformer.segmentation import segment
+from modeling_gtransformer.training.segments import make_segments, segment_lengths, target_ratio
+from modeling_gtransformer.translation_options import check_bounds, option
+
+
+# Lengths of the sentences of a document, in tokens without templates, on both sides.
+Lengths = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class RatioOptions(LanguageOptions):
+    files: list[str] = option(MISSING, "Test documents.", argument=True)
+    train_files: list[str] = option(MISSING, "Documents from which the ratios come.")
+    tokenizer: str = option(MISSING, "Folder or Hub name of a tokenizer or a model.")
+    source_column: str = option("source", "Column that holds the source sentences.")
+    target_column: str = option("target", "Column that holds the target sentences.")
+    segment_tokens: int = option(512, "Segments have fewer tokens than this.", 1)
+    quantiles: list[float] = option([0.75, 0.9, 0.95], "Shares of the training text that the ratios cover.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        if not all(0 <= quantile <= 1 for quantile in self.quantiles):
+            raise ValueError("quantiles must be from 0 to 1.")
+
+
+def compare_target_ratios(args: RatioOptions) -> list[dict[str, Any]]:
+    """Prints a row per way to cut and returns them."""
+    check_outputs([args.json], [*args.files, *args.train_files])
+    columns = (args.source_column, args.target_column)
+    languages = {name: code for name in ("src_lang", "tgt_lang") if (code := getattr(args, name)) is not None}
+    processor = GTransformerProcessor.from_pretrained(args.tokenizer, **languages)
+    ratios = ratios_of(args.train_files, columns, processor, args.segment_tokens, args.quantiles)
+    rows: list[dict[str, Any]] = [{"name": name, "ratio": ratio, "files": {}} for name, ratio in ratios.items()]
+    rows.append({"name": "the references", "ratio": None, "files": {}})
+    for file in args.files:
+        documents = [lengths_of(document, columns, processor) for document in read_documents([file], columns)]
+        for row in rows:
+            cut = [count(each, row["ratio"], processor.sentence_tokens, args.segment_tokens) for each in documents]
+            too_long, segments = (sum(numbers) for numbers in zip(*cut, strict=True))
+            row["files"][Path(file).name] = {"too_long": too_long, "segments": segments}
+    for row in rows:
+        counts = ", ".join(f"{name} {each['too_long']} of {each['segments']}" for name, each in row["files"].items())
+        print(f"{row['name']}{f', {ratio:.3f}' if (ratio := row['ratio']) else ''}: {counts}")
+    if args.json:
+        write_json(args.json, {"rows": rows, **provenance(sys.argv)})
+    return rows
+
+
+def ratios_of(
+    files: Sequence[str],
+    columns: tuple[str, str],
+    processor: GTransformerProcessor,
+    segment_tokens: int,
+    quantiles: Sequence[float],
+) -> dict[str, float]:
+    """Target tokens per source token that each way to cut expects."""
+    segments = make_segments(StoredCorpus.from_files(files, columns), processor, segment_tokens)
+    around = segments.with_format(None)["sentences"]
+    source, target = segment_lengths(segments).sum(axis=0) - sum(around) * processor.sentence_tokens
+    shares = {f"{quantile:.0%} of the text": target_ratio(segments, processor, quantile) for quantile in quantiles}
+    return {"the source": 1.0, "the mean": float(target / source), **shares}
+
+
+def lengths_of(document: Document, columns: tuple[str, str], processor: GTransformerProcessor) -> Lengths:
+    """Length of every sentence of a document and of its reference, in tokens without templates."""
+    source, target = (document[column] for column in columns)
+    ids = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
+    return [(len(words), len(reference)) for words, reference in zip(*ids, strict=True)]
+
+
+def count(lengths: Lengths, ratio: float | None, template: int, segment_tokens: int) -> tuple[int, int]:
+    """
+    Counts the segments of a document that are too long, and all of them.
+
+    Args:
+        ratio: target tokens per source token that the cut expects; `None` cuts by the references.
+        template: number of tokens around the words of a sentence.
+        segment_tokens: bound that the tokens of a training segment stay below.
+    """
+    costs = [
+        max(source, target if ratio is None else math.ceil(source * ratio)) + template for source, target in lengths
+    ]
+    parts = segment(costs, segment_tokens)
+    too_long = [sum(target + template for _, target in lengths[part]) >= segment_tokens for part in parts]
+    return sum(too_long), len(parts)
+
+
+if __name__ == "__main__":
+    sys.exit(run_script((RatioOptions, compare_target_ratios)))
