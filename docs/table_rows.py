@@ -25,7 +25,6 @@ NAMES = {
     "1 beams": "greedy",
     "first": "first start",
     "second": "second start",
-    "one document at a time, sentences side by side": "one document at a time, sentences in parallel",
     "shuffled": "the same sentences in another order",
     "other": "sentences of other documents",
     "none": "no context",
