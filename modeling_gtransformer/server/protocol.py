@@ -1,4 +1,4 @@
-"""Fields of requests, which come as JSON or as a form, and the answers to them."""
+"""Fields of requests, which come as JSON, as a form or in the query string, and the answers to them."""
 
 import json
 from collections.abc import Callable
@@ -132,6 +132,8 @@ async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[
         raw = await _read_form(
             Request({**request.scope, "headers": [*other, (b"content-type", lower)]}, request.receive)
         )
+    elif request.query_params and not media_type:  # as deep-translator sends them
+        raw = _by_name(request.query_params.multi_items())
     else:
         raw = await _read_json(request)
     check(raw)
@@ -145,12 +147,18 @@ async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[
 
 async def _read_form(request: Request) -> dict[str, Any]:
     async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
-        values: dict[str, list[Any]] = {name: [] for name in form}
-        for name, value in form.multi_items():
-            if isinstance(value, UploadFile):
-                values[name].append(Upload(value.filename or "", await value.read()))
-            else:
-                values[name].append(value)
+        return _by_name(
+            [
+                (name, Upload(value.filename or "", await value.read()) if isinstance(value, UploadFile) else value)
+                for name, value in form.multi_items()
+            ]
+        )
+
+
+def _by_name(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, list[Any]] = {}
+    for name, value in items:
+        values.setdefault(name, []).append(value)
     return {name: value if len(value) > 1 else value[0] for name, value in values.items()}
 
 

@@ -230,6 +230,12 @@ def test_health_and_metrics(client):
     assert "gtransformer_batch_requests_count 1.0" in metrics and "gtransformer_waiting_requests 0.0" in metrics
 
 
+def test_fields_in_the_query_string(client):
+    """deep-translator sends every field there, with an empty body."""
+    fields = {"q": "the cat", "source": "en", "target": "de"}
+    assert client.post("/translate", params=fields).json() == client.post("/translate", json=fields).json()
+
+
 REFUSED = {
     "no JSON": ({"content": b"{"}, 400, "neither a form nor JSON"),
     "a list": ({"json": ["the cat"]}, 400, "must be a JSON object"),
