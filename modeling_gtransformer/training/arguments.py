@@ -25,6 +25,7 @@ RANGES = {
     "decay_steps": (1, math.inf),
     "word_dropout": (0, 1),
     "word_dropout_epochs": (0, math.inf),
+    "coword_dropout": (0, 1),
     "label_smoothing_factor": (0, 1),
     "pretrained_lr_scale": (0, math.inf),
 }
@@ -96,6 +97,13 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     )
     word_dropout_epochs: int | None = field(
         default=None, metadata={"help": "Number of first epochs that have word dropout; default: all."}
+    )
+    coword_dropout: float = field(
+        default=0.0,
+        metadata={
+            "help": "Probability that a source word of a random third of the sentences is replaced by <mask>, so that "
+            "clean neighbours are worth reading (Fernandes et al., 2021)."
+        },
     )
     restore_callback_states_from_checkpoint: bool = field(
         default=True, metadata={"help": "Resume early stopping with the remaining patience."}

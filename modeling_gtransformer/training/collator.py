@@ -1,4 +1,4 @@
-"""Makes batches of segments: word dropout and padding."""
+"""Makes batches of segments: word dropout, CoWord dropout and padding."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,19 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 
+# CoWord dropout adds noise to one of this many consecutive sentences.
+COWORD_DISTANCE = 3
+
+
 class WordDropout(Dataset):
-    """Segments with word dropout: with some probability, `<mask>`, or `<unk>` in a vocabulary without it, replaces a
-    word of the source and, independently, of the target that the decoder reads; the labels stay clean (paper, appendix
-    on training).
+    """Segments with noise: `<mask>`, or `<unk>` in a vocabulary without it, replaces words with some probability. The
+    labels stay clean.
+
+    * Word dropout replaces words of the source and, independently, of the target that the decoder reads (paper,
+      appendix on training).
+    * CoWord dropout (Fernandes et al., 2021) makes context worth reading: it replaces words of the source in every
+      third sentence, from a random one of the first three. The neighbours of these sentences, and the target, stay
+      clean.
 
     Item `e * len(segments) + i` is segment `i` in epoch `e` (see `TokenBatchSampler`). Its noise is a pure function
     of `(seed, e, i)`: the same with any number of workers and processes, in any order, and after a resumption.
@@ -20,14 +29,24 @@ class WordDropout(Dataset):
     Args:
         segments: the segments that `make_segments` returns.
         processor: distinguishes words from structural tokens. Neither these nor `<unk>` are replaced.
-        probability: probability that a word is replaced.
-        epochs: number of first epochs that have noise; `None` means all.
+        probability: probability of word dropout.
+        epochs: number of first epochs that have word dropout; `None` means all.
+        coword_probability: probability of CoWord dropout in the sentences that it chooses, in all epochs.
     """
 
-    def __init__(self, segments: datasets.Dataset, processor, probability: float, epochs: int | None, seed: int):
+    def __init__(
+        self,
+        segments: datasets.Dataset,
+        processor,
+        probability: float,
+        epochs: int | None,
+        seed: int,
+        coword_probability: float = 0.0,
+    ):
         self.segments, self.probability, self.epochs, self.seed = segments, probability, epochs, seed
-        if probability:
-            self.start, self.mask_token_id = processor.target_template.start, processor.mask_token_id
+        self.coword_probability = coword_probability
+        if probability or coword_probability:
+            self.target_template, self.mask_token_id = processor.target_template, processor.mask_token_id
             untouched = {*processor.structural_token_ids, processor.tokenizer.unk_token_id} - {None}
             self.untouched = torch.tensor(sorted(untouched))
 
@@ -45,18 +64,20 @@ class WordDropout(Dataset):
 
     def _with_noise(self, segment: dict[str, Tensor], epoch: int, index: int) -> dict[str, Tensor]:
         source, labels = segment["input_ids"], segment["labels"]
-        if not self.probability or (self.epochs is not None and epoch >= self.epochs):
-            return {"input_ids": source, "labels": labels}
+        noisy = {"input_ids": source, "labels": labels}
         rng = np.random.default_rng([self.seed, epoch, index])
-        target_input = torch.cat([labels.new_tensor([self.start]), labels[:-1]])
-        return {
-            "input_ids": self._noisy(source, rng),
-            "labels": labels,
-            "decoder_input_ids": self._noisy(target_input, rng),
-        }
+        if self.probability and (self.epochs is None or epoch < self.epochs):
+            target_input = torch.cat([labels.new_tensor([self.target_template.start]), labels[:-1]])
+            noisy["input_ids"] = self._noisy(source, self.probability, rng)
+            noisy["decoder_input_ids"] = self._noisy(target_input, self.probability, rng)
+        if self.coword_probability:
+            sentences = (source == self.target_template.eos_id).cumsum(0)
+            chosen = sentences % COWORD_DISTANCE == int(rng.integers(COWORD_DISTANCE))
+            noisy["input_ids"] = self._noisy(noisy["input_ids"], self.coword_probability * chosen, rng)
+        return noisy
 
-    def _noisy(self, ids: Tensor, rng: np.random.Generator) -> Tensor:
-        dropped = torch.from_numpy(rng.random(len(ids)) < self.probability) & ~torch.isin(ids, self.untouched)
+    def _noisy(self, ids: Tensor, probability: float | Tensor, rng: np.random.Generator) -> Tensor:
+        dropped = (torch.from_numpy(rng.random(len(ids))) < probability) & ~torch.isin(ids, self.untouched)
         return ids.masked_fill(dropped, self.mask_token_id)
 
 

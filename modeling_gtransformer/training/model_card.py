@@ -42,6 +42,7 @@ SETTINGS = {
     "max_tokens": "tokens per batch and device",
     "batches_per_update": "batches per update, over all devices",
     "word_dropout": "word dropout",
+    "coword_dropout": "CoWord dropout",
     "fp16": "fp16",
     "bf16": "bf16",
     "seed": "seed",

@@ -32,7 +32,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
       nor do updates of `args.tokens_per_update`;
     * `args.decay_steps` separates the decay of the learning rate from the end of the training;
     * parameters that a pretrained checkpoint has get `args.pretrained_lr_scale` times the learning rate;
-    * word dropout on the training segments (`WordDropout`);
+    * word dropout and CoWord dropout on the training segments (`WordDropout`);
     * label smoothing inside the model, in training and in validation;
     * the validation loss is the mean over target tokens, whatever the batches;
     * `args.attention_entropy` adds `eval_entropy_{encoder,decoder,cross}_{group,global}`, in bits.
@@ -67,7 +67,12 @@ class GTransformerTrainer(Seq2SeqTrainer):
         # Accelerate must not prepare it, because the sampler has already divided the batches among the processes.
         return DataLoader(
             WordDropout(
-                self.train_dataset, self.processing_class, args.word_dropout, args.word_dropout_epochs, args.seed
+                self.train_dataset,
+                self.processing_class,
+                args.word_dropout,
+                args.word_dropout_epochs,
+                args.seed,
+                args.coword_dropout,
             ),
             batch_sampler=batch_sampler,
             collate_fn=self.data_collator,

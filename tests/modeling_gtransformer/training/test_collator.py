@@ -10,7 +10,7 @@ from modeling_gtransformer.training.collator import WordDropout
 
 # <s> <pad> </s> <unk> are 0 to 3, words 4 to 99, [en] [de] <mask> 100 to 102.
 PROCESSOR = SimpleNamespace(
-    target_template=SimpleNamespace(start=0),
+    target_template=SimpleNamespace(start=0, eos_id=2),
     mask_token_id=102,
     structural_token_ids=[0, 1, 2, 100, 101, 102],
     tokenizer=SimpleNamespace(unk_token_id=3),
@@ -64,3 +64,27 @@ def test_both_sides_have_noise_of_their_own():
     source, target = (item[name] == 102 for name in ("input_ids", "decoder_input_ids"))
     assert 15 < source.sum() < 45 and 15 < target.sum() < 45
     assert (source & target).sum() < 0.6 * source.sum()
+
+
+def test_coword_dropout_hits_the_source_of_every_third_sentence_in_all_epochs():
+    segment = {"input_ids": [0, *range(4, 100), 2] * 7, "labels": [*range(4, 100), 2, 101]}
+    segments = Dataset.from_list([segment]).with_format("torch")
+    hit = []
+    for epoch in range(20):
+        item = WordDropout(segments, PROCESSOR, 0.3, epochs=0, seed=7, coword_probability=0.3)[epoch]
+        assert "decoder_input_ids" not in item
+        shares = (item["input_ids"].view(7, -1) == 102).float().mean(1)
+        assert ((shares == 0) | ((shares > 0.1) & (shares < 0.5))).all()
+        hit.append(tuple(shares.nonzero().flatten().tolist()))
+    assert {*hit} == {(0, 3, 6), (1, 4), (2, 5)}
+
+
+def test_coword_dropout_comes_on_top_of_word_dropout():
+    both, words = noisy(0, coword_probability=1.0), noisy(0)
+    assert both["decoder_input_ids"].equal(words["decoder_input_ids"])
+    chosen = [
+        (noisy(item, coword_probability=1.0)["input_ids"] == 102).float().mean() > 0.9 for item in range(0, 40, 2)
+    ]
+    assert 0 < sum(chosen) < 20
+    masked = words["input_ids"] == 102
+    assert masked.any() and (both["input_ids"][masked] == 102).all()

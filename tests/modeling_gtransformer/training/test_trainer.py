@@ -128,8 +128,9 @@ def test_validation_loss_is_the_smoothed_mean_over_target_tokens(make_trainer, b
     assert trainer.evaluate()["eval_loss"] == pytest.approx(loss_sum / tokens, rel=1e-5)
 
 
-def test_every_epoch_has_its_own_noise_and_every_instance(make_trainer):
-    trainer = make_trainer(max_steps=-1, num_train_epochs=2, word_dropout=0.5)
+@pytest.mark.parametrize("noise, share", [({"word_dropout": 0.5}, 0.95), ({"coword_dropout": 1.0}, 0.3)])
+def test_every_epoch_has_its_own_noise_and_every_instance(make_trainer, noise, share):
+    trainer = make_trainer(max_steps=-1, num_train_epochs=2, **{"word_dropout": 0.0, **noise})
     seen = []
     step = trainer.training_step
     trainer.training_step = lambda model, inputs, *args: seen.append(inputs) or step(model, inputs, *args)
@@ -138,7 +139,7 @@ def test_every_epoch_has_its_own_noise_and_every_instance(make_trainer):
     assert len(rows) == 2 * len(trainer.train_dataset)
     mask, pad = trainer.processing_class.mask_token_id, trainer.processing_class.pad_token_id
     noisy = {tuple(i for i in row if i != pad) for row in rows if mask in row}
-    assert len(noisy) > 1.9 * len(trainer.train_dataset)
+    assert len(noisy) > 2 * share * len(trainer.train_dataset)
 
 
 def test_validation_by_translation(experiment, monkeypatch):
