@@ -35,7 +35,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ from modeling_gtransformer.runtime.atomic_file import write_atomic, write_json
 from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.training.moses import detokenizer
 from modeling_gtransformer.training.paper_corpora import paper_corpus
-from modeling_gtransformer.training.recipe import extended, find_recipe, parse_recipe, read_yaml
+from modeling_gtransformer.training.recipe import extended, find_recipe, parse_recipe, read_yaml, refuse_unknown
 from modeling_gtransformer.training.study_results import ParallelDocuments, collect, draw_figures, table
 from modeling_gtransformer.translation_options import check_bounds, option
 
@@ -196,10 +196,9 @@ def translate_options(folder: Path, test: str, source: str, options: dict[str, A
     """
     format: Any = None if has_columns(source) else "documents"
     output = str(folder / f"{test}.jsonl")
-    try:
-        return TranslateOptions(files=[source], model=str(folder), output=output, format=format, **options)
-    except TypeError as error:
-        raise UsageError(f"generation has an unknown option: {error}") from error
+    known = {field.name for field in fields(TranslateOptions)}
+    refuse_unknown(options.keys() - known, known, "generation: gtransformer translate has no")
+    return TranslateOptions(files=[source], model=str(folder), output=output, format=format, **options)
 
 
 def read_test(files: list[str], columns: tuple[str, str], text: Callable[[str], str]) -> ParallelDocuments:

@@ -220,7 +220,7 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
     recipe = parser.parse_known_args(argv)[0].recipe
     values = read_recipe(recipe)
     known = {action.dest for action in parser._actions}
-    _refuse_unknown(set(values) - known, known, f"{recipe}: unknown keys")
+    refuse_unknown(set(values) - known, known, f"{recipe}: unknown keys")
     # A single file or name may stand for a list of one.
     lists = {action.dest for action in parser._actions if action.nargs in ("+", "*")}
     parser.set_defaults(**{k: [v] if k in lists and isinstance(v, str) else v for k, v in values.items()})
@@ -228,10 +228,10 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
         argv, return_remaining_strings=True, look_for_args_file=False
     )
     options = {word.partition("=")[0].removeprefix("--") for word in unknown if word.startswith("--")}
-    _refuse_unknown(options or set(unknown), known, "Unknown options")
+    refuse_unknown(options or set(unknown), known, "Unknown options")
     model.config = (values.get("config") or {}) | model.config_values
     fields = set(GTransformerConfig.__dataclass_fields__)
-    _refuse_unknown(set(model.config) - fields, fields, "config: GTransformerConfig has no")
+    refuse_unknown(set(model.config) - fields, fields, "config: GTransformerConfig has no")
     if not model.model_name_or_path:
         if "vocab_size" in model.config_values:
             raise ValueError("config: vocab_size comes from the tokenizer: leave it out.")
@@ -239,6 +239,7 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
     return model, data, training
 
 
-def _refuse_unknown(unknown: set[str], known: set[str], what: str) -> None:
+def refuse_unknown(unknown: set[str], known: set[str], what: str) -> None:
+    """Raises a `UsageError` that names unknown words, each with the known one that may have been meant."""
     if unknown:
         raise UsageError(f"{what} {', '.join(name + closest(name, known) for name in sorted(unknown))}.")

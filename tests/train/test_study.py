@@ -234,7 +234,10 @@ def test_a_system_that_decodes_freely_has_only_d_bleu(make_study, experiment, ca
         ({"systems": {"a": {"recipe": "demo", "start": "b"}}}, "starts from b, which must come before it"),
         ({"systems": {"a": {"arguments": {}}}}, "system a needs a recipe"),
         ({"baseline": {"d-BLEU": "nobody"}}, "the baseline nobody is not a system"),
-        ({"generation": {"beams": 5}}, r"generation has an unknown option: .*'beams'"),
+        (
+            {"generation": {"num_beam": 5}},
+            r"generation: gtransformer translate has no num_beam \(did you mean num_beams\?\)",
+        ),
         ({"arguments": {"lr": 1}}, "unknown keys lr"),
         ({"arguments": {"eval_strategy": "no"}, "until": {"eval_loss": 1}}, "base, seed 1 never validates"),
     ],

@@ -206,6 +206,7 @@ def test_training_stops_when_validation_does_not_improve(make_trainer):
         save_steps=1,
         max_steps=50,
         early_stopping_patience=3,
+        stop_at_eval_loss=0.0,  # which is never reached
         load_best_model_at_end=True,
         metric_for_best_model="loss",
     )
