@@ -2,15 +2,13 @@
 
 import contextlib
 import logging
-import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import datasets
 import torch
 from huggingface_hub.errors import StrictDataclassError
-from torch.utils.data import DataLoader
 from transformers import AutoTokenizer, EvalPrediction, set_seed
 from transformers.utils.logging import disable_progress_bar
 
@@ -18,15 +16,19 @@ from ..configuration_gtransformer import GTransformerConfig
 from ..corpora.corpus_files import files_of_all
 from ..corpora.fingerprint import hash_of_file
 from ..corpora.stored_corpus import StoredCorpus
+from ..document_translation import translate_documents
 from ..evaluation.metrics import score_documents
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
+from ..runtime.atomic_file import write_json
 from ..runtime.usage_error import UsageError, user_message
+from ..sentence import TranslatedDocument
 from .arguments import GTransformerTrainingArguments
+from .model_card import SAMPLE_NAME
 from .paper_corpora import paper_corpus
 from .recipe import DataArguments, ModelArguments, parse_recipe, start_of
 from .resumption import find_progress
-from .segments import fit_positions, make_segments, sample, target_ratio, target_sentences
+from .segments import fit_positions, make_segments, sample, segment_texts, target_ratio
 from .starts import keep_start
 from .trainer import GTransformerTrainer
 
@@ -35,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 # Validation segments that a trained model translates to measure how sure it is of its tokens.
 CONFIDENCE_SEGMENTS = 8
+# Numbers of sentences of a validation document that the card shows: the first one.
+SAMPLE_SENTENCES = range(3, 7)
 
 
 def train_recipe(argv: list[str]) -> dict[str, float]:
@@ -97,7 +101,7 @@ def train(
     log_plan(training_args)
     with _usage_errors():
         refuse_missing_start(model_args.model_name_or_path)
-        trainer = make_trainer(model_args, data_args, training_args)
+        trainer, validation_corpus = make_trainer(model_args, data_args, training_args)
     if training_args.should_save:
         keep_start(Path(training_args.output_dir), progress.checkpoint)
     if progress.checkpoint:
@@ -105,7 +109,7 @@ def train(
     trainer.train(resume_from_checkpoint=progress.checkpoint)
 
     if training_args.world_size == 1:  # sharded models would have to generate together
-        trainer.processing_class.typical_confidence = typical_confidence(trainer)
+        translate_validation(trainer, validation_corpus, data_args)
     trainer.save_model()
     trainer.save_state()
     scores = trainer.evaluate()
@@ -116,15 +120,30 @@ def train(
     return scores
 
 
-def typical_confidence(trainer: GTransformerTrainer) -> float:
-    """Measures the mean log-probability of the tokens that the model generates for some validation segments."""
-    segments = trainer.eval_dataset
-    some = segments.select(random.Random(0).sample(range(len(segments)), min(len(segments), CONFIDENCE_SEGMENTS)))
-    model, total, tokens = trainer.model.eval(), 0.0, 0
-    for batch in DataLoader(some, collate_fn=trainer.data_collator):
-        source = {name: batch[name].to(model.device) for name in ("input_ids", "attention_mask")}
-        output = model.generate(**source, align_sentences=True, sentence_scores=True)
-        total, tokens = total + output.sentence_scores.sum().item(), tokens + output.sentence_tokens.sum().item()
+def translate_validation(trainer: GTransformerTrainer, corpus: StoredCorpus, data_args: DataArguments) -> None:
+    """Translates some validation segments, whose confidence the processor keeps, and a short document for the card."""
+    segments, (source, target) = trainer.eval_dataset, corpus.columns
+    pairs = segment_texts(sample(segments, min(len(segments), CONFIDENCE_SEGMENTS), seed=0), corpus)
+    shown = next((each for each in corpus.documents if len(each[source]) in SAMPLE_SENTENCES), None)
+    pairs += [(shown[source], shown[target])] if shown else []
+    translated = translate_documents(
+        trainer.model.eval(),
+        trainer.processing_class,
+        [sentences for sentences, _ in pairs],
+        segment_tokens=data_args.segment_tokens,
+        segment_sentences=data_args.segment_sentences,
+        confidence=True,
+    )
+    trainer.processing_class.typical_confidence = typical_confidence(translated)
+    if shown:
+        rows = zip(*pairs[-1], translated[-1].texts, strict=True)
+        names = ("source", "reference", "translation")
+        write_json(Path(trainer.args.output_dir) / SAMPLE_NAME, [dict(zip(names, row, strict=True)) for row in rows])
+
+
+def typical_confidence(translated: Sequence[TranslatedDocument]) -> float:
+    """Computes the mean log-probability of the tokens that a model has generated for these documents."""
+    total, tokens = (sum(getattr(document, name) for document in translated) for name in ("log_probability", "tokens"))
     return round(total / max(tokens, 1), 3)
 
 
@@ -142,8 +161,8 @@ def hashes_of_files(args: DataArguments) -> dict[str, list[str]]:
 
 def make_trainer(
     model_args: ModelArguments, data_args: DataArguments, training_args: GTransformerTrainingArguments
-) -> GTransformerTrainer:
-    """Makes the trainer with its data, processor and model."""
+) -> tuple[GTransformerTrainer, StoredCorpus]:
+    """Makes the trainer with its data, processor and model, and the corpus of its validation."""
     # Data first, so that its errors show before a model is loaded. One process per machine prepares it.
     with training_args.main_process_first(local=False), training_args.main_process_first(local=True):
         train_corpus, validation_corpus = load_corpora(data_args)
@@ -160,9 +179,9 @@ def make_trainer(
     validation_segments = fit_positions(validation_segments, validation_corpus, model.config, drop=False)
     metrics = None
     if training_args.predict_with_generate:
-        metrics = generation_scores(processor, target_sentences(validation_segments, validation_corpus))
-
-    return GTransformerTrainer(
+        references = [target for _, target in segment_texts(validation_segments, validation_corpus)]
+        metrics = generation_scores(processor, references)
+    trainer = GTransformerTrainer(
         model,
         training_args,
         train_dataset=train_segments,
@@ -170,6 +189,7 @@ def make_trainer(
         processing_class=processor,
         compute_metrics=metrics,
     )
+    return trainer, validation_corpus
 
 
 def refuse_unknown_metric(args: GTransformerTrainingArguments) -> None:

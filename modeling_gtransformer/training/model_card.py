@@ -23,6 +23,8 @@ from .starts import read_starts
 logger = logging.get_logger(__name__)
 
 TEMPLATE = Path(__file__).with_suffix(".md")
+# A validation document with its translation, in the folder of a training.
+SAMPLE_NAME = "sample.json"
 MARK = "<!-- Generated: {}. A card that has been edited since is kept. -->"
 # What a card says if the training data are unknown.
 NOTHING = "This folder has no record of its training."
@@ -163,6 +165,7 @@ def _model_card(
         validation=_validation(read_json(folder / "all_results.json", {})),
         segment_tokens=arguments.get("segment_tokens") or 512,
         notes=notes.strip(),
+        sample=read_json(folder / SAMPLE_NAME, []),
     )
 
 

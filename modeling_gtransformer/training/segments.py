@@ -157,13 +157,14 @@ def sample(segments: Dataset, size: int | None, seed: int) -> Dataset:
     return segments.select(random.Random(seed).sample(range(len(segments)), size))
 
 
-def target_sentences(segments: Dataset, corpus: StoredCorpus) -> list[list[str]]:
-    """Reads the target text of each segment, as a list of sentences."""
+def segment_texts(segments: Dataset, corpus: StoredCorpus) -> list[tuple[list[str], list[str]]]:
+    """Reads the source and the target sentences of each segment."""
     places = [_column(segments, name).tolist() for name in ("document", "first_sentence", "sentences")]
-    target = corpus.columns[1]
-    return [
-        corpus.documents[document][target][first : first + size] for document, first, size in zip(*places, strict=True)
-    ]
+    texts = []
+    for number, first, size in zip(*places, strict=True):
+        source, target = (corpus.documents[number][column][first : first + size] for column in corpus.columns)
+        texts.append((source, target))
+    return texts
 
 
 def _encode_pair(

@@ -18,6 +18,7 @@ from modeling_gtransformer.evaluation.report import ReportOptions
 from modeling_gtransformer.runtime.atomic_file import check_outputs, read_json, write_json
 from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.sentence import FAR_BELOW
+from modeling_gtransformer.training.experiment import typical_confidence
 from modeling_gtransformer.translation_options import option
 
 
@@ -36,11 +37,10 @@ def measure_confidence(options: ConfidenceOptions) -> dict[str, Any]:
     documents = [record[options.source_column] for record in read_documents(options.files, [options.source_column])]
     translate = Translator(options.model).pipeline
     translated = translate_documents(translate.model, translate.processor, documents, confidence=True)
-    scores = [(document.log_probability, document.tokens) for document in translated]
-    mean = round(sum(total for total, _ in scores) / sum(tokens for _, tokens in scores), 3)
-    means = [total / tokens for total, tokens in scores]
+    mean = typical_confidence(translated)
+    means = [document.log_probability / document.tokens for document in translated]
     results = {
-        "documents": len(scores),
+        "documents": len(means),
         "mean": mean,
         "lowest": round(min(means), 3),
         "warned": sum(each < mean - FAR_BELOW for each in means),

@@ -24,6 +24,7 @@ from modeling_gtransformer.training.experiment import (
     set_beams,
     train_recipe,
 )
+from modeling_gtransformer.training.model_card import write_model_card
 from modeling_gtransformer.training.recipe import DataArguments, ModelArguments, parse_recipe
 from modeling_gtransformer.training.segments import sample, target_ratio
 from modeling_gtransformer.training.starts import STARTS_NAME, read_starts
@@ -162,7 +163,7 @@ def test_documents_of_a_dataset(tmp_path, monkeypatch):
 
 
 def trainer_of(recipe, *arguments):
-    return make_trainer(*parse_recipe([recipe, *arguments]))
+    return make_trainer(*parse_recipe([recipe, *arguments]))[0]
 
 
 def ids_of(segments):
@@ -199,6 +200,20 @@ def test_the_processor_learns_how_sure_the_model_is(experiment, trained_model):
     assert processor.typical_confidence == pytest.approx(total / tokens, abs=2e-3)
 
 
+def test_the_card_shows_a_short_validation_document(experiment):
+    recipe = experiment("shown", max_steps=1)
+    train_recipe([recipe])
+    documents = load_corpora(parse_recipe([recipe])[1])[1].documents
+    shown = next(document for document in documents if 3 <= len(document["source"]) <= 6)
+    rows = json.loads((output(recipe) / "sample.json").read_text())
+    assert [(row["source"], row["reference"]) for row in rows] == [*zip(shown["source"], shown["target"], strict=True)]
+    write_model_card(output(recipe))
+    lines = (output(recipe) / "README.md").read_text().splitlines()
+    cells = [[row[name].replace("|", r"\|") for name in ("source", "translation", "reference")] for row in rows]
+    start = lines.index("| source | translation | reference |") + 2
+    assert lines[start : start + len(rows) + 1] == [*(f"| {' | '.join(row)} |" for row in cells), ""]
+
+
 def test_training_may_leave_out_what_is_too_long_but_validation_may_not(experiment, caplog):
     recipe = experiment("too-long", segment_tokens=40, config={**RECIPE_CONFIG, "max_position_embeddings": 30})
     with pytest.raises(
@@ -231,9 +246,7 @@ def test_a_search_by_beams_stops_early_as_the_papers(tiny_model, num_beams, earl
 
 def test_short_documents_are_left_out_of_training_alone(experiment):
     """Validation is of the same documents, whatever a training leaves out."""
-    whole, long = (
-        make_trainer(*parse_recipe([experiment(f"least{tokens}", min_document_tokens=tokens)])) for tokens in (0, 80)
-    )
+    whole, long = (trainer_of(experiment(f"least{tokens}", min_document_tokens=tokens)) for tokens in (0, 80))
     assert 0 < len(long.train_dataset) < len(whole.train_dataset)
     assert len(long.eval_dataset) == len(whole.eval_dataset)
 

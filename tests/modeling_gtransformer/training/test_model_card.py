@@ -64,7 +64,7 @@ def test_a_new_card_keeps_what_the_old_one_was_told(scored):
     write_model_card(scored, repository="user/other")
     card = ModelCard.load(scored / "README.md")
     assert (card.data.license, card.data.datasets, card.data.model_name) == ("cc-by-4.0", ["user/corpus"], "other")
-    assert f"{attribution}\n<!-- End of notes -->\n\n## Limits" in card.text
+    assert f"{attribution}\n<!-- End of notes -->\n\n## Example" in card.text
     write_model_card(scored, "mit", notes="Nobody's.")
     card = ModelCard.load(scored / "README.md")
     assert card.data.license == "mit" and "Nobody's." in card.text and "Of somebody" not in card.text

@@ -16,8 +16,8 @@ from modeling_gtransformer.training.segments import (
     make_segments,
     sample,
     segment_lengths,
+    segment_texts,
     target_ratio,
-    target_sentences,
 )
 
 
@@ -58,7 +58,8 @@ def test_segments_are_cut_at_sentence_borders():
     assert places(segments) == [(0, 0, 2), (0, 2, 1), (0, 3, 1), (0, 4, 1), (1, 0, 1)]
     assert segment_lengths(segments)[:2].tolist() == [[11, 9], [7, 6]]
     assert segments[0]["labels"].tolist() == [1, 1, 2, 0, 1, 1, 1, 2, 9]
-    assert target_sentences(segments, corpus)[:2] == [["v v", "v v v"], ["v v v v"]]
+    texts = [(["w w w", "w w w w"], ["v v", "v v v"]), (["w w w w w"], ["v v v v"])]
+    assert segment_texts(segments, corpus)[:2] == texts
     assert len(make_segments(corpus, WordProcessor(), segment_tokens=15, segment_sentences=1)) == 6
 
 
