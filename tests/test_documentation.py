@@ -168,12 +168,9 @@ def test_messages_of_troubleshooting_are_in_the_code():
             assert any(part in string for string in strings), message
 
 
-def test_drawings_show_what_the_code_does(tmp_path):
-    runpy.run_path(str(DOCS / "draw_how_it_works.py"))["main"]([str(tmp_path)])
-    drawings = sorted(tmp_path.iterdir())
-    assert len(drawings) == 4
-    for drawing in drawings:
-        assert drawing.read_text() == (DOCS / "images" / drawing.name).read_text(), f"draw {drawing.name} again"
+def test_the_example_shows_what_the_bundled_model_attends_to(tmp_path):
+    runpy.run_path(str(DOCS / "draw_example.py"))["main"]([str(tmp_path / "example.svg")])
+    assert (tmp_path / "example.svg").read_text() == (DOCS / "images/example.svg").read_text(), "draw it again"
 
 
 @pytest.fixture

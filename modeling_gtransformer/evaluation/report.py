@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from ..runtime.atomic_file import write_json
 from ..translation_options import option
-from .provenance import origin
+from .provenance import origin, provenance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +35,12 @@ class ModelOptions(LanguageOptions):
     max_tokens: int = option(4096, "Maximum number of tokens in a batch, padding included.", 1)
 
 
-def write_report(command: str, options: ReportOptions, content: dict[str, Any]) -> None:
-    """Writes the content of a report with its provenance, if the options name a file for it."""
+def write_report(command: str | None, options: ReportOptions, content: dict[str, Any]) -> None:
+    """Writes the content of a report with its provenance, if the options name a file for it. Without a command, the
+    running script wrote it."""
     if options.json:
-        write_json(options.json, {**content, "command": command_line(command, options), **origin()})
+        made = provenance(sys.argv) if command is None else {"command": command_line(command, options), **origin()}
+        write_json(options.json, {**content, **made})
 
 
 def command_line(command: str, options: Any) -> str:

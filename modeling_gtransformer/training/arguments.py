@@ -3,11 +3,12 @@
 import logging
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from transformers import Seq2SeqTrainingArguments
+from transformers.hf_argparser import HfArg
 from transformers.utils import strtobool
 
 from ..runtime.usage_error import UsageError
@@ -40,84 +41,69 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     batches that each process contributes to an update.
     """
 
-    max_tokens: int = field(
-        default=4096, metadata={"help": "Upper bound on the tokens in a batch on one device, padding included."}
-    )
-    tokens_per_update: int | None = field(
+    max_tokens: int = HfArg(default=4096, help="Upper bound on the tokens in a batch on one device, padding included.")
+    tokens_per_update: int | None = HfArg(
         default=None,
-        metadata={
-            "help": "Number of tokens in an update, over all devices and padding included, from which "
-            "gradient_accumulation_steps follows; default: max_tokens times the number of devices times "
-            "gradient_accumulation_steps."
-        },
+        help="Number of tokens in an update, over all devices and padding included, from which "
+        "gradient_accumulation_steps follows; default: max_tokens times the number of devices times "
+        "gradient_accumulation_steps.",
     )
-    precision: Literal["auto", "bf16", "fp16", "float32"] = field(
+    precision: Literal["auto", "bf16", "fp16", "float32"] = HfArg(
         default="float32",
-        metadata={
-            "help": "Number format of the computation; auto: bf16 on a GPU that has it, else fp16, float32 on a CPU. "
-            "--fp16, --bf16 and accelerate launch --mixed_precision override it."
-        },
+        help="Number format of the computation; auto: bf16 on a GPU that has it, else fp16, float32 on a CPU. "
+        "--fp16, --bf16 and accelerate launch --mixed_precision override it.",
     )
-    fp16: bool | None = field(
-        default=None, metadata={"help": "Compute in fp16; default: as precision says.", "nargs": "?", "const": True}
+    fp16: bool | None = HfArg(
+        default=None, help="Compute in fp16; default: as precision says.", metadata={"nargs": "?", "const": True}
     )
-    bf16: bool | None = field(
-        default=None, metadata={"help": "Compute in bf16; default: as precision says.", "nargs": "?", "const": True}
+    bf16: bool | None = HfArg(
+        default=None, help="Compute in bf16; default: as precision says.", metadata={"nargs": "?", "const": True}
     )
-    save_strategy: str | None = field(
+    save_strategy: str | None = HfArg(
         default=None,
-        metadata={
-            "help": "When to save a checkpoint: no, steps, epoch or best; default: at every evaluation with "
-            "load_best_model_at_end, else steps."
-        },
+        help="When to save a checkpoint: no, steps, epoch or best; default: at every evaluation with "
+        "load_best_model_at_end, else steps.",
     )
-    save_steps: float | None = field(
+    save_steps: float | None = HfArg(
         default=None,
-        metadata={
-            "help": "Number of updates between checkpoints, or a fraction of all updates; default: eval_steps with "
-            "load_best_model_at_end, else 500."
-        },
+        help="Number of updates between checkpoints, or a fraction of all updates; default: eval_steps with "
+        "load_best_model_at_end, else 500.",
     )
-    decay_steps: int | None = field(
-        default=None,
-        metadata={"help": "Number of updates after which the decay of the learning rate ends; default: all updates."},
+    decay_steps: int | None = HfArg(
+        default=None, help="Number of updates after which the decay of the learning rate ends; default: all updates."
     )
-    report_to: list[str] = field(
-        default_factory=lambda: ["none"], metadata={"help": "Where to log, e.g. tensorboard wandb; all, or none."}
+    report_to: list[str] = HfArg(
+        default_factory=lambda: ["none"], help="Where to log, e.g. tensorboard wandb; all, or none."
     )
-    pretrained_lr_scale: float = field(
-        default=1.0, metadata={"help": "Factor on the learning rate of all parameters except the fresh ones."}
+    pretrained_lr_scale: float = HfArg(
+        default=1.0, help="Factor on the learning rate of all parameters except the fresh ones."
     )
-    fresh_parameters: list[str] = field(
+    fresh_parameters: list[str] = HfArg(
         default_factory=lambda: ["_global.", "_gate."],
-        metadata={"help": "Substrings in the names of the fresh parameters, which the checkpoint does not have."},
+        help="Substrings in the names of the fresh parameters, which the checkpoint does not have.",
     )
-    word_dropout: float = field(
-        default=0.0, metadata={"help": "Probability that a source or target input word is replaced by <mask>."}
+    word_dropout: float = HfArg(
+        default=0.0, help="Probability that a source or target input word is replaced by <mask>."
     )
-    word_dropout_epochs: int | None = field(
-        default=None, metadata={"help": "Number of first epochs that have word dropout; default: all."}
+    word_dropout_epochs: int | None = HfArg(
+        default=None, help="Number of first epochs that have word dropout; default: all."
     )
-    coword_dropout: float = field(
+    coword_dropout: float = HfArg(
         default=0.0,
-        metadata={
-            "help": "Probability that a source word of a random third of the sentences is replaced by <mask>, so that "
-            "clean neighbours are worth reading (Fernandes et al., 2021)."
-        },
+        help="Probability that a source word of a random third of the sentences is replaced by <mask>, so that "
+        "clean neighbours are worth reading (Fernandes et al., 2021).",
     )
-    restore_callback_states_from_checkpoint: bool = field(
-        default=True, metadata={"help": "Resume early stopping with the remaining patience."}
+    restore_callback_states_from_checkpoint: bool = HfArg(
+        default=True, help="Resume early stopping with the remaining patience."
     )
-    attention_entropy: bool = field(
-        default=False,
-        metadata={"help": "Measure the entropy of attention in validation, which takes one more forward pass."},
+    attention_entropy: bool = HfArg(
+        default=False, help="Measure the entropy of attention in validation, which takes one more forward pass."
     )
-    early_stopping_patience: int | None = field(
-        default=None,
-        metadata={"help": "Number of evaluations without a better metric_for_best_model after which training stops."},
+    early_stopping_patience: int | None = HfArg(
+        default=None, help="Number of evaluations without a better metric_for_best_model after which training stops."
     )
-    stop_at_eval_loss: float | None = field(
-        default=None, metadata={"help": "Validation loss, in nats per token, at which training stops."}
+    stop_at_eval_loss: float | None = HfArg(
+        default=None, help="Validation loss, in nats per token, at which training stops."
     )
 
     def __post_init__(self):

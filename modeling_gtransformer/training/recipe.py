@@ -10,12 +10,13 @@ import difflib
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from transformers import HfArgumentParser
+from transformers.hf_argparser import HfArg
 
 from ..configuration_gtransformer import GTransformerConfig
 from ..runtime.usage_error import UsageError
@@ -39,30 +40,24 @@ RANGES = {
 class ModelArguments:
     """The model to train: a pretrained one, or a fresh one with the given `config` for your own tokenizer."""
 
-    model_name_or_path: str | None = field(
-        default=None,
-        metadata={"help": "Folder or Hub name of a G-Transformer or a supported checkpoint."},
+    model_name_or_path: str | None = HfArg(
+        default=None, help="Folder or Hub name of a G-Transformer or a supported checkpoint."
     )
-    config: dict | str | None = field(
-        default=None,
-        metadata={"help": "Fields of GTransformerConfig; on the command line, JSON that overrides single fields."},
+    config: dict | str | None = HfArg(
+        default=None, help="Fields of GTransformerConfig; on the command line, JSON that overrides single fields."
     )
-    tokenizer_name_or_path: str | None = field(
+    tokenizer_name_or_path: str | None = HfArg(
         default=None,
-        metadata={
-            "help": "Folder or Hub name of a tokenizer, or of an earlier training's processor; default: the model's."
-        },
+        help="Folder or Hub name of a tokenizer, or of an earlier training's processor; default: the model's.",
     )
-    src_lang: str | None = field(default=None, metadata={"help": "Code of the source language, e.g. en_XX."})
-    tgt_lang: str | None = field(default=None, metadata={"help": "Code of the target language, e.g. de_DE."})
+    src_lang: str | None = HfArg(default=None, help="Code of the source language, e.g. en_XX.")
+    tgt_lang: str | None = HfArg(default=None, help="Code of the target language, e.g. de_DE.")
 
-    copy_group_attention: bool = field(
-        default=False,
-        metadata={"help": "Start fresh global attention as a copy of the pretrained group attention of its layer."},
+    copy_group_attention: bool = HfArg(
+        default=False, help="Start fresh global attention as a copy of the pretrained group attention of its layer."
     )
-    lora: dict | str | None = field(
-        default=None,
-        metadata={"help": "Fields of peft's LoraConfig, to train only an adapter; on the command line, JSON."},
+    lora: dict | str | None = HfArg(
+        default=None, help="Fields of peft's LoraConfig, to train only an adapter; on the command line, JSON."
     )
 
     @property
@@ -86,37 +81,33 @@ class ModelArguments:
 class DataArguments:
     """The documents to train on, and how to cut them into segments."""
 
-    train_files: list[str] = field(
+    train_files: list[str] = HfArg(
         default_factory=list,
-        metadata={
-            "help": "Training documents: JSON-lines files, or two text files with <d> lines, source then target."
-        },
+        help="Training documents: JSON-lines files, or two text files with <d> lines, source then target.",
     )
-    validation_files: list[str] = field(
-        default_factory=list, metadata={"help": "Validation documents, in the same formats as train_files."}
+    validation_files: list[str] = HfArg(
+        default_factory=list, help="Validation documents, in the same formats as train_files."
     )
-    dataset_name: str | None = field(
-        default=None,
-        metadata={"help": "Name of a `datasets` dataset with train and validation splits, instead of files."},
+    dataset_name: str | None = HfArg(
+        default=None, help="Name of a `datasets` dataset with train and validation splits, instead of files."
     )
-    dataset_config_name: str | None = field(default=None, metadata={"help": "Configuration of that dataset."})
-    paper_corpus: PaperCorpus | None = field(
-        default=None,
-        metadata={"help": "One of the paper's corpora on the Hub, instead of files: ted, news or europarl."},
+    dataset_config_name: str | None = HfArg(default=None, help="Configuration of that dataset.")
+    paper_corpus: PaperCorpus | None = HfArg(
+        default=None, help="One of the paper's corpora on the Hub, instead of files: ted, news or europarl."
     )
-    source_column: str = field(default="source", metadata={"help": "Column that holds the list of source sentences."})
-    target_column: str = field(default="target", metadata={"help": "Column that holds the list of target sentences."})
-    segment_tokens: int = field(
-        default=512, metadata={"help": "Keep segments, which end between sentences, below this many tokens."}
+    source_column: str = HfArg(default="source", help="Column that holds the list of source sentences.")
+    target_column: str = HfArg(default="target", help="Column that holds the list of target sentences.")
+    segment_tokens: int = HfArg(
+        default=512, help="Keep segments, which end between sentences, below this many tokens."
     )
-    segment_sentences: int | None = field(
-        default=None, metadata={"help": "Upper bound on the sentences of a segment; 1 trains on single sentences."}
+    segment_sentences: int | None = HfArg(
+        default=None, help="Upper bound on the sentences of a segment; 1 trains on single sentences."
     )
-    min_document_tokens: int = field(
-        default=0, metadata={"help": "Lower bound on the tokens of a training document; shorter ones are left out."}
+    min_document_tokens: int = HfArg(
+        default=0, help="Lower bound on the tokens of a training document; shorter ones are left out."
     )
-    train_segments: int | None = field(
-        default=None, metadata={"help": "Number of training segments, which the seed draws; default: all."}
+    train_segments: int | None = HfArg(
+        default=None, help="Number of training segments, which the seed draws; default: all."
     )
 
     def __post_init__(self):

@@ -21,9 +21,8 @@ from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
-from modeling_gtransformer.evaluation.provenance import provenance
-from modeling_gtransformer.evaluation.report import LanguageOptions
-from modeling_gtransformer.runtime.atomic_file import check_outputs, write_json
+from modeling_gtransformer.evaluation.report import LanguageOptions, write_report
+from modeling_gtransformer.runtime.atomic_file import check_outputs
 from modeling_gtransformer.segmentation import segment
 from modeling_gtransformer.training.segments import make_segments, segment_lengths, target_ratio
 from modeling_gtransformer.translation_options import check_bounds, option
@@ -67,8 +66,7 @@ def compare_target_ratios(args: RatioOptions) -> list[dict[str, Any]]:
     for row in rows:
         counts = ", ".join(f"{name} {each['too_long']} of {each['segments']}" for name, each in row["files"].items())
         print(f"{row['name']}{f', {ratio:.3f}' if (ratio := row['ratio']) else ''}: {counts}")
-    if args.json:
-        write_json(args.json, {"rows": rows, **provenance(sys.argv)})
+    write_report(None, args, {"rows": rows})
     return rows
 
 

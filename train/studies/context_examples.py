@@ -15,9 +15,8 @@ from sacrebleu import CHRF
 
 from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
-from modeling_gtransformer.evaluation.provenance import provenance
-from modeling_gtransformer.evaluation.report import LanguageOptions
-from modeling_gtransformer.runtime.atomic_file import check_outputs, write_json
+from modeling_gtransformer.evaluation.report import LanguageOptions, write_report
+from modeling_gtransformer.runtime.atomic_file import check_outputs
 from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.translation_options import option
 
@@ -65,9 +64,9 @@ def context_examples(options: ExampleOptions) -> dict[str, Any]:
         **{name: len(listed) for name, listed in examples.items()},
     }
     print(", ".join(f"{name} {count}" for name, count in counts.items()))
-    if options.json:
-        write_json(options.json, {"results": counts, "examples": examples, **provenance(sys.argv)})
-    return {"results": counts, "examples": examples}
+    report = {"results": counts, "examples": examples}
+    write_report(None, options, report)
+    return report
 
 
 def translations(translate: Translator, documents: list[list[str]]) -> list[str]:

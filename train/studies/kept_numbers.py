@@ -9,10 +9,9 @@ from typing import Any
 
 from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
-from modeling_gtransformer.evaluation.provenance import provenance
-from modeling_gtransformer.evaluation.report import LanguageOptions
+from modeling_gtransformer.evaluation.report import LanguageOptions, write_report
 from modeling_gtransformer.numbers_and_codes import numbers_and_codes
-from modeling_gtransformer.runtime.atomic_file import check_outputs, write_json
+from modeling_gtransformer.runtime.atomic_file import check_outputs
 from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.terminology import missing
 from modeling_gtransformer.translation_options import option
@@ -41,8 +40,7 @@ def count_kept_numbers(options: NumberOptions) -> dict[str, Any]:
         results["numbers"] = sum(map(len, required))
         results[name] = {"lost": sum(map(len, lost)), "warnings": sum(len(output["warnings"]) for output in outputs)}
     print(results)
-    if options.json:
-        write_json(options.json, {"results": results, **provenance(sys.argv)})
+    write_report(None, options, {"results": results})
     return results
 
 

@@ -13,8 +13,7 @@ from typing import Any
 from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.document_translation import translate_documents
-from modeling_gtransformer.evaluation.provenance import provenance
-from modeling_gtransformer.evaluation.report import ReportOptions
+from modeling_gtransformer.evaluation.report import ReportOptions, write_report
 from modeling_gtransformer.runtime.atomic_file import check_outputs, read_json, write_json
 from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.sentence import FAR_BELOW
@@ -49,8 +48,7 @@ def measure_confidence(options: ConfidenceOptions) -> dict[str, Any]:
     if options.save:
         config = Path(options.model, "processor_config.json")
         write_json(config, {**read_json(config, {}), "typical_confidence": mean})
-    if options.json:
-        write_json(options.json, {"results": results, **provenance(sys.argv)})
+    write_report(None, options, {"results": results})
     return results
 
 

@@ -1,0 +1,135 @@
+"""Draws the example of README: what the bundled model attends to when it translates a word by its context.
+
+python docs/draw_example.py [FILE]
+"""
+
+import sys
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import torch
+
+from modeling_gtransformer import Translator
+from modeling_gtransformer.evaluation.attention_recording import record_attention
+from modeling_gtransformer.runtime.translator import SMALL_MODEL
+
+
+DIALOGUE = ["Yes. I'd like their number, please.", "it is (916) 441-7200."]  # held out from the bundled model
+
+WIDTH, HEIGHT = 400, 320  # the width of a phone
+STYLE = """
+  svg { --card: #ffffff; --text: #1f2328; --soft: #59636e;
+        --one: #b9d3ff; --two: #ffd3a3; --mark: #c2255c; }
+  @media (prefers-color-scheme: dark) {
+    svg { --card: #1b1e23; --text: #e6e9ee; --soft: #a9b1bb;
+          --one: #2b5597; --two: #85541d; --mark: #ff8fb3; } }
+  .card { fill: var(--card); } .tag1 { fill: var(--one); } .tag2 { fill: var(--two); }
+  .forced { stroke: var(--text); stroke-width: 1.6; }
+  .group { stroke: var(--soft); fill: none; opacity: 0.7; } .global { stroke: var(--mark); fill: none; opacity: 0.7; }
+  text { fill: var(--text); font: 13px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
+  .soft { fill: var(--soft); } .small { font-size: 11px; } .bold { font-weight: 600; }
+  .middle { text-anchor: middle; } .end { text-anchor: end; } .marked { fill: var(--mark); font-weight: 600; }
+"""
+
+
+class Drawing:
+    """An SVG on a card of its own, in the colours that the reader's system asks for."""
+
+    def __init__(self, title: str):
+        self.title = title
+        self.parts: list[str] = []
+
+    def text(self, x: float, y: float, words: str, style: str = "") -> None:
+        self.parts.append(f'<text x="{x:g}" y="{y:g}" class="{style}">{escape(words)}</text>')
+
+    def box(self, x: float, y: float, width: float, height: float, style: str, radius: float = 4) -> None:
+        size = f'width="{width:g}" height="{height:g}" rx="{radius:g}"'
+        self.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} class="{style}"/>')
+
+    def links(
+        self, x: float, y: float, middles: list[float | None], to: float, weights: list[float], style: str
+    ) -> None:
+        """Draws curves from a word to other words, as thick as the weights of its attention."""
+        for middle, weight in zip(middles, weights, strict=True):
+            if middle is not None and weight >= 0.05:
+                between = (y + to) / 2
+                curve = f"M{x:g},{y:g} C{x:g},{between:g} {middle:g},{between:g} {middle:g},{to:g}"
+                self.parts.append(f'<path d="{curve}" class="{style}" stroke-width="{1 + 16 * weight:.0f}"/>')
+
+    def svg(self) -> str:
+        size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+        lines = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
+            f"<title>{escape(self.title)}</title>",
+            f"<style>{STYLE}</style>",
+            f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" class="card"/>',
+            *self.parts,
+            "</svg>\n",
+        ]
+        return "\n".join(lines)
+
+
+def draw_example() -> str:
+    """What the last layer of the bundled model attends to when it chooses the first word of the second sentence."""
+    translate = Translator(str(SMALL_MODEL), device="cpu").pipeline
+    inputs = translate.processor(DIALOGUE, return_tensors="pt")
+    with torch.inference_mode():
+        target = translate.model.generate(**inputs)[:, :-1]
+        sublayers = record_attention(translate.model.eval(), **inputs, decoder_input_ids=target)
+    name = translate.processor.tokenizer.convert_ids_to_tokens
+    source_1, source_2 = split_at_bos(name(inputs["input_ids"][0].tolist()))
+    target_1, target_2 = split_at_bos(name(target[0].tolist()))
+    weights = {sublayer.stack: sublayer.weights for sublayer in sublayers if "global" in sublayer.weights}
+    to_target = weights["decoder"]["global"][0, len(target_1)].tolist()[: len(target_1)]
+    to_source = weights["cross"]["group"][0, len(target_1)].tolist()[len(source_1) :]
+
+    drawing = Drawing("The decoder writes Sie for it: global attention finds the noun Nummer in the sentence before")
+    drawing.text(14, 24, "Translation so far", "bold")
+    written = draw_sentence(drawing, 14, 34, target_1, "tag1")
+    drawing.text(14, 153, "Next word", "bold")
+    [word] = draw_sentence(drawing, 180, 135, target_2[1:2], "tag2 forced")
+    drawing.text(14, 308, "Source", "bold")
+    own = draw_sentence(drawing, 14, 228, source_2, "tag2")
+    draw_sentence(drawing, 14, 260, source_1, "tag1")
+    drawing.links(word, 135, written, 60, to_target, "global")
+    drawing.links(word, 161, own, 228, to_source, "group")
+    for y, kind, sees, style in (
+        (92, "global attention", "sees all sentences", "marked"),
+        (188, "group attention", "sees its own sentence", "bold"),
+    ):
+        drawing.text(386, y, kind, f"end {style}")
+        drawing.text(386, y + 16, sees, "end small")
+    for y, tag in ((52, 1), (153, 2), (246, 2), (278, 1)):
+        drawing.text(386, y, f"tag {tag}", "end soft")
+    return drawing.svg()
+
+
+def split_at_bos(tokens: list[str]) -> list[list[str]]:
+    second = tokens.index("<s>", 1)
+    return [tokens[:second], tokens[second:]]
+
+
+def draw_sentence(drawing: Drawing, x: float, y: float, tokens: list[str], style: str) -> list[float | None]:
+    """Draws the subwords of a sentence in a row, and returns the middle of each; `<s>` and `</s>` have none."""
+    middles: list[float | None] = []
+    for token in tokens:
+        if token in ("<s>", "</s>"):
+            middles.append(None)
+            continue
+        word = token.removeprefix("▁")
+        x += 4 if token.startswith("▁") and middles[1:] else 0
+        width = 8 * len(word) + 4
+        drawing.box(x, y, width, 26, style)
+        drawing.text(x + width / 2, y + 18, word, "middle small" if len(word) > 5 else "middle")
+        middles.append(x + width / 2)
+        x += width + 1
+    return middles
+
+
+def main(argv: list[str]) -> None:
+    file = Path(argv[0]) if argv else Path(__file__).with_name("images") / "example.svg"
+    file.write_text(draw_example(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
