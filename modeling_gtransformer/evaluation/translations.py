@@ -153,10 +153,17 @@ def segment_sizes(
         )
     sizes = []
     for source, target in zip(sources, targets, strict=True):
-        ids = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
-        costs = [max(len(s), len(t)) + processor.sentence_tokens for s, t in zip(*ids, strict=True)]
+        *_, costs = encode_pairs(processor, source, target)
         sizes.append([part.stop - part.start for part in segment(costs, segment_tokens)])
     return sizes
+
+
+def encode_pairs(
+    processor, source: list[str], target: list[str]
+) -> tuple[list[list[int]], list[list[int]], list[int]]:
+    """Encodes the sentences of both sides to word ids, with the number of tokens that each pair takes in a segment."""
+    ids = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
+    return *ids, [max(len(s), len(t)) + processor.sentence_tokens for s, t in zip(*ids, strict=True)]
 
 
 def _field(records: list[dict[str, Any]], name: str, file: str | Path) -> list[list[int]] | None:

@@ -18,6 +18,7 @@ from ..configuration_gtransformer import GTransformerConfig
 from ..corpora.corpus import raise_if_any
 from ..corpora.fingerprint import hash_of_code, hash_of_processor
 from ..corpora.stored_corpus import StoredCorpus
+from ..evaluation.translations import encode_pairs
 from ..processing_gtransformer import GTransformerProcessor
 from ..segmentation import segment
 
@@ -167,14 +168,6 @@ def segment_texts(segments: Dataset, corpus: StoredCorpus) -> list[tuple[list[st
     return texts
 
 
-def _encode_pair(
-    processor, source: list[str], target: list[str]
-) -> tuple[list[list[int]], list[list[int]], list[int]]:
-    """Encodes the sentences of both sides to word ids, with the number of tokens that each pair takes in a segment."""
-    ids = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
-    return *ids, [max(len(s), len(t)) + processor.sentence_tokens for s, t in zip(*ids, strict=True)]
-
-
 def _segments_of(
     documents: dict[str, list],
     indices: list[int],
@@ -186,7 +179,7 @@ def _segments_of(
 ) -> dict[str, list]:
     rows: list[tuple] = []
     for index, *texts in zip(indices, *(documents[column] for column in columns), strict=True):
-        source, target, costs = _encode_pair(processor, *texts)
+        source, target, costs = encode_pairs(processor, *texts)
         if sum(costs) < min_document_tokens:
             continue
         for part in segment(costs, segment_tokens, segment_sentences):
@@ -220,5 +213,5 @@ def _processes(text_bytes: int) -> int | None:
 
 def _processor_hash(processor) -> str:
     """Hashes the files of a processor (vocabulary, languages, normalization) and the code on which segments depend."""
-    code = hash_of_code(GTransformerProcessor, GTransformerConfig, segment, make_segments)
+    code = hash_of_code(GTransformerProcessor, GTransformerConfig, segment, make_segments, encode_pairs)
     return Hasher.hash([tokenizers.__version__, code, hash_of_processor(processor)])

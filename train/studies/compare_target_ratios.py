@@ -19,17 +19,14 @@ from typing import Any
 
 from modeling_gtransformer import GTransformerProcessor
 from modeling_gtransformer.cli.typed_command import run_script
-from modeling_gtransformer.corpora.corpus import Document, read_documents
+from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.evaluation.report import LanguageOptions, write_report
+from modeling_gtransformer.evaluation.translations import encode_pairs
 from modeling_gtransformer.runtime.atomic_file import check_outputs
 from modeling_gtransformer.segmentation import segment
 from modeling_gtransformer.training.segments import make_segments, segment_lengths, target_ratio
 from modeling_gtransformer.translation_options import check_bounds, option
-
-
-# Lengths of the sentences of a document, in tokens without templates, on both sides.
-Lengths = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -58,9 +55,10 @@ def compare_target_ratios(args: RatioOptions) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{"name": name, "ratio": ratio, "files": {}} for name, ratio in ratios.items()]
     rows.append({"name": "the references", "ratio": None, "files": {}})
     for file in args.files:
-        documents = [lengths_of(document, columns, processor) for document in read_documents([file], columns)]
+        texts = ([document[column] for column in columns] for document in read_documents([file], columns))
+        documents = [encode_pairs(processor, *each)[:2] for each in texts]
         for row in rows:
-            cut = [count(each, row["ratio"], processor.sentence_tokens, args.segment_tokens) for each in documents]
+            cut = [count(*each, row["ratio"], processor.sentence_tokens, args.segment_tokens) for each in documents]
             too_long, segments = (sum(numbers) for numbers in zip(*cut, strict=True))
             row["files"][Path(file).name] = {"too_long": too_long, "segments": segments}
     for row in rows:
@@ -85,27 +83,22 @@ def ratios_of(
     return {"the source": 1.0, "the mean": float(target / source), **shares}
 
 
-def lengths_of(document: Document, columns: tuple[str, str], processor: GTransformerProcessor) -> Lengths:
-    """Length of every sentence of a document and of its reference, in tokens without templates."""
-    source, target = (document[column] for column in columns)
-    ids = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
-    return [(len(words), len(reference)) for words, reference in zip(*ids, strict=True)]
-
-
-def count(lengths: Lengths, ratio: float | None, template: int, segment_tokens: int) -> tuple[int, int]:
+def count(
+    source: list[list[int]], target: list[list[int]], ratio: float | None, template: int, segment_tokens: int
+) -> tuple[int, int]:
     """
     Counts the segments of a document that are too long, and all of them.
 
     Args:
+        source, target: word ids of the sentences.
         ratio: target tokens per source token that the cut expects; `None` cuts by the references.
         template: number of tokens around the words of a sentence.
         segment_tokens: bound that the tokens of a training segment stay below.
     """
-    costs = [
-        max(source, target if ratio is None else math.ceil(source * ratio)) + template for source, target in lengths
-    ]
-    parts = segment(costs, segment_tokens)
-    too_long = [sum(target + template for _, target in lengths[part]) >= segment_tokens for part in parts]
+    lengths = [(len(words), len(reference)) for words, reference in zip(source, target, strict=True)]
+    expected = [reference if ratio is None else math.ceil(words * ratio) for words, reference in lengths]
+    parts = segment([max(n, of[0]) + template for n, of in zip(expected, lengths, strict=True)], segment_tokens)
+    too_long = [sum(reference + template for _, reference in lengths[part]) >= segment_tokens for part in parts]
     return sum(too_long), len(parts)
 
 

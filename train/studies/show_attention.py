@@ -2,7 +2,7 @@
 
     python train/studies/show_attention.py outputs/finetuned talk.jsonl attention.svg --source_column en --stack cross
 
-The model translates the document, unless `--target_column` names a translation to look at. The picture has one row per
+The model translates the document. The picture has one row per
 layer, with the weights of group attention and of global attention, averaged over the heads: the lighter a place is,
 the more a target token (row) attends to a source token (column); lines are sentence boundaries. On the right is the
 share that the gate gives to group attention, by token and on average. The stacks "encoder" and "decoder" are
@@ -35,7 +35,6 @@ class AttentionOptions:
     output: Path = option(MISSING, "Picture to write: .svg, .png or .pdf.", argument=True)
     number: int = option(1, "Number of the document to show, counted from 1.", 1)
     source_column: str = option("source", "Column that holds the source sentences.")
-    target_column: str | None = option(None, "Column that holds a translation; default: the model translates.")
     stack: Literal["encoder", "decoder", "cross"] = option("cross", "Attention stack to show.")
 
     def __post_init__(self) -> None:
@@ -44,21 +43,16 @@ class AttentionOptions:
 
 def show_attention(args: AttentionOptions) -> None:
     """Draws the attention of one document."""
-    documents = read_documents([args.documents], [c for c in (args.source_column, args.target_column) if c])
+    documents = read_documents([args.documents], [args.source_column])
     if args.number > len(documents):
         raise ValueError(f"{args.documents} has {len(documents)} documents, none with number {args.number}.")
-    document = documents[args.number - 1]
     translate = Translator(args.model, device="cpu").pipeline
     model, processor = translate.model.eval(), translate.processor
 
-    inputs = processor(document[args.source_column], return_tensors="pt")
+    inputs = processor(documents[args.number - 1][args.source_column], return_tensors="pt")
     with torch.inference_mode():
-        if args.target_column:
-            sentences = processor.encode_sentences(document[args.target_column], is_target=True)
-            target = model.prepare_decoder_input_ids_from_labels(torch.tensor([processor.build_labels(sentences)]))
-        else:
-            # The end of the document is left out, because the model predicts nothing after it.
-            target = model.generate(**inputs)[:, :-1]
+        # The end of the document is left out, because the model predicts nothing after it.
+        target = model.generate(**inputs)[:, :-1]
         real = torch.ones_like(target)
         sublayers = record_attention(model, **inputs, decoder_input_ids=target, decoder_attention_mask=real)
     shown = [each for each in sublayers if each.stack == args.stack and "global" in each.weights]

@@ -255,18 +255,14 @@ def test_a_sentence_level_translator_gains_nothing(evaluate, sentence_level_chec
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
-        (["formality", "verbs"], "neither one of formality, pronouns nor a name with words"),
-        (["all=er"], "all is the name of several classes"),
-        (["it=er", "it=sie"], "it is the name of several classes"),
+        ({"words": ["formality", "verbs"]}, "neither one of formality, pronouns nor a name with words"),
+        ({"words": ["all=er"]}, "all is the name of several classes"),
+        ({"words": ["it=er", "it=sie"]}, "it is the name of several classes"),
+        ({"contexts": ["none", "random"]}, "contexts are shuffled, other, none, not random"),
     ],
 )
-def test_a_class_without_words_is_refused(words, message):
+def test_unknown_words_and_contexts_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        ContextOptions("model", ["test.jsonl"], words=words)
-
-
-def test_an_unknown_context_is_refused():
-    with pytest.raises(ValueError, match="contexts are shuffled, other, none, not random"):
-        ContextOptions("model", ["test.jsonl"], contexts=["none", "random"])
+        ContextOptions("model", ["test.jsonl"], **options)

@@ -60,6 +60,7 @@ def test_voita_and_bawden(tmp_path):
     )
     assert [item.candidates[0] for item in anaphora] == ["Elle est rouge.", "Il est rouge."]
     assert [item.phenomenon for item in anaphora] == ["anaphora, f.sg", "anaphora, m.sg"]
+    assert [item.group for item in (*anaphora, choice)] == ["anaphora, correct", "anaphora, semi-correct", None]
     assert (choice.context, choice.candidates, choice.phenomenon) == (["x"], ["y", "z"], "lexical-choice, repet")
     (tmp_path / "other.json").write_text("[]")
     with pytest.raises(ValueError, match="is not a contrastive suite in a known format"):
@@ -67,15 +68,6 @@ def test_voita_and_bawden(tmp_path):
     (tmp_path / "other.json").write_text("{")
     with pytest.raises(ValueError, match=r"other\.json is broken"):
         read_suite(tmp_path / "other.json")
-
-
-def test_the_antecedent_of_bawden_may_be_semi_correct(tmp_path):
-    for name, records in (("anaphora", ANAPHORA), ("lexical-choice", CHOICE)):
-        (tmp_path / f"{name}.json").write_text(json.dumps(records))
-    groups = [
-        [item.group for item in read_suite(tmp_path / f"{name}.json")] for name in ("anaphora", "lexical-choice")
-    ]
-    assert groups == [["anaphora, correct", "anaphora, semi-correct"], [None]]
 
 
 def test_a_wrong_candidate_that_is_the_right_one_is_none(tmp_path, caplog):
@@ -101,20 +93,12 @@ def test_context_is_cut_from_the_far_end():
     assert item.with_context(9) == item
 
 
-def test_a_tie_is_not_right():
-    items = [
-        ContrastiveItem(name, ["s"], [], ["a", "b"], "er", distance) for name, distance in (("x", 1), ("y", None))
-    ]
-    counts = count_right(items, {"x": [-1.0, -1.0], "y": [-1.0, -2.0]})
-    assert counts["er"] == {"items": 2, "right": 1, "accuracy": 50.0} and counts["all"]["right"] == 1
-    assert counts["er, distance 1"]["right"] == 0
-
-
-def test_further_groups_are_counted():
-    groups = {"x": "g", "y": "h", "z": None}
-    items = [ContrastiveItem(name, ["s"], [], ["a", "b"], "er", None, group) for name, group in groups.items()]
-    counts = count_right(items, {"x": [-1.0, -2.0], "y": [-2.0, -1.0], "z": [-1.0, -2.0]})
-    assert (counts["g"]["accuracy"], counts["h"]["accuracy"], counts["all"]["items"]) == (100, 0, 3)
+def test_groups_are_counted_and_a_tie_is_not_right():
+    rows = {"x": (1, "g", -1.0), "y": (None, "h", -2.0), "z": (None, None, -2.0)}
+    items = [ContrastiveItem(name, ["s"], [], ["a", "b"], "er", *row[:2]) for name, row in rows.items()]
+    counts = count_right(items, {name: [-1.0, wrong] for name, (*_, wrong) in rows.items()})
+    assert counts["er"] == counts["all"] == {"items": 3, "right": 2, "accuracy": pytest.approx(200 / 3)}
+    assert (counts["g"]["accuracy"], counts["h"]["accuracy"], counts["er, distance 1"]["right"]) == (0, 100, 0)
 
 
 @pytest.fixture

@@ -50,21 +50,6 @@ def test_text_has_no_segments(tmp_path, text, documents):
     assert translations.counts.source == 3
 
 
-def test_both_ways_in_one_file_are_refused(tmp_path):
-    rows = [
-        {"translation": ["a"], "segments": [1]},
-        {"translation": ["a"], "segments": [1], "translated_segments": [1]},
-    ]
-    with pytest.raises(ValueError, match="decoded freely, others not"):
-        read_translations(write_json_lines(tmp_path / "t.jsonl", rows))
-
-
-def test_segments_of_another_translation_are_refused(tmp_path):
-    rows = [{"translation": ["a"], "segments": [1]}, {"translation": ["a"], "segments": [2]}]
-    with pytest.raises(ValueError, match=r"t\.jsonl, document 2 has 1 sentences, its segments 2: translate it again"):
-        read_translations(write_json_lines(tmp_path / "t.jsonl", rows))
-
-
 def test_a_line_separator_ends_no_record(tmp_path):
     (tmp_path / "t.jsonl").write_text('{"translation": ["a\u2028b", "c\x85"]}\n', encoding="utf-8")
     assert read_translations(tmp_path / "t.jsonl").documents == [["a\u2028b", "c\x85"]]
@@ -83,8 +68,18 @@ def test_other_segments():
     assert (aligned.as_documents().documents, aligned.as_documents().segments) == ([["a", "b", "c"]], [[3]])
 
 
-@pytest.mark.parametrize("segments", [3, None, ["x"], [-1, 2], [True]])
-def test_segments_that_are_none_are_refused(tmp_path, segments):
-    rows = [{"translation": ["a"], "segments": [1]}, {"translation": ["a"], "segments": segments}]
-    with pytest.raises(ValueError, match=r"t\.jsonl, document 2: segments must be numbers of sentences"):
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"segments": [1], "translated_segments": [1]}, "decoded freely, others not"),
+        ({"segments": [2]}, r"t\.jsonl, document 2 has 1 sentences, its segments 2: translate it again"),
+        *(
+            ({"segments": wrong}, r"t\.jsonl, document 2: segments must be numbers of sentences")
+            for wrong in (3, None, ["x"], [-1, 2], [True])
+        ),
+    ],
+)
+def test_segments_that_do_not_fit_are_refused(tmp_path, fields, message):
+    rows = [{"translation": ["a"], "segments": [1]}, {"translation": ["a"], **fields}]
+    with pytest.raises(ValueError, match=message):
         read_translations(write_json_lines(tmp_path / "t.jsonl", rows))

@@ -81,16 +81,12 @@ def test_a_checkpoint_that_does_not_exist_is_named(find, checkpoint):
         find(checkpoint=checkpoint.replace("-7", "-8"))
 
 
-def test_a_checkpoint_that_a_process_does_not_see_is_refused_by_all(find, checkpoint, monkeypatch):
-    """As on machines with disks of their own."""
+@pytest.mark.parametrize("is_new", [False, True])
+def test_what_a_process_does_not_see_is_refused_by_all(find, request, monkeypatch, is_new):
+    """As on machines with disks of their own: a checkpoint, or the folder of a new training."""
+    file = "arguments.json" if is_new else request.getfixturevalue("checkpoint")
     monkeypatch.setattr(resumption, "gather_object", lambda seen: [*seen, False, False])
-    with pytest.raises(ValueError, match=r"Processes \[1, 2\] do not see .*checkpoint-7.*save_on_each_node true"):
-        find()
-
-
-def test_the_folder_of_a_new_training_must_be_seen_by_all(find, monkeypatch):
-    monkeypatch.setattr(resumption, "gather_object", lambda seen: [*seen, False])
-    with pytest.raises(ValueError, match=r"Processes \[1\] do not see .*arguments.json"):
+    with pytest.raises(ValueError, match=rf"Processes \[1, 2\] do not see .*{file}.*save_on_each_node true"):
         find()
 
 

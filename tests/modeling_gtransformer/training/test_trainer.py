@@ -190,15 +190,6 @@ def test_rows_that_only_fill_up_a_batch_have_no_entropy(make_trainer):
     torch.testing.assert_close(*totals)
 
 
-def test_validation_by_translation_leaves_the_generation_config_alone(make_trainer):
-    """`Seq2SeqTrainer` writes a maximum of 20 tokens into it, which would cut whatever the model translates later."""
-    trainer = make_trainer(predict_with_generate=True)
-    trainer.compute_metrics = lambda prediction: {"translated": len(prediction.predictions)}
-    before = trainer.model.generation_config.to_dict()
-    assert trainer.evaluate()["eval_translated"] == len(trainer.eval_dataset)
-    assert trainer.model.generation_config.to_dict() == before
-
-
 def test_training_stops_when_validation_does_not_improve(make_trainer):
     trainer = make_trainer(
         learning_rate=0.0,
@@ -285,9 +276,12 @@ def test_the_trainer_publishes(experiment, hub, run):
     assert "2 updates" in card and "loss per token" in card and "someone/trained" in card
 
 
-def test_training_leaves_the_generation_config_alone(make_trainer):
-    """`Trainer` would make an end of sequence of the `</s>` that closes a sentence."""
-    trainer = make_trainer(max_steps=1)
+def test_the_generation_config_stays(make_trainer):
+    """`Trainer` would make an end of sequence of the `</s>` that closes a sentence, and `Seq2SeqTrainer` writes a
+    maximum of 20 tokens into it, which would cut whatever the model translates later."""
+    trainer = make_trainer(max_steps=1, predict_with_generate=True)
+    trainer.compute_metrics = lambda prediction: {"translated": len(prediction.predictions)}
     before = trainer.model.generation_config.to_dict()
     trainer.train()
+    assert trainer.evaluate()["eval_translated"] == len(trainer.eval_dataset)
     assert trainer.model.generation_config.to_dict() == before

@@ -17,7 +17,8 @@ from train.studies.compare_target_ratios import RatioOptions, compare_target_rat
     ],
 )
 def test_segments_that_are_too_long(ratio, expected):
-    assert count([(2, 5), (2, 5), (2, 2)], ratio, template=2, segment_tokens=9) == expected
+    source, target = ([[1] * n for n in lengths] for lengths in ((2, 2, 2), (5, 5, 2)))
+    assert count(source, target, ratio, template=2, segment_tokens=9) == expected
 
 
 def test_the_table(checkpoint, tmp_path, capsys):

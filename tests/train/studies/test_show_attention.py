@@ -10,12 +10,10 @@ from train.studies.show_attention import AttentionOptions, show_attention
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder", "cross"])
-@pytest.mark.parametrize("target", [None, "target"], ids=["translated", "given"])
-def test_picture(trained_model, tmp_path, capsys, stack, target):
-    records = [{"source": ["ba bu $x$ .", "ka ."], "target": ["y x .", "z ."]}]
-    documents = write_json_lines(tmp_path / "documents.jsonl", records)
+def test_picture(trained_model, tmp_path, capsys, stack):
+    documents = write_json_lines(tmp_path / "documents.jsonl", [{"source": ["ba bu $x$ .", "ka ."]}])
     picture = tmp_path / "new" / "attention.svg"
-    options = AttentionOptions(str(trained_model), documents, picture, target_column=target, stack=stack)
+    options = AttentionOptions(str(trained_model), documents, picture, stack=stack)
     show_attention(options)
     # Titles are comments of the file, beside their outlines.
     assert re.findall(r"<!-- (\w+, layer \d), global attention -->", picture.read_text()) == [f"{stack}, layer 2"]
