@@ -659,7 +659,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             )
         if config.exponential_decay_length_penalty is not None:
             logger.warning_once(
-                "exponential_decay_length_penalty has no effect, as the source says where a document ends."
+                "exponential_decay_length_penalty has no effect: the source determines where a document ends."
             )
 
     def _end_of_document(self, config: GenerationConfig) -> int:

@@ -58,10 +58,10 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
         },
     )
     fp16: bool | None = field(
-        default=None, metadata={"help": "Compute in fp16; default: as precision says.", "nargs": "?", "const": True}
+        default=None, metadata={"help": "Compute in fp16; default: set by precision.", "nargs": "?", "const": True}
     )
     bf16: bool | None = field(
-        default=None, metadata={"help": "Compute in bf16; default: as precision says.", "nargs": "?", "const": True}
+        default=None, metadata={"help": "Compute in bf16; default: set by precision.", "nargs": "?", "const": True}
     )
     save_strategy: str | None = field(
         default=None,
