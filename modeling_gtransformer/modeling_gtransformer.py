@@ -529,7 +529,8 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         >>> from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 
         >>> config = GTransformerConfig(
-        ...     vocab_size=32, d_model=16, encoder_layers=2, decoder_layers=2, encoder_ffn_dim=16, decoder_ffn_dim=16,
+        ...     vocab_size=32, d_model=16, encoder_layers=2, decoder_layers=2,
+        ...     encoder_ffn_dim=16, decoder_ffn_dim=16,
         ...     encoder_attention_heads=2, decoder_attention_heads=2,
         ... )
         >>> model = GTransformerForConditionalGeneration(config).eval()  # in training it computes no logits
