@@ -63,26 +63,26 @@ class GTransformerConfig(PreTrainedConfig):
     (`facebook/mbart-large-cc25`), with combined attention in the top two layers of every stack.
 
     Args:
-        encoder_global_layers (`int`, *optional*): how many top encoder layers attend to the document as well as to the
-            sentence ("combined" attention, paper section 4.2). 2 by default, as in the paper.
-        decoder_global_layers (`int`, *optional*): the same for the decoder's self-attention (target-side context).
-        cross_global_layers (`int`, *optional*): the same for cross-attention.
+        encoder_global_layers (`int`, *optional*): number of top encoder layers with "combined" attention, to
+            the sentence and to the document (paper, section 4.2). 2 by default, as in the paper.
+        decoder_global_layers (`int`, *optional*): likewise for the decoder's self-attention (target-side context).
+        cross_global_layers (`int`, *optional*): likewise for cross-attention.
         encoder_attention_types (`list[str]`, *optional*): the attention kind of every encoder layer, bottom to top:
             "group" (own sentence only), "global" (whole document) or "combined" (both, weighed by a gate). Filled from
             `encoder_global_layers` unless given; giving both is an error unless they agree.
-        decoder_attention_types (`list[str]`, *optional*): the same for the decoder's self-attention.
-        cross_attention_types (`list[str]`, *optional*): the same for cross-attention.
+        decoder_attention_types (`list[str]`, *optional*): likewise for the decoder's self-attention.
+        cross_attention_types (`list[str]`, *optional*): likewise for cross-attention.
         normalize_before (`bool`, defaults to `True`): layer norm before each sublayer and after the last layer, as in
             mBART; `False` is the post-norm of BART and of the paper's base, big and large Transformers.
         layernorm_embedding (`bool`, defaults to `True`): layer norm on the embeddings (mBART, BART).
         position_embedding_type (`str`, defaults to `"learned"`): "learned" (mBART, BART, PLBart), "sinusoidal" (base,
             big, M2M100, NLLB) or "sinusoidal_marian" (Opus-MT, whose positions start at another row with other rates).
-        position_scope (`str`, *optional*): what positions count from: the start of the "document", as in the paper, or
-            of the "sentence", as in a sentence translator. In the latter case a document may have any number of
-            tokens, and `max_position_embeddings` bounds its sentences. By default "document" in the template of the
+        position_scope (`str`, *optional*): positions count from the start of the "document", as in the paper, or of
+            the "sentence", as in a sentence-level model. Then a document may have any number of tokens, and
+            `max_position_embeddings` bounds its sentences. By default "document" in the template of the
             paper, else "sentence".
-        global_positions (`str`, *optional*): what the global attention reads besides the states: the number of each
-            token's "sentence", as a sinusoidal embedding, or "none". By default "sentence" where the other positions
+        global_positions (`str`, *optional*): input of global attention besides the states: "sentence", the number of
+            each token's sentence as a sinusoidal embedding, or "none". By default "sentence" where the other positions
             start again at every sentence, else "none".
         gate_bias (`float`, defaults to 0.0): bias of newly initialised gates; the larger it is, the more of the group
             attention a gate lets through at first.

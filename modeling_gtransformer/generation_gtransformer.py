@@ -229,40 +229,40 @@ class GTransformerGenerationMixin(GenerationMixin):
         **kwargs: Any,
     ):
         """
-        Translates documents. Works like `generate` of Transformers (greedy search, beam search, sampling, ...), except
-        that every document gets exactly as many target sentences as it has source sentences.
+        Translates documents as `generate` of Transformers does (greedy search, beam search, sampling, ...), with one
+        target sentence per source sentence (paper, section 4.3).
 
-        The generation config or keyword arguments may set limits per sentence: `max_length_a` and `max_length_b` (at
-        most `int(a * n + b)` words for a source sentence of n words) and `min_length` (words). `align_sentences=False`
-        generates freely, as the paper does for its sentence-level Transformer on documents: a document then has as
-        many sentences as the model writes before it ends the document, and no more tokens than it could have
-        otherwise. Without `max_length` or `max_new_tokens` a document may be as long as its sentences. If its budget
-        is smaller, because of these or at the model's last position, its last sentences are cut short so that all
-        have a place, and a warning names the document. `max_time` and custom stopping criteria cut documents off
-        wherever they apply. A `max_length` of 20 in the model's own generation config, which Transformers'
-        `Seq2SeqTrainer` leaves behind, is ignored.
+        **Limits.** Keyword arguments or the generation config set limits per sentence: `max_length_a` and
+        `max_length_b` (at most `int(a * n + b)` words for a source sentence of n words) and `min_length` (words).
+        `max_length` and `max_new_tokens` bound the document, which otherwise may be as long as its sentences. If this
+        bound or the model's last position is too low, the last sentences are shortened so that all have a place, and
+        a warning names the document. `max_time` and custom stopping criteria cut documents off anywhere. A
+        `max_length` of 20 in the model's own generation config is an artefact of `Seq2SeqTrainer` and is ignored.
 
-        Greedy and beam search run in an engine of our own, which finds what the loops of Transformers find and applies
-        the logits processors that Transformers builds from the settings. Sampling, assisted generation, several return
-        sequences, other caches, other stopping criteria and `return_dict_in_generate` are left to Transformers.
-        Meanwhile, linear layers and gates in float32 on a CPU multiply by packed copies of their weights, which take
-        as much memory again; `pack_weights=False` does without them.
+        **Free decoding.** With `align_sentences=False`, the model chooses the number of sentences, as the paper's
+        Transformer on documents does, within the number of tokens that aligned sentences could have.
 
-        Where sentences are independent of each other (`config.independent_sentences`), they are translated in
-        parallel, each with its own beam, unless `parallel_sentences=False`. Elsewhere the sentences of up to twelve
-        documents are drafted in parallel (Jacobi decoding, [`modeling_gtransformer.jacobi_decoding`]) if the search is
-        greedy and no sentence is longer than a third of the longest document. This gives the same result (up to
-        rounding, as in another batch) in few steps if the model is sure of its words; if it is not, the rest follows
-        token by token. `parallel_sentences=True` always does this, also with `num_beams`: every sentence then gets
-        its own beam, in the context of the greedy translations of the other sentences. In this mode
-        `return_dict_in_generate` returns a [`DocumentsOutput`], and settings that make a token
-        depend on more than the model and its document, such as sampling or a repetition penalty, raise an error.
+        **Engine.** Greedy and beam search run in this package, find the results of Transformers' loops, and apply the
+        logits processors that Transformers builds from the settings. Sampling, assisted generation, several return
+        sequences, other caches, other stopping criteria and `return_dict_in_generate` run in Transformers. On a CPU,
+        float32 linear layers and gates use packed copies of their weights, which double their memory;
+        `pack_weights=False` turns this off.
+
+        **Parallel sentences.** Independent sentences (`config.independent_sentences`) are decoded in parallel, with
+        separate beams, unless `parallel_sentences=False`. Otherwise, greedy search uses Jacobi decoding
+        ([`modeling_gtransformer.jacobi_decoding`]) for up to twelve documents if no sentence is longer than a third of
+        the longest document. The result is that of token-by-token decoding, up to rounding; if too many drafts are
+        wrong, decoding continues token by token. `parallel_sentences=True` always decodes in parallel. With
+        `num_beams`, every sentence then has its own beam, in the context of the greedy translations of the other
+        sentences. In this mode, `return_dict_in_generate` returns a [`DocumentsOutput`], and settings that make a
+        token depend on more than the model and its document, such as sampling or a repetition penalty, raise an
+        error.
 
         Args:
             inputs: source documents such as `<s> w w </s> <s> w </s>`, `(B, S)`. A row without sentences is not a
                 document and is generated freely.
-            sentence_scores: whether to return a [`DocumentsOutput`] with the log-probability of every sentence, which
-                takes a pass of the decoder over the finished documents.
+            sentence_scores: whether to return a [`DocumentsOutput`] with the log-probability of every sentence, in
+                nats, which takes one more decoder pass over the finished documents.
 
         Raises:
             ValueError: the model has too few positions for all sentences, or an argument contradicts the alignment.
@@ -659,7 +659,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             )
         if config.exponential_decay_length_penalty is not None:
             logger.warning_once(
-                "exponential_decay_length_penalty has no effect, as the source says where a document ends."
+                "exponential_decay_length_penalty has no effect: the source determines where a document ends."
             )
 
     def _end_of_document(self, config: GenerationConfig) -> int:

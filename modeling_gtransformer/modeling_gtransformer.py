@@ -491,8 +491,8 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         Args:
             input_ids: source documents, in the paper's template `<s> w w </s> <s> w </s>`, `(B, S)`.
             attention_mask: 1 for source tokens, 0 for padding, `(B, S)`.
-            decoder_input_ids: target prefixes in the same format, `(B, T)`.
-            decoder_attention_mask: the same for the target, cached tokens included, or masks `(B, 1, T, S)`.
+            decoder_input_ids: target prefixes in the template, `(B, T)`.
+            decoder_attention_mask: 1 for target tokens, cached ones included, 0 for padding, or masks `(B, 1, T, S)`.
             encoder_outputs: states of the source with its tags, as the encoder returns them, to avoid running it
                 again. Without tags, `group_tags` or `input_ids` must come with them.
             past_key_values: name of `cache` before Transformers 5.24. Both names work with every version.
@@ -529,7 +529,8 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
         >>> from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration
 
         >>> config = GTransformerConfig(
-        ...     vocab_size=32, d_model=16, encoder_layers=2, decoder_layers=2, encoder_ffn_dim=16, decoder_ffn_dim=16,
+        ...     vocab_size=32, d_model=16, encoder_layers=2, decoder_layers=2,
+        ...     encoder_ffn_dim=16, decoder_ffn_dim=16,
         ...     encoder_attention_heads=2, decoder_attention_heads=2,
         ... )
         >>> model = GTransformerForConditionalGeneration(config).eval()  # in training it computes no logits

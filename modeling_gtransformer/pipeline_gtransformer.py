@@ -158,9 +158,9 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     Translates documents of any length, aligned sentence by sentence: a document of `segment_tokens` tokens or more is
     cut between sentences into segments that are translated separately.
 
-    Inputs are a document as a list of sentences, as text or as the content of a file, or a list of documents (lists of
-    sentences). A list of strings is always one document. A sentence that is blank, or has no words but numbers and
-    addresses, is copied. Each document gives a dictionary:
+    The input is a document (a list of sentences, a text or the content of a file) or a list of documents (lists of
+    sentences). A list of strings is always one document. Sentences without words, blank or only with numbers and
+    addresses, are copied. Each document gives a dictionary:
 
     - `translation_text`: the translation. In a text or file, everything but the sentences stays unchanged; for a list,
       there is one sentence per line.
@@ -177,8 +177,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     which translates every sentence of a document without context until it is fine-tuned.
 
     Placeholders such as `{name}` and `%s`, addresses, numbers and codes are preserved, and the terms of a glossary are
-    enforced: what a translation lacks takes the place of the words aligned with its source ([`with_required`]), and a
-    warning names what has no place.
+    enforced: a missing string replaces the words aligned with its source ([`with_required`]). If there are none, a
+    warning names it.
 
     Keyword arguments, here or when the pipeline is made, are the fields of [`TranslationOptions`], the arguments of
     `generate`, and:
@@ -187,8 +187,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
       (SubRip or WebVTT), "ass" (also SSA), "po", "xliff"; "docx", "pptx", "odf" and "epub" take bytes.
     - `name`: the name of the document in warnings, such as that of its file.
 
-    `splitter` may also be a function that returns the sentences of a string. A `glossary` of the pipeline is for its
-    own languages: a call for other languages has its own glossary, or none.
+    `splitter` may also be a function that returns the sentences of a string. The pipeline's `glossary` applies to its
+    own languages only: calls for other languages take another `glossary`, or none.
 
     ```python
     >>> translate = pipeline("document-translation", model="path/to/checkpoint")  # doctest: +SKIP
@@ -275,7 +275,11 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def __call__(self, documents: Any, batch_size: int | None = None, **kwargs: Any):
         """Translates one document (a string or a list of sentences) or several (a list of lists, an iterator, or a
-        column of the package datasets)."""
+        column of the package datasets).
+
+        Raises:
+            ValueError: the input is of another type, or an option is out of bounds.
+        """
         _refuse_batch_size(batch_size)
         if isinstance(documents, list) and all(isinstance(sentence, str) for sentence in documents):
             return super().__call__([documents], **kwargs)[0]

@@ -27,15 +27,13 @@ def from_sentence_level_model(model: PreTrainedModel) -> GTransformerForConditio
     model_type, name = model.config.model_type, model.name_or_path
     if model_type not in SENTENCE_LEVEL_MODELS:
         raise ValueError(
-            f"{name} is of the type {model_type!r}, which cannot translate documents here; supported are "
+            f"{name} is of the type {model_type!r}, which cannot translate documents; supported are "
             f"'gtransformer' and translators of the types {', '.join(map(repr, SENTENCE_LEVEL_MODELS))}."
         )
     converted = _with_weights_of(model)
     if not converted.config.template.translates:
-        raise ValueError(f"{name} is pretrained, but not a translator: fine-tune it first, as train/README.md shows.")
-    logger.warning(
-        f"{name} translates sentences: no sentence of a document sees the others until the model is fine-tuned."
-    )
+        raise ValueError(f"{name} is pretrained, but not a translator: fine-tune it first (docs/fine-tune.md).")
+    logger.warning(f"{name} is a sentence-level model: document context is unused until it is fine-tuned.")
     return converted
 
 

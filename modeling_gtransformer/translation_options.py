@@ -54,7 +54,7 @@ class TranslationOptions:
     src_lang: str | None = option(None, "Code of the source language; default: that of the processor.")
     tgt_lang: str | None = option(None, "Code of the target language, e.g. de_DE; default: that of the processor.")
     splitter: Literal["line", "sentencex"] | Callable[[str], list[str]] | None = option(
-        None, "How to find sentences: every line is one, or the package sentencex; default: line for text files."
+        None, "Sentences are lines, or found in running text by the package sentencex; default: line for text."
     )
     glossary: Mapping[str, str] | None = option(
         None, "Terms and their required translations: tab-separated, .csv or .tbx."

@@ -218,6 +218,7 @@ class Options:
     language: str | None = field(default=None, metadata={"help": "Language; default: the model's."})
     kind: Literal["a", "b"] | None = field(default="a", metadata={"help": "Kind."})
     names: tuple[str, ...] = field(default=(), metadata={"help": "Names."})
+    check: bool = field(default=True, metadata={"help": "Check the input."})
     hidden: bool = field(default=True, metadata={"help": "Not shown.", "on_command_line": False})
 
 
@@ -230,6 +231,7 @@ def test_tables_have_every_option(monkeypatch):
         "--language": "Language; default: the model's.",
         "--kind": "Kind; default: ``a``. One of ``a``, ``b``.",
         "--names": "Names.",
+        "--check": "Check the input; ``--no-check`` turns it off.",
     }
     assert [name for name, _ in tables.of_dataclass(Options)] == [*Options.__annotations__]
 

@@ -38,7 +38,19 @@ class Arguments(SphinxDirective):
         rows = dict(of_dataclass(source, "command" in self.options))
         groups = in_groups(rows, self.content) if self.content else {"": rows}
         lines = [line for title, group in groups.items() for line in table(title, group)]
-        return self.parse_text_to_nodes("\n".join(lines))
+        parsed = self.parse_text_to_nodes("\n".join(lines))
+        add_anchors(parsed, name)
+        return parsed
+
+
+def add_anchors(tables: Iterable[nodes.Node], prefix: str) -> None:
+    """Makes the name of every option a link to itself, such as `#TranslateOptions-num_beams`."""
+    for cell in chain.from_iterable(each.findall(nodes.entry) for each in tables):
+        literal = cell.next_node(nodes.literal)
+        if literal is not None and cell.parent.index(cell) == 0:
+            anchor = f"{prefix}-{literal.astext().removeprefix('--')}"
+            cell.parent["ids"].append(anchor)
+            literal.replace_self(nodes.reference("", "", literal.deepcopy(), refid=anchor, internal=True))
 
 
 def table(title: str, rows: dict[str, str]) -> list[str]:
@@ -75,7 +87,10 @@ def of_dataclass(options: type, is_command: bool = False) -> Iterator[tuple[str,
             continue
         has_factory = field.default_factory is not dataclasses.MISSING
         default = field.default_factory() if has_factory else field.default
-        yield name, meaning(field.metadata["help"], default, choices_of(hints[field.name]))
+        text = field.metadata["help"].removesuffix(".")
+        if is_command and default is True:
+            text, default = f"{text}; `--no-{field.name}` turns it off", None
+        yield name, meaning(text, default, choices_of(hints[field.name]))
 
 
 def choices_of(hint: Any) -> tuple[Any, ...]:

@@ -41,18 +41,18 @@ class TranslateOptions(ModelOptions, CorpusOptions):
     )
     format: Format | None = option(
         None,
-        "Format of the files; jsonl: JSON lines; documents: text with <d> lines between documents; default: by their "
-        "extensions, and text for standard input.",
+        "Format of the files; documents is text with `<d>` lines between documents; default: from the extension, and "
+        "text for standard input.",
     )
     encoding: str = option(
-        "utf-8", "Encoding of texts and subtitles, such as cp1252, in which results are written too; auto: detect it."
+        "utf-8", "Encoding of text files and subtitles, and of their results, e.g. cp1252; auto detects it."
     )
     consistency_report: Path | None = option(
         None, "TSV file that lists the sentences and words that were translated in several ways."
     )
     fail_on_warning: bool = option(False, "Exit with status 1 if there is a warning.")
     engine: Literal["process", "ray"] = option(
-        "process", "What translates: this process, or the GPUs and cores of a Ray cluster, into a folder of chunks."
+        "process", "Translate in this process, or on the GPUs and cores of a Ray cluster into a folder of chunks."
     )
     actors: int | None = option(
         None, "Number of Ray actors, each with a model; default: one per GPU or per four cores.", 1
@@ -63,7 +63,7 @@ class TranslateOptions(ModelOptions, CorpusOptions):
         try:
             codecs.lookup(self.encoding if self.encoding.lower() != "auto" else "utf-8")
         except LookupError as error:
-            raise ValueError(f"encoding {self.encoding} is unknown: known are utf-8, cp1252 and others.") from error
+            raise ValueError(f"Unknown encoding {self.encoding}: use e.g. utf-8 or cp1252.") from error
         if self.skip_existing and (self.overwrite or self.output is None):
             raise ValueError("skip_existing needs --output, and excludes --overwrite.")
         if self.bilingual and self.output_format != "same":

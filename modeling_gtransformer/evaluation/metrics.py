@@ -152,7 +152,7 @@ def compare_statistics(
 @cache
 def _warn_of_few(documents: int) -> None:
     if documents < FEW:
-        logger.warning(f"An interval or test over {documents} documents says little: score {FEW} or more.")
+        logger.warning(f"An interval or test over {documents} documents is unreliable: score {FEW} or more.")
 
 
 def _scorer(name: str, tokenize: str) -> Any:

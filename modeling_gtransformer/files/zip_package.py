@@ -119,5 +119,5 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, OSError) as error:
         raise ValueError(f"{member.filename!r} of the package is broken: {error}") from error
     if len(content) != member.file_size:
-        raise ValueError(f"{member.filename!r} of the package is broken: it is not as long as the package says")
+        raise ValueError(f"{member.filename!r} of the package is broken: the package states another length")
     return content

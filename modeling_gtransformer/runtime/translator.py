@@ -221,7 +221,7 @@ def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTra
         dtype: type of the weights; by default the one in which they were saved.
 
     Raises:
-        UsageError: says in a sentence why the checkpoint cannot be used.
+        UsageError: the checkpoint cannot be used; the message gives the reason.
     """
     check_folder(name)
     try:

@@ -17,14 +17,14 @@ class ServerOptions(ModelOptions):
     """
 
     splitter: Literal["line", "sentencex"] | None = option(
-        "sentencex", "How to find sentences: every line is one, or the package sentencex."
+        "sentencex", "Sentences are lines, or found in running text by the package sentencex."
     )
-    host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0: all addresses.")
+    host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 listens on all addresses.")
     port: int = option(5000, "Port to listen on.", 1, 65535)
     page: bool = option(True, "Show a page at / for texts and files, if gradio is installed.")
     api_keys: str | None = option(None, "File of API keys, one a line; default: clients need no key.")
     allow_origins: list[str] | None = option(
-        None, "Address of pages whose scripts may use the server, e.g. https://example.org; an asterisk: all."
+        None, "Origin of pages whose scripts may use the server, e.g. https://example.org; an asterisk allows all."
     )
     lists: Literal["texts", "document"] = option(
         "texts", "Treat lists as independent texts or as one document, a sentence per item."

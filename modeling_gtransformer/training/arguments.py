@@ -54,10 +54,10 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
         "--fp16, --bf16 and accelerate launch --mixed_precision override it.",
     )
     fp16: bool | None = HfArg(
-        default=None, help="Compute in fp16; default: as precision says.", metadata={"nargs": "?", "const": True}
+        default=None, help="Compute in fp16; default: set by precision.", metadata={"nargs": "?", "const": True}
     )
     bf16: bool | None = HfArg(
-        default=None, help="Compute in bf16; default: as precision says.", metadata={"nargs": "?", "const": True}
+        default=None, help="Compute in bf16; default: set by precision.", metadata={"nargs": "?", "const": True}
     )
     save_strategy: str | None = HfArg(
         default=None,

@@ -165,7 +165,8 @@ def _model_card(
         validation=_validation(read_json(folder / "all_results.json", {})),
         segment_tokens=arguments.get("segment_tokens") or 512,
         notes=notes.strip(),
-        sample=read_json(folder / SAMPLE_NAME, []),
+        # The text of a private corpus must not be published by accident.
+        sample=read_json(folder / SAMPLE_NAME, []) if dataset else [],
     )
 
 

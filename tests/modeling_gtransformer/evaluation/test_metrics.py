@@ -162,7 +162,7 @@ def test_a_comparison_of_few_documents_is_announced(monkeypatch):
     metrics._warn_of_few.cache_clear()
     for documents in (10, 9):
         compare_systems(*[[["a cat sat on it"]] * documents] * 3, trials=2)
-    assert warned == ["An interval or test over 9 documents says little: score 10 or more."]
+    assert warned == ["An interval or test over 9 documents is unreliable: score 10 or more."]
 
 
 def test_a_swap_that_changes_nothing_but_the_rounding_counts():
