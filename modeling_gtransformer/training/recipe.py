@@ -100,6 +100,9 @@ class DataArguments:
         metadata={"help": "Name of a `datasets` dataset with train and validation splits, instead of files."},
     )
     dataset_config_name: str | None = field(default=None, metadata={"help": "Configuration of that dataset."})
+    dataset_streaming: bool = field(
+        default=False, metadata={"help": "Stream that dataset once and store its documents, not its files."}
+    )
     paper_corpus: PaperCorpus | None = field(
         default=None,
         metadata={"help": "One of the paper's corpora on the Hub, instead of files: ted, news or europarl."},
