@@ -4,6 +4,7 @@ import pytest
 from split_file import translated
 
 from modeling_gtransformer.files.formats import SplitFile
+from modeling_gtransformer.files.markdown import read_markdown
 
 
 MARKDOWN = """---
@@ -168,6 +169,22 @@ def test_a_paragraph_of_many_marks():
 )
 def test_details_of_commonmark(content, sentences, expected):
     assert translated(content, "markdown") == (sentences, expected)
+
+
+@pytest.mark.parametrize(
+    "content, texts, expected",
+    [
+        ("one _two_ three", ["1 ", "", "3"], "1 3"),
+        ("one _two_ three", ["1", " 2 ", "3"], "1 _2_ 3"),
+        ("one _two_ three", ["1", "2", " 3"], "1*2* 3"),
+        ("one _two_ three", ["1 ", "2", "3"], "1 *2*3"),
+        ("***a***", ["", "", "b", "", ""], "***b***"),
+        ("***a***", ["", "", "", "", ""], ""),
+    ],
+)
+def test_emphasis_marks_what_its_text_becomes(content, texts, expected):
+    file = read_markdown(content)
+    assert len(file.blocks[0]) == len(texts) and file.fill([texts]) == expected
 
 
 def test_code_of_marks_alone_is_read():
