@@ -188,7 +188,7 @@ class _PartReader(XmlTree):
         return originals
 
 
-def _style(properties: list[XmlToken]) -> Style:
+def _style(properties: Sequence[XmlToken]) -> Style:
     """Returns the format of a run, which distinguishes it from others."""
     elements = [
         (token.name[1], *sorted(item for item in token.attributes.items() if item[0][1] not in NO_FORMAT))
