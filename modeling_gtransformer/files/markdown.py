@@ -89,7 +89,7 @@ def _marks(content: bytes) -> list[Mark]:
     return [mark for mark, end in zip(marks, ends, strict=False) if mark.start >= end]
 
 
-def _events(found: Iterable[tuple[Any, dict[str, int]]]) -> Iterator[Event]:
+def _events(found: Iterable[tuple[Any, Any]]) -> Iterator[Event]:
     """Yields the events of the parser; a part that is not translated is one event, whatever is in it."""
     events = (_event(*item) for item in found)
     for event in events:
@@ -103,7 +103,7 @@ def _is_inside(event: Event, other: Event) -> bool:
     return (other.kind, other.start, other.stop) != ("End", event.start, event.stop)
 
 
-def _event(found: Any, place: dict[str, int]) -> Event:
+def _event(found: Any, place: Any) -> Event:
     kind, value = (found, "") if isinstance(found, str) else next(iter(found.items()))
     tag, details = next(iter(value.items())) if isinstance(value, dict) else (value, None)
     if kind not in ("Start", "End"):
