@@ -24,7 +24,8 @@ from . import table_rows
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = (
-    *(ROOT / name for name in ("docs/quickstart.md", "benchmarks/README.md", "train/README.md", "train/RESULTS.md")),
+    *(ROOT / name for name in ("docs/quickstart.md", "docs/testing.md", "benchmarks/README.md")),
+    *(ROOT / "train" / name for name in ("README.md", "RESULTS.md")),
     *sorted((ROOT / "train" / "results").glob("*.md")),
 )
 TABLE = re.compile(r"(<!-- table (\S+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from datasets import Dataset, Features, List, Value
+from datasets import Dataset, Features, IterableDataset, List, Value
 from datasets.exceptions import DatasetGenerationError
 from datasets.fingerprint import Hasher
 
@@ -48,14 +48,20 @@ class StoredCorpus:
         return cls._stored(partial(_read_unchanged, files, columns, hashes), columns, content)
 
     @classmethod
-    def from_dataset(cls, dataset: Dataset, columns: tuple[str, str], name: str = "dataset") -> "StoredCorpus":
+    def from_dataset(
+        cls,
+        dataset: Dataset | IterableDataset,
+        columns: tuple[str, str],
+        name: str = "dataset",
+        version: str | None = None,
+    ) -> "StoredCorpus":
         """Reads documents of a `datasets` dataset whose columns are lists of sentences; errors name places as
-        `name[i]`.
+        `name[i]`. A streamed dataset is read once for each `version` of its content.
 
         Raises:
             ValueError: lists all problems of its documents.
         """
-        return cls._stored(partial(iterate_dataset, dataset, columns, name), columns, dataset._fingerprint)
+        return cls._stored(partial(iterate_dataset, dataset, columns, name), columns, version or dataset._fingerprint)
 
     @classmethod
     def _stored(cls, read: Callable[[], Iterator[Document]], columns: tuple[str, str], content: Any) -> "StoredCorpus":

@@ -277,7 +277,7 @@ class _BoundaryPlaces:
     def _candidates(self, bound: int) -> tuple[list[int], int]:
         """
         Lists the places for a boundary, and an offset to add to them: at the same letter if it splits a word, at words
-        if it ends one, otherwise at spaces if there is a space beside it.
+        if it ends one, at spaces if there is a space beside it, otherwise between the same marks.
 
         >>> places = _BoundaryPlaces("Take H2O now", "Nimm jetzt H2O")
         >>> places._candidates(5), places._candidates(6)  # before H2O, and after its H
@@ -295,7 +295,11 @@ class _BoundaryPlaces:
             return self.behind_spaces, 0
         if self.has_spaces and self.source[bound : bound + 1].isspace():
             return self.before_spaces, 0
-        return (self.before_words, 0) if start == bound < stop else (self.behind_words, 0)
+        if start == bound < stop:
+            return self.before_words, 0
+        # Between two marks, such as `-` and `(`: between the same two.
+        marks = self.occurrences.of(self.source[max(bound - 1, 0) : bound + 1], within_words=True)
+        return (marks, 1) if marks else (self.behind_words, 0)
 
 
 def _proportional_places(source: str, translation: str) -> Callable[[int], float]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from .xml_tokens import XmlToken, ends_of, tag_name
+from .xml_tokens import XmlToken, XmlTree, tag_name
 
 
 # Elements that a copy must not have: targets of references, pictures, list numbers, page breaks.
@@ -59,11 +59,12 @@ def _has_words(copy: Sequence[XmlToken], name_of: Callable[[XmlToken], str]) -> 
     return any(map(str.isalpha, words))
 
 
-class _Copier:
+class _Copier(XmlTree):
     """Copies paragraphs."""
 
     def __init__(self, tokens: Sequence[XmlToken], name_of: Callable[[XmlToken], str], language: str | None):
-        self.tokens, self.ends, self.language = tokens, ends_of(tokens), language
+        super().__init__(tokens)
+        self.language = language
         self.names = [name_of(token) for token in tokens]
 
     def paragraph(self, start: int) -> list[XmlToken]:
@@ -97,7 +98,7 @@ class _Copier:
 
     def _properties(self, paragraph: int, name: str, position: int | None = None) -> list[XmlToken]:
         """Returns the properties of a paragraph, with its line and without a number, or of a run, in its language."""
-        children = [] if position is None else self._children(position)
+        children = [] if position is None else self._copied(position)
         # The document may have another prefix.
         prefix = tag_name(self.tokens[paragraph].raw).removesuffix("p")
         if name == "w:pPr":
@@ -115,15 +116,10 @@ class _Copier:
             end = end._replace(raw=f"</{tag_name(start.raw)}>")
         return [start, *(token for _, tokens in children for token in tokens), end]
 
-    def _children(self, position: int) -> list[tuple[str, Sequence[XmlToken]]]:
+    def _copied(self, position: int) -> list[tuple[str, Sequence[XmlToken]]]:
         """Returns the names and the tokens of the children of an element that a copy has."""
-        children, place = [], position + 1
-        while place < self.ends[position]:
-            stop = self.ends.get(place, place)
-            if self.tokens[place].kind == "start" and self.names[place] not in NOT_COPIED:
-                children.append((self.names[place], self.tokens[place : stop + 1]))
-            place = stop + 1
-        return children
+        children = (place for place in self.children(position) if self.names[place] not in NOT_COPIED)
+        return [(self.names[place], self.tokens[place : self.ends[place] + 1]) for place in children]
 
 
 def _is_before_language(name: str) -> bool:

@@ -1,17 +1,27 @@
 """E-books (EPUB 2 and 3): the pages in reading order, the table of contents and the title, each a document."""
 
-from itertools import pairwise
+from collections.abc import Sequence
+from functools import partial
 
 from .html import read_html
 from .languages import is_same_language, language_tag, text_direction
+from .office import OfficeMarkup, read_part
 from .template import TextFile
 from .text_package import TextPackage, in_member, member_name, read_texts, reading, start_tags
-from .xml_tokens import XML, XmlToken, with_attribute, words_of, xml_escape, xml_tokens
+from .xml_tokens import XML, XmlToken, with_attribute
 from .zip_package import ZipPackage
 
 
 CONTAINER, ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 DUBLIN_CORE = "http://purl.org/dc/elements/1.1/"
+# The titles in the document that lists the parts of the book, and the labels in the table of contents of EPUB 2.
+BOOK = OfficeMarkup({DUBLIN_CORE: "dc"}, paragraphs={"dc:title"}, mixed={"dc:title"})
+CONTENTS = OfficeMarkup(
+    {"http://www.daisy.org/z3986/2005/ncx/": "ncx"},
+    paragraphs={"ncx:docTitle", "ncx:navLabel"},
+    mixed={"ncx:text"},
+    skipped={"ncx:docAuthor", "ncx:navInfo", "ncx:pageList"},
+)
 PAGE_TYPES = frozenset({"application/xhtml+xml", "text/html"})
 CONTENTS_TYPE = "application/x-dtbncx+xml"
 # Algorithms that only scramble fonts.
@@ -70,85 +80,58 @@ def _read_book(package: ZipPackage, tgt_lang: str | None, bilingual: bool) -> Te
         [*dict.fromkeys(member_name(item.get("href"), book) for item in kind)] for kind in (pages, contents)
     )
     texts = read_texts(package, [book, *page_names, *contents_names])
-    # A bilingual book is also in its own language.
-    language = None if bilingual else language_tag(tgt_lang)
-    files = {book: in_member(book, _read_package_document, texts[book], language, bilingual)}
+    language = language_tag(tgt_lang)
+    files = {book: in_member(book, _read_labels, texts[book], BOOK, language, bilingual)}
     files |= {name: read_html(texts[name], tgt_lang, bilingual) for name in page_names}
-    files |= {name: in_member(name, _read_contents, texts[name], language, bilingual) for name in contents_names}
+    files |= {
+        name: in_member(name, _read_labels, texts[name], CONTENTS, language, bilingual) for name in contents_names
+    }
     return TextPackage(package, texts, files)
 
 
-def _read_package_document(text: str, language: str | None, bilingual: bool) -> TextFile:
-    """Reads the document that lists the parts of the book: its titles are text, and it names the language."""
-    labels = _Labels(text, bilingual)
-    pairs = pairwise(labels.tokens)
-    # The first language that the book names.
-    named = (after.words for tag, after in pairs if tag.kind == "start" and tag.name == (DUBLIN_CORE, "language"))
-    before = next(named, "").strip()
-    inside, is_named = ("", ""), False
-    for token in labels.tokens:
-        raw = token.raw
-        if token.kind in ("start", "end"):
-            inside = token.name if token.kind == "start" else ("", "")
-        if token.kind == "start" and language:
-            raw = _with_language(token, before, language)
-            direction = text_direction(language)
-            if token.name[1] == "spine" and (token.get("page-progression-direction") or direction == "rtl"):
-                raw = with_attribute(raw, "page-progression-direction", direction)
-        is_language = inside == (DUBLIN_CORE, "language") and token.kind == "text" and bool(raw.strip())
-        if is_language and language and not is_named:
-            raw, is_named = raw.replace(raw.strip(), language), True
-        labels.add(token, raw, inside == (DUBLIN_CORE, "title"))
-    return labels.file
+def _read_labels(text: str, markup: OfficeMarkup, language: str | None, bilingual: bool) -> TextFile:
+    """Reads an XML file with titles or labels; a bilingual book is also in its own language."""
+    change = partial(_with_copies, markup=markup) if bilingual else partial(_in_language, language=language)
+    return read_part(text, markup, change)
 
 
-def _read_contents(text: str, language: str | None, bilingual: bool) -> TextFile:
-    """Reads the table of contents of EPUB 2: its title and its labels are text, but page numbers are not."""
-    labels = _Labels(text, bilingual)
+def _with_copies(tokens: Sequence[XmlToken], markup: OfficeMarkup) -> list[XmlToken]:
+    """Returns tokens in which a slash and a copy to translate follow every title or label."""
+    result: list[XmlToken] = []
+    begun: list[XmlToken] = []
     inside: list[str] = []
-    root = next(token for token in labels.tokens if token.kind == "start")
-    for token in labels.tokens:
-        if token.kind == "start":
-            inside.append(token.name[1])
-        elif token.kind == "end":
-            inside.pop()
-        raw = _with_language(token, root.get("lang", XML), language) if language and token is root else token.raw
-        is_label = inside[-2:] in (["navLabel", "text"], ["docTitle", "text"]) and "pageList" not in inside[:3]
-        labels.add(token, raw, is_label)
-    return labels.file
+    for token in tokens:
+        is_text = token.kind in ("text", "cdata") and inside and inside[-1] in markup.mixed
+        if is_text and not any(name in markup.skipped for name in inside):
+            begun.append(token)
+            token = token._replace(kind="other")
+        elif token.kind in ("start", "end"):
+            if any(each.words.strip() for each in begun):
+                result += [XmlToken("other", " / "), *begun]
+            begun.clear()
+            inside = [*inside, markup.name_of(token)] if token.kind == "start" else inside[:-1]
+        result.append(token)
+    return result
 
 
-class _Labels:
-    """Adds the parts of an XML file with titles and labels; in a bilingual book, translations follow them."""
-
-    def __init__(self, text: str, bilingual: bool):
-        self.tokens, self.file, self.bilingual = xml_tokens(text), TextFile(xml_escape(text)), bilingual
-        self.begun: list[str] = []
-
-    def add(self, token: XmlToken, raw: str, is_label: bool) -> None:
-        """Adds a part, which belongs to a title or label or not."""
-        if token.kind in ("start", "end"):
-            self._end()
-        if not is_label or token.kind not in ("text", "cdata"):
-            self.file.add(raw)
-        elif self.bilingual:
-            self.file.add(raw)
-            self.begun.append(raw)
-        else:
-            self.file.add_line(raw, "", words_of)
-
-    def _end(self) -> None:
-        if any(words_of(raw).strip() for raw in self.begun):
-            self.file.add(" / ")
-            for raw in self.begun:
-                self.file.add_line(raw, "", words_of)
-        self.begun.clear()
-        self.file.end_block()
+def _in_language(tokens: list[XmlToken], language: str | None) -> list[XmlToken]:
+    """Returns tokens that name the target language where they named that of the book."""
+    if language is None:
+        return tokens
+    is_named = ((tag.kind, tag.name) == ("start", (DUBLIN_CORE, "language")) for tag in tokens)
+    named = next((number for number, found in enumerate(is_named, 1) if found), None)
+    root = next(token for token in tokens if token.kind == "start")
+    before = root.get("lang", XML) if named is None else tokens[named].raw.strip()
+    result = [_tag_in_language(token, before, language) if token.kind == "start" else token for token in tokens]
+    if named is not None and before:
+        result[named] = tokens[named]._replace(raw=tokens[named].raw.replace(before, language))
+    return result
 
 
-def _with_language(token: XmlToken, before: str, language: str) -> str:
-    """Returns a start tag, which names the target language if it named that of the book."""
-    named = token.get("lang", XML)
-    if not named or (before and not is_same_language(named, before)):
-        return token.raw
-    return with_attribute(token.raw, "xml:lang", language)
+def _tag_in_language(token: XmlToken, before: str, language: str) -> XmlToken:
+    raw, named, direction = token.raw, token.get("lang", XML), text_direction(language)
+    if named and (not before or is_same_language(named, before)):
+        raw = with_attribute(raw, "xml:lang", language)
+    if token.name[1] == "spine" and (token.get("page-progression-direction") or direction == "rtl"):
+        raw = with_attribute(raw, "page-progression-direction", direction)
+    return token._replace(raw=raw)

@@ -1,4 +1,4 @@
-"""Paragraphs in the XML parts of office documents: one reader for DOCX, PPTX, ODT and ODP, by their element names."""
+"""Paragraphs in the XML parts of packages: one reader for DOCX, PPTX, ODT, ODP and EPUB, by their element names."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from .runs import Style
 from .template import TextFile
 from .text_package import TextPackage, in_member, read_texts, reading
-from .xml_tokens import XmlToken, ends_of, tag_name, with_attribute, words_of, xml_escape, xml_tokens
+from .xml_tokens import XmlToken, XmlTree, tag_name, with_attribute, words_of, xml_escape, xml_tokens
 from .zip_package import ZipPackage
 
 
@@ -90,10 +90,10 @@ def read_part(
     return _PartReader(transform(tokens) if transform else tokens, markup, TextFile(xml_escape(text))).read()
 
 
-class _PartReader:
+class _PartReader(XmlTree):
     def __init__(self, tokens: list[XmlToken], markup: OfficeMarkup, file: TextFile):
-        self.tokens, self.markup, self.file = tokens, markup, file
-        self.ends = ends_of(tokens)
+        super().__init__(tokens)
+        self.markup, self.file = markup, file
         self.computed = markup.computed_texts(tokens, self.ends) if markup.computed_texts else ()
         self.originals = self._alternatives()
         self.parts: dict[int, int] = {}  # number of a part by that of its text element
@@ -125,10 +125,10 @@ class _PartReader:
         raw = self.tokens[position].raw
         if name in markup.protected or position in self.computed:
             words = markup.protected.get(name)
-            file.add_protected(self._raw(position, stop), self._words(position) if words is None else words, False)
+            file.add_protected(self.raw(position, stop), self.words(position) if words is None else words, False)
             return stop
         if name in markup.skipped:
-            file.add(self._raw(position, stop))
+            file.add(self.raw(position, stop))
             return stop
         if name in markup.texts and position >= self.readings_end:
             self._add_text(position, stop)
@@ -163,7 +163,7 @@ class _PartReader:
             self.links.pop()
 
     def _add_text(self, position: int, stop: int) -> None:
-        raw, words = self._raw(position, stop), self._words(position)
+        raw, words = self.raw(position, stop), self.words(position)
         original = self.parts.get(self.originals.get(position, -1))
         if original is not None:
             self.file.add_copy(original, raw)
@@ -180,25 +180,15 @@ class _PartReader:
         originals: dict[int, int] = {}
         for start in (number for number, name in enumerate(names) if name == "mc:AlternateContent"):
             first: list[int] = []
-            place = start + 1
-            while place < self.ends[start]:
-                if self.tokens[place].kind == "start":
-                    texts = [other for other in range(place, self.ends[place]) if names[other] in self.markup.texts]
-                    if first and [*map(self._words, texts)] == [*map(self._words, first)]:
-                        originals |= zip(texts, first, strict=True)
-                    first = first or texts
-                    place = self.ends[place]
-                place += 1
+            for child in self.children(start):
+                texts = [other for other in range(child, self.ends[child]) if names[other] in self.markup.texts]
+                if first and [*map(self.words, texts)] == [*map(self.words, first)]:
+                    originals |= zip(texts, first, strict=True)
+                first = first or texts
         return originals
 
-    def _raw(self, start: int, stop: int) -> str:
-        return "".join(token.raw for token in self.tokens[start:stop])
 
-    def _words(self, position: int) -> str:
-        return "".join(token.words for token in self.tokens[position : self.ends[position]])
-
-
-def _style(properties: list[XmlToken]) -> Style:
+def _style(properties: Sequence[XmlToken]) -> Style:
     """Returns the format of a run, which distinguishes it from others."""
     elements = [
         (token.name[1], *sorted(item for item in token.attributes.items() if item[0][1] not in NO_FORMAT))

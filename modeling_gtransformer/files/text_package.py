@@ -99,6 +99,8 @@ def member_name(reference: str, member: str) -> str:
 
     >>> member_name("../text/a%20b.xhtml#c", "OEBPS/nav/toc.ncx"), member_name("/ppt/a.xml", "ppt/slides/b.xml")
     ('OEBPS/text/a b.xhtml', 'ppt/a.xml')
+    >>> member_name("../../../etc/passwd", "a/b")  # references never leave the package
+    'etc/passwd'
     """
     path = unquote(reference.partition("#")[0])
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(member), path)).lstrip("/")

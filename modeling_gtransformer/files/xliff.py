@@ -1,13 +1,13 @@
 """XLIFF 1.2 and 2: units without a translation get one; inline elements are boundaries of runs, or protected."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from .languages import is_same_language, language_tag
 from .placeholders import has_same_placeholders
 from .template import TextFile
-from .xml_tokens import XML, XmlToken, ends_of, tag_name, with_attribute, words_of, xml_escape, xml_tokens
+from .xml_tokens import XML, XmlToken, XmlTree, tag_name, with_attribute, words_of, xml_escape, xml_tokens
 
 
 # Names in version 1.2 and in version 2 of what has a source and a target.
@@ -81,10 +81,10 @@ class _XliffFile(TextFile):
         return result
 
 
-class _Reader:
+class _Reader(XmlTree):
     def __init__(self, text: str, language: str | None, mark_fuzzy: bool):
-        self.file, self.tokens = _XliffFile(text), xml_tokens(text)
-        self.ends = ends_of(self.tokens)
+        super().__init__(xml_tokens(text))
+        self.file = _XliffFile(text)
         self.language, self.mark_fuzzy = language, mark_fuzzy
         root = next(token for token in self.tokens if token.kind == "start")
         self.namespace = root.name[0]
@@ -125,11 +125,11 @@ class _Reader:
     def _original_data(self, position: int) -> dict[str, str]:
         """Returns what the inline elements of a unit of version 2 represent, by their `dataRef`."""
         return {
-            self.tokens[number].get("id"): self._words(number)
-            for kind, place in self._children(position)
-            if kind == "originalData"
-            for name, number in self._children(place)
-            if name == "data"
+            self.tokens[number].get("id"): self.words(number)
+            for place in self.children(position)
+            if self._local(place) == "originalData"
+            for number in self.children(place)
+            if self._local(number) == "data"
         }
 
     def _with_language(self, token: XmlToken) -> str:
@@ -145,15 +145,15 @@ class _Reader:
     def _add_unit(self, position: int, scope: _Scope) -> None:
         """Adds a unit, with a target if it needs one."""
         # The first child of each name.
-        children = dict(reversed([*self._children(position)]))
+        children = {self._local(child): child for child in reversed([*self.children(position)])}
         source, target = children.get("seg-source", children.get("source")), children.get("target")
         stop = self.ends[position] + 1
         is_done = target is not None and self._is_done(position, target)
-        if source is None or not scope.is_translated or is_done or not self._words(source).strip():
-            self.file.add(self._raw(position, stop))
+        if source is None or not scope.is_translated or is_done or not self.words(source).strip():
+            self.file.add(self.raw(position, stop))
         else:
             self.file.add_unit(
-                self._raw(position, stop), partial(self._add_with_target, position, source, target, scope)
+                self.raw(position, stop), partial(self._add_with_target, position, source, target, scope)
             )
 
     def _add_with_target(self, position: int, source: int, target: int | None, scope: _Scope) -> None:
@@ -164,15 +164,15 @@ class _Reader:
             own_name = tag_name(self.tokens[source].raw)
             start, rest = f"<{own_name.removesuffix(self._local(source))}target>", behind
             before = self.tokens[source - 1]
-            self.file.add(self._raw(position + 1, behind) + (before.raw if before.kind == "text" else ""))
+            self.file.add(self.raw(position + 1, behind) + (before.raw if before.kind == "text" else ""))
         else:
             start, rest = self.tokens[target].raw, self.ends[target] + 1
             start = start.removesuffix("/>").rstrip() + ">" if start.endswith("/>") else start
-            self.file.add(self._raw(position + 1, target))
+            self.file.add(self.raw(position + 1, target))
         self.file.add(self._in_state(start) if self.version == "1" else start)
         space = self.tokens[source].get("space", XML)
         self._add_content(source, replace(scope, keeps_space=space == "preserve") if space else scope)
-        self.file.add(f"</{tag_name(start)}>" + self._raw(rest, self.ends[position] + 1))
+        self.file.add(f"</{tag_name(start)}>" + self.raw(rest, self.ends[position] + 1))
 
     def _is_done(self, unit: int, target: int) -> bool:
         """Returns whether the target of a unit is a translation."""
@@ -220,12 +220,12 @@ class _Reader:
 
     def _add_code(self, position: int, stop: int, scope: _Scope) -> None:
         """Adds an inline element that does not change; the model reads what a placeholder represents."""
-        token, name, raw = self.tokens[position], self._local(position), self._raw(position, stop)
+        token, name, raw = self.tokens[position], self._local(position), self.raw(position, stop)
         words = ""
         if _is_protected(token):
-            words = self._words(position)
+            words = self.words(position)
         elif name in PLACEHOLDERS and self.version == "1":
-            words = token.get("equiv-text") or self._words(position)
+            words = token.get("equiv-text") or self.words(position)
         elif name in PLACEHOLDERS:
             words = token.get("disp") or scope.data.get(token.get("dataRef"), "") or token.get("equiv")
         words = " ".join(words.split())
@@ -246,22 +246,6 @@ class _Reader:
         """Returns the local name of an XLIFF element, or an empty string."""
         token = self.tokens[position]
         return token.name[1] if token.kind in ("start", "end") and token.name[0] == self.namespace else ""
-
-    def _children(self, position: int) -> Iterator[tuple[str, int]]:
-        """Yields the local names and the numbers of the children of an element."""
-        place = position + 1
-        while place < self.ends[position]:
-            if self.tokens[place].kind == "start":
-                yield self._local(place), place
-                place = self.ends[place]
-            place += 1
-
-    def _words(self, position: int) -> str:
-        """Returns the text inside an element."""
-        return "".join(token.words for token in self.tokens[position : self.ends[position]])
-
-    def _raw(self, start: int, stop: int) -> str:
-        return "".join(token.raw for token in self.tokens[start:stop])
 
 
 def _is_protected(token: XmlToken) -> bool:

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
@@ -84,6 +84,29 @@ def ends_of(tokens: Sequence[XmlToken]) -> dict[int, int]:
         elif token.kind == "end":
             ends[open_tags.pop()] = number
     return ends
+
+
+class XmlTree:
+    """Tokens with the places of their elements, by the numbers of start tags."""
+
+    def __init__(self, tokens: Sequence[XmlToken]):
+        self.tokens, self.ends = tokens, ends_of(tokens)
+
+    def raw(self, start: int, stop: int) -> str:
+        return "".join(token.raw for token in self.tokens[start:stop])
+
+    def words(self, position: int) -> str:
+        """Returns the text inside an element."""
+        return "".join(token.words for token in self.tokens[position : self.ends[position]])
+
+    def children(self, position: int) -> Iterator[int]:
+        """Yields the numbers of the start tags of the elements directly inside an element."""
+        place = position + 1
+        while place < self.ends[position]:
+            if self.tokens[place].kind == "start":
+                yield place
+                place = self.ends[place]
+            place += 1
 
 
 def xml_escape(text: str) -> Callable[[str], str]:

@@ -240,14 +240,18 @@ def load_corpora(args: DataArguments) -> tuple[StoredCorpus, StoredCorpus]:
         if args.paper_corpus:
             files = [paper_corpus(args.paper_corpus, split, columns) for split in ("train", "dev")]
         return StoredCorpus.from_files(files[0], columns), StoredCorpus.from_files(files[1], columns)
-    splits = datasets.load_dataset(args.dataset_name, args.dataset_config_name)
+    name = args.dataset_name
+    builder = datasets.load_dataset_builder(name, args.dataset_config_name)
+    # The folder in the cache has a hash of the files.
+    version = builder.cache_dir if args.dataset_streaming else None
+    splits = builder.as_streaming_dataset() if version else datasets.load_dataset(name, args.dataset_config_name)
     if missing := [split for split in ("train", "validation") if split not in splits]:
         raise ValueError(
-            f"{args.dataset_name} has the splits {', '.join(splits)}, but no {' and no '.join(missing)}: save those "
+            f"{name} has the splits {', '.join(splits)}, but no {' and no '.join(missing)}: save those "
             "that you want with save_to_disk, and give their folders as train_files and validation_files."
         )
     train, validation = (
-        StoredCorpus.from_dataset(splits[split], columns, f"{args.dataset_name}:{split}")
+        StoredCorpus.from_dataset(splits[split], columns, f"{name}:{split}", version and f"{version}:{split}")
         for split in ("train", "validation")
     )
     return train, validation

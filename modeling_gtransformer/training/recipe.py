@@ -92,6 +92,9 @@ class DataArguments:
         default=None, help="Name of a `datasets` dataset with train and validation splits, instead of files."
     )
     dataset_config_name: str | None = HfArg(default=None, help="Configuration of that dataset.")
+    dataset_streaming: bool = HfArg(
+        default=False, help="Stream that dataset once and store its documents, not its files."
+    )
     paper_corpus: PaperCorpus | None = HfArg(
         default=None, help="One of the paper's corpora on the Hub, instead of files: ted, news or europarl."
     )

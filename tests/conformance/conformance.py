@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 from samples import Sample, archives, samples
-from structure import structure
+from structure import Unread, structure
 
 from modeling_gtransformer.evaluation.provenance import provenance
 from modeling_gtransformer.files import FILE_FORMATS, SplitFile, decode
@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 # Words between white space or punctuation; code and placeholders keep their case.
 WORD = re.compile(r"(?<![^\s(\"'“])[^\W\d_]+(?=[.,;:!?)\"'”]?(?:\s|\Z))")
-OUTCOMES = ("files", "passed", "as intended", "refused", "failed")
+OUTCOMES = ("files", "passed", "unread", "as intended", "refused", "failed")
 # Formats whose files get translations beside the source.
 BESIDE_SOURCE = frozenset({"po", "xliff"})
 
@@ -40,12 +40,12 @@ BESIDE_SOURCE = frozenset({"po", "xliff"})
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--formats", nargs="+", default=list(FILE_FORMATS), choices=list(FILE_FORMATS))
-    parser.add_argument("--cache", type=Path, default=ROOT / "build" / "conformance")
+    parser.add_argument("--cache", type=Path, default=ROOT / "build" / "conformance", help="downloads")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results" / "conformance.json")
     args = parser.parse_args()
     described = yaml.safe_load((HERE / "sources.yaml").read_text(encoding="utf-8"))
-    chosen = [each for each in all_samples(described["sources"], args.cache) if each.format in args.formats]
+    chosen = [each for each in all_samples(described["sources"], args.cache.resolve()) if each.format in args.formats]
     counts: dict[str, Counter[str]] = {}
     reasons: dict[str, Counter[str]] = {}
     with ProcessPoolExecutor(args.processes) as pool:
@@ -73,7 +73,10 @@ def all_samples(sources: dict[str, dict[str, dict[str, str]]], cache: Path) -> I
 
 
 def check(sample: Sample) -> tuple[str, str]:
-    """Returns whether a sample "passed", was "refused", or "failed", and why."""
+    """
+    Returns whether a sample "passed", was "refused", or "failed", and why; "unread" is one that passed, but that the
+    library of its format cannot read even before.
+    """
     is_binary = FILE_FORMATS[sample.format].binary
     try:
         file = SplitFile(
@@ -92,7 +95,8 @@ def check(sample: Sample) -> tuple[str, str]:
             return "failed", difference
     if sample.format == "po" and passes_msgfmt(sample.content) and not passes_msgfmt(content):
         return "failed", "msgfmt"
-    return "passed", ""
+    errors = [part for part in before if isinstance(part, Unread)]
+    return ("unread", str(errors[0])) if errors else ("passed", "")
 
 
 def pseudo_translation(sentence: str, protected: list[str]) -> str:

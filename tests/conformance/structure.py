@@ -28,11 +28,15 @@ def structure(format: str, name: str, content: bytes) -> list[Any]:
     return [opened(parse, name, content) for parse in PARSERS[format]]
 
 
+class Unread(str):
+    """The kind of error with which a parser refuses a file."""
+
+
 def opened(parse: Callable[[str, bytes], Any], name: str, content: bytes) -> Any:
     try:
         return parse(name, content)
     except Exception as error:
-        return [f"{type(error).__name__}"]
+        return Unread(f"{parse.__name__}: {type(error).__name__}")
 
 
 def text_of(*texts: str | None) -> str:

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from modeling_gtransformer import __version__
-from modeling_gtransformer.files.aligned_pairs import ALIGNED_FORMATS, to_jsonl, to_tmx, to_tsv
+from modeling_gtransformer.files.aligned_pairs import to_jsonl, to_tmx, to_tsv
 
 
 DIFFICULT = [
@@ -71,7 +71,3 @@ def test_a_translation_memory_keeps_all_that_xml_can_hold():
 def test_language_codes_are_those_of_xml(given, written):
     header, [(_, variants)] = read_tmx(to_tmx([{"source_text": "a", "translation_text": "b"}], given, "de_DE"))
     assert header["srclang"] == written and variants == {written: "a", "de-DE": "b"}
-
-
-def test_every_format_has_a_writer():
-    assert {"jsonl": to_jsonl, "tsv": to_tsv, "tmx": to_tmx} == ALIGNED_FORMATS

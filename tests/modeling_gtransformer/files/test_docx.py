@@ -131,17 +131,6 @@ def test_comments_are_translated():
     assert file.sentences == ["Hello."] and ">Hallo.<" in xml_of(file.rejoin(["Hallo."]), "word/comments.xml")
 
 
-def test_a_document_type_is_refused():
-    with pytest.raises(ValueError, match="document type declaration"):
-        SplitFile(word_document(HELLO, prolog='<!DOCTYPE w [<!ENTITY a "b">]>'), "docx")
-
-
-def test_in_no_order_but_that_of_the_elements():
-    """Elements without text of their own cannot move: the text between them does."""
-    body = f"<w:p>{text('a ')}<w:r><w:noBreakHyphen/></w:r>{text(' b')}</w:p>"
-    assert xml_of(SplitFile(word_document(body), "docx", None).rejoin(["x - y"])).count("noBreakHyphen") == 1
-
-
 def test_formats_go_with_their_words():
     """Runs of one format take each other's words, whatever else tells them apart."""
     document = docx.Document()

@@ -131,7 +131,7 @@ def test_text_and_bytes_are_not_mistaken(format, content, message):
 
 
 def test_without_the_package_of_a_format(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tree_sitter_markdown", None)
+    monkeypatch.setitem(sys.modules, "pyromark", None)
     with pytest.raises(ImportError, match="pip install"):
         SplitFile("", "markdown")
 

@@ -4,6 +4,7 @@ import pytest
 from split_file import translated
 
 from modeling_gtransformer.files.formats import SplitFile
+from modeling_gtransformer.files.markdown import read_markdown
 
 
 MARKDOWN = """---
@@ -141,7 +142,7 @@ def test_marks_nested_beyond_the_parser_are_no_text(mark):
     assert translated(content, "markdown") == (["text"], content.upper())
 
 
-def test_a_paragraph_of_many_marks_is_read_in_stretches():
+def test_a_paragraph_of_many_marks():
     content = "**a** _b_ [c](d) " * 500 + "\n"
     sentences, result = translated(content, "markdown")
     assert "".join(sentences).replace(" ", "") == "abc" * 500
@@ -153,6 +154,9 @@ def test_a_paragraph_of_many_marks_is_read_in_stretches():
     [
         # The marks that may end a heading, unless they belong to a word or are escaped.
         ("## Head ##  \n\n# C#\n", ["Head", "C#"], "## HEAD ##  \n\n# C#\n"),
+        # A reference to a line end is a space; emphasis may begin between two marks.
+        ("one&#10;&#10;&#9;two\n", ["one   two"], "ONE   TWO\n"),
+        ("the foo-_(bar)_, x-*.y\n", ["the foo-(bar), x-*.y"], "THE FOO-_(BAR)_, X-\\*.Y\n"),
         # A reference needs its semicolon, and an ampersand may be escaped.
         ("\\&copy; &copy &copy;\n", ["&copy; &copy ©"], "\\&COPY; &COPY ©\n"),
         ('the sign "_" here\n', ['the sign "_" here'], 'THE SIGN "\\_" HERE\n'),
@@ -167,6 +171,22 @@ def test_details_of_commonmark(content, sentences, expected):
     assert translated(content, "markdown") == (sentences, expected)
 
 
+@pytest.mark.parametrize(
+    "content, texts, expected",
+    [
+        ("one _two_ three", ["1 ", "", "3"], "1 3"),
+        ("one _two_ three", ["1", " 2 ", "3"], "1 _2_ 3"),
+        ("one _two_ three", ["1", "2", " 3"], "1*2* 3"),
+        ("one _two_ three", ["1 ", "2", "3"], "1 *2*3"),
+        ("***a***", ["", "", "b", "", ""], "***b***"),
+        ("***a***", ["", "", "", "", ""], ""),
+    ],
+)
+def test_emphasis_marks_what_its_text_becomes(content, texts, expected):
+    file = read_markdown(content)
+    assert len(file.blocks[0]) == len(texts) and file.fill([texts]) == expected
+
+
 def test_code_of_marks_alone_is_read():
     file = SplitFile("either (`` ` ``) or `<`\n", "markdown")
-    assert file.protected == [["`` ` ``", "<"]]
+    assert file.protected == [["`", "<"]]

@@ -91,4 +91,3 @@ def test_a_sentence_ends_before_the_tags_that_close_its_format():
     content = "".join(cue.format(n, n, n, text) for n, text in enumerate(["My cat sleeps.", "Dog", "and bird."], 1))
     sentences, _ = translated(content, "subtitles")
     assert sentences == ["My cat sleeps.", "Dog and bird."]
-    assert SplitFile(content, "subtitles").sentences == ["My cat sleeps.", "Dog and bird."]

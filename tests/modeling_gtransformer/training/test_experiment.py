@@ -14,6 +14,7 @@ from training_runs import history, output, weights
 from transformers import EvalPrediction
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer.corpora import stored_corpus
 from modeling_gtransformer.training.experiment import (
     CONFIDENCE_SEGMENTS,
     generation_scores,
@@ -152,14 +153,24 @@ def test_documents_of_the_papers_corpora(news_corpus):
     assert validation.documents[0]["en"] == ["dev en one .", "two ."]
 
 
-def test_documents_of_a_dataset(tmp_path, monkeypatch):
+@pytest.mark.parametrize("dataset_streaming", [False, True])
+def test_documents_of_a_dataset(dataset_streaming, tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     (tmp_path / "data").mkdir()
     for split, size in (("train", 2), ("validation", 1)):
         write_json_lines(tmp_path / "data" / f"{split}.jsonl", [{"source": ["a", "b"], "target": ["c", "d"]}] * size)
-    corpora = load_corpora(DataArguments(dataset_name=str(tmp_path / "data")))
+    arguments = DataArguments(dataset_name=str(tmp_path / "data"), dataset_streaming=dataset_streaming)
+    corpora = load_corpora(arguments)
     assert [len(corpus.documents) for corpus in corpora] == [2, 1]
     assert corpora[1].documents[0]["target"] == ["c", "d"]
+    assert corpora[0].where(1, 0) == f"{arguments.dataset_name}:train[1] (source, sentence 1)"
+    assert bool([*(tmp_path / "cache" / "data").rglob("*.arrow")]) != dataset_streaming
+    # Read once, until the files change.
+    with monkeypatch.context() as patched:
+        patched.setattr(stored_corpus, "iterate_dataset", lambda *_: pytest.fail("read again"))
+        assert load_corpora(arguments)[0].fingerprint == corpora[0].fingerprint
+    write_json_lines(tmp_path / "data" / "train.jsonl", [{"source": ["e"], "target": ["f"]}])
+    assert load_corpora(arguments)[0].documents[0] == {"source": ["e"], "target": ["f"]}
 
 
 def trainer_of(recipe, *arguments):
