@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException, Request, Response
 from gradio.routes import App
 from huggingface_hub import ModelCard
-from starlette.routing import Mount
+from starlette.routing import Match, Mount
 
 from ..files import EXTENSIONS
 from ..pipeline_gtransformer import NamedDocument
@@ -51,7 +51,13 @@ def mount_page(app: FastAPI, service: Service) -> Callable[[], None]:
     )
     mounted = app.routes[-1]
     assert isinstance(mounted, Mount) and isinstance(mounted.app, App)
-    mounted.app.add_exception_handler(404, answer_of_router)
+
+    def answer(request: Request, error: Exception) -> Response:
+        """Answers as without the page, which takes all paths: a known path does not allow the method."""
+        matches = [route.matches(request.scope)[0] for route in app.routes if route is not mounted]
+        return answer_of_router(request, HTTPException(405) if Match.PARTIAL in matches else error)
+
+    mounted.app.add_exception_handler(404, answer)
     return mounted.app.stop_event.set
 
 

@@ -69,6 +69,19 @@ def test_only_wanted_chunks_are_given(corpus):
     assert found == {Chunk(3, 0): [0, 1], Chunk(3, 2): [4]}
 
 
+@pytest.mark.parametrize("extension", ["jsonl", "parquet"])
+def test_a_chunk_of_any_size(tmp_path, extension):
+    """Tables are read in batches of fewer rows."""
+    records = [{"id": number, "source": [f"ba {number}"]} for number in range(150)]
+    corpus = str(tmp_path / f"test.{extension}")
+    if extension == "parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), corpus)
+    else:
+        write_json_lines(corpus, records)
+    [(_, documents), (_, rest)] = chunks_of(corpus, 0, CorpusOptions(chunk_documents=140), [Chunk(0, 0), Chunk(0, 1)])
+    assert [document.record["id"] for document in documents] == [*range(140)] and len(rest) == 10
+
+
 def test_a_pickled_translator_translates_the_same(trained_model, corpus):
     translate = ChunkTranslator(Translator(str(trained_model), **OPTIONS.given), OPTIONS)
     documents = read_documents([corpus], ["source"])

@@ -111,6 +111,16 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(chunks, tmp_path, monkeypa
     assert sizes == [(tmp_path / "out" / name).stat().st_size]
 
 
+def test_an_interrupted_file_leaves_nothing(chunks, tmp_path, monkeypatch):
+    def interrupt(file):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        chunks.write(Chunk(0, 1), [{"id": 1}])
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".manifest.json", ".unfinished"]
+
+
 def test_a_file_that_cannot_have_its_name_leaves_nothing(chunks, tmp_path):
     (tmp_path / "out" / "00000-00000001.jsonl" / "in the way").mkdir(parents=True)
     with pytest.raises(OSError):

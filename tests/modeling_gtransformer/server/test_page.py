@@ -210,8 +210,15 @@ def test_routes_beside_the_page(checkpoint):
     with TestClient(make_application(Translator(checkpoint), ServerOptions())) as client:
         assert "Translates a text or a file from English to German" in client.get("/").text
         assert client.get("/health").json() == {"status": "ok"} and "swagger" in client.get("/docs").text
-        for answer in (client.get("/none"), client.post("/suggest")):
-            assert answer.status_code == 404 and answer.json() == {"error": "Not Found"}
+        for method, path, status, error in (
+            ("GET", "/none", 404, "Not Found"),
+            ("POST", "/suggest", 404, "Not Found"),
+            ("GET", "/translate", 405, "Method Not Allowed"),
+            ("POST", "/health", 405, "Method Not Allowed"),
+            ("DELETE", "/documents", 405, "Method Not Allowed"),
+        ):
+            answer = client.request(method, path)
+            assert (answer.status_code, answer.json()) == (status, {"error": error})
 
 
 def test_cancelling_ends_the_jobs_of_a_reader(open_page, checkpoint, gate):
@@ -287,5 +294,10 @@ def test_a_sentence_is_shown_in_its_segment(open_page, checkpoint):
     pipeline = page.service.scheduler.pipeline
     shown = attended_sentences(pipeline.model, pipeline.processor, translation.pairs[:first], first - 1)
     assert len(shown.shares["cross"]) == first
+    view = attention_of(page, translation, first + 1)  # the second sentence of the second segment
+    [bars, *_] = elements(view, "bars")
+    labels = [text_of(bar) for bar in bars.iter("li")]
+    assert [label.partition(".")[0] for label in labels] == [str(first + n) for n in range(1, second + 1)]
+    assert ["(the sentence itself)" in label for label in labels] == [n == 1 for n in range(second)]
     with pytest.raises(ValueError, match="too long for one pass"):
         attended_sentences(pipeline.model, pipeline.processor, translation.pairs, 0)

@@ -158,6 +158,15 @@ def test_a_call_has_a_turn(make):
     assert run(scheduler, Call(lambda: 5), Call(fail), Job(["the cat"]))[:2] == [5, error]
 
 
+def test_calls_do_not_overtake_jobs(make, watch):
+    """Such as many views of attention beside a document."""
+    scheduler = make()
+    batches = watch(scheduler)
+    call = Call(lambda: len(batches))
+    _, before = run(scheduler, Job(["the cat"]), call)
+    assert before == 1
+
+
 def test_jobs_of_a_batch_that_fails_are_tried_alone(make, monkeypatch):
     """Before those that came after them, and with their warnings once."""
     scheduler = make()
