@@ -21,6 +21,8 @@ from modeling_gtransformer.jacobi_decoding import SentenceRows
 
 
 INDEPENDENT = {"decoder_global_layers": 0, "cross_global_layers": 0, "position_scope": "sentence"}
+# Families in which no token of its own ends a document.
+OTHER_TEMPLATES = [{"sentence_template": "bart"}, {"sentence_template": "marian", "decoder_start_token_id": PAD}]
 DOCUMENTS = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=5), min_size=1, max_size=4)
 
 
@@ -31,7 +33,7 @@ def of_transformers(model, **arguments):
 @settings(max_examples=60)
 @given(
     documents=DOCUMENTS,
-    kind=st.sampled_from(ATTENTION_KINDS),
+    kind=st.sampled_from([*ATTENTION_KINDS, *OTHER_TEMPLATES]),
     implementation=st.sampled_from(["sdpa", "eager"]),
     num_beams=st.integers(1, 8),
     length_penalty=st.sampled_from([0.0, 1.0, 2.0]),
@@ -56,6 +58,18 @@ def test_documents_are_those_of_transformers(
     prefix = expected[:, :prefix_length]
     if not (prefix == END_OF_DOCUMENT).any() and prefix.shape[1] < expected.shape[1] and budget <= 10:
         arguments["decoder_input_ids"] = prefix
+        assert model.generate(**arguments).equal(of_transformers(model, **arguments))
+
+
+@pytest.mark.parametrize("template", OTHER_TEMPLATES, ids=lambda config: config["sentence_template"])
+def test_the_parent_beam_decides_whether_a_document_has_ended(template):
+    """Where no token of its own ends a document, beams may be at different sentences."""
+    model = seeded_model(**template, init_std=0.5).double()
+    model.final_logits_bias[0, EOS] = 2.0
+    for seed in range(4):
+        torch.manual_seed(seed)
+        arguments = {**random_documents([[3, 2, 1], [1, 4]]), "num_beams": 4, "max_length_b": 4}
+        arguments["parallel_sentences"] = False
         assert model.generate(**arguments).equal(of_transformers(model, **arguments))
 
 
