@@ -183,6 +183,8 @@ def test_free_documents_have_the_room_of_aligned_ones(tiny_model, documents, num
     alone = model.generate(documents["input_ids"][1:, :4], align_sentences=False, num_beams=num_beams)
     assert alone[0].equal(outputs[1, :15])
     assert model.generate(**documents, align_sentences=False, max_new_tokens=4).shape == (2, 5)
+    stop = {"stopping_criteria": [lambda ids, scores: torch.full((len(ids),), ids.shape[1] == 6)]}
+    assert model.generate(**documents, align_sentences=False, num_beams=num_beams, **stop).shape == (2, 6)
 
 
 @pytest.mark.parametrize(
@@ -260,11 +262,12 @@ def test_the_start_token_is_no_padding(tiny_model, documents):
     """In front of prefixes of unequal lengths."""
     model, ids, mask = tiny_model(), torch.tensor([[5, 7], [PAD, 8]]), torch.tensor([[1, 1], [0, 1]])
     started = torch.cat([torch.full((2, 1), BOS), ids], dim=1), torch.cat([torch.ones_like(mask[:, :1]), mask], dim=1)
+    details = {"return_dict_in_generate": True, "output_logits": True, "max_new_tokens": 9}
     whole, expected = (
-        model.generate(**documents, decoder_input_ids=prefix, decoder_attention_mask=real)
+        model.generate(**documents, decoder_input_ids=prefix, decoder_attention_mask=real, **details)
         for prefix, real in ((ids, mask), started)
     )
-    assert whole.equal(expected)
+    assert whole.sequences.equal(expected.sequences) and whole.logits[0].equal(expected.logits[0])
 
 
 def test_every_document_has_a_prefix_of_its_own(tiny_model, documents):

@@ -236,6 +236,7 @@ def test_suppressed_tokens_stay_suppressed(tiny_model, documents):
         ({"dola_layers": "low"}, "dola_generation"),
         ({"repetition_penalty": 1.2}, "RepetitionPenaltyLogitsProcessor"),
         ({"no_repeat_ngram_size": 2}, "NoRepeatNGramLogitsProcessor"),
+        ({"encoder_no_repeat_ngram_size": 2}, "EncoderNoRepeatNGramLogitsProcessor"),
         ({"sequence_bias": {(5,): 1.0}}, "SequenceBiasLogitsProcessor"),
         ({"prefix_allowed_tokens_fn": lambda batch, ids: [5]}, "PrefixConstrainedLogitsProcessor"),
         ({"max_time": 1.0}, "MaxTimeCriteria"),

@@ -11,6 +11,7 @@ from transformers import (
     EncoderDecoderCache,
     MBartConfig,
     MBartForConditionalGeneration,
+    StaticCache,
     T5Config,
 )
 
@@ -186,6 +187,18 @@ def test_cache_equals_the_full_forward(tiny_model, documents, chunks, make_cache
         parts.append(output.logits)
     torch.testing.assert_close(torch.cat(parts, dim=1), full, rtol=1e-4, atol=1e-5)
     assert given is None or given.get_seq_length() == CACHED.shape[1]
+
+
+def test_a_static_cache_of_two_rows_equals_the_full_forward(tiny_model, documents):
+    """Its keys are longer than what has been decoded."""
+    model = tiny_model()
+    full = model(**documents, decoder_input_ids=CACHED).logits
+    cache = EncoderDecoderCache(StaticCache(config=model.config, max_cache_len=12), DynamicCache())
+    parts, tags = [], group_tags(CACHED, BOS, EOS)
+    for start, stop in ((0, 5), (5, 9)):
+        inputs = {"decoder_input_ids": CACHED[:, start:stop], "decoder_group_tags": tags[:, :stop]}
+        parts.append(model(**documents, **inputs, past_key_values=cache, use_cache=True).logits)
+    torch.testing.assert_close(torch.cat(parts, dim=1), full, rtol=1e-4, atol=1e-5)
 
 
 def test_a_cache_of_unknown_tokens_needs_their_tags(tiny_model, documents):

@@ -118,6 +118,18 @@ def test_a_model_of_one_pair_refuses_other_languages(translate):
         translate("the cat", src_lang=target, tgt_lang=source)
 
 
+def test_a_glossary_of_the_pipeline_is_for_its_own_languages(sentence_level_checkpoint):
+    languages = {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn"}
+    model = sentence_level_checkpoint("m2m_100-nllb")
+    translate = pipeline("document-translation", model=model, **languages, glossary={"cat": "Katze"})
+    other = {"tgt_lang": "fra_Latn"}
+    for options, required in (({}, ["Katze"]), (languages, ["Katze"]), (other, [])):
+        [sentence] = translate.prepare(NamedDocument("a.txt", "the cat"), **options).sentences
+        assert sentence.required == required
+    given = translate.prepare(NamedDocument("a.txt", "the cat"), **other, glossary={"cat": "chat"})
+    assert given.sentences[0].required == ["chat"]
+
+
 @pytest.mark.parametrize("splitter", ["sentencex", lambda line: line.split(".")])
 def test_what_stands_between_the_sentences_stays(translate, splitter):
     output = translate("\ufeffit is.  the cat.\r\n\r\n- the old cat\n---\n", splitter=splitter)
