@@ -61,6 +61,18 @@ def test_documents_are_those_of_transformers(
         assert model.generate(**arguments).equal(of_transformers(model, **arguments))
 
 
+@pytest.mark.parametrize("template", OTHER_TEMPLATES, ids=lambda config: config["sentence_template"])
+def test_the_parent_beam_decides_whether_a_document_has_ended(template):
+    """Where no token of its own ends a document, beams may be at different sentences."""
+    model = seeded_model(**template, init_std=0.5).double()
+    model.final_logits_bias[0, EOS] = 2.0
+    for seed in range(4):
+        torch.manual_seed(seed)
+        arguments = {**random_documents([[3, 2, 1], [1, 4]]), "num_beams": 4, "max_length_b": 4}
+        arguments["parallel_sentences"] = False
+        assert model.generate(**arguments).equal(of_transformers(model, **arguments))
+
+
 @pytest.mark.parametrize("vocabulary", [20, 64, 1283])
 @pytest.mark.parametrize("count", [1, 10])
 def test_the_best_tokens_are_those_of_all(vocabulary, count):

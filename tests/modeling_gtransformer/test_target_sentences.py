@@ -75,5 +75,14 @@ def test_sentences_may_end_alike():
     assert (config.repetition_penalty, config.no_repeat_ngram_size, config.encoder_no_repeat_ngram_size) == (1.0, 0, 3)
     assert spare_sentence_ends(GenerationConfig(), [], prefix, EOS) == []
     of_source = spare_sentence_ends(GenerationConfig(encoder_no_repeat_ngram_size=1), [], prefix, EOS)
-    assert LogitsProcessorList(of_source)(prefix, scores)[0].tolist() == [-torch.inf, -1, -1, -1, -1, -torch.inf, -1, -1]
+    assert LogitsProcessorList(of_source)(prefix, scores)[0].tolist() == [
+        -torch.inf,
+        -1,
+        -1,
+        -1,
+        -1,
+        -torch.inf,
+        -1,
+        -1,
+    ]
     assert LogitsProcessorList(spare_sentence_ends(GenerationConfig(), plain, None, EOS))(prefix, scores)[0, EOS] == -1
