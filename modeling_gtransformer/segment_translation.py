@@ -29,12 +29,6 @@ class EncodedSegments:
     attention_mask: Tensor
     encoder_outputs: ModelOutput
 
-    def rows(self, index: list[int]) -> "EncodedSegments":
-        """Some of the segments."""
-        outputs = {name: value[index] for name, value in self.encoder_outputs.items() if isinstance(value, Tensor)}
-        encoder_outputs = type(self.encoder_outputs)(**outputs)
-        return EncodedSegments(self.input_ids[index], self.attention_mask[index], encoder_outputs)
-
 
 class SegmentTranslator:
     """
@@ -97,25 +91,19 @@ class SegmentTranslator:
         inputs = {name: values.to(self.model.device) for name, values in padded.items()}
         return EncodedSegments(**inputs, encoder_outputs=self.model.get_encoder()(**inputs))
 
-    def generate(self, encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()) -> Any:
-        """Returns what `generate` of the model returns for segments: ids `(B, T)` or, if translations are scored, a
-        [`DocumentsOutput`]. The observers are logits processors for this call."""
+    def generate(self, encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()) -> Tensor:
+        """Generates ids `(B, T)` for segments. The observers are logits processors for this call."""
         arguments = dict(self.generate_arguments)
         if observers:
             given = arguments.pop("logits_processor", None) or []
             arguments["logits_processor"] = LogitsProcessorList([*given, *observers])
-        if self.confidence:
-            arguments["sentence_scores"] = True
         return self.model.generate(**vars(encoded), **arguments)
 
     def _fill(
         self, segments: Sequence[Segment], encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()
     ) -> None:
-        """Generates the translations of all parts, after which none may be missing, and sets their scores and
-        alternatives."""
-        output = self.generate(encoded, observers)
-        rows = output.sequences if self.confidence else output
-        hypotheses = self.processor.split_sentences(rows.tolist())
+        """Generates the translations of all parts, after which none may be missing, and sets their alternatives."""
+        hypotheses = self.processor.split_sentences(self.generate(encoded, observers))
         number = len(hypotheses) // len(segments)
         sentences = hypotheses[::number]
         for segment, targets in zip(segments, sentences, strict=True):
@@ -132,22 +120,19 @@ class SegmentTranslator:
             texts = [self.processor.decode_sentences(each) for each in hypotheses[first + 1 : first + number]]
             for index, part in enumerate(segment.parts):
                 part.alternatives = [each[index] for each in texts]
-        if self.confidence:
-            self._set_scores(segments, output.sentence_scores[::number], output.sentence_tokens[::number])
 
     def _set_translation(self, parts: Sequence[Part], targets: list[list[int]]) -> None:
         for part, target, text in zip(parts, targets, self.processor.decode_sentences(targets), strict=True):
             part.target, part.text, part.missing = target, text, missing(part.required, text)
 
     def _finish(self, segments: Sequence[Segment], encoded: EncodedSegments) -> None:
-        """Adds what translations lack, scores those that changed, and aligns the words of those that need it."""
+        """Adds what translations lack, scores them, and aligns the words of those that need it."""
         places = [
             (part, row, number) for row, segment in enumerate(segments) for number, part in enumerate(segment.parts, 1)
         ]
         self._replace([place for place in places if place[0].missing], encoded)
-        changed = sorted({row for part, row, _ in places if part.is_changed})
-        if changed and self.confidence:
-            self._score([segments[row] for row in changed], encoded.rows(changed))
+        if self.confidence:
+            self._score(segments, encoded)
         self._align([place for place in places if place[0].sentence.is_aligned], encoded)
 
     def _replace(self, places: Sequence[tuple[Part, int, int]], encoded: EncodedSegments) -> None:
@@ -162,7 +147,7 @@ class SegmentTranslator:
                 [part.target] = self.processor.encode_sentences([text], is_target=True)
 
     def _score(self, segments: Sequence[Segment], encoded: EncodedSegments) -> None:
-        """Scores translations that were changed after they were generated."""
+        """Scores all translations in one pass of the decoder, as they are after replacements."""
         rows = [self.processor.build_target([part.target for part in segment.parts]) for segment in segments]
         sequences = self.processor.pad({"decoder_input_ids": rows})["decoder_input_ids"].to(self.model.device)
         tags = encoded.encoder_outputs.group_tags * encoded.attention_mask.bool()
@@ -173,10 +158,6 @@ class SegmentTranslator:
             encoder_outputs=(encoded.encoder_outputs[0], tags),
             attention_mask=encoded.attention_mask,
         )
-        self._set_scores(segments, scores, tokens)
-
-    @staticmethod
-    def _set_scores(segments: Sequence[Segment], scores: Tensor, tokens: Tensor) -> None:
         for segment, of_segment, numbers in zip(segments, scores.tolist(), tokens.tolist(), strict=True):
             # Beyond the last sentence of a document, its scores are padded.
             for part, total, number in zip(segment.parts, of_segment, numbers, strict=False):
