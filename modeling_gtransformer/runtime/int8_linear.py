@@ -36,7 +36,8 @@ class Int8Linear(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         rows = states.reshape(-1, self.in_features)
-        scales = torch.linalg.vector_norm(rows, float("inf"), 1, keepdim=True).clamp_(min=SMALLEST).div_(127)
+        # Not `vector_norm`, which takes up to twelve times as long on a CPU.
+        scales = rows.abs().amax(1, keepdim=True).clamp_(min=SMALLEST).div_(127)
         product = torch._int_mm((rows / scales).round_().to(torch.int8), self.int8_weight.t())
         output = (product * scales).mul_(self.scales)
         if self.bias is not None:
