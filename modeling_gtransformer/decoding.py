@@ -165,17 +165,23 @@ class TemplateDecoder:
 
 
 def best_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """What `topk` returns for scores `(R, V)`, faster where V is large: the best tokens are in the best blocks."""
+    """What `topk` returns for scores `(R, V)`, faster where V is large: the best tokens are in the best blocks. A
+    single token is the first of equal ones, as in the greedy search of Transformers."""
     blocks = scores.shape[1] // BLOCK
     if blocks <= count:
-        return scores.topk(count, dim=-1)
+        return _top(scores, count)
     whole = blocks * BLOCK
-    best = scores[:, :whole].unflatten(1, (blocks, BLOCK)).amax(dim=-1).topk(count, dim=-1, sorted=False).indices
+    best = _top(scores[:, :whole].unflatten(1, (blocks, BLOCK)).amax(dim=-1), count)[1]
     places = best[..., None] * BLOCK + torch.arange(BLOCK, device=scores.device)
     rest = torch.arange(whole, scores.shape[1], device=scores.device).expand(len(scores), -1)
     places = torch.cat([places.flatten(1), rest], dim=1)
-    values, index = scores.gather(1, places).topk(count, dim=-1)
+    values, index = _top(scores.gather(1, places), count)
     return values, places.gather(1, index)
+
+
+def _top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    # `topk` does not define the order of equal scores, which are frequent in bfloat16.
+    return scores.max(dim=-1, keepdim=True) if count == 1 else scores.topk(count, dim=-1)
 
 
 class Rows(ABC):

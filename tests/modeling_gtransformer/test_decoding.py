@@ -85,6 +85,19 @@ def test_the_best_tokens_are_those_of_all(vocabulary, count):
     assert best.equal(scores.topk(count).values) and scores.gather(1, tokens).equal(best)
 
 
+@pytest.mark.parametrize("vocabulary", [50, 3000])
+def test_greedy_documents_in_bfloat16_are_those_of_transformers(vocabulary):
+    """Its loop takes the first of equal scores, which are frequent in eight bits."""
+    scores = torch.randn(300, vocabulary, generator=torch.Generator().manual_seed(0)).bfloat16().float()
+    assert (scores == scores.amax(dim=1, keepdim=True)).sum(dim=1).max() > 1
+    assert best_tokens(scores, 1)[1][:, 0].equal(scores.argmax(dim=1))
+    model = seeded_model(vocab_size=vocabulary, init_std=0.25).to(torch.bfloat16)
+    for seed in range(5):
+        torch.manual_seed(seed)
+        arguments = {**random_documents([[3, 2], [4, 1, 2], [2]]), "max_length_b": 4, "parallel_sentences": False}
+        assert model.generate(**arguments).equal(of_transformers(model, **arguments))
+
+
 def test_suppressed_tokens(tiny_model):
     model = tiny_model().double()
     arguments = {**random_documents([[2, 3]]), "suppress_tokens": [*range(5, 49)], "max_length_b": 2}
