@@ -36,6 +36,7 @@ logger = logging.get_logger(__name__)
 
 # Documents and characters that are prepared at a time, to be translated in large batches; a document may be longer.
 MAX_DOCUMENTS, MAX_CHARACTERS = 256, 200_000
+OTHER_PLACEHOLDERS = "stays untranslated, because its translation has other placeholders."
 # Options that decide how a document is taken apart; `translate_in_steps` takes the rest.
 OF_PREPARATION = ("format", "splitter", "mark_fuzzy", "bilingual", "keep_placeholders", "word_alignment", "name")
 
@@ -492,11 +493,12 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             text = file.rejoin(texts, [sentence.alignment for sentence in translated.sentences])
         else:
             text = file.rejoin(texts)
+        unused = [translated.sentences[number].source.place for number in getattr(file, "untranslated", ())]
         result = {
             "translation_text": text,
             "sentences": pairs,
             "segments": translated.segments,
-            "warnings": translated.warnings,
+            "warnings": translated.warnings + [f"{place}: {OTHER_PLACEHOLDERS}" for place in unused],
         }
         if alternatives:
             by_sentence = [

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from .numbers_and_codes import count_number, is_number
+from .numbers_and_codes import NUMBER, count_number, is_grouped, is_number
 from .plain_text import UNSPACED, WIDE_MARKS, WORD, whole_words
 from .sentence import Alignment
 from .terminology import PLACEHOLDER, TRAILING, missing
@@ -16,6 +16,8 @@ MIN_WEIGHT = 0.2
 NEIGHBOUR_WEIGHT = 0.5
 # A word with what adjoins it, such as all digits of a number; a character in scripts without spaces between words.
 CHUNK = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}{WIDE_MARKS}]+")
+# Groups of digits, such as those of a telephone number.
+GROUPS = re.compile(r"[+(]{0,2}\d(?:[\s().+/-]{0,3}\d)*")
 LEADING = "([\"'«»„“‚‘¿¡"
 
 Span = tuple[int, int]
@@ -49,9 +51,14 @@ def with_required(
         ]
         best = max(fit or range(len(chunks)), key=weights.__getitem__)
         if fit:
-            first, last = _widened(best, fit, weights) if is_term else (best, best)
-            free = [number for number in free if not first <= number <= last]
-            edits.append(((chunks[first][0], chunks[last][1]), text))
+            span = chunks[best]
+            if is_term:
+                first, last = _widened(best, fit, weights)
+                span = chunks[first][0], chunks[last][1]
+            elif is_grouped(text):
+                span = _widened_to_groups(span, translation, [chunks[number] for number in fit], chunks)
+            free = [number for number in free if not _overlap(chunks[number], span)]
+            edits.append((span, text))
         elif not is_term and weights[best] >= MIN_WEIGHT:
             end = chunks[best][1]
             edits.append(((end, end), text if re.match(f"[{UNSPACED}]", translation[end - 1]) else f" {text}"))
@@ -84,16 +91,12 @@ def _without(required: Sequence[str], translation: str, chunks: Sequence[Span]) 
     taken: list[Span] = []
     for text, times in Counter(required).items():
         if is_number(text):
-            found = [span for span in chunks if count_number(text, translation[slice(*span)])]
+            found = [match.span() for match in NUMBER.finditer(translation) if count_number(text, match[0])]
         else:
             pattern = re.escape(text) if PLACEHOLDER.fullmatch(text) else whole_words(text)
             found = [match.span() for match in re.finditer(pattern, translation, re.IGNORECASE)]
         taken += found[:times]
-    return [
-        number
-        for number, (start, end) in enumerate(chunks)
-        if not any(start < other_end and other_start < end for other_start, other_end in taken)
-    ]
+    return [number for number, chunk in enumerate(chunks) if not any(_overlap(chunk, span) for span in taken)]
 
 
 def _weights(words: str, source: str, alignment: Alignment) -> list[float]:
@@ -122,3 +125,14 @@ def _widened(best: int, fit: Sequence[int], weights: Sequence[float]) -> Span:
     while last + 1 in fit and weights[last + 1] >= NEIGHBOUR_WEIGHT:
         last += 1
     return first, last
+
+
+def _widened_to_groups(span: Span, translation: str, fit: Sequence[Span], chunks: Sequence[Span]) -> Span:
+    """A chunk with the groups of digits before and after it, if none of them belongs to another required string."""
+    groups = [found.span() for found in GROUPS.finditer(translation) if _overlap(found.span(), span)]
+    widened = min(start for start, _ in [span, *groups]), max(end for _, end in [span, *groups])
+    return span if any(_overlap(other, widened) and other not in fit for other in chunks) else widened
+
+
+def _overlap(first: Span, second: Span) -> bool:
+    return first[0] < second[1] and second[0] < first[1]

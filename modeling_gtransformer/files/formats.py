@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from pathlib import PurePath
 from typing import Protocol
 
@@ -140,6 +140,12 @@ class SplitFile:
         ]
         filled = self._file.fill(texts)
         return self._mark + filled if isinstance(filled, str) else filled
+
+    @property
+    def untranslated(self) -> list[int]:
+        """Numbers of the sentences that `rejoin` left untranslated, as their translations have other placeholders."""
+        starts = [0, *accumulate(len(block.sentences) for block in self._blocks)]
+        return [starts[number] for number in getattr(self._file, "untranslated", ())]
 
 
 def not_bilingual(format: str) -> str:

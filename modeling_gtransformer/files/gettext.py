@@ -56,7 +56,7 @@ class Catalogue:
     The translation of the singular becomes the form for the number one, that of the plural all others; existing forms
     do not change. A message does not change either if its translation has other placeholders, which would break the
     program. A template gets the plural forms of its language. New translations are wrapped only where they have line
-    breaks.
+    breaks. `untranslated` are the numbers of the blocks of which `fill` used no translation.
 
     Args:
         tgt_lang: language of the translation.
@@ -88,17 +88,21 @@ class Catalogue:
                 self._new_fields["Plural-Forms"] = plural_forms = plural_forms_of(tgt_lang)
             self._numbers = numbers_of_forms(plural_forms)
         self.document_starts = [0]
+        self.untranslated: list[int] = []
         self.blocks: list[Block] = [[Run(source)] for each in self._messages for source in each.sources]
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
         """Returns the catalogue with these translations."""
-        rest = iter(text for [text] in blocks)
+        rest = iter(enumerate(text for [text] in blocks))
         lines = [*self._lines]
+        self.untranslated = []
         for message in self._messages:
-            translations = [next(rest) for _ in message.sources]
+            numbers, translations = zip(*(next(rest) for _ in message.sources), strict=True)
             pairs = zip(message.sources, translations, strict=True)
             if all(has_same_placeholders(*pair, message.is_format) for pair in pairs):
                 self._replace(lines, message, translations)
+            else:
+                self.untranslated.append(numbers[0])
         if lines != self._lines:
             # Any character set contains ASCII, so an ASCII file keeps its own.
             self._add_fields(lines, "".join(lines).isascii())

@@ -53,12 +53,14 @@ def read_xliff(text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False)
 
 
 class _XliffFile(TextFile):
-    """A file whose units do not change if their translation has other placeholders."""
+    """A file whose units do not change if their translation has other placeholders. `untranslated` are the numbers of
+    their first blocks."""
 
     def __init__(self, text: str):
         super().__init__(xml_escape(text))
         # For every unit with a new target: its characters, and the numbers of its parts and of its blocks.
         self._units: list[tuple[str, slice, slice]] = []
+        self.untranslated: list[int] = []
 
     def add_unit(self, raw: str, add: Callable[[], None]) -> None:
         """Adds a unit, which `add` adds with a target."""
@@ -69,6 +71,7 @@ class _XliffFile(TextFile):
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
         """Returns the parts of the file, in order, with these texts for its runs."""
         result = super().filled_parts(blocks)
+        self.untranslated = []
         for raw, parts, own in self._units:
             runs = [run for block in self.blocks[own] for run in block]
             texts = [text for block in blocks[own] for text in block]
@@ -78,6 +81,7 @@ class _XliffFile(TextFile):
             )
             if not has_same_placeholders(source, translation):
                 result[parts] = [raw, *[""] * (parts.stop - parts.start - 1)]
+                self.untranslated.append(own.start)
         return result
 
 

@@ -232,7 +232,12 @@ def test_warnings_name_document_and_sentence(translate, caplog, monkeypatch):
     assert second["warnings"] == ["Document 2, sentence 3: its translation lacks Катя."]
     talk = translate(["the cat"], glossary=glossary, name="talk.txt")
     assert talk["warnings"] == ["talk.txt, sentence 1: its translation lacks Катя."]
-    assert all(warning in caplog.text for warning in (*second["warnings"], *talk["warnings"]))
+    messages = translate('msgid "the cat"\nmsgstr ""\n\nmsgid "%d cats"\nmsgstr ""\n', format="po", name="ru.po")
+    assert messages["warnings"] == [
+        "ru.po, sentence 2: its translation lacks %d.",
+        "ru.po, sentence 2: stays untranslated, because its translation has other placeholders.",
+    ]
+    assert all(warning in caplog.text for each in (second, talk, messages) for warning in each["warnings"])
 
 
 def test_code_that_is_also_a_placeholder_is_required_once(translate):

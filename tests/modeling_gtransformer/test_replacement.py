@@ -39,6 +39,10 @@ GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat"}
         ("Costs 1,250.75 $", "Kostet 1.25,7 $", {("25", "250")}, "Kostet 1,250.75 $"),
         ("Rooms 501 and 502", "Zimmer 501 und 501", set(), "Zimmer 501 und 502"),
         ("Code 4432-AB, 7 pieces", "Code 4432 SBA, 7 Stück", {("4432", "4432-AB")}, "Code 4432-AB SBA, 7 Stück"),
+        # All groups of a number take the place of all groups.
+        ("Ring +49 30 1234567.", "Ring +9 1234567.", set(), "Ring +49 30 1234567."),
+        ("Ring (030) 1234567.", "Ring (30) 12345, 20.", set(), "Ring (030) 1234567, 20."),
+        ("Ring 212 555 0199 in 1998", "1998 ring 21 55 019", set(), "1998 ring 212 555 0199"),
         # Of which nothing remains: it follows the word aligned with it, if there is one.
         ("Number 98765432 please", "Nummer bitte", {("Nummer", "98765432")}, "Nummer 98765432 bitte"),
         ("Number 98765432 please", "Nummer bitte", set(), "Nummer bitte"),
@@ -62,7 +66,8 @@ def test_without_an_alignment_nothing_changes():
     assert with_required("It is 98765432.", "Sie ist.", None, ["98765432"], {}) == "Sie ist."
 
 
-PIECES = st.sampled_from(["order", "501", "1,250.50", "{n}", "%s", "a@b.de", "LH441", "Auftrag", "«", ".", "单", "-"])
+NUMBERS = ["501", "1,250.50", "LH441", "+49 30 1234567", "030 44"]
+PIECES = st.sampled_from([*NUMBERS, "order", "{n}", "%s", "a@b.de", "Auftrag", "«", ".", "单", "-"])
 TEXTS = st.lists(PIECES, min_size=1, max_size=8).map(" ".join)
 
 
