@@ -28,10 +28,6 @@ def test_what_was_not_foreseen_is_logged_without_its_message(caplog):
     assert "the secret text" not in caplog.text.replace('raise KeyError("the secret text")', "")
 
 
-def test_a_refusal_says_when_to_come_again():
-    assert ApiError(503, "busy", retry_after=7).response().headers["retry-after"] == "7"
-
-
 def test_an_answer_that_breaks_off_is_logged(caplog):
     """Its status is sent already, so that the client cannot be told."""
 

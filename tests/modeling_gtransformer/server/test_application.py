@@ -5,7 +5,6 @@ import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from threading import Thread
 
 import pytest
 from fastapi.testclient import TestClient
@@ -21,46 +20,29 @@ from modeling_gtransformer.server.options import ServerOptions
 FIELDS = {"q": "the cat", "source": "en", "target": "de"}
 
 
-def test_limits_of_size(serve, checkpoint):
-    client = serve(checkpoint, max_bytes=1000, max_characters=20, max_texts=2)
-    answers = [
-        client.post("/translate", content=b"x" * 1001),
-        client.post("/translate", content=iter([b"x" * 600] * 3)),  # of unknown length
-        client.post("/translate", json={**FIELDS, "q": "the cat sleeps. it is old."}),
-        client.post("/translate", json={**FIELDS, "q": ["a"] * 3}),
-        client.post("/translate_file", files={"file": ("a.html", b"<p>the cat sleeps. it is old.</p>")}),
+def test_limits_of_size(serve, checkpoint, monkeypatch):
+    """Long texts are refused before their sentences are found: that keeps the thread of the model from its work."""
+    too_large = [
+        ("/translate", {"content": b"x" * 1001}, "at most 1,000 bytes."),
+        ("/translate", {"content": iter([b"x" * 600] * 3)}, "at most 1,000 bytes."),  # of unknown length
+        ("/translate", {"json": {**FIELDS, "q": ["a"] * 3}}, "3 texts or sentences: at most 2."),
+        ("/documents", {"json": {"document": ["a"] * 3}}, "3 texts or sentences: at most 2."),
+        ("/documents/stream", {"json": {"document": ["a"] * 3}}, "3 texts or sentences: at most 2."),
+        ("/translate", {"json": {**FIELDS, "q": "the cat sleeps. it is old."}}, "26 characters: at most 20."),
+        ("/translate", {"json": {**FIELDS, "q": ["a" * 11] * 2}}, "22 characters: at most 20."),
+        ("/documents", {"json": {"document": ["a" * 11] * 2}}, "22 characters: at most 20."),
+        ("/translate_file", {"files": {"file": ("a.html", b"<p>the cat</p>" * 20)}}, "280 characters: at most 200."),
     ]
-    assert [answer.status_code for answer in answers] == [413] * 5
-    words = ["at most 1,000 bytes", "at most 1,000 bytes", "26 characters: at most 20", "3 texts", "25 characters"]
-    for answer, part in zip(answers, words, strict=True):
-        assert part in answer.json()["error"]
-    assert client.post("/translate", json=FIELDS).status_code == 200
-
-
-def test_sentences_of_a_document_count_as_texts(serve, checkpoint):
-    client = serve(checkpoint, max_texts=2, lists="document")
-    answers = [
-        client.post("/translate", json={**FIELDS, "q": ["a"] * 3}),
-        client.post("/documents", json={"document": ["a"] * 3}),
-        client.post("/documents/stream", json={"document": ["a"] * 3}),
-    ]
-    assert [answer.status_code for answer in answers] == [413] * 3
-    assert {answer.json()["error"] for answer in answers} == {"The request has 3 texts or sentences: at most 2."}
-    assert client.post("/documents", json={"document": ["a"] * 2}).status_code == 200
-
-
-def test_long_texts_are_refused_before_their_sentences_are_found(serve, checkpoint, monkeypatch):
-    """That keeps the thread of the model from its work."""
-    client = serve(checkpoint, max_characters=20)
-    monkeypatch.setattr(client.app.state.service.scheduler.pipeline, "prepare", None)
-    html = {"file": ("a.html", b"<p>the cat</p>" * 20)}
-    for answer, most in (
-        (client.post("/translate", json={**FIELDS, "q": "a" * 21}), 20),
-        (client.post("/translate", json={**FIELDS, "q": ["a" * 11] * 2}), 20),
-        (client.post("/documents", json={"document": ["a" * 11] * 2}), 20),
-        (client.post("/translate_file", files=html), 200),
-    ):
-        assert answer.status_code == 413 and f"at most {most}." in answer.json()["error"]
+    client = serve(checkpoint, max_bytes=1000, max_characters=20, max_texts=2, lists="document")
+    with monkeypatch.context() as patch:
+        patch.setattr(client.app.state.service.scheduler.pipeline, "prepare", None)
+        for route, sent, words in too_large:
+            answer = client.post(route, **sent)
+            assert answer.status_code == 413 and answer.json()["error"].endswith(words), answer.text
+    html = {"file": ("a.html", b"<p>the cat sleeps. it is old.</p>")}
+    answer = client.post("/translate_file", files=html)
+    assert answer.status_code == 413 and "25 characters" in answer.json()["error"]
+    assert client.post("/translate", json={**FIELDS, "q": ["a"] * 2}).status_code == 200
 
 
 def test_text_of_a_package_is_bounded_before_it_is_unpacked(serve, checkpoint):
@@ -98,19 +80,16 @@ def test_keys(serve, checkpoint, tmp_path):
 
 
 def test_pages_of_other_servers(serve, checkpoint):
-    """Their scripts may use this one if it says so."""
+    """Their scripts may use this one if it says so, and read also refusals that come before the application."""
     headers = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
-    asked = serve(checkpoint, allow_origins=["https://example.org"]).options("/translate", headers=headers)
-    assert asked.status_code == 200 and asked.headers["access-control-allow-origin"] == "https://example.org"
-    assert "access-control-allow-origin" not in serve(checkpoint).options("/translate", headers=headers).headers
-
-
-def test_pages_read_refusals(serve, checkpoint):
-    """Also those that come before the application, with the time after which to try again."""
     client = serve(checkpoint, allow_origins=["https://example.org"], max_bytes=1000)
-    refused = client.post("/translate", content=b"x" * 1001, headers={"Origin": "https://example.org"})
-    assert refused.status_code == 413 and refused.headers["access-control-allow-origin"] == "https://example.org"
+    asked = client.options("/translate", headers=headers)
+    refused = client.post("/translate", content=b"x" * 1001, headers=headers)
+    for answer, status in ((asked, 200), (refused, 413)):
+        assert answer.status_code == status
+        assert answer.headers["access-control-allow-origin"] == "https://example.org"
     assert refused.headers["access-control-expose-headers"] == "Retry-After"
+    assert "access-control-allow-origin" not in serve(checkpoint).options("/translate", headers=headers).headers
 
 
 def test_clients_are_known_by_key_or_address(checkpoint, tmp_path, monkeypatch):
@@ -147,9 +126,10 @@ def test_a_glossary_is_for_its_languages(serve, sentence_level_checkpoint):
     assert romanian == Translator(model, **languages)("the cat", tgt_lang="ron_Latn")["translation_text"]
 
 
-def test_a_busy_server(serve, checkpoint, gate):
-    """A client that it refuses may come again after a batch, which takes as long as the last one."""
-    client = serve(checkpoint, max_waiting=1)
+@pytest.mark.parametrize("limit, status, seconds", [("max_waiting", 503, "8"), ("max_per_client", 429, "1")])
+def test_one_request_too_many(serve, checkpoint, gate, limit, status, seconds):
+    """The client may come again: to a busy server after a batch, which takes as long as the last one."""
+    client = serve(checkpoint, **{limit: 1})
     waits = gate(client.app.state.service.scheduler.pipeline)
     client.app.state.service.scheduler.last_seconds = 7.2
     with ThreadPoolExecutor() as clients:
@@ -157,39 +137,24 @@ def test_a_busy_server(serve, checkpoint, gate):
         assert waits.arrived.wait(60)
         refused = client.post("/translate", json=FIELDS)
         waits.open.set()
-        assert refused.status_code == 503 and refused.headers["retry-after"] == "8"
+        assert (refused.status_code, refused.headers["retry-after"]) == (status, seconds)
         assert first.result().status_code == 200
-
-
-def test_a_client_that_wants_too_much(serve, checkpoint, gate):
-    client = serve(checkpoint, max_per_client=1)
-    waits = gate(client.app.state.service.scheduler.pipeline)
-    answers = []
-    thread = Thread(target=lambda: answers.append(client.post("/translate", json=FIELDS)))
-    thread.start()
-    assert waits.arrived.wait(60)
-    refused = client.post("/translate", json=FIELDS)
-    assert refused.status_code == 429 and refused.headers["retry-after"] == "1"
-    waits.open.set()
-    thread.join()
-    assert answers[0].status_code == 200 and client.post("/translate", json=FIELDS).status_code == 200
+    assert client.post("/translate", json=FIELDS).status_code == 200
 
 
 def test_requests_that_wait_share_a_batch(serve, checkpoint, gate):
     client = serve(checkpoint)
     service = client.app.state.service
-    waits, answers = gate(service.scheduler.pipeline), []
-    threads = [Thread(target=lambda: answers.append(client.post("/translate", json=FIELDS))) for _ in range(5)]
-    threads[0].start()
-    assert waits.arrived.wait(60)
-    for thread in threads[1:]:
-        thread.start()
-    while service.under_way < 5:
-        client.get("/health")
-    waits.open.set()
-    for thread in threads:
-        thread.join()
-    assert [len(batch) for batch in waits.batches] == [1, 4] and {answer.status_code for answer in answers} == {200}
+    waits = gate(service.scheduler.pipeline)
+    with ThreadPoolExecutor() as clients:
+        answers = [clients.submit(client.post, "/translate", json=FIELDS)]
+        assert waits.arrived.wait(60)
+        answers += [clients.submit(client.post, "/translate", json=FIELDS) for _ in range(4)]
+        while service.under_way < 5:
+            client.get("/health")
+        waits.open.set()
+    assert [len(batch) for batch in waits.batches] == [1, 4]
+    assert {answer.result().status_code for answer in answers} == {200}
 
 
 def test_a_server_without_its_thread(checkpoint):

@@ -90,43 +90,42 @@ def test_a_slow_client():
     assert client.refusal == (408, "The request did not arrive within 0.01 seconds.") and app.got == []
 
 
-def test_bodies_that_are_read_are_bounded_in_number():
-    """Those that are as slow as they can, too; later there is room again."""
-    app, slow, refused, last = Application(), [Client(), Client()], Client(part(b"the cat")), Client(part(b"it is"))
-    bounded = BoundedRequests(app, ServerOptions(max_waiting=1))
+def in_turn(bounded, *requests):
+    """Starts requests of addresses one by one, each when those before wait or are answered; then ends them all."""
 
     async def run():
-        tasks = [asyncio.ensure_future(bounded(SCOPE, client.receive, client.send)) for client in slow]
-        await asyncio.sleep(0)
-        await bounded(SCOPE, refused.receive, refused.send)
+        tasks = []
+        for address, client in requests:
+            scope = {**SCOPE, "client": (address, 1)}
+            tasks.append(asyncio.ensure_future(bounded(scope, client.receive, client.send)))
+            for _ in range(50):
+                await asyncio.sleep(0)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await bounded(SCOPE, last.receive, last.send)
 
     asyncio.run(run())
+
+
+def test_bodies_that_are_read_are_bounded_in_number():
+    """Those that are as slow as they can, too; later there is room again."""
+    app, refused = Application(), Client(part(b"the cat"))
+    bounded = BoundedRequests(app, ServerOptions(max_waiting=1))
+    in_turn(bounded, ("a", Client()), ("b", Client()), ("c", refused))
+    in_turn(bounded, ("d", Client(part(b"it is"))))
     assert refused.refusal == (503, "The server is busy: try again later.")
     assert app.got == [b"it is"]
 
 
 def test_bodies_that_one_address_sends_are_bounded():
-    """It does not keep others out, and those that were read are done with."""
-    works, slow, more, other = Application(works=True), Client(), Client(part(b"the cat")), Client(part(b"it is"))
-    bounded = BoundedRequests(works, ServerOptions(max_per_client=1))
-    here, there = {**SCOPE, "client": ("10.0.0.1", 1)}, {**SCOPE, "client": ("10.0.0.2", 1)}
-
-    async def run():
-        tasks = []
-        for scope, client in ((here, Client(part(b"a"))), (here, slow), (here, slow), (here, more), (there, other)):
-            tasks.append(asyncio.ensure_future(bounded(scope, client.receive, client.send)))
-            await asyncio.sleep(0.01)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    asyncio.run(run())
-    assert more.refusal == (429, "You have 2 requests under way: wait for one of them.")
-    assert works.got == [b"a", b"it is"]
+    """It does not keep others out. Requests that are being answered do not count: many may share an address."""
+    app, refused = Application(works=True), Client(part(b"the cat"))
+    answered = [Client(part(body)) for body in (b"a", b"b", b"c")]
+    here = [("10.0.0.1", client) for client in (*answered, Client(), Client(), refused)]
+    bounded = BoundedRequests(app, ServerOptions(max_per_client=1))
+    in_turn(bounded, *here, ("10.0.0.2", Client(part(b"it is"))))
+    assert refused.refusal == (429, "You have 2 requests under way: wait for one of them.")
+    assert app.got == [b"a", b"b", b"c", b"it is"]
 
 
 def test_a_client_that_goes_while_it_sends():
@@ -149,29 +148,6 @@ def test_what_is_no_request_is_passed_on():
 
     request(Client(), app, {"type": "lifespan"})
     assert seen == ["lifespan"]
-
-
-def test_a_request_that_is_being_answered_keeps_no_other_of_its_address_out():
-    """Many clients may share an address; how much each has under way is counted elsewhere."""
-    app, last = Application(works=True), Client(part(b"it is"))
-    bounded, working = (
-        BoundedRequests(app, ServerOptions(max_per_client=1)),
-        [Client(part(b"the cat")) for _ in range(2)],
-    )
-
-    async def run():
-        scope = {**SCOPE, "client": ("1.2.3.4", 5)}
-        tasks = []
-        for client in (*working, last):
-            tasks.append(asyncio.ensure_future(bounded(scope, client.receive, client.send)))
-            while len(app.got) + len(client.answers) < len(tasks):
-                await asyncio.sleep(0)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    asyncio.run(run())
-    assert app.got == [b"the cat", b"the cat", b"it is"] and last.answers == []
 
 
 @pytest.fixture
