@@ -52,7 +52,7 @@ def test_results_have_a_place(names, options, message, tmp_path):
         ({"engine": "ray"}, "engine ray needs one input"),
         ({"engine": "ray", "files": ["a"], "output": "b", "skip_existing": True}, "engine ray excludes"),
         ({"model": ""}, "model is empty"),
-        ({"encoding": "nonsense"}, "encoding nonsense is unknown"),
+        ({"encoding": "nonsense"}, "Unknown encoding nonsense"),
         ({"actors": 0}, "actors must be at least 1, not 0"),
         ({"chunk_documents": 0}, "chunk_documents must be at least 1, not 0"),
     ],
@@ -92,12 +92,13 @@ def test_a_folder_stands_for_the_corpora_in_it_and_a_dataset_for_itself(tmp_path
 
 
 def test_results_go_nowhere_near_the_inputs(tmp_path):
-    """Not through a second name of an input, and not onto a folder."""
+    """Not onto an input, not through a second name of it, and not onto a folder."""
     files = write(tmp_path, "a.md", "sub.md")
     os.link(tmp_path / "a.md", tmp_path / "a.jsonl")
     (tmp_path / "sub.jsonl").mkdir()
-    jobs, report = planned(*files, output=str(tmp_path), output_format="jsonl", overwrite=True)
-    assert jobs == [] and report.failed == {*map(str, files)}
+    for format in ("same", "jsonl"):
+        jobs, report = planned(*files, output=str(tmp_path), output_format=format, overwrite=True)
+        assert jobs == [] and report.failed == {*map(str, files)}
 
 
 @pytest.mark.parametrize("name", ["a.txt", "link.tsv", "out/a.txt", "out/../out/a.txt"])
