@@ -25,7 +25,7 @@ def translate_documents(job: Job, options: TranslateOptions, translator: Transla
     else:
         examine(job.file, options, options.overwrite)
         translate = ChunkTranslator(translator, options)
-        documents = iterate_sources(job.file, options.source_column, lambda _: [])
+        documents = iterate_sources(job.file, options.source_column)
         with job.open_target() as target:
             for group in groups(documents, options.chunk_documents):
                 translated = translate(group)

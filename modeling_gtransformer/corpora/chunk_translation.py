@@ -2,9 +2,9 @@
 that stops loses only its current chunk."""
 
 import itertools
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import pyarrow
@@ -100,14 +100,15 @@ def added_fields(options: CorpusOptions) -> list[str]:
     return [name for name in FIELDS if extra.get(name, True)]
 
 
-def chunks_of(
-    path: str, file: int, options: CorpusOptions, wanted: Container[Chunk]
+def read_chunks(
+    files: Sequence[str], options: CorpusOptions, wanted: Collection[Chunk]
 ) -> Iterator[tuple[Chunk, list[Document]]]:
-    """Reads the wanted chunks, with their documents, of the file that has this number in the corpus."""
-    documents = iterate_sources(path, options.source_column, lambda _: [])
-    for number, group in enumerate(groups(documents, options.chunk_documents)):
-        if (chunk := Chunk(file, number)) in wanted:
-            yield chunk, group
+    """Reads the wanted chunks of a corpus, with their documents."""
+    for file in sorted({chunk.file for chunk in wanted}):
+        documents = iterate_sources(files[file], options.source_column)
+        for number, group in enumerate(groups(documents, options.chunk_documents)):
+            if (chunk := Chunk(file, number)) in wanted:
+                yield chunk, group
 
 
 def groups(documents: Iterator[Document], size: int) -> Iterator[list[Document]]:
@@ -161,6 +162,7 @@ class ChunkTranslator:
             for document, (fields, result) in zip(documents, translate(named, progress), strict=True)
         ]
 
+    @cached_property
     def identity(self) -> dict[str, Any]:
         """Values on which translations depend: hashes of the model, which this loads, and options."""
         translate = self.translator.pipeline

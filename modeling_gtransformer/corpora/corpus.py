@@ -98,7 +98,9 @@ def _read(files: Sequence[str], columns: Sequence[str], problems: list[str]) -> 
     )
 
 
-def iterate_sources(file: str, column: str, problems_of: Callable[[Document], Iterable[str]]) -> Iterator[Document]:
+def iterate_sources(
+    file: str, column: str, problems_of: Callable[[Document], Iterable[str]] = lambda document: ()
+) -> Iterator[Document]:
     """
     Reads the documents of one file for their source column, and yields those without problems.
 

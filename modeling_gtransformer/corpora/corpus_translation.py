@@ -1,16 +1,19 @@
 """Translation of whole corpora, which continues where it was stopped."""
 
+import platform
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from transformers.utils.logging import tqdm
 
 from ..runtime.translator import Translator
 from ..runtime.usage_error import UsageError
 from ..translation_options import CorpusOptions
-from .chunk_translation import Chunk, ChunkTranslator, TranslatedRecord, chunks_of, examine
+from .chunk_translation import Chunk, ChunkTranslator, TranslatedRecord, examine, read_chunks
 from .corpus import Document
 from .corpus_files import files_of
 from .fingerprint import hash_of_file
@@ -21,34 +24,54 @@ from .translation_output import check_output, put_together
 Watch = Callable[[Sequence[TranslatedRecord]], None]
 
 
-class Engine(Protocol):
-    """What runs a translation: this process, or the workers of a cluster."""
+@dataclass(frozen=True)
+class ChunkWorker:
+    """
+    Translates chunks and writes them, with a model that it keeps.
+
+    Attributes:
+        identity: hashes of the model that it must find.
+    """
+
+    translator: ChunkTranslator
+    identity: dict[str, Any]
+    chunks: TranslatedChunks
+
+    def check_model(self) -> None:
+        """
+        Loads the model.
+
+        Raises:
+            UsageError: this machine has another model.
+        """
+        found = self.translator.identity
+        if changed := [name for name in found if found[name] != self.identity[name]]:
+            model, machine = self.translator.translator.model, platform.node()
+            raise UsageError(f"The model {model} has another {', '.join(changed)} on {machine}.")
+
+    def translate(self, chunk: Chunk, documents: list[Document], progress: bool = False) -> list[TranslatedRecord]:
+        """Translates and writes a chunk, unless it was written before the worker was restarted."""
+        self.check_model()
+        if self.chunks.has(chunk):
+            return []
+        translated = self.translator(documents, progress)
+        self.chunks.write(chunk, [each.record for each in translated])
+        return translated
+
+
+class Engine:
+    """Runs a translation in this process; its subclasses run it elsewhere."""
 
     def map(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
         """Calls the function with each of the values."""
-
-    def translate(
-        self, translate: ChunkTranslator, identity: dict[str, Any], chunks: TranslatedChunks, watch: Watch
-    ) -> None:
-        """Translates and writes the missing chunks."""
-
-
-class ThisProcess:
-    """Translates in this process."""
-
-    def map(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
         return [*map(function, values)]
 
     def translate(
-        self, translate: ChunkTranslator, identity: dict[str, Any], chunks: TranslatedChunks, watch: Watch
-    ) -> None:
-        left = chunks.left()
-        with tqdm(total=len(left), unit=" chunks") as bar:
-            for chunk, documents in read_chunks(chunks, translate.options):
-                translated = translate(documents, progress=len(left) == 1)
-                chunks.write(chunk, [each.record for each in translated])
-                watch(translated)
-                bar.update()
+        self, worker: ChunkWorker, waiting: Iterator[tuple[Chunk, list[Document]]], left: int
+    ) -> Iterator[list[TranslatedRecord]]:
+        """Has workers like this one translate the waiting chunks, whose number is `left`, and yields their results."""
+        for chunk, documents in waiting:
+            yield worker.translate(chunk, documents, progress=left == 1)
 
 
 def translate_corpus(
@@ -85,7 +108,7 @@ def translate_corpus(
         raise UsageError(f"{partial_folder} is a link: remove it.")
     translator = model if isinstance(model, Translator) else Translator(model, **options.given)
     translate = ChunkTranslator(translator, options)
-    chunks = translate_in_chunks(ThisProcess(), translate, files, partial_folder, overwrite, watch)
+    chunks = translate_in_chunks(Engine(), translate, files, partial_folder, overwrite, watch)
     put_together([chunks.path(chunk) for chunk in chunks], output)
     chunks.remove()
 
@@ -102,15 +125,13 @@ def translate_in_chunks(
     """
     corpus = engine.map(partial(examine, options=translate.options, overwrite=overwrite), files)
     chunks = TranslatedChunks(folder, corpus, translate.options.chunk_documents)
-    [identity] = engine.map(ChunkTranslator.identity, [translate])
+    [identity] = engine.map(attrgetter("identity"), [translate])
     chunks.begin(identity)
-    engine.translate(translate, identity, chunks, watch)
+    left = set(chunks.left())
+    waiting = read_chunks(files, translate.options, left)
+    with tqdm(total=len(left), unit=" chunks") as bar:
+        for translated in engine.translate(ChunkWorker(translate, identity, chunks), waiting, len(left)):
+            watch(translated)
+            bar.update()
     chunks.finish(engine.map(hash_of_file, files))
     return chunks
-
-
-def read_chunks(chunks: TranslatedChunks, options: CorpusOptions) -> Iterator[tuple[Chunk, list[Document]]]:
-    """Reads the missing chunks with their documents."""
-    left = set(chunks.left())
-    for file in sorted({chunk.file for chunk in left}):
-        yield from chunks_of(chunks.corpus[file].path, file, options, left)

@@ -2,14 +2,11 @@
 translations equal a single process's."""
 
 import os
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
-
-from transformers.utils.logging import tqdm
 
 from ..runtime.translator import Translator
 from ..runtime.usage_error import UsageError
@@ -17,8 +14,7 @@ from ..translation_options import CorpusOptions
 from .chunk_translation import Chunk, ChunkTranslator, TranslatedRecord
 from .corpus import Document
 from .corpus_files import files_of, lies_in
-from .corpus_translation import Watch, read_chunks, translate_in_chunks
-from .translated_chunks import TranslatedChunks
+from .corpus_translation import ChunkWorker, Engine, Watch, translate_in_chunks
 
 
 # Upper bound on the cores of an actor without a GPU: more cores hardly make decoding faster.
@@ -113,8 +109,8 @@ def cluster() -> Iterator[ModuleType]:
             ray.shutdown()
 
 
-class Cluster:
-    """Translates with the workers of a Ray cluster."""
+class Cluster(Engine):
+    """Runs a translation on the machines of a Ray cluster."""
 
     def __init__(self, ray: ModuleType, pool: ActorPool):
         self.ray, self.actors = ray, pool.actors
@@ -125,69 +121,26 @@ class Cluster:
         return self.ray.get([task.remote(function, value) for value in values])
 
     def translate(
-        self, translate: ChunkTranslator, identity: dict[str, Any], chunks: TranslatedChunks, watch: Watch
-    ) -> None:
-        left = len(chunks.left())
-        actor = self.ray.remote(max_restarts=RESTARTS, max_task_retries=RESTARTS, **self.resources)(ChunkActor)
-        actors = [actor.remote(translate, identity, chunks) for _ in range(min(self.actors or left, left))]
+        self, worker: ChunkWorker, waiting: Iterator[tuple[Chunk, list[Document]]], left: int
+    ) -> Iterator[list[TranslatedRecord]]:
+        # If an actor dies, Ray starts it again with the chunk that it was translating.
+        actor = self.ray.remote(max_restarts=RESTARTS, max_task_retries=RESTARTS, **self.resources)(ChunkWorker)
+        parts = (worker.translator, worker.identity, worker.chunks)
+        actors = [actor.remote(*parts) for _ in range(min(self.actors or left, left))]
+        # An actor gets its first chunk when it has started, for which the cluster may have to grow.
+        running = {each.check_model.remote(): each for each in actors}
         try:
-            self._work(actors, read_chunks(chunks, translate.options), left, watch)
+            while left:
+                [first], _ = self.ray.wait([*running])
+                free, translated = running.pop(first), self.ray.get(first)
+                if following := next(waiting, None):
+                    running[free.translate.remote(*following)] = free
+                if translated is not None:
+                    left -= 1
+                    yield translated
         finally:
             for each in actors:  # the next call needs their resources
                 self.ray.kill(each)
-
-    def _work(
-        self, actors: Sequence[Any], waiting: Iterator[tuple[Chunk, list[Document]]], left: int, watch: Watch
-    ) -> None:
-        """Gives every actor a chunk when it has started, for which the cluster may have to grow, or finished one."""
-        running = {each.check_model.remote(): each for each in actors}
-        done = 0
-        with tqdm(total=left, unit=" chunks") as bar:
-            while done < left:
-                [first], _ = self.ray.wait([*running])
-                free, translated = running.pop(first), self.ray.get(first)
-                if translated is not None:
-                    watch(translated)
-                    done += 1
-                    bar.update()
-                if following := next(waiting, None):
-                    running[free.translate.remote(*following)] = free
-
-
-class ChunkActor:
-    """
-    Translates chunks and writes them, with a model that it keeps. If the actor dies, Ray starts it again with the
-    chunk that it was translating.
-
-    Args:
-        identity: hashes of the model that it must find.
-    """
-
-    def __init__(self, translate: ChunkTranslator, identity: dict[str, Any], chunks: TranslatedChunks):
-        self.translator, self.identity, self.chunks = translate, identity, chunks
-        self.checked = False
-
-    def check_model(self) -> None:
-        """
-        Loads the model.
-
-        Raises:
-            UsageError: this machine has another model.
-        """
-        found = self.identity if self.checked else self.translator.identity()
-        if changed := [name for name in found if found[name] != self.identity[name]]:
-            model, machine = self.translator.translator.model, platform.node()
-            raise UsageError(f"The model {model} has another {', '.join(changed)} on {machine}.")
-        self.checked = True
-
-    def translate(self, chunk: Chunk, documents: list[Document]) -> list[TranslatedRecord]:
-        """Translates and writes a chunk, unless it was written before the actor was restarted."""
-        self.check_model()
-        if self.chunks.has(chunk):
-            return []
-        translated = self.translator(documents)
-        self.chunks.write(chunk, [each.record for each in translated])
-        return translated
 
 
 def _call(function: Callable[[Any], Any], value: Any) -> Any:

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 from json_lines import write_json_lines
 
-from modeling_gtransformer.corpora.chunk_translation import Chunk, ChunkTranslator, chunks_of, examine
+from modeling_gtransformer.corpora.chunk_translation import Chunk, ChunkTranslator, examine, read_chunks
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.translation_options import CorpusOptions
@@ -64,9 +64,10 @@ def test_a_translation_is_overwritten_only_if_asked(tmp_path):
 
 def test_only_wanted_chunks_are_given(corpus):
     options = CorpusOptions(chunk_documents=2)
-    wanted = {Chunk(3, 0), Chunk(3, 2), Chunk(2, 1)}
-    found = {chunk: [d.record["id"] for d in documents] for chunk, documents in chunks_of(corpus, 3, options, wanted)}
-    assert found == {Chunk(3, 0): [0, 1], Chunk(3, 2): [4]}
+    wanted = {Chunk(1, 0), Chunk(1, 2)}
+    chunks = read_chunks(["none.jsonl", corpus], options, wanted)
+    found = {chunk: [document.record["id"] for document in documents] for chunk, documents in chunks}
+    assert found == {Chunk(1, 0): [0, 1], Chunk(1, 2): [4]}
 
 
 @pytest.mark.parametrize("extension", ["jsonl", "parquet"])
@@ -78,7 +79,8 @@ def test_a_chunk_of_any_size(tmp_path, extension):
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), corpus)
     else:
         write_json_lines(corpus, records)
-    [(_, documents), (_, rest)] = chunks_of(corpus, 0, CorpusOptions(chunk_documents=140), [Chunk(0, 0), Chunk(0, 1)])
+    options, wanted = CorpusOptions(chunk_documents=140), [Chunk(0, 0), Chunk(0, 1)]
+    [(_, documents), (_, rest)] = read_chunks([corpus], options, wanted)
     assert [document.record["id"] for document in documents] == [*range(140)] and len(rest) == 10
 
 
@@ -91,7 +93,7 @@ def test_a_pickled_translator_translates_the_same(trained_model, corpus):
     content = pickle.dumps((translate, documents))
     assert len(content) < 5000  # no weights
     other, documents = pickle.loads(content)
-    assert other(documents) == expected and other.identity() == translate.identity()
+    assert other(documents) == expected and other.identity == translate.identity
 
 
 @pytest.mark.parametrize("precision", [None, "int8"])
@@ -99,6 +101,6 @@ def test_its_identity_can_be_noted(trained_model, tmp_path, precision):
     (tmp_path / "terms.tsv").write_text("ba\tbu\n")
     options = CorpusOptions(glossary={"ba": "bu"})
     translate = ChunkTranslator(Translator(str(trained_model), precision=precision, **options.given), options)
-    identity = translate.identity()
+    identity = translate.identity
     assert json.loads(json.dumps(identity)) == identity
     assert {"weights", "processor", "configuration", "free", "chunk_documents"} <= identity.keys()

@@ -20,8 +20,8 @@ from modeling_gtransformer.cli.main import main
 from modeling_gtransformer.corpora import ray_translation
 from modeling_gtransformer.corpora.chunk_translation import ChunkTranslator
 from modeling_gtransformer.corpora.corpus import read_documents
-from modeling_gtransformer.corpora.corpus_translation import translate_corpus
-from modeling_gtransformer.corpora.ray_translation import ChunkActor, pool_on, translate_with_ray
+from modeling_gtransformer.corpora.corpus_translation import ChunkWorker, translate_corpus
+from modeling_gtransformer.corpora.ray_translation import pool_on, translate_with_ray
 from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.translation_options import CorpusOptions
@@ -138,9 +138,9 @@ def test_a_chunk_that_kills_whoever_translates_it(run, monkeypatch):
 
 def test_a_machine_with_another_model_is_named(trained_model):
     translate = ChunkTranslator(Translator(str(trained_model), **SETTINGS.given), SETTINGS)
-    actor = ChunkActor(translate, {**translate.identity(), "weights": "others"}, None)
+    worker = ChunkWorker(translate, {**translate.identity, "weights": "others"}, None)
     with pytest.raises(UsageError, match=f"The model {trained_model} has another weights on "):
-        actor.check_model()
+        worker.check_model()
 
 
 MACHINES = {
