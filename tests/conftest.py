@@ -12,12 +12,9 @@ os.environ["HF_DATASETS_CACHE"] = tempfile.mkdtemp()
 import pytest
 import torch
 from adapters import adapters  # noqa: F401
-from contrapro import contrapro  # noqa: F401
 from experiment_fixtures import experiment, trained_model  # noqa: F401
 from hub_fixtures import hub, news_corpus, run, run_without_package  # noqa: F401
 from hypothesis import settings
-from ray_fixtures import ray_cluster  # noqa: F401
-from sentence_level_fixtures import sentence_level_checkpoint  # noqa: F401
 from server_fixtures import gate, listen, serve  # noqa: F401
 from tiny import END_OF_DOCUMENT, PAD, TINY
 from transformers import MBartTokenizer
@@ -109,3 +106,27 @@ def save_checkpoint(processor, translation_model, tmp_path):
 def checkpoint(save_checkpoint):
     """The folder of a saved model."""
     return save_checkpoint()
+
+
+@pytest.fixture(scope="session")
+def sentence_level_checkpoint(tmp_path_factory):
+    """Gives the folder of a tiny trained translator by the name of its family, made when it is first asked for."""
+    from sentence_level_translators import FAMILIES
+
+    families, folders = {family.name: family for family in FAMILIES}, {}
+
+    def folder(name):
+        if name not in folders:
+            folders[name] = families[name].save(tmp_path_factory.mktemp("plain") / name)
+        return folders[name]
+
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ray_cluster():
+    """Ray, connected to a small cluster of its own, not to one that another process has started."""
+    ray = pytest.importorskip("ray")
+    ray.init(address="local", num_cpus=2, num_gpus=0, include_dashboard=False, object_store_memory=80 * 2**20)
+    yield ray
+    ray.shutdown()

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 
 CONTRAPRO = {
     "en.txt": ["a cat . <SEP> it sleeps .", "a cat . <SEP> it sleeps .", "<SEP> it barks .", "<SEP> it barks ."],
@@ -17,9 +15,7 @@ CONTRAPRO = {
 }
 
 
-@pytest.fixture
-def contrapro(tmp_path):
-    folder = tmp_path / "contrapro"
+def write_contrapro(folder):
     folder.mkdir()
     for name, lines in CONTRAPRO.items():
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import docx
 import torch
+from contrapro import write_contrapro
 from fairseq_reference import Reference, write_run
 from repository import ROOT
 from tiny import SIZE
@@ -101,12 +102,7 @@ def write_corpora():
 
 
 def write_suites():
-    Path("ContraPro").mkdir()
-    Path("ContraPro/en.txt").write_text("a cat . <SEP> it sleeps .\n" * 2)
-    Path("ContraPro/de.txt").write_text("die katze . <SEP> sie ist .\ndie katze . <SEP> es ist .\n")
-    Path("ContraPro/sentence_groups.txt").write_text("0\n")
-    annotation = [{"src segment": "it sleeps.", "ref segment": "sie ist.", "ante distance": 1}]
-    Path("ContraPro/contrapro.json").write_text(json.dumps(annotation))
+    write_contrapro(Path("ContraPro"))
     Path("ctxpro.txt").write_text("<d>\nthe cat sleeps.\nit is old.\n<d>\nthe old cat.\n")
 
 

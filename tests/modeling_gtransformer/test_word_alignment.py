@@ -1,11 +1,13 @@
 import pytest
 import torch
-from alignment import align_words
 from transformers import pipeline
 
 from modeling_gtransformer import word_alignment
 from modeling_gtransformer.files import SplitFile
 from modeling_gtransformer.plain_text import WORD
+from modeling_gtransformer.segment_plan import PlannedDocument, SegmentLimits
+from modeling_gtransformer.segment_translation import SegmentTranslator
+from modeling_gtransformer.sentence import Sentence
 
 
 PAIR = ("the old cat sleeps.", "sie schläft. die alt katze")
@@ -13,6 +15,20 @@ PAIR = ("the old cat sleeps.", "sie schläft. die alt katze")
 
 def words(text):
     return [word[0] for word in WORD.finditer(text)]
+
+
+def align_words(model, processor, pairs):
+    """The alignments that a model gives to pairs of a sentence and its translation, each a document of its own."""
+    limits = SegmentLimits(model, processor, 512, 1, {})
+    documents = [PlannedDocument([Sentence(source, is_aligned=True)], processor, limits) for source, _ in pairs]
+    segments = [document.segments[0] for document in documents]
+    encoded = SegmentTranslator(model, processor, limits, False, {}).encode(segments)
+    for segment, (_, translation) in zip(segments, pairs, strict=True):
+        [segment.parts[0].target] = processor.encode_sentences([translation], True) if translation else [[]]
+        segment.parts[0].text = translation
+    places = [(segment.parts[0], row, 1) for row, segment in enumerate(segments)]
+    word_alignment.align_parts(model, processor, places, encoded.encoder_outputs)
+    return [document.parts[0][0].alignment for document in documents]
 
 
 @pytest.fixture

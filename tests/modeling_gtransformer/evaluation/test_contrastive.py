@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from contrapro import write_contrapro
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.evaluation.contrastive import (
@@ -39,6 +40,11 @@ CHOICE = {
         "examples": [{"src": ["A", "B"], "trg": {"correct": ["x", "y"], "incorrect": ["x", "z"]}}],
     }
 }
+
+
+@pytest.fixture
+def contrapro(tmp_path):
+    return write_contrapro(tmp_path / "contrapro")
 
 
 def test_contrapro(contrapro):
