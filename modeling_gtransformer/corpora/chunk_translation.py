@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import pyarrow
+from datasets import Features
 
 from ..pipeline_gtransformer import NamedDocument
 from ..runtime.translator import Translator, as_document
@@ -17,7 +18,6 @@ from .corpus import Document, iterate_sources
 from .corpus_files import TABLES, has_ending, open_table
 from .fingerprint import hash_of_file, hashes_of_translator
 from .free_translation import translate_freely
-from .record_encoding import with_columns
 
 
 NUMBERS = pyarrow.list_(pyarrow.int64())
@@ -28,6 +28,8 @@ FIELDS = {
     "segments": NUMBERS,
     "translated_segments": NUMBERS,
 }
+# Key in the metadata of a schema under which `datasets` keeps its features, such as the names of classes.
+FEATURES = b"huggingface"
 
 
 class Chunk(NamedTuple):
@@ -86,12 +88,17 @@ def problems_of_source(document: Document, options: CorpusOptions, overwrite: bo
 
 
 def schema_of(path: str, options: CorpusOptions) -> pyarrow.Schema:
-    """The columns of the translation of a table."""
+    """The columns of the translation of a table, those of the translation at its end."""
     with open_table(path) as (schema, _):
         source = schema.field(options.source_column).type
         is_text = pyarrow.types.is_string(source) or pyarrow.types.is_large_string(source)
         types = FIELDS | ({"translation": source} if is_text else {})
-        return with_columns(schema, {name: types[name] for name in added_fields(options)}, without=FIELDS)
+        own = [field for field in schema if field.name not in FIELDS]
+        added = [(name, types[name]) for name in added_fields(options)]
+        translated = pyarrow.schema([*own, *added], metadata=schema.metadata)
+        if FEATURES not in (schema.metadata or {}):
+            return translated
+        return translated.with_metadata(Features.from_arrow_schema(translated).arrow_schema.metadata)
 
 
 def added_fields(options: CorpusOptions) -> list[str]:

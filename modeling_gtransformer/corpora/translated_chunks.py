@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 from pyarrow.fs import FileSelector, FileType, LocalFileSystem
 
 from ..runtime.json_line import json_line
 from ..runtime.usage_error import UsageError
 from .chunk_translation import Chunk, FileContent
 from .corpus_files import UNFINISHED, located, open_binary, within
-from .record_encoding import Record, to_parquet
 
 
 MANIFEST = ".manifest.json"
@@ -84,10 +85,15 @@ class TranslatedChunks:
         system, place = located(self.path(chunk))
         return system.get_file_info(place).type == FileType.File
 
-    def write(self, chunk: Chunk, records: Sequence[Record]) -> None:
+    def write(self, chunk: Chunk, records: Sequence[dict[str, Any]]) -> None:
         """Writes the translated documents of a chunk."""
         schema = self.corpus[chunk.file].schema
-        content = b"".join(map(json_line, records)) if schema is None else to_parquet(records, schema)
+        if schema is None:
+            content = b"".join(map(json_line, records))
+        else:
+            buffer = pyarrow.BufferOutputStream()
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist([*records], schema=schema), buffer)
+            content = buffer.getvalue().to_pybytes()
         self._write(self._name(chunk), content)
 
     def finish(self, hashes: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 import json
 import pickle
 
+import datasets
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -32,9 +33,14 @@ def test_what_is_examined(corpus, tmp_path):
     table = examine(parquet, CorpusOptions(confidence=True), overwrite=False)
     assert table.schema.names == ["id", "source", "translation", "confidence", "segments"]
     assert table.schema.field("id").type == pyarrow.int8()
-    texts = pyarrow.Table.from_pydict({"source": ["ba .\nbu ."]})
-    pyarrow.parquet.write_table(texts, parquet)
-    assert examine(parquet, OPTIONS, overwrite=False).schema.field("translation").type == pyarrow.string()
+    texts = datasets.Dataset.from_dict({"translation": [["old"]], "label": [0], "source": ["ba .\nbu ."]})
+    texts.cast_column("label", datasets.ClassLabel(names=["x", "y"])).to_parquet(parquet)
+    assert datasets.Features.from_arrow_schema(examine(parquet, OPTIONS, overwrite=True).schema) == {
+        "label": datasets.ClassLabel(names=["x", "y"]),
+        "source": datasets.Value("string"),
+        "translation": datasets.Value("string"),
+        "segments": datasets.List(datasets.Value("int64")),
+    }
 
 
 @pytest.mark.parametrize(
