@@ -34,7 +34,6 @@ from .decoding import (
     decode_documents,
     decode_independently,
 )
-from .document_loss import sentence_log_probabilities
 from .group_attention import group_mask
 from .group_tags import (
     is_contiguous,
@@ -96,22 +95,16 @@ ENGINE_CRITERIA = (MaxLengthCriteria, EosTokenCriteria, SentenceCountCriteria)
 @dataclass
 class DocumentsOutput(ModelOutput):
     """
-    Output of `generate(sentence_scores=True)`, and of
-    `generate(parallel_sentences=True, return_dict_in_generate=True)`.
+    Output of `generate(parallel_sentences=True, return_dict_in_generate=True)`.
 
     Args:
-        sequences: documents `(R, T)`.
-        sentence_scores: for every target sentence, the summed log-probability of its words and `</s>` in nats,
-            `(R, G)`, float32; 0 beyond the last sentence. The tokens of the template count nothing.
-        sentence_tokens: number of these tokens, `(R, G)`.
+        sequences: documents `(B, T)`.
         rounds: how often sentences of each document were decoded greedily, `(B,)`; 1 if all drafts were
             finished at once and verified.
         steps: number of decoding steps of all rounds together, and of what was decoded token by token after them.
     """
 
     sequences: torch.LongTensor | None = None
-    sentence_scores: torch.FloatTensor | None = None
-    sentence_tokens: torch.LongTensor | None = None
     rounds: torch.LongTensor | None = None
     steps: int | None = None
 
@@ -225,7 +218,6 @@ class GTransformerGenerationMixin(GenerationMixin):
         inputs: Tensor | None = None,
         generation_config: GenerationConfig | None = None,
         logits_processor: LogitsProcessorList | None = None,
-        sentence_scores: bool = False,
         **kwargs: Any,
     ):
         """
@@ -261,8 +253,6 @@ class GTransformerGenerationMixin(GenerationMixin):
         Args:
             inputs: source documents such as `<s> w w </s> <s> w </s>`, `(B, S)`. A row without sentences is not a
                 document and is generated freely.
-            sentence_scores: whether to return a [`DocumentsOutput`] with the log-probability of every sentence, in
-                nats, which takes one more decoder pass over the finished documents.
 
         Raises:
             ValueError: the model has too few positions for all sentences, or an argument contradicts the alignment.
@@ -281,9 +271,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         kwargs = self._with_language(generation_config, kwargs)
         config, model_kwargs = self._merged_config(generation_config, kwargs)
         source_tags = self._source_group_tags(inputs, model_kwargs) if self._aligns_sentences(config) else None
-        for name, asked in (("parallel_sentences", config.parallel_sentences), ("sentence_scores", sentence_scores)):
-            if asked and (source_tags is None or not source_tags.any(dim=1).all()):
-                raise ValueError(f"{name} needs sentences, marked by <s> and </s>, in every source document.")
+        if config.parallel_sentences and (source_tags is None or not source_tags.any(dim=1).all()):
+            raise ValueError("parallel_sentences needs sentences, marked by <s> and </s>, in every source document.")
         with packed_weights(self, config.pack_weights):
             if source_tags is None or not source_tags.any():
                 if self._aligns_sentences(config):
@@ -294,12 +283,12 @@ class GTransformerGenerationMixin(GenerationMixin):
             model_kwargs |= self._started_prompt(config, source_tags, model_kwargs)
             limits, plan = self._limits(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
             call = GenerateCall(config, limits, plan, inputs, source_tags, model_kwargs)
-            outputs = self._decode(call, logits_processor or [], sentence_scores)
+            outputs = self._decode(call, logits_processor or [])
         if config.max_length < plan.max_length:
             self._report_cut(outputs if isinstance(outputs, Tensor) else outputs.sequences, config, len(source_tags))
         return outputs
 
-    def _decode(self, call: GenerateCall, logits_processor: LogitsProcessorList, sentence_scores: bool):
+    def _decode(self, call: GenerateCall, logits_processor: LogitsProcessorList):
         """
         Decodes by the engine or, where it declines, by the loops of Transformers, which are the reference.
 
@@ -314,14 +303,14 @@ class GTransformerGenerationMixin(GenerationMixin):
         can_use_cache = self._can_use_document_cache(call)
         is_open = call.plan.min_tokens <= call.plan.budget and not call.has_finished_documents
         use_engine = call.config.parallel_sentences or (not beyond and is_open and can_use_cache)
-        if use_engine or sentence_scores:
+        if use_engine:
             self._encode(call)
         generate = self._prepared_generate(call, logits_processor)
         outputs = generate(custom_generate=functools.partial(self._run_engine, call)) if use_engine else None
         if outputs is None:  # the engine leaves the call to Transformers
             max_sentence_length, documents = call.limits.max_sentence_length(call.prompt), len(call.source_tags)
             outputs = generate(**{CACHE_NAME: DocumentCache(max_sentence_length, documents)} if can_use_cache else {})
-        return self._scored(call, outputs) if sentence_scores else outputs
+        return outputs
 
     def _encode(self, call: GenerateCall) -> None:
         """Adds the encoded source to the arguments of a call, for all passes over it."""
@@ -445,18 +434,6 @@ class GTransformerGenerationMixin(GenerationMixin):
         if call.config.max_length <= call.prompt.shape[1]:
             length = call.prompt.shape[1]
             raise ValueError(f"decoder_input_ids have {length} tokens, max_length is {call.config.max_length}.")
-
-    def _scored(self, call: GenerateCall, outputs: Tensor | ModelOutput) -> DocumentsOutput:
-        """Adds the log-probabilities of the sentences to documents that were decoded."""
-        sequences = outputs if isinstance(outputs, Tensor) else outputs.sequences
-        copies = len(sequences) // len(call.source_tags)
-        sources = self._sources(call, 1, **call.arguments)
-        states, mask, tags = (each.repeat_interleave(copies, 0) for each in sources)
-        scores, tokens = sentence_log_probabilities(
-            self, sequences, call.limits.template, encoder_outputs=(states, tags), attention_mask=mask
-        )
-        jacobi = {name: getattr(outputs, name, None) for name in ("rounds", "steps")}
-        return DocumentsOutput(sequences, scores, tokens, **jacobi)
 
     def _padded(self, call: GenerateCall, documents: list[list[int]]) -> Tensor:
         """Documents `(B, T)`."""

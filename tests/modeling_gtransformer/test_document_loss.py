@@ -2,7 +2,12 @@ import pytest
 import torch
 
 from modeling_gtransformer import document_loss as module
-from modeling_gtransformer.document_loss import document_loss, label_log_probabilities, linear_document_loss
+from modeling_gtransformer.document_loss import (
+    document_loss,
+    label_log_probabilities,
+    linear_document_loss,
+    sentence_log_probabilities,
+)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
@@ -137,48 +142,26 @@ def test_half_precision_is_scored_in_float32(tiny_model, documents):
     assert not scores.equal(scores.to(torch.bfloat16).float())
 
 
-CALLS = {
-    "greedy": {},
-    "beams": {"num_beams": 3},
-    "parallel": {"parallel_sentences": True, "num_beams": 3},
-    "several": {"num_beams": 3, "num_return_sequences": 2},
-    "sampling": {"do_sample": True},
-    "cut off": {"max_new_tokens": 5},
-    "penalised": {"repetition_penalty": 1.5},
-}
-
-
-@pytest.mark.parametrize("arguments", CALLS.values(), ids=CALLS)
-@pytest.mark.parametrize("config", [{}, {"sentence_template": "bart"}], ids=["paper", "bart"])
-@pytest.mark.parametrize("encoded", [False, True])
-def test_generate_returns_the_scores_of_its_sentences(tiny_model, documents, arguments, config, encoded):
-    """Whichever loop decoded them: words and `</s>` count, also where `</s>` had to come."""
-    model = tiny_model(**config)
-    model.generation_config.eos_token_id = 2 if config else 49
-    source = documents
-    if encoded:
-        source = {"encoder_outputs": model.get_encoder()(**documents), "attention_mask": documents["attention_mask"]}
-    torch.manual_seed(0)
-    output = model.generate(**source, **arguments, max_length_b=1, sentence_scores=True)
-    torch.manual_seed(0)
-    assert output.sequences.equal(model.generate(**documents, **arguments, max_length_b=1))
-    copies = len(output.sequences) // 2
-    repeated = {name: tensor.repeat_interleave(copies, 0) for name, tensor in documents.items()}
-    assert output.sentence_scores.shape == output.sentence_tokens.shape == (2 * copies, 3)
-    for row, ids in enumerate(output.sequences.tolist()):
+@pytest.mark.parametrize("arguments", [{}, {"max_new_tokens": 5}, {"do_sample": True}])
+@pytest.mark.parametrize(("name", "end"), [("paper", 49), ("bart", None)])
+def test_words_and_ends_of_sentences_count(tiny_model, documents, arguments, name, end):
+    """Also where `</s>` had to come, and in documents that are cut off."""
+    model = tiny_model(sentence_template=name)
+    model.generation_config.eos_token_id = end or 2
+    template = model.config.template.in_ids({"bos": 0, "eos": 2, "pad": 1, "tgt_lang": end}.__getitem__)
+    sequences = model.generate(**documents, **arguments, max_length_b=1)
+    encoded, mask = model.get_encoder()(**documents), documents["attention_mask"]
+    source = {"encoder_outputs": (encoded[0], encoded.group_tags * mask), "attention_mask": mask}
+    scores, counts = sentence_log_probabilities(model, sequences, template, **source)
+    for row, ids in enumerate(sequences.tolist()):
         ids = ids[: max(place for place, token in enumerate(ids) if token != 1) + 1]
-        one = {name: tensor[row : row + 1] for name, tensor in repeated.items()}
+        one = {name: tensor[row : row + 1] for name, tensor in documents.items()}
         log_p = model(**one, decoder_input_ids=torch.tensor([ids[:-1]])).logits[0].log_softmax(dim=-1)
-        scores, tokens, sentence = [0.0] * 3, [0] * 3, 0
+        expected, tokens, sentence = [0.0] * 3, [0] * 3, 0
         for place, token in enumerate(ids[1:]):
-            if token not in (0, 49) or (config and token == 49):
-                scores[sentence] += log_p[place, token].item()
+            if token not in (0, end):
+                expected[sentence] += log_p[place, token].item()
                 tokens[sentence] += 1
             sentence += token == 2
-        assert output.sentence_tokens[row].tolist() == tokens
-        torch.testing.assert_close(output.sentence_scores[row], torch.tensor(scores), atol=1e-4, rtol=1e-4)
-
-
-def test_scores_need_sentences(tiny_model):
-    with pytest.raises(ValueError, match="sentence_scores needs sentences"):
-        tiny_model().generate(torch.tensor([[5, 6, 7]]), sentence_scores=True)
+        assert counts[row].tolist() == tokens
+        torch.testing.assert_close(scores[row], torch.tensor(expected), atol=1e-4, rtol=1e-4)

@@ -15,6 +15,7 @@ from transformers import EvalPrediction
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.corpora import stored_corpus
+from modeling_gtransformer.document_loss import sentence_log_probabilities
 from modeling_gtransformer.training.experiment import (
     CONFIDENCE_SEGMENTS,
     generation_scores,
@@ -204,10 +205,13 @@ def test_the_processor_learns_how_sure_the_model_is(experiment, trained_model):
     model = GTransformerForConditionalGeneration.from_pretrained(trained_model)
     segments = trainer_of(experiment("confidence")).eval_dataset
     assert len(segments) <= CONFIDENCE_SEGMENTS
-    outputs = [model.generate(segment["input_ids"][None], sentence_scores=True) for segment in segments]
-    total, tokens = (
-        sum(float(output[name].sum()) for output in outputs) for name in ("sentence_scores", "sentence_tokens")
-    )
+    total = tokens = 0
+    for ids in (segment["input_ids"][None] for segment in segments):
+        encoded = model.get_encoder()(ids)
+        scores, counts = sentence_log_probabilities(
+            model, model.generate(ids), processor.target_template, encoder_outputs=(encoded[0], encoded.group_tags)
+        )
+        total, tokens = total + float(scores.sum()), tokens + int(counts.sum())
     assert processor.typical_confidence == pytest.approx(total / tokens, abs=2e-3)
 
 
