@@ -1,7 +1,8 @@
 """Translates documents of any length: cuts them into segments, translates these in batches and reassembles them."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 from transformers import PreTrainedModel
 from transformers.utils.logging import tqdm
@@ -14,35 +15,31 @@ from .sentence import Sentence, TranslatedDocument, TranslatedSentence, sentence
 from .translation_options import TranslationOptions
 
 
+Result = TypeVar("Result")
+
+
 def batch_tokens(num_beams: int) -> int:
     """Source tokens of a batch: 16,384 divided by the number of beams, but at least 4,096, as few rows are slow."""
     return max(16_384 // num_beams, 4_096)
+
+
+def result_of(steps: Generator[int, None, Result]) -> Result:
+    """Takes all steps and returns their result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
 
 
 def translate_documents(
     model: PreTrainedModel,
     processor: GTransformerProcessor,
     documents: Sequence[Sequence[Sentence | str]],
-    progress: bool = False,
     **options: Any,
 ) -> list[TranslatedDocument]:
-    """
-    Translates documents. Takes the arguments of [`translate_in_steps`].
-
-    Args:
-        progress: whether to show a progress bar.
-
-    Raises:
-        ValueError: an option is out of bounds, or the arguments ask for anything but one aligned translation.
-    """
-    total = sum(isinstance(each, str) or each.is_translated for document in documents for each in document)
-    steps = translate_in_steps(model, processor, documents, **options)
-    with tqdm(total=total, desc="Translating", unit=" sentences", disable=not progress) as bar:
-        while True:
-            try:
-                bar.update(next(steps))
-            except StopIteration as end:
-                return end.value
+    """Translates documents: the result of [`translate_in_steps`], which has the same arguments and errors."""
+    return result_of(translate_in_steps(model, processor, documents, **options))
 
 
 def translate_in_steps(
@@ -55,6 +52,7 @@ def translate_in_steps(
     confidence: bool = False,
     alternatives: int = 0,
     on_sentence: Callable[[TranslatedSentence], None] | None = None,
+    progress: bool = False,
     **generate_arguments: Any,
 ) -> Generator[int, None, list[TranslatedDocument]]:
     """
@@ -67,6 +65,7 @@ def translate_in_steps(
         documents: lists of sentences, or of their texts.
         on_sentence: called with every sentence in order, as soon as its translation is certain. A step then translates
             one segment.
+        progress: whether to show a progress bar.
         generate_arguments: arguments of `model.generate`. For the others see [`TranslationOptions`].
 
     Yields:
@@ -102,12 +101,16 @@ def translate_in_steps(
     typical = processor.typical_confidence
     is_scored = confidence or typical is not None
     translator = SegmentTranslator(model, processor, limits, is_scored, generate_arguments)
-    with translator.packed_weights():
-        if on_sentence is None:
-            yield from _in_batches(planned, translator, max_tokens)
-        else:
-            for document in planned:
-                yield from _streamed(document, translator, on_sentence)
+    if on_sentence is None:
+        steps = _in_batches(planned, translator, max_tokens)
+    else:
+        steps = chain.from_iterable(_streamed(document, translator, on_sentence) for document in planned)
+    total = sum(segment.sentences for document in planned for segment in document.segments)
+    bar = tqdm(total=total, desc="Translating", unit=" sentences", disable=not progress)
+    with translator.packed_weights(), bar:
+        for begun in steps:
+            bar.update(begun)
+            yield begun
     return [document.finished(confidence, typical) for document in planned]
 
 

@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from .document_translation import translate_documents, translate_in_steps
+from .document_translation import result_of, translate_in_steps
 from .hub import PublishMixin, brought_along, with_code
 from .plain_text import (
     BilingualText,
@@ -438,31 +438,22 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         text = BilingualText(text.sentences, text.separators) if bilingual else text
         return text, text.sentences, [len(text.sentences)]
 
-    def _forward(
-        self, model_inputs: PreparedDocument | list[PreparedDocument], progress: bool = False, **options: Any
-    ) -> Any:
+    def _forward(self, model_inputs: PreparedDocument | list[PreparedDocument], **options: Any) -> Any:
         """Translates a prepared document, or a list of them: each with its translation."""
-        prepared = model_inputs if isinstance(model_inputs, list) else [model_inputs]
-        processor, options = self._generation_options(**options)
-        documents = [document for each in prepared for document in each.documents]
-        translated = translate_documents(self.model, processor, documents, progress, **options)
-        outputs = _by_file(prepared, translated)
-        return outputs if isinstance(model_inputs, list) else outputs[0]
+        is_list = isinstance(model_inputs, list)
+        outputs = result_of(self._steps(model_inputs if is_list else [model_inputs], **options))
+        return outputs if is_list else outputs[0]
 
     def _steps(
-        self, prepared: Sequence[PreparedDocument], **options: Any
+        self, prepared: Sequence[PreparedDocument], processor: Any = None, **options: Any
     ) -> Generator[int, None, list[tuple[PreparedDocument, TranslatedDocument]]]:
-        options.pop("progress", None)
-        processor, options = self._generation_options(**options)
+        """Translates the documents of each file, which become one. The processor is that of other languages."""
+        if processor is not None:
+            options = {**processor.generation_settings(self.model), **options}
         documents = [document for each in prepared for document in each.documents]
-        translated = yield from translate_in_steps(self.model, processor, documents, **options)
-        return _by_file(prepared, translated)
-
-    def _generation_options(self, processor: Any = None, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """The processor of a call, and the arguments of `generate` for its languages among the options."""
-        if processor is None:
-            return self.processor, options
-        return processor, {**processor.generation_settings(self.model), **options}
+        translated = yield from translate_in_steps(self.model, processor or self.processor, documents, **options)
+        rest = iter(translated)
+        return [(each, TranslatedDocument.joined([*islice(rest, len(each.documents))])) for each in prepared]
 
     def postprocess(self, model_outputs: tuple[PreparedDocument, TranslatedDocument], **shown: Any) -> dict[str, Any]:
         """The result of a document, whose warnings are logged."""
@@ -515,11 +506,3 @@ def _union(required: Sequence[str], own: Sequence[str]) -> list[str]:
     counts: Counter[str] = Counter(required)
     counts |= Counter(own)
     return list(counts.elements())
-
-
-def _by_file(
-    prepared: Sequence[PreparedDocument], translated: Sequence[TranslatedDocument]
-) -> list[tuple[PreparedDocument, TranslatedDocument]]:
-    """Each file with the translation of its documents as one."""
-    rest = iter(translated)
-    return [(each, TranslatedDocument.joined([*islice(rest, len(each.documents))])) for each in prepared]
