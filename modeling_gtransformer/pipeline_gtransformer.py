@@ -440,9 +440,9 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def _forward(self, model_inputs: PreparedDocument | list[PreparedDocument], **options: Any) -> Any:
         """Translates a prepared document, or a list of them: each with its translation."""
-        is_list = isinstance(model_inputs, list)
-        outputs = result_of(self._steps(model_inputs if is_list else [model_inputs], **options))
-        return outputs if is_list else outputs[0]
+        prepared = model_inputs if isinstance(model_inputs, list) else [model_inputs]
+        outputs = result_of(self._steps(prepared, **options))
+        return outputs if isinstance(model_inputs, list) else outputs[0]
 
     def _steps(
         self, prepared: Sequence[PreparedDocument], processor: Any = None, **options: Any
