@@ -7,6 +7,7 @@ import copy
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar
 
 import torch
@@ -50,8 +51,8 @@ from .target_sentences import (
     GroupTagLogitsProcessor,
     LengthPlan,
     SentenceCountCriteria,
+    SentenceEndsSpared,
     SentenceStreamer,
-    is_for_sentence_ends,
     plan_lengths,
     spare_sentence_ends,
 )
@@ -377,7 +378,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             each for each in logits_processor if not isinstance(each, (*TOKEN_PROCESSORS, *NEUTRAL_PROCESSORS))
         ]
         if parallel and (unknown or dependent):
-            others = [each for each in [*unknown, *dependent] if not is_for_sentence_ends(each)]
+            spared = [each.processors if isinstance(each, SentenceEndsSpared) else [each] for each in dependent]
+            others = [*unknown, *chain.from_iterable(spared)]
             names = ", ".join(getattr(each, "__name__", type(each).__name__) for each in others)
             raise ValueError(f"parallel_sentences cannot be combined with {names}.")
         if unknown:

@@ -145,26 +145,17 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         return NextTokens(forced[:, None], (~inside | close)[:, None], words < self.min_length)
 
 
-class SentenceEndScores:
-    """Restores the score that `</s>` had before other processors, which take it for a repeated word."""
+class SentenceEndsSpared(LogitsProcessor):
+    """Applies processors, which take `</s>` for a repeated word, to the scores of all other tokens."""
 
-    def __init__(self, eos_token_id: int):
-        self.eos_token_id = eos_token_id
-        self.scores: Tensor | None = None
+    def __init__(self, processors: Sequence[Callable[[Tensor, Tensor], Tensor]], eos_token_id: int):
+        self.processors, self.eos_token_id = processors, eos_token_id
 
-    def keep(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        self.scores = scores[:, self.eos_token_id].clone()
-        return scores
-
-    def restore(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        scores = scores.clone()
-        scores[:, self.eos_token_id] = self.scores
-        return scores
-
-
-def is_for_sentence_ends(processor: Any) -> bool:
-    """Whether a processor is one that [`spare_sentence_ends`] adds around those against repetition."""
-    return isinstance(getattr(processor, "__self__", None), SentenceEndScores)
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        ends = scores[:, self.eos_token_id].clone()
+        for process in self.processors:
+            scores = process(input_ids, scores)
+        return scores.index_copy(1, torch.tensor([self.eos_token_id], device=scores.device), ends[:, None])
 
 
 def spare_sentence_ends(
@@ -187,10 +178,9 @@ def spare_sentence_ends(
             processors.append(make(value, source_ids))
         setattr(config, name, neutral)
     last = max((place for place, each in enumerate(given, 1) if isinstance(each, REPETITION_PROCESSORS)), default=0)
-    if not processors and not last:
-        return [*given]
-    ends = SentenceEndScores(eos_token_id)
-    return [ends.keep, *processors, *given[:last], ends.restore, *given[last:]]
+    processors += given[:last]
+    spared = [SentenceEndsSpared(processors, eos_token_id)] if processors else []
+    return [*spared, *given[last:]]
 
 
 class SentenceStreamer(LogitsProcessor):
