@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from modeling_gtransformer import pipeline_gtransformer
 from modeling_gtransformer.corpora.corpus_translation import translate_corpus
-from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.document_translation import translate_in_steps
 from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.translation_options import CorpusOptions
 
@@ -27,7 +27,7 @@ def killed_at(number, calls):
         calls.append(1)
         if len(calls) == number:
             raise KeyboardInterrupt
-        return translate_documents(*args, **kwargs)
+        return translate_in_steps(*args, **kwargs)
 
     return translate
 
@@ -46,7 +46,7 @@ def test_a_killed_run_is_continued_byte_for_byte(trained_model, tmp_path, monkey
     assert [json.loads(line)["id"] for line in expected.splitlines()] == list(range(7))
 
     calls = []
-    monkeypatch.setattr(pipeline_gtransformer, "translate_documents", killed_at(3, calls))
+    monkeypatch.setattr(pipeline_gtransformer, "translate_in_steps", killed_at(3, calls))
     with pytest.raises(KeyboardInterrupt):
         run("killed.jsonl")
     partial = tmp_path / "killed.jsonl.partial"
@@ -73,7 +73,7 @@ def interrupted(trained_model, tmp_path, monkeypatch):
         return [json.loads(line)["id"] for line in output.read_text().splitlines()]
 
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline_gtransformer, "translate_documents", killed_at(2, []))
+        patch.setattr(pipeline_gtransformer, "translate_in_steps", killed_at(2, []))
         with pytest.raises(KeyboardInterrupt):
             run()
     return run
@@ -112,9 +112,9 @@ def test_a_corpus_that_changes_while_it_is_translated(trained_model, tmp_path, m
 
     def change(*args, **kwargs):
         write_corpus(corpus, reversed(range(7)))
-        return translate_documents(*args, **kwargs)
+        return translate_in_steps(*args, **kwargs)
 
-    monkeypatch.setattr(pipeline_gtransformer, "translate_documents", change)
+    monkeypatch.setattr(pipeline_gtransformer, "translate_in_steps", change)
     with pytest.raises(ValueError, match="changed while it was translated"):
         translate_corpus(str(trained_model), corpus, str(tmp_path / "out.jsonl"), CorpusOptions())
     assert not (tmp_path / "out.jsonl").exists()

@@ -21,7 +21,8 @@ def read(kind, body, content_type):
     async def receive():
         return {"type": "http.request", "body": body, "more_body": False}
 
-    scope = {"type": "http", "method": "POST", "headers": [(b"content-type", content_type.encode())], "app": None}
+    scope = {"type": "http", "method": "POST", "query_string": b"", "app": None}
+    scope["headers"] = [(b"content-type", content_type.encode())]
     return asyncio.run(read_fields(Request(scope, receive), kind, lambda fields: None))
 
 
