@@ -21,7 +21,7 @@ from modeling_gtransformer.jacobi_decoding import SentenceRows
 
 
 INDEPENDENT = {"decoder_global_layers": 0, "cross_global_layers": 0, "position_scope": "sentence"}
-# Families in which no token of its own ends a document.
+# Families without a special token for the end of a document.
 OTHER_TEMPLATES = [{"sentence_template": "bart"}, {"sentence_template": "marian", "decoder_start_token_id": PAD}]
 DOCUMENTS = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=5), min_size=1, max_size=4)
 
@@ -63,7 +63,7 @@ def test_documents_are_those_of_transformers(
 
 @pytest.mark.parametrize("template", OTHER_TEMPLATES, ids=lambda config: config["sentence_template"])
 def test_the_parent_beam_decides_whether_a_document_has_ended(template):
-    """Where no token of its own ends a document, beams may be at different sentences."""
+    """Without a special token for the end of a document, beams may be at different sentences."""
     model = seeded_model(**template, init_std=0.5).double()
     model.final_logits_bias[0, EOS] = 2.0
     for seed in range(4):

@@ -21,7 +21,7 @@ FIELDS = {"q": "the cat", "source": "en", "target": "de"}
 
 
 def test_limits_of_size(serve, checkpoint, monkeypatch):
-    """Long texts are refused before their sentences are found: that keeps the thread of the model from its work."""
+    """The server rejects long texts before it splits them, so that they never block the thread of the model."""
     too_large = [
         ("/translate", {"content": b"x" * 1001}, "at most 1,000 bytes."),
         ("/translate", {"content": iter([b"x" * 600] * 3)}, "at most 1,000 bytes."),  # of unknown length
