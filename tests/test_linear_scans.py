@@ -18,7 +18,13 @@ from modeling_gtransformer.terminology import Terminology
 
 
 FILES = ROOT / "modeling_gtransformer" / "files"
-MODULES = ["numbers_and_codes", "plain_text", "replacement", "terminology", *(f"files.{file.stem}" for file in sorted(FILES.glob("*.py")))]
+MODULES = [
+    "numbers_and_codes",
+    "plain_text",
+    "replacement",
+    "terminology",
+    *(f"files.{file.stem}" for file in sorted(FILES.glob("*.py"))),
+]
 PATTERNS = {
     f"{name}.{key}": value
     for name in MODULES
