@@ -21,6 +21,7 @@ import yaml
 from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.translation_options import check_bounds, option
 
+
 FORMS = {
     "m": "der den ein einen mein meinen dieser diesen er ihn",
     "f": "die die eine eine meine meine diese diese sie sie",
@@ -74,7 +75,8 @@ class Everyday:
             noun = self.random.choice(nouns)
             forms = self.forms(noun) | dict(zip(("er", "ihn"), ("es", "es"), strict=True))
             return [self.fill(self.random.choice(self.following(noun.kind, with_person=False)), forms)]
-        pairs = [pair for _ in range(self.random.choice((1, 1, 2, 3))) for pair in self.topic(self.random.choice(nouns))]
+        topics = self.random.choice((1, 1, 2, 3))
+        pairs = [pair for _ in range(topics) for pair in self.topic(self.random.choice(nouns))]
         if self.random.random() < 0.3:
             pairs = [(contract(source), target) for source, target in pairs]
         return pairs
@@ -106,9 +108,7 @@ class Everyday:
         german = dict(zip(names, FORMS[noun.gender].split(), strict=True))
         articles = {name: f"{form} {noun.target}" for name, form in german.items() if name not in ("er", "ihn")}
         article = "an" if noun.source[0] in "aeiou" else "a"
-        english = {"a": f"{article} {noun.source}"} | {
-            name: f"{name} {noun.source}" for name in ("the", "my", "this")
-        }
+        english = {"a": f"{article} {noun.source}"} | {name: f"{name} {noun.source}" for name in ("the", "my", "this")}
         return english | german | articles | {"who": person[:2], "she": person[2:], "kind": noun.kind}
 
     def fill(self, pattern: list[str], forms: dict[str, Any]) -> Pair:
