@@ -112,11 +112,12 @@ def listed(labels: None, record: Record) -> Iterator[Row]:
         yield (), row
 
 
-def first_examples(labels: None, record: Record) -> Iterator[Row]:
+def first_examples(labels: list[str], *records: Record) -> Iterator[Row]:
     """The first three sentences that equal their reference only in their document, and follow another sentence."""
-    found = [example for example in record["examples"]["only_in_document"] if example["previous"]]
-    for example in found[:3]:
-        yield (), example
+    for label, record in zip(labels, records, strict=True):
+        found = [example for example in record["examples"]["only_in_document"] if example["previous"]]
+        for example in found[:3]:
+            yield (label,), example
 
 
 def serving(labels: None, record: Record) -> Iterator[Row]:

@@ -61,6 +61,8 @@ def context_examples(options: ExampleOptions) -> dict[str, Any]:
         "same": sum(one == other for one, other in zip(together, alone, strict=True)),
         "better": sum(gain > 0 for gain in gains),
         "worse": sum(gain < 0 for gain in gains),
+        "equal_in_document": sum(one == right for one, right in zip(together, references, strict=True)),
+        "equal_alone": sum(other == right for other, right in zip(alone, references, strict=True)),
         **{name: len(listed) for name, listed in examples.items()},
     }
     print(", ".join(f"{name} {count}" for name, count in counts.items()))

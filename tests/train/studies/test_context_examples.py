@@ -32,6 +32,8 @@ def test_counts_and_examples(monkeypatch, tmp_path):
         "same": 2,
         "better": 1,
         "worse": 1,
+        "equal_in_document": 3,
+        "equal_alone": 3,
         "only_in_document": 1,
         "only_alone": 1,
     }
