@@ -1,6 +1,6 @@
 """Measures how sure a model is of its own translations, and how many documents would get a warning.
 
-python train/studies/typical_confidence.py outputs/finetuned dev.jsonl --source_column en [--save true]
+python train/studies/typical_confidence.py outputs/finetuned dev.jsonl --source_column en [--save]
 
 --save writes the mean into the processor of the model, which then warns of documents on which it is far less sure.
 """
