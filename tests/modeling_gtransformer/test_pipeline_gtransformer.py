@@ -280,7 +280,7 @@ def test_source_and_translation_side_by_side(translate):
     assert translate("the cat\n", bilingual=True)["translation_text"] == f"the cat\n→ {words}\n"
     html = translate("<p>the cat</p>", format="html", bilingual=True)["translation_text"]
     assert html.startswith("<p>the cat<br/>") and html.endswith(f">{words}</span></p>")
-    with pytest.raises(ValueError, match="A list of sentences has no place for source and translation"):
+    with pytest.raises(ValueError, match="bilingual takes a string, not a list of sentences"):
         translate(["the cat"], bilingual=True)
 
 

@@ -143,7 +143,7 @@ def test_a_page_that_is_switched_off_or_lacks_gradio(checkpoint, monkeypatch, ca
         monkeypatch.setitem(sys.modules, "gradio", None)
     assert main(["serve", "--model", checkpoint, option]) == 0
     assert TestClient(servers[0].config.app).get("/").status_code == (200 if has_gradio else 404)
-    assert ("No page is shown at /: it needs pip install 'gtransformer-hf[page]'." in capsys.readouterr().err) == says
+    assert ("The page at / needs gradio: pip install 'gtransformer-hf[page]'." in capsys.readouterr().err) == says
 
 
 def test_a_request_leaves_no_line(listen, checkpoint, capfd):
