@@ -293,8 +293,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             return super().__call__((document for document in documents), **kwargs)
         if not isinstance(documents, (str, bytes, Dataset)):
             raise ValueError(
-                "A document is a string or a list of strings. Pass several as a list of lists, an iterator or a "
-                f"Dataset of PyTorch, not as a {type(documents).__name__}: try a list of its items."
+                "A document is a string or a list of strings. Several are a list of lists, an iterator or a Dataset of "
+                f"PyTorch, not a {type(documents).__name__}: try a list of its items."
             )
         return super().__call__(documents, **kwargs)
 

@@ -237,7 +237,7 @@ def test_tokenizer_of_another_model_is_refused(sentence_level_checkpoint):
     model = GTransformerForConditionalGeneration.from_pretrained(marian)
     with pytest.raises(ValueError, match="load both from one checkpoint"):
         GTransformerProcessor.from_pretrained(many, tgt_lang="deu").configure(model)
-    with pytest.raises(ValueError, match="template of the model is 'marian'"):
+    with pytest.raises(ValueError, match="model has the sentence template 'marian'"):
         GTransformerProcessor.from_pretrained(sentence_level_checkpoint("mbart-50"), tgt_lang="de_DE").configure(model)
 
 

@@ -50,6 +50,6 @@ class ModelOptions(TranslationOptions):
             except (OSError, ValueError) as error:
                 raise UsageError(f"The glossary {self.glossary} cannot be used: {user_message(error)}") from error
         if self.model is None:
-            notice = "No --model given: using the package's small English-German dialogue model."
+            notice = "No --model given: using the small English-German dialogue model of the package."
             print(notice, file=sys.stderr)
         return Translator(self.model or str(SMALL_MODEL), precision=self.precision, **given, **arguments)

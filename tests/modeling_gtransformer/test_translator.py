@@ -241,7 +241,7 @@ DAMAGES = {
     "broken config": (lambda folder: write_config(folder, "{"), "config.json describes no model"),
     "config of a list": (lambda folder: write_config(folder, []), "config.json describes no model"),
     "config of nothing": (lambda folder: write_config(folder, {}), "config.json describes no model"),
-    "decoder only": (lambda folder: write_config(folder, {"model_type": "gpt2"}), "'gpt2', which cannot translate"),
+    "decoder only": (lambda folder: write_config(folder, {"model_type": "gpt2"}), "unsupported type 'gpt2'"),
     "no tokenizer": (without_tokenizer, "its tokenizer has no vocabulary"),
     "broken tokenizer": (lambda folder: cut(folder / "tokenizer.json", 100), "cannot be loaded: "),
 }

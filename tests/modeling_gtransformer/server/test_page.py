@@ -74,7 +74,7 @@ def test_text_and_downloads(open_page, checkpoint):
     assert [text_of(target) for target in targets] == [pair["translation_text"] for pair in translation.pairs]
     assert [pair["source_text"] for pair in translation.pairs] == TEXT.split("\n")
     assert all(pair["confidence"] < 0 for pair in translation.pairs)
-    assert any("it is translated in" in warning for warning in translation.warnings)
+    assert any("It was translated in" in warning for warning in translation.warnings)
     files = translation.downloads()
     assert {label: name for label, (name, _) in files.items()} == {
         "Download TXT": "text.de.txt",
@@ -168,7 +168,7 @@ def test_the_description_of_the_model(open_page, checkpoint, sentence_level_chec
     (Path(checkpoint) / "README.md").write_text("---\nlicense: mit\n---\n")
     text = description(open_page(checkpoint).service)
     assert text.startswith("Translates a text or a file from English to German")
-    assert "Every sentence is translated in the context of its document" in text
+    assert "sentence by sentence, in the context of its document" in text
     assert f"Model: `{Path(checkpoint).name}`. Licence: mit. Paper: [G-Transformer" in text
     text = description(open_page(sentence_level_checkpoint("m2m_100-nllb")).service)
     assert "from a language of your choice to a language of your choice" in text and "without context" in text
