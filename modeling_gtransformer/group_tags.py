@@ -178,7 +178,6 @@ def sentence_lengths(tags: Tensor) -> Tensor:
 
 
 def warn_of_unknown_sentences(side: str) -> None:
-    """Warns once that the sentences of the "source" or "target" are unknown."""
     if not torch.compiler.is_compiling():
         argument = "group_tags" if side == "source" else "decoder_group_tags"
         logger.warning_once(

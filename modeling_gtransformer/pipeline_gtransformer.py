@@ -42,12 +42,7 @@ OF_PREPARATION = ("format", "splitter", "mark_fuzzy", "bilingual", "keep_placeho
 
 
 def _formats() -> ModuleType:
-    """
-    Imports the package `files`, which checkpoints do not carry.
-
-    Raises:
-        ImportError: only the code of a checkpoint is installed.
-    """
+    """Imports the package `files`, which checkpoints do not carry."""
     try:
         from modeling_gtransformer import files
     except ImportError as error:
@@ -293,8 +288,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             return super().__call__((document for document in documents), **kwargs)
         if not isinstance(documents, (str, bytes, Dataset)):
             raise ValueError(
-                "A document is a string or a list of strings. Several are a list of lists, an iterator or a Dataset of "
-                f"PyTorch, not a {type(documents).__name__}: try a list of its items."
+                "A document is a string or a list of strings. Several are a list of lists, an iterator or a Dataset "
+                f"of PyTorch, not a {type(documents).__name__}: try a list of its items."
             )
         return super().__call__(documents, **kwargs)
 

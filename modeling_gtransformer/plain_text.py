@@ -165,12 +165,7 @@ def sentencex_splitter(language: str | None) -> Splitter:
 
 
 def _segmented(segment: Callable[[str, str], Iterable[str]], code: str, text: str) -> list[str]:
-    """
-    Splits a text with `sentencex`.
-
-    Raises:
-        ValueError: sentencex panicked. Panics of Rust are not subclasses of `Exception`.
-    """
+    """Splits a text with `sentencex`. Turns its panics, which are not subclasses of `Exception`, into `ValueError`."""
     try:
         return list(segment(code, text))
     except (KeyboardInterrupt, SystemExit, GeneratorExit):

@@ -153,7 +153,6 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         return self.template.in_ids(self._id_of)
 
     def _id_of(self, role: str) -> int:
-        """Returns the id of the token with this role."""
         if role not in ("src_lang", "tgt_lang"):
             return getattr(self.tokenizer, f"{role}_token_id")
         language = getattr(self, role)

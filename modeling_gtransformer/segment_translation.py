@@ -59,7 +59,6 @@ class SegmentTranslator:
         return packed_weights(self.model, requested is not False)
 
     def translate(self, segments: Sequence[Segment]) -> None:
-        """Translates the parts of all segments."""
         encoded = self.encode(segments)
         self._fill(segments, encoded)
         self._finish(segments, encoded)
@@ -101,12 +100,7 @@ class SegmentTranslator:
     def _fill(
         self, segments: Sequence[Segment], encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()
     ) -> None:
-        """
-        Generates the translations and alternatives of all parts.
-
-        Raises:
-            RuntimeError: the number of target sentences differs from the number of parts.
-        """
+        """Generates the translations and alternatives of all parts."""
         hypotheses = self.processor.split_sentences(self.generate(encoded, observers))
         number = len(hypotheses) // len(segments)
         sentences = hypotheses[::number]
@@ -141,7 +135,6 @@ class SegmentTranslator:
         align_parts(self.model, self.processor, aligned, encoded.encoder_outputs)
 
     def _replace(self, places: Sequence[tuple[Part, int, int]], encoded: EncodedSegments) -> None:
-        """Inserts missing required strings."""
         places = [place for place in places if place[0].missing]
         align_parts(self.model, self.processor, places, encoded.encoder_outputs)
         for part, _, _ in places:

@@ -10,7 +10,6 @@ LIMITS = {"max_characters": 50_000, "max_bytes": 5_000_000, "max_tokens": 1024, 
 
 
 def serve() -> int:
-    """Serves the page where the Hub expects it, and returns the exit status."""
     model = os.environ.get("GTRANSFORMER_MODEL")
     if not model:
         sys.exit("No model: set the variable GTRANSFORMER_MODEL to the name of a checkpoint.")

@@ -84,7 +84,6 @@ def chromium(width: int) -> Iterator[webdriver.Chrome]:
 
 
 def _found(*programs: str) -> str:
-    """Returns the path of the first installed program."""
     paths = [path for path in map(shutil.which, programs) if path]
     if not paths:
         raise FileNotFoundError(f"{programs[0]} is missing: apt-get install chromium chromium-driver")
@@ -98,13 +97,11 @@ def resize(driver: webdriver.Chrome, width: int, height: int = 900) -> None:
 
 
 def open_page(driver: webdriver.Chrome, address: str, dark: bool = False) -> WebElement:
-    """Opens the page, and returns its text field."""
     driver.get(f"{address}?__theme={'dark' if dark else 'light'}")
     return wait_for(driver, "textarea")
 
 
 def translate(driver: webdriver.Chrome) -> None:
-    """Translates, and opens the attention of a sentence."""
     press(driver, "Translate")
     wait_for(driver, ".confidence")
     press(driver, "Attention of a sentence")
@@ -112,7 +109,6 @@ def translate(driver: webdriver.Chrome) -> None:
 
 
 def wait_for(driver: webdriver.Chrome, selector: str) -> WebElement:
-    """Waits for an element, and returns it."""
     return WebDriverWait(driver, SECONDS).until(lambda driver: driver.find_element(By.CSS_SELECTOR, selector))
 
 

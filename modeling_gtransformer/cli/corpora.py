@@ -77,13 +77,11 @@ def read_document(line: bytes, place: str, options: TranslateOptions) -> Documen
 
 
 def note(translated: Sequence[TranslatedRecord], report: Report) -> None:
-    """Adds the sentence pairs of documents to the report."""
     for each in translated:
         report.note(each.place, each.result.get("sentences", ()))
 
 
 def translate_on_cluster(options: TranslateOptions, report: Report) -> None:
-    """Translates a corpus with Ray."""
     [input], output = options.inputs, options.output or ""
     watch = partial(warn, report=report)
     translate_with_ray(options.translator(), input, output, options, options.actors, options.overwrite, watch)

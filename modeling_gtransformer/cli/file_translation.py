@@ -15,7 +15,6 @@ from .translate_options import STDIN, TranslateOptions
 
 
 def translate_files(options: TranslateOptions) -> int:
-    """Translates the inputs, and returns the exit status."""
     if not sys.stderr.isatty():
         disable_progress_bar()
     report = Report()

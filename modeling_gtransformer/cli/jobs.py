@@ -31,7 +31,6 @@ class Job:
 
     @property
     def name(self) -> str:
-        """The input in messages."""
         return "standard input" if self.file == STDIN else self.file
 
     @contextmanager
@@ -89,13 +88,7 @@ def _inputs(options: TranslateOptions, report: Report) -> Iterator[str]:
 
 
 def _format_of_input(file: str, options: TranslateOptions) -> str:
-    """
-    Returns the format of an input, from the options or its name.
-
-    Raises:
-        ValueError: the format is unsupported, or the options do not support it.
-        OSError: the input cannot be read.
-    """
+    """Returns the format of an input. Raises `OSError` or `ValueError` for an input without a suitable format."""
     is_corpus = file.lower().endswith(CORPORA) or os.path.isdir(file)
     if file != STDIN:
         os.stat(file)  # raises if the file is missing
@@ -117,12 +110,7 @@ def _format_of_input(file: str, options: TranslateOptions) -> str:
 
 
 def _targets(formats: dict[str, str], options: TranslateOptions) -> dict[str, Path]:
-    """
-    Returns the paths of the results. Inputs with equal names keep their folders.
-
-    Raises:
-        UsageError: several inputs have no output folder or share an output, or the output is not writable.
-    """
+    """Returns the paths of the results. Inputs with equal names keep their folders."""
     if options.output is None:
         if len(options.inputs) > 1:
             raise UsageError("Several files need --output.")
@@ -176,12 +164,7 @@ def _folder_of(file: str, files: Iterable[str]) -> Path:
 
 
 def _check_target(job: Job, options: TranslateOptions) -> None:
-    """
-    Checks the target of a job.
-
-    Raises:
-        ValueError: a table has no target, or the target exists and must not be replaced.
-    """
+    """Raises `ValueError` if a table has no target, or the target must not be replaced."""
     if job.target is None:
         if job.file.lower().endswith(".parquet") or os.path.isdir(job.file):
             raise ValueError("a table needs --output")
@@ -197,12 +180,7 @@ def _check_target(job: Job, options: TranslateOptions) -> None:
 
 
 def _check_report(options: TranslateOptions, files: Iterable[str | Path]) -> None:
-    """
-    Checks the path of the consistency report.
-
-    Raises:
-        UsageError: the path is also an input or a result, exists or is not writable, or a library is missing.
-    """
+    """Raises `UsageError` if the consistency report cannot be written."""
     report = options.consistency_report
     if report is None:
         return

@@ -66,7 +66,6 @@ SUBCOMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command, and returns its exit status."""
     argv = sys.argv[1:] if argv is None else [*argv]
     name = max((name for name in SUBCOMMANDS if argv[: len(name.split())] == name.split()), key=len, default="")
     program = f"{PROGRAM} {name}"
@@ -86,12 +85,10 @@ def registered(work: Work) -> Work:
 
 
 def translate() -> int:
-    """Runs `gtransformer translate` as `gtransformer-translate`."""
     return _alias("translate")
 
 
 def serve() -> int:
-    """Runs `gtransformer serve` as `gtransformer-serve`."""
     return _alias("serve")
 
 

@@ -30,18 +30,16 @@ class Report(logging.Handler):
         self.files = self.skipped = self.warnings = 0
         self.failed: set[str] = set()
 
-    def say(self, message: str) -> None:
+    def write(self, message: str) -> None:
         print(f"{PROGRAM}: {message}", file=sys.stderr)
 
     def skip(self, file: str, why: str) -> None:
-        """Reports a skipped file."""
-        self.say(f"{file}: skipped, {why}")
+        self.write(f"{file}: skipped, {why}")
         self.skipped += 1
 
     def fail(self, file: str, error: Exception, line: int | None = None) -> None:
-        """Reports the failure of a file, or of a line of it."""
         place = file if line is None else f"{file}, line {line}"
-        self.say(f"{place}: {user_message(error).removeprefix(f'{file}: ')}")
+        self.write(f"{place}: {user_message(error).removeprefix(f'{file}: ')}")
         self.failed.add(file)
 
     def note(self, name: str, pairs: Pairs) -> None:
@@ -50,7 +48,7 @@ class Report(logging.Handler):
             self.consistency.add(name, pairs, [pair["alignment"] for pair in pairs])
 
     def warn(self, message: str) -> None:
-        self.say(f"warning: {message}")
+        self.write(f"warning: {message}")
         self.warnings += 1
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -73,5 +71,5 @@ class Report(logging.Handler):
             f"{number} {name}{'s' if name in ('file', 'warning') and number != 1 else ''}"
             for name, number in counts.items()
         ]
-        self.say(", ".join(parts))
+        self.write(", ".join(parts))
         return FAILED if self.failed or (fail_on_warning and self.warnings) else DONE

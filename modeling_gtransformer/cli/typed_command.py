@@ -86,12 +86,7 @@ def typed_command(options: type, function: Callable[[Any], Any], begin: Callable
 
 
 def _call(options: type, function: Callable[[Any], Any], values: dict[str, Any]) -> Any:
-    """
-    Calls the function with parsed options.
-
-    Raises:
-        UsageError: an option is out of bounds, or contradicts another one.
-    """
+    """Calls the function with parsed options. Turns errors of the options into `UsageError`."""
     try:
         given = options(**values)
     except ValueError as error:

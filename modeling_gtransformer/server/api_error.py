@@ -79,7 +79,6 @@ class AnsweredErrors:
 
 
 def answer_of_router(request: Request, error: Exception) -> JSONResponse:
-    """Answers a request that the router rejects."""
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 

@@ -58,5 +58,4 @@ class TranslatedFiles:
         return token
 
     def get(self, token: str) -> tuple[str, bytes] | None:
-        """Returns name and content of a file, if it is still stored."""
         return self._files.get(token)

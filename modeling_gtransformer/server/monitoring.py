@@ -23,7 +23,6 @@ class Monitor:
         self.batches = Histogram("batch_requests", "Requests per shared batch.", buckets=BATCHES, **names)
 
     def text(self) -> bytes:
-        """Formats all metrics for Prometheus."""
         return generate_latest(self.registry)
 
 

@@ -51,7 +51,6 @@ class Translation:
     warnings: list[str]
 
     def segment(self, sentence: int) -> slice:
-        """Returns the segment of a sentence by its index."""
         boundaries = [0, *accumulate(self.segments)]
         after = bisect_right(boundaries, sentence)
         return slice(boundaries[after - 1], boundaries[after])
@@ -126,7 +125,6 @@ class Events:
             yield Translation(name, pairs, result["segments"], content, languages, result["warnings"])
 
     async def attention(self, request: gr.Request, translation: Translation | None, sentence: int) -> str:
-        """Returns the attention of a sentence as HTML."""
         with errors_on_page():
             call = Call(lambda: attention_of(self.service.scheduler.pipeline, translation, sentence))
             task = asyncio.create_task(self.service.run(request, call))
@@ -166,7 +164,6 @@ async def unless_cancelled(task: "asyncio.Task[Result]") -> Result:
 
 
 def attention_of(pipeline: DocumentTranslationPipeline, translation: Translation | None, sentence: int) -> str:
-    """Returns the attention of a sentence as HTML."""
     if translation is None:
         raise ValueError("The server no longer stores this translation: translate the document again.")
     if not pipeline.model.config.has_global_attention:

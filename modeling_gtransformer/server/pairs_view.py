@@ -24,7 +24,6 @@ def pairs_html(pairs: Sequence[dict[str, Any]], src_lang: str, tgt_lang: str) ->
 
 
 def pair_html(pair: dict[str, Any], src_lang: str, tgt_lang: str) -> str:
-    """Formats a sentence pair, with its confidence if available."""
     source = _sentence(pair["source_text"], src_lang, 'class="source"')
     return f'<li class="pair">{source}{_target(pair, tgt_lang)}</li>'
 

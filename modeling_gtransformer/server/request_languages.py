@@ -87,7 +87,6 @@ class Languages:
         return Pair(source, target, src_lang, tgt_lang, confidence)
 
     def listed(self) -> list[dict[str, Any]]:
-        """Lists all languages with their target languages."""
         targets = [*self.targets]
         return [
             {"code": code, "name": name_of(code), "targets": targets if code in self.sources else []}

@@ -51,7 +51,6 @@ class ApiKeys:
             raise ApiError(403, "The API key is invalid.")
 
     def is_valid(self, key: str) -> bool:
-        """Returns whether the server has this key."""
         # Compare all keys: any() alone would stop at a match.
         matches = [hmac.compare_digest(_digest(key), known) for known in self._digests]
         return any(matches)
@@ -122,13 +121,7 @@ class BoundedRequests:
             self.open -= 1
 
     async def _read(self, scope: Any, receive: Any) -> bytes:
-        """
-        Reads the body of a request.
-
-        Raises:
-            ApiError: the body or its Content-Length is too large, the body is too slow, or too many requests are open.
-            ClientGone: the client disconnected.
-        """
+        """Reads the body of a request. Raises `ApiError` for a large, slow or surplus request."""
         if self.open > 2 * self.options.max_waiting:
             raise ApiError(503, "The server is busy: try again later.", 1)
         announced = dict(scope["headers"]).get(b"content-length", b"0")

@@ -123,7 +123,6 @@ def add_documents(router: APIRouter, service: Service) -> None:
 
 
 def as_document(pair: Pair, results: list[dict[str, Any]]) -> protocol.Document:
-    """Makes the response to a request for one document."""
     return protocol.Document(**results[0], source=pair.source, target=pair.target)
 
 

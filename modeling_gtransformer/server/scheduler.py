@@ -78,7 +78,6 @@ class Task:
     seconds: float = 0.0
 
     def can_take(self, job: Job, max_tokens: int) -> bool:
-        """Returns whether a job may share the batches of this task."""
         is_waiting = self.is_open and self.steps is None
         tokens = job.tokens + sum(own.tokens for own in self.jobs if is_waiting)
         return is_waiting and self.jobs[0].options == job.options and tokens <= max_tokens
@@ -138,7 +137,6 @@ class Scheduler:
         return self._thread.is_alive()
 
     def submit(self, job: Job | Call) -> "Future[Any]":
-        """Queues a job, and returns its result."""
         self._incoming.put(job)
         return job.result
 
@@ -183,12 +181,7 @@ class Scheduler:
             task.jobs.append(job)
 
     def _prepare(self, job: Job) -> None:
-        """
-        Splits the documents of a job into sentences, and counts their tokens.
-
-        Raises:
-            ApiError: a document is too large, or unreadable, or not translatable.
-        """
+        """Splits the documents of a job into sentences, and counts their tokens."""
         named = [NamedDocument(f"Document {number}", each) for number, each in enumerate(job.documents, 1)]
         try:
             job.prepared = [self.pipeline.prepare(each, format=job.format, **job.options) for each in named]
