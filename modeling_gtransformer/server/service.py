@@ -113,7 +113,7 @@ class Service:
         return sentences, task
 
     def _check_characters(self, documents: Sequence[str | bytes | list[str]], format: str) -> None:
-        """Rejects long texts before splitting, which would block the thread of the model. The exact limit applies after
+        """Rejects long texts before splitting, which would block the model. The exact limit applies after
         splitting, without markup."""
         characters = sum(map(len, _texts_of(documents)))
         max_characters = self.options.max_characters * (1 if format == "text" else MARKUP)

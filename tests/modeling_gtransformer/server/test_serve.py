@@ -61,7 +61,7 @@ def test_a_large_body_is_refused_while_it_is_sent(listen, checkpoint, length, se
     with socket.create_connection((host, int(port))) as connection:
         connection.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (length, sent))
         answer = connection.makefile("rb").read()  # to the end: the server closes it
-    assert answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b'at most 10,000,000 bytes."}')
+    assert answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b'The maximum is 10,000,000 bytes."}')
 
 
 def test_a_client_that_closes_its_connection(listen, checkpoint, gate):
