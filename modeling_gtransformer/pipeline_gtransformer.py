@@ -231,7 +231,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         return language_code(self.processor.src_lang), language_code(self.processor.tgt_lang)
 
     def translates_between(self, src_lang: str | None, tgt_lang: str | None) -> bool:
-        """Returns whether these are the pipeline's own languages, like `None`."""
+        """Returns whether these are the pipeline's own languages; `None` stands for its own."""
         other = self.processor.for_languages(src_lang, tgt_lang)
         return (other.src_lang, other.tgt_lang) == (self.processor.src_lang, self.processor.tgt_lang)
 

@@ -124,12 +124,12 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             other.target_ratio, other.typical_confidence = 1.0, None
         return other
 
-    def _code(self, asked: str | None, own: str | None) -> str | None:
+    def _code(self, requested: str | None, own: str | None) -> str | None:
         """Returns the requested language, in the processor's own spelling if the languages are equal."""
         with contextlib.suppress(ValueError):
-            if asked and own and self.languages.id_of(asked) == self.languages.id_of(own):
+            if requested and own and self.languages.id_of(requested) == self.languages.id_of(own):
                 return own
-        return asked or own
+        return requested or own
 
     @property
     def languages(self) -> LanguageTokens:
@@ -231,7 +231,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
             is_target: whether these are target sentences. Some tokenizers have a separate target vocabulary.
 
         Raises:
-            ValueError: a sentence is empty, or contains an unpaired surrogate.
+            ValueError: a sentence is empty, has no tokens, or contains an unpaired surrogate.
         """
         texts = [self._normalize(sentence) for sentence in sentences]
         for number, text in enumerate(texts, 1):

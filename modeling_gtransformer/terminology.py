@@ -51,18 +51,18 @@ class Terminology:
         # Longest first, so that a term takes precedence over its parts.
         self.lengths = {first: sorted(of_first, reverse=True) for first, of_first in lengths.items()}
 
-    def required(self, sentence: str, keep_placeholders: bool = True, kept: Sequence[str] = ()) -> list[str]:
+    def required(self, sentence: str, keep_placeholders: bool = True, protected: Sequence[str] = ()) -> list[str]:
         """
         Lists the strings that the sentence's translation must contain, with repetitions.
 
         Args:
-            kept: untranslated parts of the sentence, without terms.
+            protected: untranslated parts of the sentence, without terms.
         """
         matches = PLACEHOLDER.finditer(sentence) if keep_placeholders else ()
         candidates = [_without_trailing(match[0]) for match in matches]
         # Without punctuation, "s://," is no address.
         placeholders = [words for words in candidates if PLACEHOLDER.fullmatch(words)]
-        for words in sorted({*placeholders, *kept} - {""}, key=len, reverse=True):
+        for words in sorted({*placeholders, *protected} - {""}, key=len, reverse=True):
             sentence = sentence.replace(words, " | ")
         numbers = numbers_and_codes(sentence) if keep_placeholders else []
         return [*placeholders, *numbers, *(self.glossary[term] for term in self._terms(sentence))]

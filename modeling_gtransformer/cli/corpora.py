@@ -64,12 +64,7 @@ def translate_pipe(job: Job, options: TranslateOptions, translator: Translator, 
 
 
 def read_document(line: bytes, place: str, options: TranslateOptions) -> Document:
-    """
-    Reads a document from a line of JSON.
-
-    Raises:
-        ValueError: the line is not a document, or is not translatable.
-    """
+    """Reads a document from a line of JSON. Raises `ValueError` if it is none, or is not translatable."""
     document = of_record(parse_record(decode_line(line)), place)
     if problems := list(problems_of_source(document, options, options.overwrite)):
         raise ValueError(problems[0].removeprefix(f"{place}: "))

@@ -19,12 +19,7 @@ Format = Literal[
 
 @dataclass(frozen=True)
 class TranslateOptions(ModelOptions, CorpusOptions):
-    """
-    Options of `gtransformer translate`.
-
-    Raises:
-        ValueError: an option is out of bounds, or contradicts another one.
-    """
+    """Options of `gtransformer translate`. Raises `ValueError` for options that contradict each other."""
 
     files: list[str] | None = option(
         None, "Files and datasets to translate, or folders of corpora; default: standard input.", argument=True

@@ -72,12 +72,7 @@ def problem_of_folder(folder: Path) -> str:
 
 
 def read_json(path: Path, default: Any) -> Any:
-    """
-    Returns the content of a JSON file, or the default if the file is missing.
-
-    Raises:
-        ValueError: the file is not valid JSON.
-    """
+    """Returns the content of a JSON file, or the default if it is missing. Raises `ValueError` for invalid JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else default
     except ValueError as error:

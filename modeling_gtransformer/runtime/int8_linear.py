@@ -18,12 +18,7 @@ SMALLEST = torch.finfo(torch.float32).tiny
 
 
 class Int8Linear(nn.Module):
-    """
-    A linear layer with weights in 8 bits, without gradients.
-
-    Args:
-        linear: the layer in float32 to quantise.
-    """
+    """A linear layer with 8-bit weights, rounded from a layer in float32. It has no gradients."""
 
     def __init__(self, linear: nn.Linear):
         super().__init__()

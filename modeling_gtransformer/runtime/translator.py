@@ -168,12 +168,7 @@ class Translator:
 
 
 def terms_of(glossary: Glossary, src_lang: str | None, tgt_lang: str | None) -> dict[str, str]:
-    """
-    Returns the terms of a glossary between two languages.
-
-    Raises:
-        UsageError: the glossary lacks these languages, or a term has several translations.
-    """
+    """Returns the terms of a glossary between two languages. Raises `UsageError` if they are missing or ambiguous."""
     try:
         return glossary.between(src_lang, tgt_lang)
     except ValueError as error:
@@ -234,12 +229,7 @@ def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTra
 
 
 def check_folder(name: str) -> None:
-    """
-    Checks a path before loading; a Hub name passes.
-
-    Raises:
-        UsageError: the path is a file, or a folder without a supported model.
-    """
+    """Raises `UsageError` if a path is not the folder of a supported model. A Hub name passes."""
     path, possible = Path(name), ("gtransformer", *SENTENCE_LEVEL_MODELS)
     if path.is_file():
         raise UsageError(f"The model {name} is a file: pass the folder of a checkpoint.")
@@ -260,12 +250,7 @@ def check_folder(name: str) -> None:
 
 
 def check_words(processor: GTransformerProcessor) -> None:
-    """
-    Checks that a tokenizer has a vocabulary. Transformers makes one without tokens if its files are missing.
-
-    Raises:
-        ValueError: the vocabulary is empty.
-    """
+    """Raises `ValueError` for an empty vocabulary, which Transformers makes if the tokenizer's files are missing."""
     words = set(processor.tokenizer.get_vocab().values()) - {*processor.structural_token_ids}
     if len(words) < 5:  # <unk> and perhaps a space
         raise ValueError("its tokenizer has no vocabulary: add the tokenizer's files.")

@@ -9,12 +9,7 @@ from ..translation_options import option
 
 @dataclass(frozen=True)
 class ServerOptions(ModelOptions):
-    """
-    Options of a server: translation, address, and limits of requests.
-
-    Raises:
-        ValueError: a number is out of bounds.
-    """
+    """Options of a server: translation, address, and limits of requests. Raises `ValueError` out of bounds."""
 
     splitter: Literal["line", "sentencex"] | None = option(
         "sentencex", "One sentence per line, or split running text with the package sentencex."

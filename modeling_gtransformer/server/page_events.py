@@ -151,12 +151,7 @@ class Events:
 
 
 async def unless_cancelled(task: "asyncio.Task[Result]") -> Result:
-    """
-    Returns the result of a task.
-
-    Raises:
-        ValueError: the reader cancelled it.
-    """
+    """Returns the result of a task. Raises `ValueError` if the reader cancelled it."""
     try:
         return await task
     except asyncio.CancelledError as error:

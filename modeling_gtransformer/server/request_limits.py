@@ -37,12 +37,7 @@ class ApiKeys:
             raise UsageError(f"The file {file} has no API keys: write one on each line.")
 
     def check(self, key: object) -> None:
-        """
-        Checks the key of a request, if the server has keys.
-
-        Raises:
-            ApiError: the key is missing or invalid.
-        """
+        """Raises `ApiError` for a missing or invalid key, if the server has keys."""
         if not self.required:
             return
         if not key or not isinstance(key, str):
@@ -69,12 +64,7 @@ class ClientLimit:
 
     @contextmanager
     def request(self, client: str) -> Iterator[None]:
-        """
-        Counts a request of a client in this context.
-
-        Raises:
-            ApiError: the client has reached the limit.
-        """
+        """Counts a request of a client in this context. Raises `ApiError` at the limit."""
         if self.under_way[client] >= self.max_requests:
             raise ApiError(429, f"You have {self.max_requests} concurrent requests: wait for one to finish.", 1)
         self.under_way[client] += 1

@@ -58,12 +58,7 @@ class Service:
         self._terms_between = cache(translator.terms_between)
 
     def check(self, fields: dict[str, Any]) -> None:
-        """
-        Checks raw fields of a request, before their validation.
-
-        Raises:
-            ApiError: the client is not authorised, or sends too many texts.
-        """
+        """Raises `ApiError` if the client is not authorised, or sends too many texts, before validation of the fields."""
         self.keys.check(fields.get("api_key"))
         texts = max((len(value) for value in fields.values() if isinstance(value, list)), default=0)
         if texts > self.options.max_texts:
