@@ -58,7 +58,7 @@ class Service:
         self._terms_between = cache(translator.terms_between)
 
     def check(self, fields: dict[str, Any]) -> None:
-        """Raises `ApiError` if the client is not authorised, or sends too many texts, before validation of the fields."""
+        """Raises `ApiError` if the client is not authorised or sends too many texts, before field validation."""
         self.keys.check(fields.get("api_key"))
         texts = max((len(value) for value in fields.values() if isinstance(value, list)), default=0)
         if texts > self.options.max_texts:
