@@ -406,7 +406,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def configure(self, model) -> None:
         """
-        Writes [`generation_settings`] to the model's generation config.
+        Writes [`GTransformerProcessor.generation_settings`] to the model's generation config.
 
         Raises:
             ValueError: the tokenizer does not belong to the model, or the processor has no target language.
