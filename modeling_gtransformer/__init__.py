@@ -20,7 +20,7 @@ _MODULES = {
     "__version__": "hub",
 }
 
-# The commands register before they work, not before they show their help: the classes take seconds to import.
+# Importing the classes takes seconds, so the commands register them after parsing their options.
 _COMMANDS = ("gtransformer", "gtransformer-translate", "gtransformer-serve")
 if Path(*sys.argv[:1]).name.removesuffix(".exe") not in _COMMANDS:
     import_module(f"{__name__}.runtime.registration")

@@ -1,4 +1,4 @@
-"""Configuration of G-Transformer: mBART's fields, and one list of attention kinds per attention stack."""
+"""Configuration of G-Transformer: mBART's fields, and a list of attention kinds per stack."""
 
 import math
 
@@ -14,7 +14,7 @@ POSITION_SCOPES = ("document", "sentence")
 GLOBAL_POSITIONS = ("none", "sentence")
 STACKS = ("encoder", "decoder", "cross")
 
-# Fields that are derived, unless given, from the values of these others.
+# Fields by default derived from other fields.
 DERIVED = {
     **{f"{stack}_attention_types": {f"{stack}_global_layers"} for stack in STACKS},
     **{f"{stack}_global_layers": {f"{stack}_attention_types"} for stack in STACKS},
@@ -22,17 +22,17 @@ DERIVED = {
     "global_positions": {"sentence_template", "position_scope"},
 }
 
-# Upper bounds of sizes, far above any model's. A list of a billion layers would take all memory.
+# Maximum sizes, far above any model's, so a broken config.json cannot exhaust memory.
 MAX_SIZES = {
     **dict.fromkeys(("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"), 1024),
     **dict.fromkeys(("d_model", "encoder_ffn_dim", "decoder_ffn_dim"), 2**18),
     **dict.fromkeys(("vocab_size", "decoder_vocab_size", "max_position_embeddings"), 2**24),
 }
 
-# Fields of a sentence-level configuration that every Transformers configuration has.
+# Fields of every Transformers configuration, copied from sentence-level checkpoints.
 COMMON_FIELDS = frozenset({"architectures", "dtype", "id2label", "label2id", "name_or_path", "_name_or_path"})
 
-# Sentence-level models whose checkpoints can be loaded, and the fields that their configurations lack.
+# Supported sentence-level models, with the fields that their configurations lack.
 SENTENCE_LEVEL_MODELS = {
     "mbart": {},
     "bart": {"normalize_before": False, "sentence_template": "bart"},
@@ -52,7 +52,7 @@ SENTENCE_LEVEL_MODELS = {
 
 
 def combined_on_top(layers: int, combined: int) -> list[str]:
-    """Attention kinds of a stack with so many layers, of which the top ones have combined attention."""
+    """Returns the attention kinds of a stack of `layers` layers, the top `combined` with combined attention."""
     return ["group"] * (layers - combined) + ["combined"] * combined
 
 
@@ -63,43 +63,44 @@ class GTransformerConfig(PreTrainedConfig):
     (`facebook/mbart-large-cc25`), with combined attention in the top two layers of every stack.
 
     Args:
-        encoder_global_layers (`int`, *optional*): number of top encoder layers with "combined" attention, to
-            the sentence and to the document (paper, section 4.2). 2 by default, as in the paper.
+        encoder_global_layers (`int`, *optional*): number of top encoder layers with "combined" attention (paper,
+            section 4.2). 2 by default, as in the paper.
         decoder_global_layers (`int`, *optional*): likewise for the decoder's self-attention (target-side context).
         cross_global_layers (`int`, *optional*): likewise for cross-attention.
-        encoder_attention_types (`list[str]`, *optional*): the attention kind of every encoder layer, bottom to top:
-            "group" (own sentence only), "global" (whole document) or "combined" (both, weighed by a gate). Filled from
-            `encoder_global_layers` unless given; giving both is an error unless they agree.
+        encoder_attention_types (`list[str]`, *optional*): attention kind of every encoder layer, bottom to top:
+            "group" (own sentence only), "global" (whole document) or "combined" (both, weighted by a gate). Derived
+            from `encoder_global_layers` by default.
         decoder_attention_types (`list[str]`, *optional*): likewise for the decoder's self-attention.
         cross_attention_types (`list[str]`, *optional*): likewise for cross-attention.
         normalize_before (`bool`, defaults to `True`): layer norm before each sublayer and after the last layer, as in
             mBART; `False` is the post-norm of BART and of the paper's base, big and large Transformers.
         layernorm_embedding (`bool`, defaults to `True`): layer norm on the embeddings (mBART, BART).
         position_embedding_type (`str`, defaults to `"learned"`): "learned" (mBART, BART, PLBart), "sinusoidal" (base,
-            big, M2M100, NLLB) or "sinusoidal_marian" (Opus-MT, whose positions start at another row with other rates).
+            big, M2M100, NLLB) or "sinusoidal_marian" (Opus-MT, which has another first row and other frequencies).
         position_scope (`str`, *optional*): positions count from the start of the "document", as in the paper, or of
-            the "sentence", as in a sentence-level model. Then a document may have any number of tokens, and
-            `max_position_embeddings` bounds its sentences. By default "document" in the template of the
-            paper, else "sentence".
-        global_positions (`str`, *optional*): input of global attention besides the states: "sentence", the number of
-            each token's sentence as a sinusoidal embedding, or "none". By default "sentence" where the other positions
-            start again at every sentence, else "none".
-        gate_bias (`float`, defaults to 0.0): bias of newly initialised gates; the larger it is, the more of the group
-            attention a gate lets through at first.
+            the "sentence", as in sentence-level models. Sentence positions allow documents of any length;
+            `max_position_embeddings` then limits sentences. By default "document" for the template of the paper, else
+            "sentence".
+        global_positions (`str`, *optional*): positions for global attention: "sentence", a sinusoidal embedding of
+            each token's sentence number, or "none". By default "sentence" with `position_scope="sentence"`, else
+            "none".
+        gate_bias (`float`, defaults to 0.0): bias of newly initialised gates. A larger bias initially favours group
+            attention.
         sentence_template (`str`, defaults to `"paper"`): the tokens around every sentence, a key of
-            `SENTENCE_TEMPLATES`. Sentence-level checkpoints get that of their family.
+            `SENTENCE_TEMPLATES`. Sentence-level checkpoints get the template of their family.
         share_encoder_decoder_embeddings (`bool`, defaults to `True`): one vocabulary and one matrix for both sides;
-            `False` for the Opus-MT models that have two.
-        decoder_vocab_size (`int`, *optional*): size of the target vocabulary if there are two.
+            `False` for Opus-MT models with two vocabularies.
+        decoder_vocab_size (`int`, *optional*): size of a separate target vocabulary.
         init_std (`float` or `None`, defaults to 0.02): standard deviation of newly initialised weights; `None` selects
-            the Xavier initialisation with which the paper's randomly initialised models start.
+            Xavier initialisation, as for the paper's randomly initialised models.
 
-    [`MBartConfig`] describes the other fields. The `config.json` of an mBART, mBART-50, M2M100, NLLB, Marian
-    (Opus-MT), BART or PLBart model can be read directly.
+    [`MBartConfig`] describes the remaining fields. `from_pretrained` also reads the `config.json` of an mBART,
+    mBART-50, M2M100, NLLB, Marian (Opus-MT), BART or PLBart model.
 
     Raises:
-        ValueError: an unknown attention kind, a list or number that does not fit the layers, or a width that does not
-            fit the heads. huggingface_hub may wrap it in its `StrictDataclassError`.
+        ValueError: an attention kind is unknown, a list or number does not fit the layers, the number of global layers
+            contradicts the list, or the width does not fit the heads. huggingface_hub may wrap the error in its
+            `StrictDataclassError`.
 
     Example:
 
@@ -158,7 +159,7 @@ class GTransformerConfig(PreTrainedConfig):
     decoder_start_token_id: int | None = None
 
     def __post_init__(self, **kwargs):
-        # A sentence-level checkpoint's config.json contains its own type, which must not outlive the loading.
+        # A sentence-level checkpoint's config.json contains another type.
         kwargs.pop("model_type", None)
         for name, bound in MAX_SIZES.items():
             if getattr(self, name) > bound:
@@ -172,7 +173,7 @@ class GTransformerConfig(PreTrainedConfig):
         if not self.decoder_vocab_size or self.share_encoder_decoder_embeddings:
             self.decoder_vocab_size = self.vocab_size
         if self.template.target_prefix == ("bos",) and not self.template.eos_opens_next:
-            # mBART starts the decoder with the target language code; here that code ends the document instead.
+            # mBART starts the decoder with the target language code; our template ends the document with it.
             self.decoder_start_token_id = self.bos_token_id
         elif self.template.start and self.decoder_start_token_id is None:
             self.decoder_start_token_id = getattr(self, f"{self.template.start}_token_id")
@@ -185,28 +186,27 @@ class GTransformerConfig(PreTrainedConfig):
 
     @property
     def has_global_attention(self) -> bool:
-        """Whether the sentences of a document attend to each other in any layer."""
+        """Whether sentences attend to each other in any layer."""
         return any(set(self.attention_types(stack)) != {"group"} for stack in self._stacks())
 
     @property
     def independent_sentences(self) -> bool:
-        """Whether a target sentence depends only on its source sentence as the encoder has read it."""
+        """Whether a target sentence depends only on the encoder states of its source sentence."""
         types = {*self.attention_types("decoder"), *self.attention_types("cross")}
         return types == {"group"} and self.position_scope == "sentence"
 
     @property
     def max_sentence_tokens(self) -> float:
-        """Maximum number of tokens of a sentence: those that have positions; infinite where these are computed."""
+        """Maximum number of tokens per sentence; infinite with sinusoidal positions."""
         return self.max_position_embeddings if self.position_embedding_type == "learned" else math.inf
 
     @property
     def max_document_tokens(self) -> float:
-        """Maximum number of tokens of a document; infinite where positions are computed or restart at every
-        sentence."""
+        """Maximum number of tokens per document; infinite with sinusoidal or sentence positions."""
         return self.max_sentence_tokens if self.position_scope == "document" else math.inf
 
     def attention_types(self, stack: str) -> list[str]:
-        """The attention kind of every layer of the stack "encoder", "decoder" (self-attention) or "cross"."""
+        """Returns the attention kind of every layer of the stack "encoder", "decoder" (self-attention) or "cross"."""
         return getattr(self, f"{stack}_attention_types")
 
     def _stacks(self) -> dict[str, int]:
@@ -222,13 +222,13 @@ class GTransformerConfig(PreTrainedConfig):
             raise ValueError(f"{global_layers}={combined} does not fit the {layers} layers of the stack.")
         filled = combined_on_top(layers, combined)
         if given is not None and given != filled:
-            raise ValueError(f"{types}={given} contradicts {global_layers}={combined}: give one of the two.")
+            raise ValueError(f"{types}={given} contradicts {global_layers}={combined}: set only one of them.")
         setattr(self, global_layers, combined)
         setattr(self, types, filled)
 
     def follow_late_changes(self) -> None:
         """
-        Derives fields again from those that were assigned late.
+        Updates derived fields after later assignments.
 
         Raises:
             ValueError: layers and attention kinds no longer match.
@@ -240,16 +240,16 @@ class GTransformerConfig(PreTrainedConfig):
             self.decoder_vocab_size = self.vocab_size
 
     def validate_attention_types(self):
-        """Part of `@strict` validation: every list names known attention kinds, one per layer."""
+        """Validates, for `@strict`, that every list has a known attention kind per layer."""
         for stack, layers in self._stacks().items():
             types = self.attention_types(stack)
             if len(types) != layers:
-                raise ValueError(f"{stack}_attention_types names {len(types)} layers, the stack has {layers}.")
+                raise ValueError(f"{stack}_attention_types lists {len(types)} layers, the stack has {layers}.")
             if unknown := sorted(set(types) - set(ATTENTION_TYPES)):
-                raise ValueError(f"{stack}_attention_types has unknown kinds {unknown}; known: {ATTENTION_TYPES}.")
+                raise ValueError(f"{stack}_attention_types has unknown kinds {unknown}: use {ATTENTION_TYPES}.")
 
     def validate_choices(self):
-        """Part of `@strict` validation: fields that choose from a list name one of its entries."""
+        """Validates, for `@strict`, fields with a fixed set of values."""
         for name, known in (
             ("position_embedding_type", POSITION_EMBEDDING_TYPES),
             ("position_scope", POSITION_SCOPES),
@@ -259,7 +259,7 @@ class GTransformerConfig(PreTrainedConfig):
                 raise ValueError(f"{name} must be one of {known}, not {getattr(self, name)!r}.")
 
     def validate_architecture(self):
-        """Part of `@strict` validation: the width fits the heads and the position embedding."""
+        """Validates, for `@strict`, that the width fits the heads and the position embedding."""
         is_sinusoidal = self.position_embedding_type != "learned" or self.global_positions != "none"
         if is_sinusoidal and self.d_model % 2:
             raise ValueError(f"Sinusoidal positions need an even d_model, not {self.d_model}.")
@@ -269,24 +269,24 @@ class GTransformerConfig(PreTrainedConfig):
 
     @classmethod
     def from_dict(cls, config_dict, **kwargs):
-        """Reads a configuration as Transformers does. Understands configurations of sentence-level models, and derives
-        other fields from overrides."""
+        """Reads a configuration like Transformers. Also converts configurations of sentence-level models, and derives
+        dependent fields from overrides."""
         if config_dict.get("model_type", cls.model_type) != cls.model_type:
             config_dict = cls._from_family(config_dict)
         overrides = {name: kwargs.pop(name) for name in [*kwargs] if name in OWN_FIELDS}
         derived = [name for name, origins in DERIVED.items() if origins & overrides.keys()]
         config_dict = config_dict | dict.fromkeys(derived) | overrides
-        if "sentence_frame" in config_dict:  # its name in version 0.2
+        if "sentence_frame" in config_dict:  # version 0.2
             config_dict.setdefault("sentence_template", config_dict.pop("sentence_frame"))
         return super().from_dict(config_dict, **kwargs)
 
     @classmethod
     def _from_family(cls, config_dict: dict) -> dict:
-        """The known fields of a sentence-level configuration, with the defaults of its type."""
+        """Converts a sentence-level configuration, with the defaults of its type."""
         model_type = config_dict["model_type"]
         if model_type not in SENTENCE_LEVEL_MODELS:
             raise ValueError(
-                f"No G-Transformer can be made from a {model_type!r} checkpoint, only from {[*SENTENCE_LEVEL_MODELS]}."
+                f"Cannot convert a checkpoint of type {model_type!r}: use one of {', '.join(SENTENCE_LEVEL_MODELS)}."
             )
         fields = cls.__dataclass_fields__
         defaults = {name: value for name, value in CONFIG_MAPPING[model_type]().to_dict().items() if name in fields}
@@ -299,13 +299,13 @@ class GTransformerConfig(PreTrainedConfig):
         return defaults | SENTENCE_LEVEL_MODELS[model_type] | template | own
 
     def to_dict(self):
-        """Returns the fields as Transformers does, without the lists that a `*_global_layers` fills, so that the
-        number can still be changed."""
+        """Returns the fields like Transformers, without the lists derived from `*_global_layers`, so that an override
+        of the number takes effect."""
         output = super().to_dict()
         for stack, layers in self._stacks().items():
             types, number = f"{stack}_attention_types", f"{stack}_global_layers"
             if output.get(types) is not None and output.get(number) is not None:
-                # Where they differ the list was assigned later, and layers are built from lists.
+                # If they differ, the list was assigned later. The list takes precedence.
                 output[types if output[types] == combined_on_top(layers, output[number]) else number] = None
         return {name: value for name, value in output.items() if not (name.endswith("_types") and value is None)}
 

@@ -1,4 +1,4 @@
-"""Translates documents of any length: cuts them into segments, translates these in batches and reassembles them."""
+"""Translates documents of any length: cuts them into segments, and translates batches of segments."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import chain
@@ -19,12 +19,13 @@ Result = TypeVar("Result")
 
 
 def batch_tokens(num_beams: int) -> int:
-    """Source tokens of a batch: 16,384 divided by the number of beams, but at least 4,096, as few rows are slow."""
+    """Returns the source tokens of a batch: 16,384 divided by the number of beams, but at least 4,096, because small
+    batches are slow."""
     return max(16_384 // num_beams, 4_096)
 
 
 def result_of(steps: Generator[int, None, Result]) -> Result:
-    """Takes all steps and returns their result."""
+    """Runs all steps and returns their result."""
     while True:
         try:
             next(steps)
@@ -38,7 +39,7 @@ def translate_documents(
     documents: Sequence[Sequence[Sentence | str]],
     **options: Any,
 ) -> list[TranslatedDocument]:
-    """Translates documents: the result of [`translate_in_steps`], which has the same arguments and errors."""
+    """Runs [`translate_in_steps`] to the end and returns its result."""
     return result_of(translate_in_steps(model, processor, documents, **options))
 
 
@@ -58,30 +59,30 @@ def translate_in_steps(
     """
     Translates documents, a batch of segments per step.
 
-    Segments have fewer than `segment_tokens` source tokens and are cut between sentences, so that their translations
-    fit the model's positions. A sentence that does not fit is translated in parts, which a warning says.
+    Segments end at sentence boundaries, have fewer than `segment_tokens` source tokens, and leave space for their
+    translations. The model translates a longer sentence in parts, with a warning.
 
     Args:
         documents: lists of sentences, or of their texts.
-        on_sentence: called with every sentence in order, as soon as its translation is certain. A step then translates
+        on_sentence: called with every sentence in order, as soon as its translation is final. A step then translates
             one segment.
         progress: whether to show a progress bar.
-        generate_arguments: arguments of `model.generate`. For the others see [`TranslationOptions`].
+        generate_arguments: arguments of `model.generate`. [`TranslationOptions`] documents the remaining arguments.
 
     Yields:
-        The number of sentences that the step has begun.
+        Number of sentences that begin in the batch.
 
     Returns:
         The translated documents.
 
     Raises:
-        ValueError: an option is out of bounds, or the arguments ask for anything but one aligned translation.
+        ValueError: an option is out of bounds, or the arguments of `generate` request unaligned or several outputs.
     """
     if generate_arguments.get("align_sentences") is False:
-        raise ValueError("Documents are translated sentence by sentence: only generate() takes align_sentences=False.")
+        raise ValueError("align_sentences=False is an argument of generate() only: documents are aligned by sentence.")
     for name, only in (("num_return_sequences", 1), ("return_dict_in_generate", False)):
         if generate_arguments.get(name, only) not in (None, only):
-            raise ValueError(f"A document gets one translation, as text: only generate() takes {name}.")
+            raise ValueError(f"{name} is an argument of generate() only: a document has one translation, as text.")
     num_beams = generate_arguments.get("num_beams")
     if alternatives:
         num_beams = max(num_beams or model.generation_config.num_beams or 1, alternatives + 1)
@@ -126,7 +127,7 @@ def _in_batches(planned: Sequence[PlannedDocument], translator: SegmentTranslato
 def _streamed(
     document: PlannedDocument, translator: SegmentTranslator, on_sentence: Callable[[TranslatedSentence], None]
 ) -> Iterator[int]:
-    """Translates the segments of a document one by one, and reports each sentence once, after its last part."""
+    """Translates the segments of a document one by one. Reports each sentence once, after its last part."""
     reported = 0
 
     def report(done: Part | None = None) -> None:
@@ -138,7 +139,7 @@ def _streamed(
             on_sentence(document.translated(reported))
             reported += 1
 
-    report()  # sentences that are copied
+    report()  # copied sentences before the first segment
     for segment in document.segments:
         translator.stream(segment, report)
         yield segment.sentences

@@ -1,5 +1,5 @@
-"""Group tags: the sentence of the document that each token belongs to (paper, equation 3), and the progress of target
-documents. Pure functions of the ids.
+"""Group tags: the sentence number of each token (paper, equation 3), and the progress of target documents. All are
+pure functions of the ids.
 
 Shape legend: B documents, R rows (documents times beams), T tokens (queries), S keys, G sentences of the longest
 document.
@@ -16,13 +16,13 @@ from .sentence_template import TargetTemplate
 
 logger = logging.get_logger(__name__)
 
-#: Group tag of padding, where it must be distinguished from a token outside all sentences.
+#: Group tag that distinguishes padding from tokens outside sentences.
 PADDING = -1
 
 
 def opens_sentence(input_ids: Tensor, template: TargetTemplate) -> Tensor:
-    """Mask `(R, T)` of the first tokens of sentences in prefixes `(R, T)`, including a last `</s>` if it may open
-    another sentence."""
+    """Returns the mask `(R, T)` of the first tokens of sentences in prefixes `(R, T)`, including a last `</s>` if it
+    may open another sentence."""
     if not template.eos_opens_next:
         return input_ids == template.prefix[0]
     real = (input_ids != template.pad).cumsum(dim=1) > 0
@@ -33,12 +33,12 @@ def opens_sentence(input_ids: Tensor, template: TargetTemplate) -> Tensor:
 
 def sentence_progress(input_ids: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
     """
-    Place of the token that follows prefixes `(R, T)`.
+    Locates the token that follows prefixes `(R, T)`.
 
     Returns:
-        The number of its sentence, from 1, and the number of words before it in this sentence, both `(R,)`. The latter
-        is negative while the prefix of the sentence is not complete. The former is one more than the number of closed
-        sentences, also at the end of a document.
+        Sentence number, from 1, and number of words before the token in this sentence, both `(R,)`. The sentence
+        number is one more than the number of closed sentences, even at the end of a document. The number of words is
+        negative until the sentence's prefix is complete.
     """
     length, last = input_ids.shape[1], input_ids[:, -1]
     opens = opens_sentence(input_ids, template)
@@ -53,20 +53,19 @@ def sentence_progress(input_ids: Tensor, template: TargetTemplate) -> tuple[Tens
 
 
 def is_ended(last: Tensor, template: TargetTemplate) -> Tensor:
-    """Which of the last tokens `(R,)` of documents end them."""
+    """Returns a mask `(R,)` of last tokens `(R,)` that end their documents."""
     ended = last == template.pad
     return ended if template.end is None else ended | (last == template.end)
 
 
 def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_mask: Tensor | None = None) -> Tensor:
     """
-    Tags of documents: k for all tokens of the k-th sentence (from 1), 0 outside sentences,
-    as for padding.
+    Returns tags of documents: k for all tokens of the k-th sentence (from 1), 0 outside sentences and for padding.
 
     Args:
         input_ids: `(B, T)`, source documents or decoder inputs.
-        config: a [`GTransformerConfig`], whose template sets the boundaries of sentences.
-        is_target: whether the decoder reads these ids.
+        config: a [`GTransformerConfig`]; its template sets the boundaries of sentences.
+        is_target: whether these are decoder inputs.
         attention_mask: `(B, T)`, 0 where a token is padding.
 
     Returns:
@@ -79,7 +78,7 @@ def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_m
         return group_tags(input_ids, config.bos_token_id, config.eos_token_id, attention_mask)
     real = _real(input_ids, attention_mask)
     if eos_opens_next:
-        # The decoder may start with the padding token; after that, padding follows the end of a document.
+        # The decoder may start with the padding token. Later padding tokens follow the end of a document.
         real = real & ((input_ids != config.pad_token_id) | (real.cumsum(dim=1) == 1))
     return closed_group_tags(input_ids, config.eos_token_id, real, eos_opens_next, len(suffix))
 
@@ -88,13 +87,13 @@ def group_tags(
     input_ids: Tensor, bos_token_id: int | None, eos_token_id: int | None, attention_mask: Tensor | None = None
 ) -> Tensor:
     """
-    Tags `(B, T)` of documents `<s> w w </s> <s> w </s> ...`: k for `<s>`, words and `</s>` of the k-th sentence, 0
-    outside sentences, as for language codes and padding.
+    Returns tags `(B, T)` of documents `<s> w w </s> <s> w </s> ...`: k for `<s>`, words and `</s>` of the k-th
+    sentence, 0 outside sentences, as for language codes and padding.
 
     Args:
         input_ids: `(B, T)`.
-        bos_token_id: id of `<s>`, which opens a sentence. If `None`, there are no sentences and every tag is 0.
-        eos_token_id: id of `</s>`, which closes it. If `None`, a sentence lasts until the next `<s>`.
+        bos_token_id: id of `<s>`, which opens a sentence. With `None`, every tag is 0.
+        eos_token_id: id of `</s>`, which closes a sentence. With `None`, a sentence ends before the next `<s>`.
         attention_mask: `(B, T)`, 0 where a token is padding.
     """
     if bos_token_id is None:
@@ -103,7 +102,7 @@ def group_tags(
     opens = (input_ids == bos_token_id) & real
     if eos_token_id is not None:
         closes = (input_ids == eos_token_id) & real
-        # `</s>` itself still belongs to its sentence, hence the shift by one.
+        # Shifted by one, because `</s>` belongs to its sentence.
         in_sentence = real & (last_place(opens) > torch.nn.functional.pad(last_place(closes), (1, -1)))
     return opens.long().cumsum(dim=1) * in_sentence
 
@@ -114,11 +113,11 @@ def _real(input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
 
 def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, eos_opens_next: bool, suffix: int) -> Tensor:
     """
-    Tags `(B, T)` of documents `(B, T)` whose sentences are separated by the `</s>` that closes them.
+    Returns tags `(B, T)` of documents `(B, T)` with only `</s>` between sentences.
 
     Args:
         real: `(B, T)`, bool, false for padding.
-        eos_opens_next: whether `</s>` belongs to the sentence after it, as the first token of a document does.
+        eos_opens_next: whether `</s>` belongs to the next sentence.
         suffix: number of tokens after `</s>` that belong to its sentence.
     """
     closes = (input_ids == eos_token_id) & real
@@ -130,8 +129,8 @@ def closed_group_tags(input_ids: Tensor, eos_token_id: int, real: Tensor, eos_op
 
 
 def last_place(mask: Tensor) -> Tensor:
-    """Place of the last true element up to each token of a mask `(B, T)`, from 1, and 0 before the first: `(B, T)`."""
-    # A running maximum would give the same, but has no counterpart in ONNX.
+    """Returns the place `(B, T)` of the last true element up to each token of a mask `(B, T)`, from 1; 0 before it."""
+    # `cummax` would be simpler, but cannot be exported to ONNX.
     place = torch.arange(1, mask.shape[1] + 1, device=mask.device)
     count = mask.long().cumsum(dim=1)
     places = torch.nn.functional.pad(torch.zeros_like(count), (1, 0)).scatter(1, count * mask, place * mask)
@@ -139,8 +138,8 @@ def last_place(mask: Tensor) -> Tensor:
 
 
 def sentence_positions(tags: Tensor) -> Tensor:
-    """Positions of tokens with tags `(B, T)` in their sentences, from 0; every sentence must be contiguous. Tokens
-    outside sentences, such as padding, are at position 0; a document without tags is a single sentence."""
+    """Returns positions `(B, T)` of tokens in their contiguous sentences, from 0, given tags `(B, T)`. Tokens outside
+    sentences, such as padding, have position 0. A document without tags counts as one sentence."""
     position = torch.arange(tags.shape[1], device=tags.device).expand_as(tags)
     starts = tags != torch.nn.functional.pad(tags, (1, -1), value=PADDING)
     outside = (tags <= 0) & (tags > 0).any(dim=1, keepdim=True)
@@ -148,30 +147,30 @@ def sentence_positions(tags: Tensor) -> Tensor:
 
 
 def tags_on_cpu(tags: Tensor, real: Tensor) -> Tensor:
-    """Tags `(B, T)` on the CPU, [`PADDING`] where `real` `(B, T)` is false. Synchronises with the device, so that
-    everything that follows from the positions of the sentences is computed without further synchronisation."""
+    """Returns tags `(B, T)` on the CPU, [`PADDING`] where `real` `(B, T)` is false. Synchronises with the device once,
+    so that sentence boundaries need no further synchronisation."""
     return tags.long().masked_fill(~real, PADDING).cpu()
 
 
 def same_group(query_tags: Tensor, key_tags: Tensor) -> Tensor:
     """
-    Mask of group attention (M of the paper's equation 7) from queries with tags `(B, T)` to keys with tags `(B, S)`:
-    `(B, 1, T, S)`, bool. A query sees the keys of its own sentence; with tag 0, outside all sentences, it sees every
-    key.
+    Returns the mask of group attention (M of the paper's equation 7) from queries with tags `(B, T)` to keys with tags
+    `(B, S)`: `(B, 1, T, S)`, bool. A query sees the keys of its own sentence. A query with tag 0, outside all
+    sentences, sees every key.
     """
     query_tags = query_tags[:, None, :, None]
     return (query_tags == key_tags[:, None, None, :]) | (query_tags == 0)
 
 
 def is_contiguous(tags: Tensor) -> bool:
-    """Whether the tokens of every sentence are contiguous in documents with tags `(B, T)`."""
+    """Returns whether every sentence is contiguous in documents with tags `(B, T)`."""
     starts = (tags != torch.nn.functional.pad(tags, (1, -1))) & (tags > 0)
     return bool(starts.sum() == (sentence_lengths(tags) > 0).sum())
 
 
 def sentence_lengths(tags: Tensor) -> Tensor:
-    """Number of tokens of every sentence, `<s>` and `</s>` included: tags `(B, T)` to lengths `(B, G)`, 0 beyond the
-    last sentence of a document."""
+    """Returns the number of tokens of every sentence, `<s>` and `</s>` included, as `(B, G)` from tags `(B, T)`; 0
+    after the last sentence of a document."""
     groups = int(tags.max()) if tags.numel() else 0
     lengths = tags.new_zeros(tags.shape[0], groups + 1)
     lengths.scatter_add_(1, tags, torch.ones_like(tags))
@@ -179,9 +178,8 @@ def sentence_lengths(tags: Tensor) -> Tensor:
 
 
 def warn_of_unknown_sentences(side: str) -> None:
-    """Warns once that the sentences of the "source" or the "target" are unknown."""
     if not torch.compiler.is_compiling():
         argument = "group_tags" if side == "source" else "decoder_group_tags"
         logger.warning_once(
-            f"The sentences of the {side} are unknown, so attention is open to all of it: pass {argument}, or the ids."
+            f"The sentences of the {side} are unknown, so its attention is unrestricted: pass {argument}, or the ids."
         )

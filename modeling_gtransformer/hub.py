@@ -1,5 +1,5 @@
-"""Checkpoints on the Hub. They carry their own code, so that they load where this package is not installed, and
-adapters (peft) carry the configuration of their global attention."""
+"""Checkpoints on the Hub: uploads with code, so that they load without this package, and adapters (peft) with the
+configuration of their global attention."""
 
 import json
 import os
@@ -25,12 +25,12 @@ logger = logging.get_logger(__name__)
 
 TAGS = ["gtransformer", "document-translation", "translation"]
 
-# Pipelines that a model carries, by task. They register themselves, as whatever a model imports is among its files.
+# Pipelines to upload with a model, by task. They register themselves, because the model must not import them.
 PIPELINES: dict[str, type] = {}
 
 
 def warn_of_other_version() -> None:
-    """Warns if this is the code of a checkpoint, but another version of the package is installed."""
+    """Warns if this code belongs to a checkpoint and the installed package has another version."""
     if not __name__.startswith("transformers_modules."):
         return
     try:
@@ -39,8 +39,8 @@ def warn_of_other_version() -> None:
         return
     if installed != __version__:
         logger.warning(
-            f"The code of this checkpoint is that of gtransformer-hf {__version__}, but {installed} is installed: "
-            "without trust_remote_code the installed version is used."
+            f"This checkpoint contains the code of gtransformer-hf {__version__}, but {installed} is installed: load "
+            "it without trust_remote_code to use the installed version."
         )
 
 
@@ -48,7 +48,7 @@ warn_of_other_version()
 
 
 def brought_along(task: str) -> Callable[[type], type]:
-    """Class decorator that makes a pipeline part of every upload of a model."""
+    """Class decorator that adds a pipeline to every upload of a model."""
 
     def enter(pipeline_class: type) -> type:
         PIPELINES[task] = pipeline_class
@@ -60,8 +60,8 @@ def brought_along(task: str) -> Callable[[type], type]:
 @contextmanager
 def with_code(*parts: Any) -> Iterator[None]:
     """
-    In this context, `save_pretrained` of these models and processors also writes the code of their classes and of the
-    pipeline, with all that they import, and the configuration refers to it.
+    In this context, `save_pretrained` of these models and processors also writes the code of their classes, of the
+    pipeline and of their imports. The configuration refers to this code.
     """
     with ExitStack() as restore:
         for part in parts:
@@ -90,13 +90,13 @@ def _set_fields(config: Any, fields: dict[str, Any]) -> None:
 
 
 def _source_of(cls: type) -> str:
-    """The name by which a configuration refers to a class whose file is beside it."""
+    """Returns the reference of a configuration to a class in a file beside it."""
     return f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
 
 
 def _card_of(folder: Path) -> Any:
-    """The card of the G-Transformer in a folder, if there is one, recognised by its tag or, if it was written by hand
-    without tags, by the configuration beside it."""
+    """Returns the model card of a folder, if its tag, or without tags the configuration beside it, identifies a
+    G-Transformer."""
     if not (folder / "README.md").is_file():
         return None
     card, config = ModelCard.load(folder / "README.md"), folder / "config.json"
@@ -106,7 +106,7 @@ def _card_of(folder: Path) -> Any:
     if is_ours and not card.data.tags:
         return card
     logger.warning(
-        f"{folder / 'README.md'} is left out, as it has no tag {TAGS[0]}: add the tag if it is this model's card."
+        f"Skipped {folder / 'README.md'}, which has no tag {TAGS[0]}: add the tag if the card describes this model."
     )
     return None
 
@@ -117,7 +117,7 @@ class PublishMixin:
     auto_class: str
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> Any:
-        """Saves as Transformers does; a model that is saved with its code also carries its pipelines."""
+        """Saves like Transformers, including the code of the pipelines if the model is saved with code."""
         saved = super().save_pretrained(save_directory, **kwargs)  # type: ignore[misc]
         if hasattr(self, "config") and type(self)._auto_class:  # type: ignore[attr-defined]
             for pipeline in PIPELINES.values():
@@ -126,18 +126,18 @@ class PublishMixin:
 
     def push_to_hub(self, repo_id: str, *, tags: list[str] | str | None = None, **kwargs: Any) -> CommitInfo:
         """
-        Uploads everything that loading needs, in one commit: the files of `save_pretrained`, the code, and the card of
-        the folder that this was loaded from or, if that has no card of a G-Transformer, a general one.
+        Uploads in one commit the files of `save_pretrained`, their code, and the G-Transformer card of the folder that
+        this was loaded from, or else a generic card.
 
         Raises:
-            ValueError: this is an adapter whose base is a folder on this machine.
+            ValueError: the base of an adapter is a local folder.
         """
         for part in self._parts():
             base = getattr(part, "adapter_base", None)
             if base and Path(base).exists():
                 raise ValueError(
-                    f"The adapter's base {base} is a folder on this machine, where nobody else can find it: publish "
-                    "the base first, and train or load the adapter with its name on the Hub."
+                    f"The adapter's base {base} is a local folder: publish the base first, then train or load the "
+                    "adapter with the base's name on the Hub."
                 )
         own = [tags] if isinstance(tags, str) else list(tags or [])
         with with_code(*self._parts()):
@@ -148,23 +148,23 @@ class PublishMixin:
         card = _card_of(source) if self._loaded_from() else None
         if card is not None:
             given = ModelCard.load(Path(working_dir, "README.md")).data.tags or []
-            if (source / "training.svg").exists():  # of cards before version 0.3
+            if (source / "training.svg").exists():  # cards before version 0.3
                 shutil.copyfile(source / "training.svg", Path(working_dir, "training.svg"))
             card.data.tags = list(dict.fromkeys([*(card.data.tags or []), *given]))
             card.save(Path(working_dir, "README.md"))
         return super()._upload_modified_files(working_dir, *args, **kwargs)  # type: ignore[misc]
 
     def _parts(self) -> list[Any]:
-        """Models and processors that are saved."""
+        """Returns the models and processors to save."""
         return [self]
 
     def _loaded_from(self) -> str:
-        """The folder or repository that this was loaded from; empty if it was not loaded."""
+        """Returns the folder or repository that this was loaded from, if any."""
         return ""
 
 
 def _find_file(name: str, file: str, hub: dict[str, Any]) -> str | None:
-    """The path of a file of a checkpoint; `None` if it has none, or cannot be reached."""
+    """Returns the path of a checkpoint's file; `None` if it is missing or unreachable."""
     try:
         return cached_file(name, file, **hub)
     except OSError:
@@ -172,13 +172,13 @@ def _find_file(name: str, file: str, hub: dict[str, Any]) -> str | None:
 
 
 def _hub_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments that identify a revision on the Hub, and the access to it."""
+    """Selects the arguments for the Hub: revision, cache and token."""
     own = {**(arguments.get("adapter_kwargs") or {}), **arguments}
     return {key: own[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in own}
 
 
 def _base_of_adapter(name: str, hub: dict) -> str | None:
-    """The name of the base model, if this is the name of an adapter with its own configuration."""
+    """Returns the name of the base model of an adapter with its own configuration; `None` for other checkpoints."""
     if name is None or any(Path(name).glob("model*.safetensors")) or any(Path(name).glob("pytorch_model*")):
         return None
     adapter = _find_file(name, "adapter_config.json", hub)
@@ -188,24 +188,24 @@ def _base_of_adapter(name: str, hub: dict) -> str | None:
 
 
 class AdapterMixin:
-    """Loads and saves adapters together with the configuration of global attention, which the base model may lack."""
+    """Loads and saves adapters with their configuration of global attention."""
 
     config: GTransformerConfig
     config_class: Any
     name_or_path: str
-    # The base of an adapter, and the folder or repository of the adapter itself.
+    # Names of an adapter's base, and of its own folder or repository.
     adapter_base: str | None = None
     adapter_folder: str | None = None
-    # Tensors that the checkpoint lacks, whose weights are random until they are trained.
+    # Tensors that the checkpoint lacks. They have random weights until training.
     missing_tensors: Sequence[str] = ()
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path, *args, config=None, **kwargs):
-        """Loads as Transformers does, and notes missing tensors. An adapter comes with its base model, in the
+        """Loads like Transformers, and records missing tensors. For an adapter, loads its base model with the
         configuration of the adapter."""
         with_report = kwargs.pop("output_loading_info", False)
         adapter = dict(kwargs.pop("adapter_kwargs", None) or {})
-        # The Auto classes have already looked up the base, and pass its configuration.
+        # The Auto classes resolve the base first, and pass its configuration.
         name = adapter.get("_adapter_model_path") or pretrained_model_name_or_path
         given = None if adapter.get("_adapter_model_path") else config
         hub = _hub_arguments(kwargs)
@@ -228,13 +228,13 @@ class AdapterMixin:
         return (model, report) if with_report else model
 
     def train(self, mode: bool = True):
-        """Switches as torch does. A training makes up for tensors that a checkpoint lacks."""
+        """Sets the mode like torch. Training clears `missing_tensors`."""
         if mode:
             self.missing_tensors = []
         return super().train(mode)  # type: ignore[misc]
 
     def load_adapter(self, peft_model_id=None, adapter_name=None, *args, **kwargs):
-        """Loads as Transformers does, plus the modules that an adapter holds in full, which 5.17 leaves out."""
+        """Loads like Transformers, including the fully saved modules that Transformers 5.17 skips."""
         loaded = super().load_adapter(peft_model_id, adapter_name, *args, **kwargs)  # type: ignore[misc]
         if peft_model_id is not None:
             file = _find_file(peft_model_id, "adapter_model.safetensors", _hub_arguments(kwargs))
@@ -243,11 +243,11 @@ class AdapterMixin:
         return loaded
 
     def set_adapter_weights(self, file: str | Path, adapter_name: str = "default") -> None:
-        """Loads the weights of an `adapter_model.safetensors` into the adapter of that name."""
+        """Loads an `adapter_model.safetensors` into the named adapter."""
         try:
             from peft import set_peft_model_state_dict
         except ImportError as error:
-            raise ImportError("An adapter needs peft: pip install peft") from error
+            raise ImportError("Adapters need peft: pip install peft") from error
 
         weights = {name.removeprefix("base_model.model."): weight for name, weight in load_file(file).items()}
         set_peft_model_state_dict(self, weights, adapter_name)
@@ -257,7 +257,7 @@ class AdapterMixin:
         self.adapter_base = self.name_or_path
 
     def save_pretrained(self, save_directory, *args, **kwargs):
-        """Saves as Transformers does, and writes the configuration beside an adapter."""
+        """Saves like Transformers, and adds the configuration of an adapter."""
         super().save_pretrained(save_directory, *args, **kwargs)  # type: ignore[misc]
         if getattr(self, "peft_config", None):
             self.config.save_pretrained(save_directory)

@@ -1,4 +1,4 @@
-"""Structural tokens of a tokenizer, and the languages among them: their codes, tokens and ids."""
+"""Structural tokens of a tokenizer, including languages: codes, tokens and ids."""
 
 import difflib
 import re
@@ -16,10 +16,10 @@ NO_LANGUAGES = ("bos", "eos", "pad", "unk", "mask", "cls", "sep")
 
 class LanguageTokens:
     """
-    The tokens of a tokenizer that are not words, as `ids` by token; `<unk>` stands for words.
+    The structural tokens of a tokenizer, as `ids` by token. `<unk>` is not structural.
 
     Args:
-        languages: codes or tokens of languages that the tokenizer may have without marking them as special.
+        languages: codes or tokens of languages that the tokenizer may not mark as special.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, languages: Iterable[str]):
@@ -30,17 +30,17 @@ class LanguageTokens:
         tokens |= getattr(tokenizer, "lang_token_to_id", getattr(tokenizer, "lang_code_to_id", {}))
         unmarked = [*getattr(tokenizer, "supported_language_codes", ())]
         for language in languages:
-            # A bare code, such as "en", is a subword of a tokenizer that does not mark it.
+            # Without brackets, an unmarked code such as "en" is a subword.
             unmarked += (
                 [language] if BRACKETED.match(language) else [form.format(language) for form in LANGUAGE_TOKENS]
             )
         tokens |= {token: tokenizer.convert_tokens_to_ids(token) for token in unmarked}
-        # A token that a tokenizer names but does not have has no id, or that of unknown words.
+        # Listed tokens that the vocabulary lacks have no id, or the id of <unk>.
         self.ids = {token: index for token, index in tokens.items() if index not in (None, tokenizer.unk_token_id)}
 
     @property
     def codes(self) -> list[str]:
-        """The codes of all languages, without brackets unless several tokens have the same code."""
+        """Codes of all languages, with brackets only if several tokens share a code."""
         others = {getattr(self.tokenizer, f"{name}_token", None) for name in NO_LANGUAGES}
         bare = {token: BRACKETED.sub(r"\1\2\3", token) for token in self.ids.keys() - others}
         counts = Counter(bare.values())
@@ -48,7 +48,7 @@ class LanguageTokens:
 
     def find(self, language: str | None) -> int | None:
         """
-        The id of the token of a language, given as a code or as the token itself; `None` if there is none.
+        Returns the token id of a language, given as a code or a token; `None` if the tokenizer lacks it.
 
         Raises:
             ValueError: the tokenizer has several tokens for this code.
@@ -63,10 +63,10 @@ class LanguageTokens:
 
     def id_of(self, language: str) -> int:
         """
-        The id of the token of a language.
+        Returns the token id of a language.
 
         Raises:
-            ValueError: the tokenizer has no token for this language, or several.
+            ValueError: the tokenizer has no token or several tokens for this language.
         """
         if (token := self.find(language)) is not None:
             return token
@@ -74,6 +74,6 @@ class LanguageTokens:
         near = [code for code in codes if code[:2] == language[:2]]
         near = near or difflib.get_close_matches(language, codes, n=5, cutoff=0.4)
         raise ValueError(
-            f"The tokenizer does not know the language {language!r}; "
-            + (f"similar are {', '.join(near)}." if near else f"known codes: {', '.join(codes) or 'none'}.")
+            f"The tokenizer has no language {language!r}. "
+            + (f"Similar codes: {', '.join(near)}." if near else f"Its codes: {', '.join(codes) or 'none'}.")
         )

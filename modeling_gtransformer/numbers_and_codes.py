@@ -1,11 +1,11 @@
-"""Numbers and codes that a translation must contain, in any of the forms in which languages write them."""
+"""Numbers and codes that a translation must contain, in the notation of any language."""
 
 import re
 from collections import Counter
 
 
-# Digits in groups: +49 30 1234567, (030) 1234567, 030 1234567, 1234 5678 9012, 12 345,50. A prefix, the lengths of the
-# groups or a third group distinguishes them from numbers that follow each other.
+# Groups of digits: +49 30 1234567, (030) 1234567, 030 1234567, 1234 5678 9012, 12 345,50. A prefix, the lengths of the
+# groups or a third group distinguishes them from consecutive numbers.
 SEPARATOR = r"(?:[ \u00a0\u202f./-]|\)[ \u00a0]?|[ \u00a0]\()"
 GROUPED = re.compile(
     rf"(?<![\w.])(?:\+(?=\d(?:{SEPARATOR}?\d){{6}})\d+(?:{SEPARATOR}\d+)*"
@@ -16,10 +16,10 @@ GROUPED = re.compile(
 )
 # Grouped and decimal numbers, dates: digits with single separators between them.
 NUMBER = re.compile(rf"{GROUPED.pattern}|(?<![\w.])\d(?:[.,'’/\u00a0\u202f-]?\d)*(?!\w)")
-# An article number, a flight, a postcode: capital letters and digits, perhaps in groups.
+# Article numbers, flights, postcodes: capital letters and digits, perhaps in groups.
 CODE = re.compile(r"(?<![\w-])(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z\d]+(?:-[A-Z\d]+)*(?![\w-])")
-# Fewer digits in a row may become words ("two", "10-12", "24/7"), or a time of another clock. Short codes and round
-# numbers ("a hundred") may become words, too.
+# Translations may write short numbers, short codes and round numbers in words ("two", "a hundred"), and times on
+# another clock.
 LONG = re.compile(r"\d(?:[.,'’\u00a0\u202f]?\d){2}")
 ROUND = re.compile(r"\d(?:[.,'’\u00a0\u202f]?0)*")
 MIN_CODE = 4
@@ -27,7 +27,7 @@ MIN_CODE = 4
 
 def numbers_and_codes(text: str) -> list[str]:
     """
-    Lists the numbers with three digits or more in succession, but round ones, and the codes of a text, in order.
+    Lists the codes of a text and its numbers with at least three successive digits, except round numbers, in order.
 
     >>> numbers_and_codes("Flight LH441 at 4:50 for 2 people, $1,250.00; ring +49 30 1234567 or 564-2114.")
     ['LH441', '1,250.00', '+49 30 1234567', '564-2114']
@@ -39,7 +39,6 @@ def numbers_and_codes(text: str) -> list[str]:
 
 
 def _must_stay(number: str) -> bool:
-    """Whether a number is neither round nor short."""
     if is_grouped(number):
         number = re.sub(r"[^\d.,]", "", number)
     return LONG.search(number) is not None and not ROUND.fullmatch(number)
@@ -55,12 +54,12 @@ def is_grouped(number: str) -> bool:
 
 def count_number(number: str, text: str) -> int:
     """
-    How often a text contains a number, whatever separates its digits, and a date also with its parts in another order.
+    Counts a number in a text, with any separators between its digits, and for a date in any order of its parts.
 
     >>> count_number("1,234.50", "Das kostet 1.234,50 €."), count_number("2026-11-05", "am 05.11.2026")
     (1, 1)
     """
-    # A space may separate groups of digits, or two numbers; a hyphen is also that of a range.
+    # A space may separate groups of digits or two numbers. A hyphen may denote a range.
     whole, grouped, apart = (
         Counter(map(_key, NUMBER.findall(form)))
         for form in (

@@ -1,4 +1,4 @@
-"""`pipeline("document-translation")`: a document in, the same sentences out, translated in each other's context."""
+"""`pipeline("document-translation")`: translates the sentences of a document in each other's context."""
 
 import os
 import reprlib
@@ -34,32 +34,27 @@ from .translation_options import TranslationOptions
 
 logger = logging.get_logger(__name__)
 
-# Documents and characters that are prepared at a time, to be translated in large batches; a document may be longer.
+# Maximum documents and characters per chunk. A chunk shares batches; a longer document is a chunk by itself.
 MAX_DOCUMENTS, MAX_CHARACTERS = 256, 200_000
 OTHER_PLACEHOLDERS = "stays untranslated, because its translation has other placeholders."
-# Options that decide how a document is taken apart; `translate_in_steps` takes the rest.
+# Options of `preprocess`. All other options are arguments of `translate_in_steps`.
 OF_PREPARATION = ("format", "splitter", "mark_fuzzy", "bilingual", "keep_placeholders", "word_alignment", "name")
 
 
 def _formats() -> ModuleType:
-    """
-    Returns the package that reads and writes files, which does not travel with a checkpoint.
-
-    Raises:
-        ImportError: only the code of a checkpoint is available.
-    """
+    """Imports the package `files`, which checkpoints do not carry."""
     try:
         from modeling_gtransformer import files
     except ImportError as error:
         raise ImportError(
-            "A checkpoint translates plain text and lists of sentences; other formats need the whole package: "
-            "pip install 'gtransformer-hf[files]'"
+            "The code of a checkpoint translates plain text and lists of sentences. Other formats need the whole "
+            "package: pip install 'gtransformer-hf[files]'"
         ) from error
     return files
 
 
 class NamedDocument(NamedTuple):
-    """A document with its name in warnings and, if they are known, the places of its sentences."""
+    """A document with its name and, optionally, the places of its sentences, as warnings print them."""
 
     name: str
     document: str | bytes | list[str]
@@ -73,11 +68,11 @@ class NamedDocument(NamedTuple):
 @dataclass(frozen=True)
 class PreparedDocument:
     """
-    A text, list or file that is ready to be translated.
+    A text, list or file, split into sentences.
 
     Attributes:
-        documents: its sentences; a file may hold several documents, which are translated independently.
-        file: puts translations in the place of the sentences; `None` for a list.
+        documents: sentences of each document. A file may contain several independent documents.
+        file: writes translations in place of the sentences; `None` for a list.
     """
 
     documents: list[list[Sentence]]
@@ -90,10 +85,10 @@ class PreparedDocument:
 
 def refuse_other_than_document(document: Any) -> None:
     """
-    Refuses what is not a document.
+    Checks the type of a document.
 
     Raises:
-        ValueError: it is neither text nor a list of sentences.
+        ValueError: the document is neither text nor a list of sentences.
     """
     is_list = isinstance(document, list) and all(isinstance(sentence, str) for sentence in document)
     if not (is_list or isinstance(document, (str, bytes))):
@@ -102,22 +97,22 @@ def refuse_other_than_document(document: Any) -> None:
 
 def _refuse_batch_size(batch_size: int | None) -> None:
     if (batch_size or 1) > 1:
-        raise ValueError("Batches are made of segments, by number of tokens: use max_tokens, not batch_size.")
+        raise ValueError("Set max_tokens instead of batch_size: batches consist of segments and are sized in tokens.")
 
 
 def refuse_missing_tensors(name: str, missing: Sequence[str]) -> None:
     """
-    Refuses a checkpoint with random weights.
+    Rejects a checkpoint with random weights.
 
     Raises:
-        ValueError: names tensors that the checkpoint lacks.
+        ValueError: the checkpoint lacks tensors.
     """
     if missing:
         raise ValueError(f"{name} lacks tensors: {', '.join(missing[:3])}{', ...' if missing[3:] else ''}.")
 
 
 def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
-    """Yields lists of documents that are prepared together."""
+    """Groups documents into chunks of at most `MAX_DOCUMENTS` documents and `MAX_CHARACTERS` characters."""
     chunk: list[NamedDocument] = []
     characters = 0
     for document in documents:
@@ -131,17 +126,17 @@ def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
 
 
 def is_for_one_pair(model: PreTrainedModel, processor: Any) -> bool:
-    """Returns whether a model was trained on documents in the languages of its processor only."""
+    """Returns whether the model was trained only on documents in the languages of its processor."""
     return bool(processor.tgt_lang) and getattr(model.config, "has_global_attention", False)
 
 
 def for_languages(model: PreTrainedModel, processor: Any, src_lang: str | None, tgt_lang: str | None) -> Any:
     """
-    The processor for these languages. Warns if the model was trained on documents in other languages.
+    Returns the processor for these languages. Warns if the model was trained on documents in other languages.
 
     Raises:
-        ValueError: the tokenizer does not know a language, or the decoder of a model for one pair has no way to be
-            told another one.
+        ValueError: the tokenizer lacks a language, or the model was trained for one pair and its decoder reads no
+            target language.
     """
     other = processor.for_languages(src_lang, tgt_lang)
     pair, own = (other.src_lang, other.tgt_lang), (processor.src_lang, processor.tgt_lang)
@@ -156,40 +151,38 @@ def for_languages(model: PreTrainedModel, processor: Any, src_lang: str | None, 
 @brought_along("document-translation")
 class DocumentTranslationPipeline(PublishMixin, Pipeline):
     """
-    Translates documents of any length, aligned sentence by sentence: a document of `segment_tokens` tokens or more is
-    cut between sentences into segments that are translated separately.
+    Translates documents of any length, aligned sentence by sentence. The pipeline cuts a document of `segment_tokens`
+    tokens or more between sentences into segments, and translates each segment separately.
 
     The input is a document (a list of sentences, a text or the content of a file) or a list of documents (lists of
-    sentences). A list of strings is always one document. Sentences without words, blank or only with numbers and
-    addresses, are copied. Each document gives a dictionary:
+    sentences). A list of strings is always one document. The pipeline copies sentences without words, such as numbers
+    and addresses. It returns a dictionary per document:
 
-    - `translation_text`: the translation. In a text or file, everything but the sentences stays unchanged; for a list,
-      there is one sentence per line.
-    - `sentences`: for each sentence of the document, in order, `source_text` and `translation_text`; with
-      `confidence=True`, `confidence`, the mean log-probability of its tokens in nats; with `word_alignment=True`,
-      `alignment`, for each word of the translation the weights of the words of the source. Both are `None` for copied
-      sentences.
-    - `segments`: the number of sentences in each segment that the model translated as one input, without copied ones.
-    - `alternatives`, with `alternatives=n`: up to `n` other translations of the whole document, for texts and lists;
-      the i-th has the i-th hypothesis of every segment.
-    - `warnings`: messages that name the sentence; a call also logs them.
+    - `translation_text`: the translation. A text or file keeps everything but its sentences; a list becomes one
+      sentence per line.
+    - `sentences`: `source_text` and `translation_text` of each sentence, in order. `confidence=True` adds
+      `confidence`, the mean log-probability of its tokens in nats. `word_alignment=True` adds `alignment`: a row per
+      word of the translation, with the weights of the words of the source. Both are `None` for copied sentences.
+    - `segments`: number of sentences in each segment that the model translated as one input, without copied sentences.
+    - `alternatives`, with `alternatives=n`: up to `n` other translations of a text or list. The i-th consists of the
+      i-th hypothesis of every segment.
+    - `warnings`: messages with the place of their sentence; a call also logs them.
 
-    The model is a G-Transformer, or a sentence-level translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART),
-    which translates every sentence of a document without context until it is fine-tuned.
+    The model is a G-Transformer or a sentence-level translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART).
+    A sentence-level translator ignores document context until it is fine-tuned.
 
-    Placeholders such as `{name}` and `%s`, addresses, numbers and codes are preserved, and the terms of a glossary are
-    enforced: a missing string replaces the words aligned with its source ([`with_required`]). If there are none, a
-    warning names it.
+    Translations keep placeholders such as `{name}` and `%s`, addresses, numbers and codes, and contain the terms of
+    the glossary. [`with_required`] inserts missing strings by word alignment; a warning lists those without a place.
 
-    Keyword arguments, here or when the pipeline is made, are the fields of [`TranslationOptions`], the arguments of
+    Keyword arguments of calls and of the constructor are the fields of [`TranslationOptions`], the arguments of
     `generate`, and:
 
-    - `format`: "text" (default), "wrapped" (text whose lines make up paragraphs), "markdown", "html", "subtitles"
-      (SubRip or WebVTT), "ass" (also SSA), "po", "xliff"; "docx", "pptx", "odf" and "epub" take bytes.
-    - `name`: the name of the document in warnings, such as that of its file.
+    - `format`: "text" (default), "wrapped" (hard-wrapped paragraphs), "markdown", "html", "subtitles" (SubRip or
+      WebVTT), "ass" (also SSA), "po", "xliff"; "docx", "pptx", "odf" and "epub" take bytes.
+    - `name`: the name of the document in warnings, such as its file name.
 
     `splitter` may also be a function that returns the sentences of a string. The pipeline's `glossary` applies to its
-    own languages only: calls for other languages take another `glossary`, or none.
+    own languages only; pass another `glossary` to calls for other languages.
 
     ```python
     >>> translate = pipeline("document-translation", model="path/to/checkpoint")  # doctest: +SKIP
@@ -197,7 +190,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     'Die Katze schläft.\\nSie ist alt.'
     ```"""
 
-    # Optional, as Transformers finds only a tokenizer beside a sentence-level checkpoint.
+    # Sentence-level checkpoints contain a tokenizer and no processor.
     _load_processor = None
     _load_tokenizer = False
     _load_feature_extractor = False
@@ -221,11 +214,11 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             processor = load_processor(model, tokenizer)
         super().__init__(model, *args, processor=for_languages(model, processor, src_lang, tgt_lang), **kwargs)
         if is_sentence_level or src_lang or tgt_lang:
-            # Another pipeline may use the same model for other languages.
+            # Pipelines for other languages may share this model, so its generation config is not changed.
             self._forward_params["processor"] = self.processor
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
-        """Saves model and processor with their code, as `push_to_hub` uploads them."""
+        """Saves model and processor with their code, like `push_to_hub`."""
         if "processor" in self._forward_params and self.processor.tgt_lang:
             self.processor.configure(self.model)
         with with_code(*self._parts()):
@@ -234,7 +227,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
-        """Codes of the source and the target language, such as "en" and "de"; `None` where the processor has none."""
+        """Codes of the source and target languages, such as "en" and "de"; `None` if the processor has no language."""
         return language_code(self.processor.src_lang), language_code(self.processor.tgt_lang)
 
     def translates_between(self, src_lang: str | None, tgt_lang: str | None) -> bool:
@@ -275,17 +268,18 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         return preparation, {name: value for name, value in options.items() if name not in OF_PREPARATION}, shown
 
     def __call__(self, documents: Any, batch_size: int | None = None, **kwargs: Any):
-        """Translates one document (a string or a list of sentences) or several (a list of lists, an iterator, or a
+        """
+        Translates one document (a string or a list of sentences) or several (a list of lists, an iterator, or a
         column of the package datasets).
 
         Raises:
-            ValueError: the input is of another type, or an option is out of bounds.
+            ValueError: the input has another type, or an option is out of bounds.
         """
         _refuse_batch_size(batch_size)
         if isinstance(documents, list) and all(isinstance(sentence, str) for sentence in documents):
             return super().__call__([documents], **kwargs)[0]
         if isinstance(documents, Sequence) and not isinstance(documents, str | bytes | tuple):
-            kwargs.pop("num_workers", None)  # workers read only datasets
+            kwargs.pop("num_workers", None)  # for datasets only
             for document in documents:
                 refuse_other_than_document(document)
             named = (NamedDocument(f"Document {number}", document) for number, document in enumerate(documents, 1))
@@ -294,13 +288,13 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             return super().__call__((document for document in documents), **kwargs)
         if not isinstance(documents, (str, bytes, Dataset)):
             raise ValueError(
-                "A document is a string or a list of strings; several are a list of lists, an iterator or a Dataset "
+                "A document is a string or a list of strings. Several are a list of lists, an iterator or a Dataset "
                 f"of PyTorch, not a {type(documents).__name__}: try a list of its items."
             )
         return super().__call__(documents, **kwargs)
 
     def translate_all(self, documents: Iterable[NamedDocument], **kwargs: Any) -> Iterator[dict[str, Any]]:
-        """Yields the result of each document, in order. They are read as needed, and translated in shared batches."""
+        """Yields the result of each document, in order. Reads documents in chunks, which share batches."""
         _, options, shown = self._sanitize_parameters(**kwargs)
         for chunk in chunks(documents):
             prepared = [self.prepare(document, **kwargs) for document in chunk]
@@ -308,7 +302,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
                 yield self.postprocess(output, **{**self._postprocess_params, **shown})
 
     def prepare(self, document: NamedDocument, **kwargs: Any) -> PreparedDocument:
-        """Takes a document apart into its sentences, for `translate_in_steps`."""
+        """Splits a document into sentences, for `translate_in_steps`."""
         preparation, _, _ = self._sanitize_parameters(**kwargs)
         preparation = {**self._preprocess_params, "name": document.name, **preparation}
         return self.preprocess(document.document, places=document.places, **preparation)
@@ -317,10 +311,10 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         self, prepared: Sequence[PreparedDocument], **kwargs: Any
     ) -> Generator[int, None, list[dict[str, Any]]]:
         """
-        Translates prepared documents, a batch of segments per step, without logging their warnings.
+        Translates prepared documents, a batch of segments per step. Does not log warnings.
 
         Yields:
-            The number of sentences that the step has begun.
+            Number of sentences that begin in the batch.
 
         Returns:
             The result of each document.
@@ -331,10 +325,10 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def stream(self, document: str | bytes | list[str], **kwargs: Any) -> Generator[dict[str, str], None, dict]:
         """
-        Yields the sentences of a document in order, each as soon as it is certain: `source_text` and
-        `translation_text`. With greedy search and sampling, a sentence is certain when it ends; with beams, when all
-        of them agree on it; sentences that are decoded in parallel come a segment at a time. The generator returns
-        what a call returns. If it is closed early, the model stops after its next sentence.
+        Yields `source_text` and `translation_text` of each sentence in order, as soon as they are final: with greedy
+        search and sampling at the end of the sentence, with beam search once all beams agree on it, with parallel
+        decoding at the end of the segment. The generator returns the result of a call. If you close it early, the
+        model stops after its next sentence.
 
         ```python
         >>> for sentence in translate.stream("The cat sleeps.\\nIt is old."):  # doctest: +SKIP
@@ -373,7 +367,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         return event
 
     def export_pairs(self, sentences: Sequence[dict[str, Any]], format: str) -> str:
-        """Returns the `sentences` of a call as the content of a file in the format "jsonl", "tsv" or "tmx"."""
+        """Formats the `sentences` of a call as "jsonl", "tsv" or "tmx"."""
         return _formats().ALIGNED_FORMATS[format](sentences, self.processor.src_lang, self.processor.tgt_lang)
 
     def preprocess(
@@ -390,8 +384,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         name: str = "Document 1",
         places: Sequence[str] | None = None,
     ) -> PreparedDocument:
-        """Takes a document apart into its sentences, and finds what their translations must contain."""
-        file, texts, sizes = self._taken_apart(document, format, splitter, processor, mark_fuzzy, bilingual)
+        """Splits a document into sentences, and lists the strings that their translations must contain."""
+        file, texts, sizes = self._split(document, format, splitter, processor, mark_fuzzy, bilingual)
         terminology = terminology or Terminology()
         protected = getattr(file, "protected", None) or [[]] * len(texts)
         styled = getattr(file, "styled", None) or [False] * len(texts)
@@ -400,7 +394,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         for number, text in enumerate(texts):
             is_translated, own = bool(has_words(text)), protected[number]
             required = terminology.required(text, keep_placeholders, own) if is_translated else []
-            # Protected code may also be a placeholder; it is then required only once.
+            # Protected code may also be a placeholder.
             required = _union(required, own) if own else required
             place = places[number] if places else f"{name}, sentence {number + 1}"
             aligned = word_alignment or styled[number]
@@ -409,7 +403,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         rest = iter(sentences)
         return PreparedDocument([[*islice(rest, size)] for size in sizes], file)
 
-    def _taken_apart(
+    def _split(
         self,
         document: str | bytes | list[str],
         format: str,
@@ -418,13 +412,13 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         mark_fuzzy: bool,
         bilingual: bool,
     ) -> tuple[Any, list[str], list[int]]:
-        """The file that takes the translations, the sentences, and their number in each document of the file."""
+        """Returns the file, if any, its sentences, and their number in each document of the file."""
         refuse_other_than_document(document)
         if isinstance(document, list):
             if format != "text":
-                raise ValueError(f"A list of sentences has no format such as {format!r}: pass a string.")
+                raise ValueError(f"The format {format!r} takes a string, not a list of sentences.")
             if bilingual:
-                raise ValueError("A list of sentences has no place for source and translation: pass a string.")
+                raise ValueError("bilingual takes a string, not a list of sentences.")
             return None, list(document), [len(document)]
         processor = processor or self.processor
         splitter = splitter or ("line" if format == "text" else "sentencex")
@@ -434,13 +428,13 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             file = _formats().SplitFile(document, format, splitter, processor.tgt_lang, mark_fuzzy, bilingual)
             return file, file.sentences, file.document_sizes
         if isinstance(document, bytes):
-            raise ValueError("the format 'text' takes a string")
+            raise ValueError("The format 'text' takes a string, not bytes.")
         text = split_text(document, splitter)
         text = BilingualText(text.sentences, text.separators) if bilingual else text
         return text, text.sentences, [len(text.sentences)]
 
     def _forward(self, model_inputs: PreparedDocument | list[PreparedDocument], **options: Any) -> Any:
-        """Translates a prepared document, or a list of them: each with its translation."""
+        """Translates a prepared document, or a list of them, and returns each with its translation."""
         prepared = model_inputs if isinstance(model_inputs, list) else [model_inputs]
         outputs = result_of(self._steps(prepared, **options))
         return outputs if isinstance(model_inputs, list) else outputs[0]
@@ -448,7 +442,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     def _steps(
         self, prepared: Sequence[PreparedDocument], processor: Any = None, **options: Any
     ) -> Generator[int, None, list[tuple[PreparedDocument, TranslatedDocument]]]:
-        """Translates the documents of each file, which become one. The processor is that of other languages."""
+        """Translates all documents, and joins those of each file. `processor` is set for other languages."""
         if processor is not None:
             options = {**processor.generation_settings(self.model), **options}
         documents = [document for each in prepared for document in each.documents]
@@ -457,7 +451,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         return [(each, TranslatedDocument.joined([*islice(rest, len(each.documents))])) for each in prepared]
 
     def postprocess(self, model_outputs: tuple[PreparedDocument, TranslatedDocument], **shown: Any) -> dict[str, Any]:
-        """The result of a document, whose warnings are logged."""
+        """Makes the result of a document, and logs its warnings."""
         prepared, translated = model_outputs
         result = self._result(prepared, translated, **shown)
         for warning in result["warnings"]:
@@ -497,14 +491,14 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             ]
             others = zip(*by_sentence, strict=True)
             rejoin = "\n".join if file is None else file.rejoin
-            # Other files may need the alignment of words, which only the translation has.
+            # Formatted files need word alignment, which alternatives lack.
             known = map(rejoin, others) if file is None or isinstance(file, SplitText) else []
             result["alternatives"] = [other for other in dict.fromkeys(known) if other != text]
         return result
 
 
 def _union(required: Sequence[str], own: Sequence[str]) -> list[str]:
-    """Strings of both lists, each as often as in the list that has it more often."""
+    """Returns the multiset union of both lists."""
     counts: Counter[str] = Counter(required)
     counts |= Counter(own)
     return list(counts.elements())

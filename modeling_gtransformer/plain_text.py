@@ -1,4 +1,4 @@
-"""Plain text: its sentences, which are translated, and everything between them, which is preserved."""
+"""Splits plain text into the sentences to translate and the separators to preserve."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -9,25 +9,25 @@ from itertools import accumulate, chain, pairwise
 Splitter = Callable[[str], Iterable[str]]
 
 LINE = re.compile(r"(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
-# A bullet or a number before an item of a list.
+# Bullets and numbers of list items.
 ITEM = re.compile(r"\s*(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
-# Scripts without spaces between words, in which every character counts as a word.
+# Scripts without spaces between words; every character counts as a word.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 # Punctuation of East Asian scripts.
 WIDE_MARKS = "\u3000-\u303f\uff00-\uff65"
 NOT_IN_MAIL = rf"\s@<>(){{}}\[\],;:\"“”‘’«»{UNSPACED}{WIDE_MARKS}"
-# A web address does not follow a letter, and a mail address fills its word, so each character is visited only a few
-# times however long the text is.
+# Matching is linear in the length of the text: a web address does not follow a letter, and a mail address fills its
+# word.
 WEB_ADDRESS = re.compile(rf"(?<![a-z])(?:[a-z][a-z0-9+.-]{{0,30}}://|www\.)[^\s<>{WIDE_MARKS}]+", re.IGNORECASE)
 ADDRESS = re.compile(
     rf"{WEB_ADDRESS.pattern}|(?<![^{NOT_IN_MAIL}])[^{NOT_IN_MAIL}]+@[^{NOT_IN_MAIL}]+\.[^{NOT_IN_MAIL}]+",
     re.IGNORECASE,
 )
-# Number of characters that are split into sentences at once.
+# Number of characters that a splitter gets at once.
 STRETCH = 5000
-# Syntax of template languages, which is not text: {{ name }}, {% tag %}, {# comment #}, <%= value %>.
+# Syntax of template languages: {{ name }}, {% tag %}, {# comment #}, <%= value %>.
 TEMPLATE_SYNTAX = r"\{\{[^{}]*\}\}|\{%[^{}]*%\}|\{#[^{}]*#\}|<%[^<>]*%>"
-# White space whose characters take several bytes each.
+# White space outside ASCII.
 OTHER_SPACE = re.compile(r"(?=[^\x00-\x7f])\s")
 LETTER = rf"[^\W{UNSPACED}]"
 # A word, or a character in scripts without spaces between words.
@@ -35,7 +35,7 @@ WORD = re.compile(rf"[{UNSPACED}]|{LETTER}+(?:['’-]{LETTER}+)*")
 
 
 def whole_words(words: str) -> str:
-    """Returns a pattern that finds these words where they are not parts of others."""
+    """Returns a pattern that matches these words, but not inside longer words."""
     before = f"(?<!{LETTER})" if re.match(LETTER, words) else ""
     behind = f"(?!{LETTER})" if re.search(rf"{LETTER}\Z", words) else ""
     return f"{before}{re.escape(words)}{behind}"
@@ -43,27 +43,24 @@ def whole_words(words: str) -> str:
 
 @dataclass(frozen=True)
 class SplitText:
-    """A text that was taken apart.
+    """
+    A text, split into sentences.
 
-    `separators` has what is before, between and after the sentences, one more than there are sentences: white space,
-    line ends, bullets, and lines without words. Gaps and sentences in turn give the text again, character by
-    character.
+    Attributes:
+        sentences: the sentences to translate.
+        separators: text before, between and after the sentences: white space, line ends, bullets, and lines without
+            words. Interleaved with the sentences, they restore the text exactly.
     """
 
     sentences: list[str]
     separators: list[str]
 
-    @property
-    def protected(self) -> list[list[str]]:
-        """For every sentence, the words that its translation must keep: none, as plain text has no markup."""
-        return [[] for _ in self.sentences]
-
     def rejoin(self, sentences: Sequence[str]) -> str:
         """
-        Returns the text with these sentences in place of its own.
+        Returns the text with its sentences replaced by these.
 
         Raises:
-            ValueError: their number differs.
+            ValueError: the number of sentences differs.
         """
         if len(sentences) != len(self.sentences):
             raise ValueError(f"{len(sentences)} sentences in place of {len(self.sentences)}.")
@@ -72,7 +69,7 @@ class SplitText:
 
 class BilingualText(SplitText):
     """
-    A text in which the source stays: every line with sentences is followed by one with an arrow and their translation.
+    A text that keeps its source. After every line with sentences comes a line with an arrow and the translation.
 
     >>> text = split_text("- One. Two")
     >>> print(BilingualText(text.sentences, text.separators).rejoin(["Eins. Zwei"]))
@@ -81,7 +78,7 @@ class BilingualText(SplitText):
     """
 
     def rejoin(self, sentences: Sequence[str]) -> str:
-        """Returns the text with these sentences beside its own."""
+        """Returns the text with the lines of these sentences after its own."""
         source = LINE.split(super().rejoin(self.sentences))
         translated = LINE.split(super().rejoin([LINE.sub(" ", sentence) for sentence in sentences]))
         numbers = set(accumulate(len(LINE.findall(gap)) for gap in self.separators[:-1]))
@@ -98,24 +95,24 @@ class BilingualText(SplitText):
 
 def split_text(text: str, splitter: Splitter | None = None) -> SplitText:
     """
-    Takes a text apart. A line end always ends a sentence.
+    Splits a text into sentences. A line end always ends a sentence.
 
     Args:
-        splitter: returns the sentences of a line, in order, with or without the white space around them. By default a
-            line is a sentence.
+        splitter: returns the sentences of a line, in order, with or without surrounding white space. By default a line
+            is a sentence.
 
     Raises:
-        ValueError: the splitter returned a sentence that is not in the line, or left out words.
+        ValueError: the splitter changed or omitted words.
     """
     sentences, separators, done = [], [""], 0
     for start, line in _lines(text):
         item = ITEM.match(line)
-        place = item.end() if item else 0  # after the last piece
+        place = item.end() if item else 0  # end of the previous sentence
         for sentence in [line[place:]] if splitter is None else splitter(line[place:]):
             words = sentence.strip().strip("\ufeff").strip()
             found = line.find(words, place)
             if found < 0 and is_translatable(words):
-                raise ValueError(f"The splitter returned {words!r}, which is not in the line {line!r}.")
+                raise ValueError(f"The splitter returned {words!r}, but the line {line!r} does not contain it.")
             if found >= 0:
                 _check_gap(line[place:found])
                 place = found + len(words)
@@ -132,11 +129,11 @@ def split_text(text: str, splitter: Splitter | None = None) -> SplitText:
 
 def _check_gap(gap: str) -> None:
     if is_translatable(gap):
-        raise ValueError(f"The splitter left out {gap.strip()!r}.")
+        raise ValueError(f"The splitter omitted {gap.strip()!r}: it must return all words of a line.")
 
 
 def is_translatable(words: str) -> bool:
-    """Returns whether there is anything to translate: a letter outside addresses."""
+    """Returns whether there is a letter outside addresses."""
     return any(character.isalpha() for character in ADDRESS.sub("", words))
 
 
@@ -149,7 +146,7 @@ def sentencex_splitter(language: str | None) -> Splitter:
 
     Raises:
         ImportError: sentencex is not installed.
-        ValueError: there is no language.
+        ValueError: the language has no code.
     """
     try:
         from sentencex import segment
@@ -157,10 +154,10 @@ def sentencex_splitter(language: str | None) -> Splitter:
         raise ImportError("Splitting text into sentences needs sentencex: pip install sentencex") from error
     code = language_code(language)
     if code is None:
-        raise ValueError(f"The language {language!r} has no code that sentencex could use: pass a splitter.")
+        raise ValueError(f"sentencex needs a language code, not {language!r}: pass another splitter.")
 
     def split(stretch: str) -> Iterable[str]:
-        # It fails at other white space after a capital letter ("plan B ."), so it is shown a space instead.
+        # sentencex fails at white space outside ASCII after a capital letter ("plan B\u2003.").
         pieces = accumulate(map(len, _segmented(segment, code, OTHER_SPACE.sub(" ", stretch))), initial=0)
         return [stretch[start:stop] for start, stop in pairwise(pieces)]
 
@@ -168,12 +165,7 @@ def sentencex_splitter(language: str | None) -> Splitter:
 
 
 def _segmented(segment: Callable[[str, str], Iterable[str]], code: str, text: str) -> list[str]:
-    """
-    Returns the sentences that `sentencex` finds in a text.
-
-    Raises:
-        ValueError: it failed, with an error that is not an `Exception` of Python.
-    """
+    """Splits a text with `sentencex`. Turns its panics, which are not subclasses of `Exception`, into `ValueError`."""
     try:
         return list(segment(code, text))
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -183,8 +175,8 @@ def _segmented(segment: Callable[[str, str], Iterable[str]], code: str, text: st
 
 
 def _in_stretches(line: str, splitter: Splitter) -> Iterable[str]:
-    """Yields the sentences of a line, which the splitter sees in stretches, as its time may grow with the square of
-    their length. The last sentence of a stretch begins the next one; a sentence that fills one is cut at a space."""
+    """Splits a line in stretches, because a splitter may take quadratic time. The last sentence of a stretch starts
+    the next one. A sentence longer than a stretch is cut at a space."""
     start = 0
     while start < len(line):
         stretch = line[start : start + STRETCH]
@@ -196,13 +188,13 @@ def _in_stretches(line: str, splitter: Splitter) -> Iterable[str]:
 
 
 def language_code(language: str | None) -> str | None:
-    """`de` for `de_DE` or `[de]`; `None` for what has no code of two or three letters, such as `[target]`."""
+    """Returns `de` for `de_DE` or `[de]`; `None` without a code of two or three letters, as in `[target]`."""
     code = re.search("(?<![a-z])[a-z]{2,3}(?![a-z])", language or "")
     return code[0] if code else None
 
 
 def _lines(text: str) -> Iterable[tuple[int, str]]:
-    """Yields where every line starts, and the line without its end."""
+    """Yields the start of every line, and the line without its end."""
     start = 0
     for number, part in enumerate(LINE.split(text)):
         if number % 2 == 0:

@@ -1,4 +1,4 @@
-"""Puts required strings that a translation lacks in the place of the words that are aligned with their source."""
+"""Inserts missing required strings into a translation, by word alignment."""
 
 import re
 from collections import Counter
@@ -10,13 +10,13 @@ from .sentence import Alignment
 from .terminology import PLACEHOLDER, TRAILING, missing
 
 
-# Minimum weight of the source of a string in the words that the string replaces or follows.
+# Minimum alignment weight between a string's source and the words that the string replaces or follows.
 MIN_WEIGHT = 0.2
-# Weight from which a neighbour belongs to the translation of a term.
+# Minimum weight of a neighbouring word that belongs to the translation of a term.
 NEIGHBOUR_WEIGHT = 0.5
-# A word with what adjoins it, such as all digits of a number; a character in scripts without spaces between words.
+# A word with adjacent characters, such as all digits of a number; a character in scripts without spaces between words.
 CHUNK = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}{WIDE_MARKS}]+")
-# Groups of digits, such as those of a telephone number.
+# Groups of digits, as in telephone numbers.
 GROUPS = re.compile(r"[+(]{0,2}\d(?:[\s().+/-]{0,3}\d)*")
 LEADING = "([\"'«»„“‚‘¿¡"
 
@@ -27,13 +27,13 @@ def with_required(
     source: str, translation: str, alignment: Alignment | None, required: Sequence[str], terms: Mapping[str, str]
 ) -> str:
     """
-    Returns the translation with the required strings that it lacks. A number takes the place of another number, a
-    placeholder that of its remains, a term that of the words aligned with it. Numbers and placeholders of which
-    nothing remains follow the word aligned with them. A string without a likely place stays missing.
+    Returns the translation with missing required strings. A number replaces another number, a placeholder its remains,
+    and a term the words aligned with it. Without a number or remains to replace, a number or placeholder follows the
+    word aligned with it. A string without a likely place stays missing.
 
     Args:
         alignment: for every word of the translation, the weights of the words of the source.
-        terms: the words of the source that required strings translate; other strings are in the source themselves.
+        terms: words of the source by their required translation. The source contains other required strings verbatim.
     """
     if not alignment:
         return translation
@@ -68,7 +68,7 @@ def with_required(
 
 
 def _chunks(text: str) -> tuple[list[Span], list[list[int]]]:
-    """Spans of the chunks of a text that contain words, without the punctuation around them, and the numbers of these
+    """Returns the spans of chunks that contain words, without surrounding punctuation, and the numbers of these
     words."""
     spans: list[Span] = []
     words: list[list[int]] = []
@@ -87,7 +87,7 @@ def _chunks(text: str) -> tuple[list[Span], list[list[int]]]:
 
 
 def _without(required: Sequence[str], translation: str, chunks: Sequence[Span]) -> list[int]:
-    """Numbers of the chunks that hold none of the required strings, not counting repetitions that are too many."""
+    """Returns the numbers of chunks without required strings. Surplus repetitions of a string do not count."""
     taken: list[Span] = []
     for text, times in Counter(required).items():
         if is_number(text):
@@ -100,7 +100,7 @@ def _without(required: Sequence[str], translation: str, chunks: Sequence[Span]) 
 
 
 def _weights(words: str, source: str, alignment: Alignment) -> list[float]:
-    """For every word of a translation, the weight of all places of these words in the source."""
+    """Returns, for every word of a translation, the total weight of all occurrences of `words` in the source."""
     places = [found.span() for found in re.finditer(whole_words(words), source, re.IGNORECASE)]
     own = [
         number
@@ -111,14 +111,14 @@ def _weights(words: str, source: str, alignment: Alignment) -> list[float]:
 
 
 def _is_akin(text: str, chunk: str) -> bool:
-    """Whether a chunk may be what became of a number, code, placeholder or address."""
+    """Returns whether a chunk may be a corrupted number, code, placeholder or address."""
     if PLACEHOLDER.fullmatch(text):
         return not {*re.findall(r"[^\w\s]", text)}.isdisjoint(chunk)
     return any(character.isdigit() for character in chunk)
 
 
 def _widened(best: int, fit: Sequence[int], weights: Sequence[float]) -> Span:
-    """The first and the last of the adjacent chunks that translate a term."""
+    """Returns the first and last of the adjacent chunks that translate a term."""
     first = last = best
     while first - 1 in fit and weights[first - 1] >= NEIGHBOUR_WEIGHT:
         first -= 1
@@ -128,7 +128,7 @@ def _widened(best: int, fit: Sequence[int], weights: Sequence[float]) -> Span:
 
 
 def _widened_to_groups(span: Span, translation: str, fit: Sequence[Span], chunks: Sequence[Span]) -> Span:
-    """A chunk with the groups of digits before and after it, if none of them belongs to another required string."""
+    """Extends a chunk by adjacent groups of digits, unless one of them belongs to another required string."""
     groups = [found.span() for found in GROUPS.finditer(translation) if _overlap(found.span(), span)]
     widened = min(start for start, _ in [span, *groups]), max(end for _, end in [span, *groups])
     return span if any(_overlap(other, widened) and other not in fit for other in chunks) else widened

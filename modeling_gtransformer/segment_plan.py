@@ -1,4 +1,4 @@
-"""Plans the segments of documents, the inputs of the model, so that nothing is cut short."""
+"""Plans segments, the inputs of the model, so that no source or translation is truncated."""
 
 import math
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from .segmentation import segment, split_long_sentence
 from .sentence import Alignment, Sentence, TranslatedDocument, TranslatedSentence
 
 
-# Maximum number of positions of a sentence and of its translation, also in models without a limit: the number of
-# decoding steps grows with the longest sentence of a batch.
+# Maximum number of positions of a sentence and of its translation, even in models without a limit, because the longest
+# sentence of a batch determines the number of decoding steps.
 MAX_SENTENCE_POSITIONS = 512
 
 
@@ -24,16 +24,15 @@ class Part:
     A sentence, or a part of a long one, that the model translates as one sentence.
 
     Attributes:
-        sentence: the sentence that it belongs to.
-        source_text: its own text.
-        ids: token ids of the source.
-        required: strings that its translation must contain.
-        separator: the text before it in its sentence; `None` for the first part.
+        sentence: the sentence that contains the part.
+        source_text, ids: text and token ids of the source.
+        required: strings that the translation must contain.
+        separator: text between the previous part of the sentence and this one; `None` for the first part.
         target, text: token ids and text of the translation.
         log_probability, tokens: sum over the tokens of the translation, in nats, and their number.
-        missing: what the translation lacks of `required`.
-        is_changed: whether it is no longer what the model generated.
-        alignment: weights between the words of both.
+        missing: strings of `required` that the translation lacks.
+        is_changed: whether a required string was inserted into the generated translation.
+        alignment: weights between the words of source and translation.
         alternatives: texts of other hypotheses.
     """
 
@@ -54,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Parts of a document that go through the model at once, and the ids that it reads."""
+    """Parts of a document that the model translates as one input, and their source ids."""
 
     parts: list[Part]
     source: list[int]
@@ -66,9 +65,10 @@ class Segment:
 
 
 class SegmentLimits:
-    """Limits of a segment: at most `sentences` sentences; fewer than `tokens` tokens of the source, and of a target of
-    the usual length; and no more target tokens than the model has positions, even if every translation is as long as
-    it may be."""
+    """
+    Limits of a segment: at most `sentences` sentences, and fewer than `tokens` tokens in the source and in a target of
+    the usual length. The target fits the model's positions even if every translation has its maximum length.
+    """
 
     def __init__(
         self,
@@ -81,22 +81,23 @@ class SegmentLimits:
         settings = {**vars(model.generation_config), **generate_arguments}
         self.factor, self.constant = (settings.get(name) or 0 for name in ("max_length_a", "max_length_b"))
         self.template_tokens, self.target_ratio = processor.sentence_tokens, processor.target_ratio
-        # Models of other classes have learned positions from the start of their input.
+        # A model of another class has learned document positions.
         learned = model.config.max_position_embeddings
         self.positions = min(getattr(model.config, "max_sentence_tokens", learned), MAX_SENTENCE_POSITIONS)
         self.document_positions = getattr(model.config, "max_document_tokens", learned)
         self.tokens, self.sentences = min(tokens, self.document_positions), sentences
 
     def max_length(self, tokens: int) -> int:
-        """Positions that a sentence may need: its own, or those of its translation and the end of the document."""
+        """Returns the maximum number of positions that a sentence or its translation may take."""
         return max(tokens + self.template_tokens, self.token_limit(tokens) + self.template_tokens + 1)
 
     def token_limit(self, tokens: int) -> int:
-        """Maximum number of tokens in the translation of a sentence of this many tokens."""
+        """Returns the maximum number of tokens in the translation of a sentence of `tokens` tokens."""
         return int(self.factor * tokens + self.constant)
 
     def cost(self, tokens: int) -> int:
-        """Number of tokens that a sentence counts as: that of its longer side, or more where positions are scarcer."""
+        """Returns the tokens of the longer side of a sentence, or more if its maximum length takes a larger share of
+        the model's positions."""
         share = self.tokens / self.document_positions
         usual = max(tokens, math.ceil(tokens * self.target_ratio)) + self.template_tokens
         return max(usual, math.ceil(self.max_length(tokens) * share))
@@ -104,10 +105,10 @@ class SegmentLimits:
 
 class PlannedDocument:
     """
-    A document on its way: the parts of its sentences (none of those that are copied), and its segments.
+    The parts of every sentence of a document, none for copied sentences, and its segments.
 
     Raises:
-        ValueError: a sentence has no tokens, or a single character of it does not fit the model.
+        ValueError: a sentence has no tokens, or one of its characters exceeds the model's positions.
     """
 
     def __init__(self, sentences: Sequence[Sentence], processor: GTransformerProcessor, limits: SegmentLimits):
@@ -126,15 +127,16 @@ class PlannedDocument:
         self.positions = limits.positions
 
     def translated(self, number: int, confidence: bool = False) -> TranslatedSentence:
-        """The sentence with this number, from 0, once all of its parts are translated."""
+        """Returns a sentence by its number, from 0, after the translation of all its parts."""
         sentence, parts = self.sentences[number], self.parts[number]
         if not parts:
             return TranslatedSentence(sentence, sentence.text.strip())
         warnings = []
         if len(parts) > 1:
             warnings.append(
-                f"{sentence.place} has {sum(len(part.ids) for part in parts)} tokens, and it or its translation may "
-                f"not fit the {self.positions} positions of a sentence: it is translated in {len(parts)} parts."
+                f"{sentence.place} has {sum(len(part.ids) for part in parts)} tokens. It was translated in "
+                f"{len(parts)} parts, because it or its translation may exceed the {self.positions} positions of a "
+                "sentence."
             )
         if missing := [words for part in parts for words in part.missing]:
             warnings.append(f"{sentence.place}: its translation lacks {', '.join(missing)}.")
@@ -149,7 +151,7 @@ class PlannedDocument:
         )
 
     def finished(self, confidence: bool, typical_confidence: float | None = None) -> TranslatedDocument:
-        """The document, once all of its segments are translated. `typical_confidence` is that of the model."""
+        """Returns the document after the translation of all segments."""
         generated = [part for segment in self.segments for part in segment.parts if not part.is_changed]
         return TranslatedDocument(
             [self.translated(number, confidence) for number in range(len(self.sentences))],
@@ -161,15 +163,14 @@ class PlannedDocument:
 
 
 def _joined(parts: Sequence[Part], texts: Sequence[str]) -> str:
-    """The translation of a sentence, from those of its parts."""
     return "".join((part.separator or "") + text for part, text in zip(parts, texts, strict=True))
 
 
 def parts_of(
     sentence: Sentence, ids: list[int], processor: GTransformerProcessor, limits: SegmentLimits
 ) -> list[Part]:
-    """The parts of a sentence with these ids: itself, if it fits. Otherwise each required string belongs to the part
-    that contains its source, or to the last part."""
+    """Splits a sentence with these ids into parts that fit the model. Each required string belongs to the part that
+    contains its source, or to the last part."""
 
     def fits(text: str) -> bool:
         return limits.max_length(len(processor.encode_sentences([text])[0])) <= limits.positions

@@ -1,4 +1,4 @@
-"""Translates batches of segments: encodes them once, generates, checks for required strings, scores and aligns."""
+"""Translates batches of segments: encodes, generates, inserts required strings, scores and aligns."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -23,7 +23,7 @@ from .word_alignment import align_parts
 
 @dataclass(frozen=True)
 class EncodedSegments:
-    """Source ids and mask `(B, S)` of segments, and what the encoder made of them."""
+    """Source ids and mask `(B, S)` of segments, with the outputs of the encoder."""
 
     input_ids: Tensor
     attention_mask: Tensor
@@ -35,8 +35,8 @@ class SegmentTranslator:
     Translates batches of segments.
 
     Args:
-        limits: limits of the lengths of sentences and their translations.
-        confidence: whether translations are scored.
+        limits: limits of segments and sentences.
+        confidence: whether to score translations.
         generate_arguments: arguments of `model.generate`.
     """
 
@@ -52,21 +52,19 @@ class SegmentTranslator:
         self.confidence, self.generate_arguments = confidence, generate_arguments
 
     def packed_weights(self) -> AbstractContextManager[None]:
-        """Packed weights for several batches, unless the arguments or the generation config of the model refuse them;
-        `generate` alone would pack them anew for each."""
+        """Packs weights once for several batches, unless `pack_weights` is false in the arguments or the generation
+        config. Without it, every call of `generate` packs them."""
         config = self.model.generation_config
-        asked = self.generate_arguments.get("pack_weights", getattr(config, "pack_weights", None))
-        return packed_weights(self.model, asked is not False)
+        requested = self.generate_arguments.get("pack_weights", getattr(config, "pack_weights", None))
+        return packed_weights(self.model, requested is not False)
 
     def translate(self, segments: Sequence[Segment]) -> None:
-        """Translates the parts of all segments."""
         encoded = self.encode(segments)
         self._fill(segments, encoded)
         self._finish(segments, encoded)
 
     def stream(self, segment: Segment, on_part: Callable[[Part], None]) -> None:
-        """Translates the parts of one segment. `on_part` is called with each of them in order, as soon as it is
-        certain."""
+        """Translates the parts of one segment. Calls `on_part` with each part in order, as soon as it is final."""
         certain = iter(enumerate(segment.parts, 1))
         encoded = self.encode([segment])
 
@@ -85,14 +83,14 @@ class SegmentTranslator:
 
     @torch.no_grad()
     def encode(self, segments: Sequence[Segment]) -> EncodedSegments:
-        """Runs the encoder; nothing else does so for these segments."""
+        """Runs the encoder on segments. Generation, scoring and alignment share its outputs."""
         rows = [segment.source for segment in segments]
         padded = self.processor.pad({"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]})
         inputs = {name: values.to(self.model.device) for name, values in padded.items()}
         return EncodedSegments(**inputs, encoder_outputs=self.model.get_encoder()(**inputs))
 
     def generate(self, encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()) -> Tensor:
-        """Generates ids `(B, T)` for segments. The observers are logits processors for this call."""
+        """Generates ids `(B, T)` for segments, with additional logits processors."""
         arguments = dict(self.generate_arguments)
         if observers:
             given = arguments.pop("logits_processor", None) or []
@@ -102,7 +100,7 @@ class SegmentTranslator:
     def _fill(
         self, segments: Sequence[Segment], encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()
     ) -> None:
-        """Generates the translations of all parts, after which none may be missing, and sets their alternatives."""
+        """Generates the translations and alternatives of all parts."""
         hypotheses = self.processor.split_sentences(self.generate(encoded, observers))
         number = len(hypotheses) // len(segments)
         sentences = hypotheses[::number]
@@ -113,7 +111,7 @@ class SegmentTranslator:
             (part, target)
             for segment, targets in zip(segments, sentences, strict=True)
             for part, target in zip(segment.parts, targets, strict=True)
-            if not part.target  # those of a stream stay as it has reported them
+            if not part.target  # a stream has already set it, perhaps with required strings
         ]
         self._set_translation([part for part, _ in pairs], [target for _, target in pairs])
         for first, segment in zip(range(0, len(hypotheses), number), segments, strict=True):
@@ -126,19 +124,19 @@ class SegmentTranslator:
             part.target, part.text, part.missing = target, text, missing(part.required, text)
 
     def _finish(self, segments: Sequence[Segment], encoded: EncodedSegments) -> None:
-        """Adds what translations lack, scores them, and aligns the words of those that need it."""
+        """Inserts required strings, and scores and aligns translations if requested."""
         places = [
             (part, row, number) for row, segment in enumerate(segments) for number, part in enumerate(segment.parts, 1)
         ]
-        self._replace([place for place in places if place[0].missing], encoded)
+        self._replace(places, encoded)
         if self.confidence:
             self._score(segments, encoded)
-        self._align([place for place in places if place[0].sentence.is_aligned], encoded)
+        aligned = [place for place in places if place[0].sentence.is_aligned]
+        align_parts(self.model, self.processor, aligned, encoded.encoder_outputs)
 
     def _replace(self, places: Sequence[tuple[Part, int, int]], encoded: EncodedSegments) -> None:
-        """Puts required strings that translations lack in their places."""
         places = [place for place in places if place[0].missing]
-        self._align(places, encoded)
+        align_parts(self.model, self.processor, places, encoded.encoder_outputs)
         for part, _, _ in places:
             text = with_required(part.source_text, part.text, part.alignment, part.required, part.sentence.terms)
             part.alignment = None
@@ -147,7 +145,7 @@ class SegmentTranslator:
                 [part.target] = self.processor.encode_sentences([text], is_target=True)
 
     def _score(self, segments: Sequence[Segment], encoded: EncodedSegments) -> None:
-        """Scores all translations in one pass of the decoder, as they are after replacements."""
+        """Scores all translations, including inserted strings, in one pass of the decoder."""
         rows = [self.processor.build_target([part.target for part in segment.parts]) for segment in segments]
         sequences = self.processor.pad({"decoder_input_ids": rows})["decoder_input_ids"].to(self.model.device)
         tags = encoded.encoder_outputs.group_tags * encoded.attention_mask.bool()
@@ -159,11 +157,6 @@ class SegmentTranslator:
             attention_mask=encoded.attention_mask,
         )
         for segment, of_segment, numbers in zip(segments, scores.tolist(), tokens.tolist(), strict=True):
-            # Beyond the last sentence of a document, its scores are padded.
+            # Rows of shorter documents are padded.
             for part, total, number in zip(segment.parts, of_segment, numbers, strict=False):
                 part.log_probability, part.tokens = total, number
-
-    def _align(self, places: Sequence[tuple[Part, int, int]], encoded: EncodedSegments) -> None:
-        """Aligns the words of parts by cross-attention to the states that the encoder gave."""
-        if places:
-            align_parts(self.model, self.processor, places, encoded.encoder_outputs)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 
-# A full batch has a multiple of this many documents, as in the authors' code; this suits tensor cores.
+# Full batches have a multiple of this many documents, as in the authors' code, which suits tensor cores.
 DOCUMENTS_MULTIPLE = 8
 
 
@@ -14,14 +14,13 @@ def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None
     Cuts sentences greedily into segments of fewer than `segment_tokens` tokens, as in the paper's experiments (512).
 
     Args:
-        costs: number of tokens of every sentence, including its template; for a sentence pair, that of the longer
-            side.
-        segment_tokens: the sentences of a segment cost less than this in total. A sentence that alone costs as much
-            or more becomes a segment of its own.
+        costs: number of tokens of every sentence, including its template; for sentence pairs, of the longer side.
+        segment_tokens: exclusive upper bound on the total cost of a segment. A sentence with a higher cost becomes a
+            separate segment.
         segment_sentences: maximum number of sentences in a segment; 1 gives the sentence-level baseline.
 
     Returns:
-        The segments as slices of the sentences: in order, none empty, none missing.
+        The segments, as consecutive slices that cover all sentences.
     """
     boundaries, cost_so_far = [0], 0
     for index, cost in enumerate(costs):
@@ -34,14 +33,14 @@ def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None
     return [slice(start, end) for start, end in zip(boundaries, ends, strict=True) if start < end]
 
 
-# Places to cut a sentence that is too long, best first; the last is between any two characters.
+# Places to cut a long sentence, best first: ends of clauses, commas, spaces, between any two characters.
 CUTS = (r"(?<=[.;:!?。；：！？])\s*", r"(?<=[,、，—–)])\s*", r"\s+", r"")
 
 
 def split_long_sentence(text: str, fits: Callable[[str], bool]) -> list[tuple[str, str]]:
     """
-    Cuts a sentence in two, and its parts again, until they fit: at the end of a clause, at a comma, between words or,
-    if there is no other way, between characters; as close to the middle as possible, and not in the outer quarters.
+    Bisects a sentence recursively until the parts fit: at the best kind of place in `CUTS` outside the outer quarters,
+    as close to the middle as possible.
 
     Returns:
         Pairs of the white space before a part, and the part.
@@ -52,7 +51,7 @@ def split_long_sentence(text: str, fits: Callable[[str], bool]) -> list[tuple[st
     if fits(text):
         return [("", text)]
     if len(text) < 2:
-        raise ValueError(f"{text!r} alone does not fit.")
+        raise ValueError(f"The single character {text!r} does not fit.")
     middle = range(len(text) // 4, len(text) - len(text) // 4 + 1)
     for pattern in CUTS:
         cuts = [match.span() for match in re.finditer(pattern, text)]
@@ -65,8 +64,8 @@ def split_long_sentence(text: str, fits: Callable[[str], bool]) -> list[tuple[st
 
 
 def longest_first_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-    """Packs items into [`token_batches`] by length, longest first. An item longer than `max_tokens` is a batch of its
-    own."""
+    """Packs items into [`token_batches`] by length, longest first. An item longer than `max_tokens` forms a separate
+    batch."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     too_long = sum(length > max_tokens for length in lengths)
     alone = [[index] for index in order[:too_long]]
@@ -75,31 +74,30 @@ def longest_first_batches(lengths: Sequence[int], max_tokens: int) -> list[list[
 
 def token_batches(lengths: Sequence[int], order: Any, max_tokens: int) -> list[Any]:
     """
-    Packs items into batches of at most `max_tokens` tokens, padding included: documents times the longest of them.
+    Packs items into batches of at most `max_tokens` tokens, padding included: number of items times maximum length.
 
     Args:
         lengths: number of tokens of each item.
-        order: indices of the items in the order of packing, as a list or an array; sorted by length they make batches
-            with little padding.
+        order: indices of the items in packing order, as a list or an array; sorting by length reduces padding.
 
     Returns:
-        Batches of indices, each a slice of `order`. Batches of eight documents or more have a multiple of eight,
-        except the last one.
+        Batches of indices, each a slice of `order`. Batches of at least eight items have a multiple of eight, except
+        the last one.
 
     Raises:
-        ValueError: an item alone is longer than `max_tokens`.
+        ValueError: an item is longer than `max_tokens`.
     """
     ordered = [lengths[index] for index in order]
     longest = max(ordered, default=0)
     if longest > max_tokens:
         too_long = sum(length > max_tokens for length in ordered)
         raise ValueError(
-            f"{too_long} segments do not fit into a batch of max_tokens={max_tokens}, the longest has {longest} "
-            "tokens: raise max_tokens or cut shorter segments."
+            f"{too_long} segments exceed max_tokens={max_tokens}, the longest with {longest} tokens: raise max_tokens "
+            "or cut shorter segments."
         )
     boundaries, width = [0], 0
     for position, length in enumerate(ordered):
-        # Cutting to the multiple leaves some documents over, with which the next may still not fit.
+        # After rounding down to the multiple, the remaining items and the next one may still not fit.
         while (size := position - boundaries[-1]) and (size + 1) * max(width, length) > max_tokens:
             boundaries.append(boundaries[-1] + (size // DOCUMENTS_MULTIPLE * DOCUMENTS_MULTIPLE or size))
             width = max(ordered[boundaries[-1] : position], default=0)

@@ -1,4 +1,4 @@
-"""The record that goes through all layers: a sentence to translate, and what came of it."""
+"""Records of all layers: sentences and documents, before and after translation."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 
-# Nats per token by which a document's mean log-probability is below the typical one before a warning says so.
+# Minimum difference in nats per token between typical and actual confidence for a warning.
 FAR_BELOW = 0.5
-# For every word of a translation, the weights of the words of its source; they sum to 1.
+# For every word of a translation, the weights of the words of its source. They sum to 1.
 Alignment = Sequence[Sequence[float]]
 
 
@@ -20,10 +20,10 @@ class Sentence:
     Attributes:
         text: the source.
         place: its place in warnings, such as "letter.docx, sentence 3".
-        is_translated: whether the model translates it; if not, it is copied and gives no context.
+        is_translated: whether the model reads and translates it, or it is copied.
         required: strings that the translation must contain.
-        terms: the words of the source that required strings translate, by these strings.
-        is_aligned: whether to align its words with those of the translation.
+        terms: words of the source by their required translation.
+        is_aligned: whether to align words of source and translation.
     """
 
     text: str
@@ -42,10 +42,10 @@ class TranslatedSentence:
     Attributes:
         source: the sentence.
         text: its translation.
-        ids: token ids of the translation; none if the sentence was copied.
+        ids: token ids of the translation; empty for copied sentences.
         confidence: mean log-probability of these tokens and `</s>`, in nats, if requested.
-        alignment: weights between the words of both, if requested and there are words.
-        alternatives: texts of other hypotheses, as many as were asked for, or none if the sentence was copied.
+        alignment: weights between the words of source and translation, if requested and available.
+        alternatives: texts of the requested number of other hypotheses; empty for copied sentences.
         warnings: messages about this translation, each with its place.
     """
 
@@ -66,9 +66,8 @@ class TranslatedDocument:
     Attributes:
         sentences: one for every source sentence, in order.
         segments: number of sentences in each segment that the model translated as one input.
-        log_probability, tokens: sum over the tokens that the model generated, in nats, and their number; 0 if it did
-            not score them.
-        typical_confidence: mean log-probability of tokens on texts of the model's kind, if it is known.
+        log_probability, tokens: sum over the generated tokens, in nats, and their number; 0 without scoring.
+        typical_confidence: mean log-probability of tokens on texts like the training data, if available.
     """
 
     sentences: list[TranslatedSentence]
@@ -87,7 +86,7 @@ class TranslatedDocument:
         return [*self._doubts(), *(warning for sentence in self.sentences for warning in sentence.warnings)]
 
     def _doubts(self) -> Iterator[str]:
-        """Yields a message if the model is far less sure than on texts of its kind."""
+        """Yields a warning if confidence is far below the typical confidence."""
         if not self.tokens or self.typical_confidence is None:
             return
         confidence = self.log_probability / self.tokens
@@ -95,13 +94,13 @@ class TranslatedDocument:
             place, count = re.subn(r", sentence \d+", "", self.sentences[0].source.place)
             name = place if count else "The document"
             yield (
-                f"{name}: the translation is doubtful, perhaps as the text is unlike the model's training data (mean "
-                f"log-probability of a token {confidence:.2f}, typically {self.typical_confidence:.2f})."
+                f"{name}: the translation is doubtful, perhaps because the text is unlike the model's training data "
+                f"(mean log-probability of a token {confidence:.2f}, typically {self.typical_confidence:.2f})."
             )
 
     @classmethod
     def joined(cls, documents: Sequence["TranslatedDocument"]) -> "TranslatedDocument":
-        """The documents of a file as one."""
+        """Concatenates documents."""
         return cls(
             [*chain.from_iterable(document.sentences for document in documents)],
             [*chain.from_iterable(document.segments for document in documents)],
@@ -112,7 +111,7 @@ class TranslatedDocument:
 
 
 def sentences_of(document: Sequence[Sentence | str], name: str) -> list[Sentence]:
-    """The records of a document. Texts are translated, with nothing required; warnings name them by their numbers."""
+    """Makes records from the texts of a document, with their numbers as places in warnings."""
     return [
         Sentence(sentence, f"{name}, sentence {number}") if isinstance(sentence, str) else sentence
         for number, sentence in enumerate(document, 1)

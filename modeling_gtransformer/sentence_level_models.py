@@ -17,22 +17,21 @@ ONLY_GROUP = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_glo
 
 def from_sentence_level_model(model: PreTrainedModel) -> GTransformerForConditionalGeneration:
     """
-    Makes a sentence translator into a G-Transformer with only group attention, which shares its weights: every
-    sentence of a document is translated as if it stood alone.
+    Converts a sentence-level translator to a G-Transformer with only group attention, which shares its weights and
+    translates every sentence independently.
 
     Raises:
-        ValueError: the model is of another family, is not a translator, or has a weight that a G-Transformer has no
-            place for.
+        ValueError: the model has an unsupported type, is not a translator, or has weights that a G-Transformer lacks.
     """
     model_type, name = model.config.model_type, model.name_or_path
     if model_type not in SENTENCE_LEVEL_MODELS:
         raise ValueError(
-            f"{name} is of the type {model_type!r}, which cannot translate documents; supported are "
-            f"'gtransformer' and translators of the types {', '.join(map(repr, SENTENCE_LEVEL_MODELS))}."
+            f"{name} has the unsupported type {model_type!r}. Supported types: "
+            f"{', '.join(['gtransformer', *SENTENCE_LEVEL_MODELS])}."
         )
     converted = _with_weights_of(model)
     if not converted.config.template.translates:
-        raise ValueError(f"{name} is pretrained, but not a translator: fine-tune it first (docs/fine-tune.md).")
+        raise ValueError(f"{name} is pretrained, but cannot translate yet: fine-tune it first (docs/fine-tune.md).")
     logger.warning(f"{name} is a sentence-level model: document context is unused until it is fine-tuned.")
     return converted
 
@@ -57,15 +56,15 @@ def _with_weights_of(model: PreTrainedModel) -> GTransformerForConditionalGenera
 
 def load_processor(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> GTransformerProcessor:
     """
-    Returns a processor around a tokenizer or, without one, that of the checkpoint that a model was loaded from.
+    Makes a processor from a tokenizer or, without one, loads it from the model's checkpoint.
 
     Raises:
-        ValueError: there is neither.
+        ValueError: the model was not loaded from a checkpoint.
     """
     if tokenizer is not None:
         return GTransformerProcessor(tokenizer, sentence_template=model.config.sentence_template)
     if not model.name_or_path:
-        raise ValueError("A model that was not loaded from a checkpoint needs its processor: pass processor=.")
+        raise ValueError("The model was not loaded from a checkpoint: pass its processor as processor=.")
     return GTransformerProcessor.from_pretrained(
         model.name_or_path, revision=getattr(model.config, "_commit_hash", None) or "main"
     )

@@ -1,4 +1,4 @@
-"""The template of a sentence: the tokens around its words, which differ between the pretrained families."""
+"""Sentence templates: the tokens around the words of a sentence, in each pretrained family."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 class TargetTemplate(NamedTuple):
     """
-    Ids of the tokens around the words of target sentences. The decoder reads `start`, then the prefix, words and
-    `</s>` of every sentence. If `start` is the first token of the prefix, it is read only once.
+    Ids of the tokens around the words of target sentences. The decoder reads `start`, then prefix, words and `</s>` of
+    every sentence. If `start` is also the first token of the prefix, the decoder reads it only once.
 
     Attributes:
-        start: the token that the decoder starts with.
+        start: first token of the decoder.
         prefix: tokens that open every sentence.
         eos_id: `</s>`.
         pad: padding.
-        end: the token after the last sentence; `None` if its `</s>` ends the document.
+        end: token after the last sentence; `None` if the last `</s>` ends the document.
     """
 
     start: int
@@ -26,32 +26,32 @@ class TargetTemplate(NamedTuple):
 
     @property
     def eos_opens_next(self) -> bool:
-        """Whether a `</s>` that the decoder reads belongs to the next sentence, as `start` does to the first one."""
+        """Whether the decoder reads `</s>` as part of the next sentence, like `start` as part of the first one."""
         return self.prefix[:1] != (self.start,)
 
     @property
     def head(self) -> int:
-        """Number of tokens of a sentence before its prefix."""
+        """Number of tokens before the prefix of a sentence."""
         return int(self.eos_opens_next)
 
     @property
     def tokens(self) -> int:
-        """Number of tokens of a sentence besides its words."""
+        """Number of tokens around the words of a sentence."""
         return len(self.prefix) + 1
 
     def read(self, sentences: list[list[int]]) -> list[int]:
-        """Ids of finished sentences, as the decoder reads them."""
+        """Returns the decoder inputs of complete sentences, given as word ids."""
         bodies = [token for words in sentences for token in (*self.prefix, *words, self.eos_id)]
         return [self.start, *bodies] if self.eos_opens_next else bodies
 
     def starts(self, ids: list[int]) -> list[int]:
-        """Positions at which sentences begin, including that of a last `</s>` if it may open another one."""
+        """Returns the positions of the first tokens of sentences, including a last `</s>` if it may open another."""
         if not self.eos_opens_next:
             return [position for position, token in enumerate(ids) if token == self.prefix[0]]
         return [0, *(position for position, token in enumerate(ids) if position and token == self.eos_id)]
 
     def split(self, ids: list[int]) -> list[list[int]]:
-        """Words of every sentence that has begun in the ids, which may be padded on both sides."""
+        """Returns the word ids of every sentence, including an incomplete one, in ids with padding on either side."""
         padding = next((position for position, token in enumerate(ids) if token != self.pad), len(ids))
         ids = ids[max(padding - (self.start == self.pad), 0) :]
         parts = [ids[start + self.head : end + self.head] for start, end in pairwise([*self.starts(ids), len(ids)])]
@@ -61,21 +61,21 @@ class TargetTemplate(NamedTuple):
 
 class SentenceTemplate(NamedTuple):
     """
-    The tokens around the words of every sentence of a document. `</s>` closes a sentence; the other tokens are named
-    by their roles "bos", "eos", "pad", "src_lang" and "tgt_lang".
+    The tokens around the words of every sentence, by their roles "bos", "eos", "pad", "src_lang" and "tgt_lang".
+    `</s>` closes every sentence.
 
     Attributes:
         source_prefix: tokens before the words of a source sentence.
         source_suffix: tokens after its `</s>`.
         target_prefix: tokens that open a target sentence.
-        start: token that the decoder starts with. It opens the first sentence; every `</s>` that the decoder reads
-            opens the next one, belongs to it, and has the embedding of `start`. If `None`, the decoder starts with the
-            prefix of the first sentence.
-        end: token after the last target sentence, which ends a document; `None` if its last `</s>` does.
+        start: first token of the decoder, which opens the first sentence. Every `</s>` then belongs to the next
+            sentence, and is embedded as `start`. With `None`, the decoder starts with the prefix of the first
+            sentence.
+        end: token that ends a target document; `None` if the last `</s>` does.
         source_code: token before the words of a source sentence in models with several target languages.
-        language_setting: field of the generation config that holds the target language, if the decoder reads it.
-        position_scope: origin of positions by default, the start of the "document" or of the "sentence".
-        translates: whether sentence-level checkpoints with this template have learnt to translate.
+        language_setting: field of the generation config for the target language, if the decoder reads it.
+        position_scope: default origin of positions, the start of the "document" or of the "sentence".
+        translates: whether sentence-level checkpoints with this template can translate.
     """
 
     source_prefix: tuple[str, ...] = ()
@@ -90,21 +90,21 @@ class SentenceTemplate(NamedTuple):
 
     @property
     def eos_opens_next(self) -> bool:
-        """Whether a `</s>` that the decoder reads belongs to the next sentence."""
+        """Whether the decoder reads `</s>` as part of the next sentence."""
         return self.start is not None
 
     @property
     def label_end(self) -> str | None:
-        """Token after the last target sentence in the labels: the end or, as in mBART, the first decoder input."""
+        """Last token of the labels: `end` or, as in mBART, the first decoder input."""
         return None if self.eos_opens_next else self.end or self.target_prefix[0]
 
     @property
     def roles(self) -> set[str]:
-        """Roles of the tokens around words, except `</s>` and the codes of `source_code`."""
+        """Roles of all tokens except `</s>` and `source_code`."""
         return {*self.source_prefix, *self.source_suffix, *self.target_prefix, *filter(None, [self.label_end])}
 
     def in_ids(self, id_of: Callable[[str], int]) -> TargetTemplate:
-        """The ids around the words of target sentences, given a function from roles to ids of tokens."""
+        """Maps the roles around target sentences to ids."""
         prefix = tuple(map(id_of, self.target_prefix))
         return TargetTemplate(
             start=id_of(self.start) if self.start else prefix[0],
@@ -115,7 +115,7 @@ class SentenceTemplate(NamedTuple):
         )
 
 
-# The paper's template, and those of pretrained translators, in which a sentence of a document reads as it does alone.
+# The paper's template, and templates of pretrained models, which format a sentence like a single input.
 SENTENCE_TEMPLATES = {
     "paper": SentenceTemplate(
         source_prefix=("bos",),
@@ -146,10 +146,10 @@ SENTENCE_TEMPLATES = {
 
 def template_named(name: str) -> SentenceTemplate:
     """
-    Returns the template with this name.
+    Looks up a template.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the name is unknown.
     """
     if name not in SENTENCE_TEMPLATES:
         raise ValueError(f"sentence_template must be one of {[*SENTENCE_TEMPLATES]}, not {name!r}.")

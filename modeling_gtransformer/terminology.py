@@ -8,7 +8,7 @@ from .numbers_and_codes import count_number, is_number, numbers_and_codes
 from .plain_text import ADDRESS, LETTER, TEMPLATE_SYNTAX, WEB_ADDRESS, whole_words
 
 
-# Every alternative begins with a character that it does not repeat, so that a scan is linear.
+# Every alternative starts with a character that it does not repeat, so matching is linear.
 PLACEHOLDER = re.compile(
     # {n, plural, one {# file} other {# files}}, to a depth of three; {{ name|upper }}; {a:%Y-%m-%d}; {name}, ${name}
     r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\}"
@@ -25,7 +25,7 @@ PLACEHOLDER = re.compile(
     rf"|{ADDRESS.pattern}",
     re.IGNORECASE,
 )
-# Punctuation that belongs to the sentence, not to the address before it.
+# Punctuation that does not belong to the address before it.
 TRAILING = ".,;:!?)\"'»”"
 IS_LETTER = re.compile(LETTER)
 
@@ -35,8 +35,8 @@ class Terminology:
     Finds the strings that the translation of a sentence must contain.
 
     Args:
-        glossary: terms of the source language and their translations. A term is found as whole words, and its
-            translation must appear as given, both regardless of upper and lower case.
+        glossary: terms of the source language and their translations. Terms match whole words. Terms and translations
+            match regardless of case.
 
     Raises:
         ValueError: the glossary is not a mapping, has a blank entry, or has several translations of a term.
@@ -48,32 +48,31 @@ class Terminology:
         lengths: dict[str, set[int]] = {}
         for term in glossary or ():
             lengths.setdefault(term.lower()[0], set()).add(len(term))
-        # Longest first: where one term is part of another, the longer one counts.
+        # Longest first, so that a term takes precedence over its parts.
         self.lengths = {first: sorted(of_first, reverse=True) for first, of_first in lengths.items()}
 
-    def required(self, sentence: str, keep_placeholders: bool = True, kept: Sequence[str] = ()) -> list[str]:
+    def required(self, sentence: str, keep_placeholders: bool = True, protected: Sequence[str] = ()) -> list[str]:
         """
-        Lists the strings that the sentence's translation must contain, each as often as it must appear.
+        Lists the strings that the sentence's translation must contain, with repetitions.
 
         Args:
-            kept: parts of the sentence that are not translated, in which there are no terms.
+            protected: untranslated parts of the sentence, without terms.
         """
         matches = PLACEHOLDER.finditer(sentence) if keep_placeholders else ()
         candidates = [_without_trailing(match[0]) for match in matches]
-        # Nothing of "s://," is left as an address.
+        # Without punctuation, "s://," is no address.
         placeholders = [words for words in candidates if PLACEHOLDER.fullmatch(words)]
-        for words in sorted({*placeholders, *kept} - {""}, key=len, reverse=True):
+        for words in sorted({*placeholders, *protected} - {""}, key=len, reverse=True):
             sentence = sentence.replace(words, " | ")
         numbers = numbers_and_codes(sentence) if keep_placeholders else []
         return [*placeholders, *numbers, *(self.glossary[term] for term in self._terms(sentence))]
 
     def terms(self, sentence: str) -> dict[str, str]:
-        """The terms in a sentence, in lower case, by their translations."""
+        """Returns the terms in a sentence, in lower case, by their translations."""
         return {self.glossary[term]: term for term in self._terms(sentence)}
 
     def _terms(self, sentence: str) -> Iterator[str]:
-        """Yields the terms in a sentence, in lower case. A lookup for each length of term, however many terms there
-        are."""
+        """Yields the terms in a sentence, in lower case. The time depends on the number of lengths, not of terms."""
         if not self.glossary:
             return
         is_letter = [IS_LETTER.match(character) is not None for character in sentence] + [False]
@@ -93,26 +92,20 @@ class Terminology:
 
 
 def _check_glossary(glossary: Mapping[str, str]) -> None:
-    """
-    Refuses what is not a glossary.
-
-    Raises:
-        ValueError: it is not a mapping, a term or a translation is blank, or a term has several translations.
-    """
     if not isinstance(glossary, Mapping):
-        raise ValueError(f"A glossary maps terms to their translations; it is not a {type(glossary).__name__}.")
+        raise ValueError(f"A glossary is a mapping of terms to translations, not a {type(glossary).__name__}.")
     seen: dict[str, str] = {}
     for term, translation in glossary.items():
         if not (term.strip() and translation.strip()):
-            raise ValueError(f"A term or its translation is blank in the glossary: {term!r}, {translation!r}.")
+            raise ValueError(f"The glossary has a blank entry: {term!r}, {translation!r}.")
         if seen.setdefault(term.lower(), translation) != translation:
             raise ValueError(
-                f"{term!r} has several translations in the glossary, {seen[term.lower()]!r} and {translation!r}."
+                f"The glossary translates {term!r} as {seen[term.lower()]!r} and as {translation!r}: remove one."
             )
 
 
 def _without_trailing(placeholder: str) -> str:
-    """A placeholder without the punctuation of its sentence, but with parentheses that close what it opened itself."""
+    """Removes the punctuation of the sentence from a placeholder, except parentheses that the placeholder opens."""
     bare = placeholder.rstrip(TRAILING)
     while placeholder[len(bare) :].startswith(")") and bare.count("(") > bare.count(")"):
         bare += ")"
@@ -120,11 +113,11 @@ def _without_trailing(placeholder: str) -> str:
 
 
 def missing(required: Sequence[str], translation: str) -> list[str]:
-    """Required strings that the translation lacks or has too rarely; terms may be in upper or lower case."""
+    """Lists required strings that the translation lacks, with repetitions. Terms match regardless of case."""
     result = []
     for words, times in Counter(required).items():
         if PLACEHOLDER.fullmatch(words):
-            found = len(re.findall(_as_it_is(words), translation))
+            found = len(re.findall(_unextended(words), translation))
         elif is_number(words):
             found = count_number(words, translation)
         else:
@@ -133,10 +126,10 @@ def missing(required: Sequence[str], translation: str) -> list[str]:
     return result
 
 
-def _as_it_is(placeholder: str) -> str:
-    """Returns a pattern that finds a placeholder unless something next to it makes it another one."""
+def _unextended(placeholder: str) -> str:
+    """Returns a pattern that matches a placeholder, but not inside a longer one."""
     if WEB_ADDRESS.fullmatch(placeholder):
-        before = r"(?<![A-Za-z])"  # in the source it may begin after a digit
+        before = r"(?<![A-Za-z])"  # an address may follow a digit
     else:
         before = r"(?<![A-Za-z0-9_])" if re.match(r"\w", placeholder) else ""
     behind = r"(?![A-Za-z0-9_])" if re.search(r"\w\Z", placeholder) else ""

@@ -1,4 +1,4 @@
-"""Options of a translation. Pipeline, commands, server and documentation are made from these fields."""
+"""Options of a translation. Pipeline, commands, server and documentation share these fields."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 def option(default: Any, help: str, min: float = -math.inf, max: float = math.inf, **metadata: Any) -> Any:
     """
-    A field of a dataclass of options: its default (`dataclasses.MISSING` if the option is required), one sentence of
-    help, and the bounds of its value.
+    Declares a field of a dataclass of options, with its default (`dataclasses.MISSING` for a required option), one
+    sentence of help, and bounds.
     """
     metadata = {"help": help, "min": min, "max": max, **metadata}
     if isinstance(default, list):
@@ -31,10 +31,10 @@ def check_bounds(options: Any) -> None:
 
 def check_bound(name: str, value: Any, low: float, high: float) -> None:
     """
-    Checks a value that may be a number.
+    Checks a value if it is a number.
 
     Raises:
-        ValueError: it is out of bounds.
+        ValueError: the number is out of bounds.
     """
     if isinstance(value, int | float) and not low <= value <= high:
         bounds = f"at least {low}" if high == math.inf else f"between {low} and {high}"
@@ -51,10 +51,10 @@ class TranslationOptions:
         ValueError: a number is out of bounds.
     """
 
-    src_lang: str | None = option(None, "Code of the source language; default: that of the processor.")
-    tgt_lang: str | None = option(None, "Code of the target language, e.g. de_DE; default: that of the processor.")
+    src_lang: str | None = option(None, "Code of the source language; default: the processor's.")
+    tgt_lang: str | None = option(None, "Code of the target language, e.g. de_DE; default: the processor's.")
     splitter: Literal["line", "sentencex"] | Callable[[str], list[str]] | None = option(
-        None, "Sentences are lines, or found in running text by the package sentencex; default: line for text."
+        None, "One sentence per line, or split running text with the package sentencex; default: line for text."
     )
     glossary: Mapping[str, str] | None = option(
         None, "Terms and their required translations: tab-separated, .csv or .tbx."
@@ -67,12 +67,12 @@ class TranslationOptions:
     max_tokens: int | None = option(
         None, "Source tokens per batch, padding included; default: 16384 / num_beams, but at least 4096.", 1
     )
-    num_beams: int | None = option(None, "Number of beams; default: that of the model's generation config.", 1, 100)
+    num_beams: int | None = option(None, "Number of beams; default: from the model's generation config.", 1, 100)
     parallel_sentences: bool | None = option(
-        None, "Decode the sentences of a segment in parallel; default: where that is likely to be faster."
+        None, "Decode the sentences of a segment in parallel; default: if it is likely to be faster."
     )
     alternatives: int = option(
-        0, "Return this many other hypotheses, of a search with at least one beam more.", 0, 9, on_command_line=False
+        0, "Return this many other hypotheses; the search needs one beam more.", 0, 9, on_command_line=False
     )
     confidence: bool = option(False, "Return the mean log-probability of every sentence's tokens, in nats.")
     word_alignment: bool = option(
@@ -84,7 +84,7 @@ class TranslationOptions:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The options that differ from their defaults: keyword arguments of the pipeline."""
+        """Options with other values than their defaults, as keyword arguments of the pipeline."""
         values = {each.name: (getattr(self, each.name), each.default) for each in fields(TranslationOptions)}
         return {name: value for name, (value, default) in values.items() if value != default}
 
@@ -99,9 +99,9 @@ class CorpusOptions(TranslationOptions):
     """
 
     source_column: str = option("source", "Column that holds the source: a text or a list of sentences.")
-    chunk_documents: int = option(64, "Number of documents of a corpus that are translated and saved at once.", 1)
+    chunk_documents: int = option(64, "Translate and save this many documents of a corpus at once.", 1)
     free: bool = option(
-        False, "Let the model choose the number of target sentences, as the paper's Transformer on documents does."
+        False, "Let the model choose the number of target sentences, like the paper's Transformer on documents."
     )
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Aligns the words of a translation with the words of its sentence by the model's own cross-attention.
+"""Aligns the words of translations with the words of their sentences by cross-attention.
 
 Shape legend: B pairs of sentences, H heads, T target tokens, S source tokens, V words of a translation, W words of a
 sentence.
@@ -20,27 +20,27 @@ from .segmentation import token_batches
 from .sentence import Alignment
 
 
-# Maximum number of tokens on each side: the attention of a longer pair takes more memory than its markup is worth.
+# Maximum number of tokens on each side, to bound the memory for attention weights.
 MAX_SENTENCE_TOKENS = 256
 # Maximum number of tokens in a batch, padding included.
 MAX_BATCH_TOKENS = 1024
-# Keeps sums from being divided by zero.
+# Avoids division by zero.
 EPSILON = 1e-9
 
 
 @torch.no_grad()
 def align_parts(model: Any, processor: Any, places: Sequence[tuple[Part, int, int]], encoder_outputs: Any) -> None:
     """
-    Sets the alignment of translated parts by one pass of the decoder over each of them.
+    Sets the alignment of translated parts, with one pass of the decoder over each part.
 
-    The weights are those of cross-attention, averaged over layers and heads, where the decoder predicts a word. A word
-    that both have exactly once, such as a name, is aligned with itself. Then every word of the sentence is divided
-    among the words of the translation (one iteration of Sinkhorn and Knopp, 1967). A part without words on one side,
-    or one that is too long, has no alignment.
+    Weights are the cross-attention of the predicting position, averaged over layers and heads. A word that occurs
+    exactly once on both sides, such as a name, aligns with itself. Then the words of the translation share every word
+    of the sentence (one iteration of Sinkhorn and Knopp, 1967). Parts without words on one side, and long parts, get
+    no alignment.
 
     Args:
         model: a `GTransformerForConditionalGeneration`.
-        places: parts, each with the row of the batch and the group tag of its source sentence.
+        places: parts, each with the batch row and group tag of its source sentence.
         encoder_outputs: states `(B, S, D)` and group tags `(B, S)` of the batch.
     """
     places = [place for place in places if place[0].ids and place[0].target]
@@ -58,7 +58,7 @@ def align_parts(model: Any, processor: Any, places: Sequence[tuple[Part, int, in
 def _attention(
     model: Any, processor: Any, rows: Sequence[tuple[Part, int, int]], states: Tensor, tags: Tensor
 ) -> list[Tensor]:
-    """Weights between the tokens `(T, S)` of every part. The decoder reads each as a document of one sentence."""
+    """Returns weights `(T, S)` between the tokens of every part. The decoder reads each part as a document."""
     own = [states[row, tags[row].to(states.device) == number] for _, row, number in rows]
     mask = pad_sequence([each.new_ones(len(each), dtype=torch.long) for each in own], batch_first=True)
     targets = processor.pad({"decoder_input_ids": [processor.build_target([part.target]) for part, _, _ in rows]})
@@ -75,7 +75,7 @@ def _attention(
     result = []
     for row, (part, _, _) in enumerate(rows):
         source, target = processor.build_source([part.ids]), processor.build_target([part.target])
-        # The token before a word predicts it.
+        # The position before a token predicts it.
         first_source, first_target = source.index(part.ids[0]), target.index(part.target[0]) - 1
         predicting = slice(first_target, first_target + len(part.target))
         result.append(weights[row, predicting, first_source : first_source + len(part.ids)])
@@ -85,8 +85,8 @@ def _attention(
 def _between_words(
     processor: Any, pair: tuple[str, str], ids: tuple[list[int], list[int]], weights: Tensor
 ) -> Alignment:
-    """Weights between words `(V, W)` from those between tokens `(T, S)`: a word of the translation has the mean of its
-    tokens, a word of the sentence the sum. Rows sum to 1."""
+    """Returns weights `(V, W)` between words from weights `(T, S)` between tokens: the mean over the tokens of a
+    target word, the sum over the tokens of a source word. Rows sum to 1."""
     sources, targets = (_membership(processor, *side) for side in zip(pair, ids, strict=True))
     tokens = targets.sum(dim=0, keepdim=True).clamp(min=1).T
     alignment = (targets.T @ weights @ sources) / tokens
@@ -95,17 +95,17 @@ def _between_words(
     for number, word in enumerate(words):
         if own_counts[word] == counts[word] == 1:
             alignment[number] = torch.tensor([float(word == other) for other in own])
-    # If two words attend to the same word, it goes to the one that has no other: articles attend to their nouns.
+    # Normalising columns first gives a noun its source, to which its article also attends.
     shares = alignment / alignment.sum(dim=0).clamp(min=EPSILON)
     return (shares / shares.sum(dim=1, keepdim=True).clamp(min=EPSILON)).tolist()
 
 
 def _membership(processor: Any, text: str, ids: list[int]) -> Tensor:
     """
-    Returns which word of a text each token belongs to, as ones in a matrix of tokens and words.
+    Returns a 0-1 matrix of tokens and the words that contain them.
 
-    A token is placed by its characters, not counting white space. If normalisation has changed their number, the
-    places are in proportion.
+    Tokens are located by their number of characters without white space. If normalisation has changed this number,
+    positions are scaled.
     """
     pieces = [len("".join(piece.split())) for piece in processor.decode_sentences([[token] for token in ids])]
     characters = [0, *accumulate(not character.isspace() for character in text)]

@@ -137,7 +137,7 @@ def test_errors_are_raised_where_the_stream_is_read(translate):
         list(translate.stream(DOCUMENT, do_sample=True, parallel_sentences=True))
     with pytest.raises(ValueError, match="format must be one of"):
         translate.stream("the cat", format="nonsense")
-    with pytest.raises(ValueError, match="has no format"):
+    with pytest.raises(ValueError, match="takes a string, not a list"):
         translate.stream(DOCUMENT, format="markdown")
 
 

@@ -1,8 +1,8 @@
-"""A picture of the server's page with a translated example, taken by Chromium.
+"""Takes a screenshot of the server's page with a translated example, in Chromium.
 
     python hub_cards/space/screenshot.py outputs/mbart25 page.png [--dark] [--width 360]
 
-Chromium and its driver are Debian's: apt-get install chromium chromium-driver.
+Needs Chromium and its driver, on Debian: apt-get install chromium chromium-driver.
 """
 
 import base64
@@ -30,12 +30,13 @@ from typer import Option
 
 PACKAGE = Path(__file__).parents[2]
 BROWSERS = ("chromium", "google-chrome")
-SECONDS = 180  # that a page or a translation may take
+SECONDS = 180  # timeout of a page or a translation
 
 
 @contextmanager
 def running_server(checkpoint: str, *options: str) -> Iterator[str]:
-    """The address of a server of the checkpoint in its own process.
+    """
+    Runs a server of the checkpoint in a process, and yields its address.
 
     Raises:
         RuntimeError: the server ended, or does not answer.
@@ -50,7 +51,7 @@ def running_server(checkpoint: str, *options: str) -> Iterator[str]:
         deadline = time.monotonic() + SECONDS
         while not _answers(address):
             if server.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"The server does not run; its exit status is {server.poll()}.")
+                raise RuntimeError(f"The server does not answer. Its exit status is {server.poll()}.")
             time.sleep(0.2)
         yield address
     finally:
@@ -68,7 +69,7 @@ def _answers(address: str) -> bool:
 
 @contextmanager
 def chromium(width: int) -> Iterator[webdriver.Chrome]:
-    """A browser without a window, of this width in CSS pixels, that reaches this computer only."""
+    """Runs a headless browser of this width in CSS pixels, without network."""
     options = webdriver.ChromeOptions()
     options.binary_location = _found(*BROWSERS)
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"):
@@ -83,7 +84,6 @@ def chromium(width: int) -> Iterator[webdriver.Chrome]:
 
 
 def _found(*programs: str) -> str:
-    """The path of the first of the programs that is installed."""
     paths = [path for path in map(shutil.which, programs) if path]
     if not paths:
         raise FileNotFoundError(f"{programs[0]} is missing: apt-get install chromium chromium-driver")
@@ -91,19 +91,17 @@ def _found(*programs: str) -> str:
 
 
 def resize(driver: webdriver.Chrome, width: int, height: int = 900) -> None:
-    """Windows have a least width, the page has none."""
+    """Sets the size of the page, which may be narrower than the minimum window."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
 def open_page(driver: webdriver.Chrome, address: str, dark: bool = False) -> WebElement:
-    """Opens the page, and returns its field for a text."""
     driver.get(f"{address}?__theme={'dark' if dark else 'light'}")
     return wait_for(driver, "textarea")
 
 
 def translate(driver: webdriver.Chrome) -> None:
-    """Presses the button with the keyboard, opens the attention of a sentence and waits for it."""
     press(driver, "Translate")
     wait_for(driver, ".confidence")
     press(driver, "Attention of a sentence")
@@ -111,12 +109,12 @@ def translate(driver: webdriver.Chrome) -> None:
 
 
 def wait_for(driver: webdriver.Chrome, selector: str) -> WebElement:
-    """The first element of a selector, as soon as it is there."""
     return WebDriverWait(driver, SECONDS).until(lambda driver: driver.find_element(By.CSS_SELECTOR, selector))
 
 
 def press(driver: webdriver.Chrome, name: str) -> None:
-    """A button, with the keyboard.
+    """
+    Presses a button with the keyboard.
 
     Raises:
         RuntimeError: the keyboard does not reach it.
@@ -133,7 +131,7 @@ def press(driver: webdriver.Chrome, name: str) -> None:
 def main(
     checkpoint: str, picture: Path, dark: bool = False, width: Annotated[int, Option(help="CSS pixels.")] = 1100
 ) -> None:
-    """Take a picture of the page with a translated example."""
+    """Take a screenshot of the page with a translated example."""
     with running_server(str(Path(checkpoint).resolve())) as address, chromium(width) as driver:
         text = open_page(driver, address, dark)
         press(driver, "Example")

@@ -1,1 +1,1 @@
-"""The command `gtransformer-translate`, and what all commands share: options, safe output, exit statuses."""
+"""The commands: `gtransformer` and its options, errors and exit statuses, and `gtransformer translate`."""

@@ -1,4 +1,4 @@
-"""Translates the documents of corpora and pipes for `gtransformer translate`."""
+"""Translates corpora and pipes for `gtransformer translate`."""
 
 import sys
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from .translate_options import STDIN, TranslateOptions
 
 
 def translate_documents(job: Job, options: TranslateOptions, translator: Translator, report: Report) -> None:
-    """Translates a corpus into a file, or standard input or a corpus into JSON lines."""
+    """Translates a corpus to a file, or a corpus or standard input to JSON lines."""
     watch = partial(note, report=report)
     if job.file == STDIN:
         translate_pipe(job, options, translator, report)
@@ -35,10 +35,10 @@ def translate_documents(job: Job, options: TranslateOptions, translator: Transla
 
 def translate_pipe(job: Job, options: TranslateOptions, translator: Translator, report: Report) -> None:
     """
-    Translates the JSON lines of standard input one by one, as they come. Lines that fail are reported and left out.
+    Translates JSON lines from standard input one by one, as they arrive. Reports and skips lines that fail.
 
     Raises:
-        ValueError: none of them could be translated.
+        ValueError: all lines failed.
     """
     translate = ChunkTranslator(translator, options)
     failed = written = 0
@@ -53,23 +53,18 @@ def translate_pipe(job: Job, options: TranslateOptions, translator: Translator, 
                 target.flush()
             except BrokenPipeError:
                 raise
-            except Exception as error:  # other records may be sound
+            except Exception as error:  # continue with the next record
                 report.fail(job.name, error, number)
                 failed += 1
                 continue
             note([translated], report)
             written += 1
         if failed and not written:
-            raise ValueError("none of its records could be translated")
+            raise ValueError("all records failed")
 
 
 def read_document(line: bytes, place: str, options: TranslateOptions) -> Document:
-    """
-    Reads a line of JSON lines.
-
-    Raises:
-        ValueError: the line is not a document, or cannot be translated.
-    """
+    """Reads a document from a line of JSON. Raises `ValueError` if it is none, or is not translatable."""
     document = of_record(parse_record(decode_line(line)), place)
     if problems := list(problems_of_source(document, options, options.overwrite)):
         raise ValueError(problems[0].removeprefix(f"{place}: "))
@@ -77,20 +72,18 @@ def read_document(line: bytes, place: str, options: TranslateOptions) -> Documen
 
 
 def note(translated: Sequence[TranslatedRecord], report: Report) -> None:
-    """Reports the sentence pairs of documents."""
     for each in translated:
         report.note(each.place, each.result.get("sentences", ()))
 
 
 def translate_on_cluster(options: TranslateOptions, report: Report) -> None:
-    """Translates a corpus with Ray."""
     [input], output = options.inputs, options.output or ""
     watch = partial(warn, report=report)
     translate_with_ray(options.translator(), input, output, options, options.actors, options.overwrite, watch)
 
 
 def warn(translated: Sequence[TranslatedRecord], report: Report) -> None:
-    """Reports the warnings of another process."""
+    """Reports the warnings of Ray's workers."""
     for each in translated:
         for warning in each.result.get("warnings", ()):
             report.warn(warning)

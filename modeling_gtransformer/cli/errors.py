@@ -1,4 +1,4 @@
-"""Reports the errors of a command, each in a sentence and with an exit status."""
+"""Maps the errors of a command to one-sentence messages and exit statuses."""
 
 import os
 import signal
@@ -17,27 +17,26 @@ DONE, FAILED, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 class Terminated(BaseException):
-    """The process has been asked to end by SIGTERM."""
+    """The process received SIGTERM."""
 
 
 def run(program: str, main: Callable[[], Any]) -> int:
     """
-    Runs a command, and returns its exit status: what `main` returns, or 0 if that is not a number; 1 for an error,
-    which is reported in a sentence; 2 for a [`UsageError`]; 130 if it is interrupted. SIGTERM ends the process as
-    usual, but only after the same cleaning up as for an error.
+    Runs a command, and returns its exit status: the number returned by `main`, or 0; 1 for an error, with a message;
+    2 for a [`UsageError`]; 130 for SIGINT. SIGTERM terminates the process after cleanup.
     """
     try:
         with _sigterm_as_error():
             status = main()
         return status if isinstance(status, int) else DONE
     except Terminated:
-        signal.raise_signal(signal.SIGTERM)  # whoever sent it expects this kind of end
+        signal.raise_signal(signal.SIGTERM)  # so that the parent sees the signal
         return TERMINATED
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output has closed it; what is left in the buffer must not fail at exit.
+        # The reader closed the pipe. Flushing the buffer at exit must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (OSError, ValueError, ImportError, StrictDataclassError) as error:
@@ -48,7 +47,7 @@ def run(program: str, main: Callable[[], Any]) -> int:
 
 @contextmanager
 def _sigterm_as_error() -> Iterator[None]:
-    """Turns SIGTERM into an error, so that nothing half-written stays; an existing handler is kept."""
+    """Turns SIGTERM into an exception, so that cleanup runs, unless a handler exists."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield

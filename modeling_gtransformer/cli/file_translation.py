@@ -1,4 +1,4 @@
-"""Translates what `gtransformer translate` is given: files and pipes in, the same out."""
+"""Translates files and standard input for `gtransformer translate`."""
 
 import sys
 from collections.abc import Sequence
@@ -15,7 +15,6 @@ from .translate_options import STDIN, TranslateOptions
 
 
 def translate_files(options: TranslateOptions) -> int:
-    """Translates the inputs that the options name, and returns the exit status."""
     if not sys.stderr.isatty():
         disable_progress_bar()
     report = Report()
@@ -31,7 +30,7 @@ def translate_files(options: TranslateOptions) -> int:
 
 
 def translate_jobs(jobs: Sequence[Job], options: TranslateOptions, report: Report) -> None:
-    """Loads the model, translates the inputs, and reports those that fail."""
+    """Loads the model, translates the inputs, and reports failures."""
     translator = options.translator(progress=True, word_alignment=bool(options.consistency_report))
     processor = translator.pipeline.processor
     if options.consistency_report:
@@ -41,14 +40,13 @@ def translate_jobs(jobs: Sequence[Job], options: TranslateOptions, report: Repor
             translate_job(job, options, translator, report)
         except BrokenPipeError:
             raise
-        except Exception as error:  # a broken file can make its parser fail anywhere
+        except Exception as error:  # parsers of broken files raise errors of any kind
             report.fail(job.name, error)
     if options.consistency_report and report.consistency is not None:
         write_atomic(options.consistency_report, report.consistency.to_tsv())
 
 
 def translate_job(job: Job, options: TranslateOptions, translator: Translator, report: Report) -> None:
-    """Translates an input."""
     if job.format == "documents":
         from .corpora import translate_documents
 
@@ -62,7 +60,7 @@ def translate_job(job: Job, options: TranslateOptions, translator: Translator, r
 def translate_content(
     job: Job, content: bytes, options: TranslateOptions, translator: Translator, report: Report
 ) -> bytes:
-    """Returns the translated content of a file. Line ends are preserved."""
+    """Translates the content of a file in its encoding. Preserves line ends."""
     translate = translator.pipeline
     binary = job.format != "text" and FILE_FORMATS[job.format].binary
     encoding = "utf-8" if binary else find_encoding(content, options.encoding)

@@ -1,4 +1,4 @@
-"""What `gtransformer translate` has to do: its inputs with their formats and results, checked before any work."""
+"""Plans the work of `gtransformer translate`: inputs, formats and outputs, checked before any work."""
 
 import os
 import sys
@@ -15,9 +15,9 @@ from .report import Report
 from .translate_options import STDIN, TranslateOptions
 
 
-# Extensions of corpora; a dataset is a folder with this file.
+# Extensions of corpora, and the file that identifies a folder as a dataset.
 CORPORA, DATASET = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".ndjson", ".parquet"), "state.json"
-# Formats that do not name their encoding.
+# Formats that do not declare their encoding.
 OF_ANY_ENCODING = ("text", "wrapped", "markdown", "subtitles", "ass")
 
 
@@ -31,12 +31,11 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Name of the input in messages."""
         return "standard input" if self.file == STDIN else self.file
 
     @contextmanager
     def open_target(self) -> Iterator[BinaryIO]:
-        """Opens the result, a file that appears atomically or standard output."""
+        """Opens the result: an atomic file, or standard output."""
         if self.target is None:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
@@ -47,10 +46,10 @@ class Job:
 
 def plan(options: TranslateOptions, report: Report) -> list[Job]:
     """
-    Returns the inputs that can be translated, and reports the rest.
+    Returns the valid inputs, and reports the invalid ones.
 
     Raises:
-        UsageError: results would have no place or share one, or a library is missing.
+        UsageError: the output is missing, ambiguous or not writable, or a library is missing.
     """
     formats: dict[str, str] = {}
     for file in _inputs(options, report):
@@ -75,7 +74,7 @@ def plan(options: TranslateOptions, report: Report) -> list[Job]:
 
 
 def _inputs(options: TranslateOptions, report: Report) -> Iterator[str]:
-    """Yields files, standard input, and datasets; the files of a corpus stand for their folder."""
+    """Yields files, standard input and datasets. Expands other folders to their corpus files."""
     for name in options.inputs:
         if not os.path.isdir(name) or Path(name, DATASET).exists():
             report.files += 1
@@ -89,18 +88,12 @@ def _inputs(options: TranslateOptions, report: Report) -> Iterator[str]:
 
 
 def _format_of_input(file: str, options: TranslateOptions) -> str:
-    """
-    The format of an input, according to the options or its name.
-
-    Raises:
-        ValueError: the input has no format that can be translated in this way.
-        OSError: the input cannot be read.
-    """
+    """Returns the format of an input. Raises `OSError` or `ValueError` for an input without a suitable format."""
     is_corpus = file.lower().endswith(CORPORA) or os.path.isdir(file)
     if file != STDIN:
-        os.stat(file)  # its error says why
+        os.stat(file)  # raises if the file is missing
         if not os.access(file, os.R_OK):
-            raise ValueError("no permission to read it")
+            raise ValueError("no read permission")
         if options.format == "jsonl" and not is_corpus:
             raise ValueError("JSON lines must be named *.jsonl, *.jsonl.gz, *.jsonl.xz or *.ndjson")
     format = options.format or ("text" if file == STDIN else "documents" if is_corpus else format_of(file))
@@ -108,24 +101,19 @@ def _format_of_input(file: str, options: TranslateOptions) -> str:
     if options.bilingual and format not in BILINGUAL_FORMATS:
         raise ValueError(not_bilingual(format))
     if options.confidence and format != "documents" and options.output_format == "same":
-        raise ValueError("--confidence has no place in the file: use --output_format jsonl, tsv or tmx")
+        raise ValueError("--confidence needs --output_format jsonl, tsv or tmx")
     if options.encoding != "utf-8" and format not in OF_ANY_ENCODING:
-        raise ValueError(f"--encoding is for the formats {', '.join(OF_ANY_ENCODING)}")
+        raise ValueError(f"--encoding supports only the formats {', '.join(OF_ANY_ENCODING)}")
     if format == "documents" and options.output_format != "same":
-        raise ValueError("documents keep their format: use --output_format same")
+        raise ValueError("documents need --output_format same")
     return format
 
 
 def _targets(formats: dict[str, str], options: TranslateOptions) -> dict[str, Path]:
-    """
-    Paths of the results. Inputs of the same name keep their folders.
-
-    Raises:
-        UsageError: there is no place for several results, or one for two of them.
-    """
+    """Returns the paths of the results. Inputs with equal names keep their folders."""
     if options.output is None:
         if len(options.inputs) > 1:
-            raise UsageError("--output is needed for several files.")
+            raise UsageError("Several files need --output.")
         return {}
     output = Path(options.output)
     names = {file: Path(_name_of_result(file, format, options)) for file, format in formats.items()}
@@ -138,7 +126,7 @@ def _targets(formats: dict[str, str], options: TranslateOptions) -> dict[str, Pa
         targets = dict.fromkeys(names, output)
     elif options.output.lower().endswith(CORPORA) and not output.is_dir():
         results = ", ".join(sorted(f"*{extension}" for extension in extensions if extension)) or "no file but a folder"
-        raise UsageError(f"--output {options.output}: name a folder, or the single result: {results}.")
+        raise UsageError(f"--output {options.output}: pass a folder, or for a single result {results}.")
     else:
         if len({*names.values()}) < len(names):
             names = {file: _folder_of(file, names) / name for file, name in names.items()}
@@ -164,24 +152,19 @@ def _name_of_result(file: str, format: str, options: TranslateOptions) -> str:
 
 
 def _extension(name: str) -> str:
-    """The extension of a file, without the compression of JSON lines, which have two names."""
+    """Returns the extension of a file without compression, and `.jsonl` for `.ndjson`."""
     extension = Path(name.lower().removesuffix(".gz").removesuffix(".xz")).suffix
     return ".jsonl" if extension == ".ndjson" else extension
 
 
 def _folder_of(file: str, files: Iterable[str]) -> Path:
-    """The folder of a file, in the folder that all files have in common."""
+    """Returns the folder of a file, relative to the common parent of all files."""
     common = os.path.commonpath([Path(each).absolute().parent for each in files])
     return Path(file).absolute().parent.relative_to(common)
 
 
 def _check_target(job: Job, options: TranslateOptions) -> None:
-    """
-    Refuses a target that exists, unless it may be replaced.
-
-    Raises:
-        ValueError: the result would overwrite something.
-    """
+    """Raises `ValueError` if a table has no target, or the target must not be replaced."""
     if job.target is None:
         if job.file.lower().endswith(".parquet") or os.path.isdir(job.file):
             raise ValueError("a table needs --output")
@@ -191,18 +174,13 @@ def _check_target(job: Job, options: TranslateOptions) -> None:
     if others := [file for file in options.inputs if file != STDIN and is_among(job.target, [file])]:
         raise ValueError(f"--output {options.output} would overwrite {others[0]}: choose another folder")
     if job.target.is_dir() and not (job.target / DATASET).exists():
-        raise ValueError(f"{job.target} is a folder: choose another one for --output")
+        raise ValueError(f"{job.target} is a folder: choose another --output")
     if not options.overwrite:
-        raise ValueError(f"{job.target} exists: use --overwrite, or --skip_existing to leave out what is done")
+        raise ValueError(f"{job.target} exists: use --overwrite, or --skip_existing to continue a batch")
 
 
 def _check_report(options: TranslateOptions, files: Iterable[str | Path]) -> None:
-    """
-    Refuses a report on consistency that cannot be written.
-
-    Raises:
-        UsageError: its place is that of an input or a result, or exists, or a library is missing.
-    """
+    """Raises `UsageError` if the consistency report cannot be written."""
     report = options.consistency_report
     if report is None:
         return

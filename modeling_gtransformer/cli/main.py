@@ -1,4 +1,4 @@
-"""The command `gtransformer`. A subcommand is imported when it is called."""
+"""The command `gtransformer`, which imports only the called subcommand."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ PROGRAM = "gtransformer"
 
 class Subcommand(NamedTuple):
     """
-    What a subcommand calls, as `module:dataclass of its options:function`, and its description. A function without
-    options parses the rest of the command line.
+    A function, as `module:dataclass of options:function`, and its description. Without a dataclass, the function
+    parses the rest of the command line.
     """
 
     call: str
@@ -25,23 +25,23 @@ class Subcommand(NamedTuple):
 
     @property
     def options(self) -> str:
-        """Name of the dataclass of the options."""
+        """Name of the dataclass of options."""
         return self.call.split(":")[1]
 
     def load(self) -> tuple[Any, Callable[[Any], Any]]:
-        """Imports the dataclass of the options, if there is one, and the function."""
+        """Imports the dataclass of options, if any, and the function."""
         module, options, function = self.call.split(":")
         loaded = import_module(f"modeling_gtransformer.{module}")
         return getattr(loaded, options) if options else None, getattr(loaded, function)
 
 
-GROUPS = {"evaluate": "Score translations and models.", "convert": "Make checkpoints and tokenizers from others."}
+GROUPS = {"evaluate": "Score translations and models.", "convert": "Make checkpoints and tokenizers."}
 SUBCOMMANDS = {
     "translate": Subcommand("cli.translate:TranslateOptions:translate", "Translate files, pipes and corpora."),
     "train": Subcommand("training.experiment::train_recipe", "Train or fine-tune a model by a recipe."),
     "evaluate scores": Subcommand("evaluation.scores:ScoreOptions:evaluate_scores", "BLEU and chrF of translations."),
     "evaluate context": Subcommand(
-        "evaluation.context:ContextOptions:evaluate_context", "What a model gains from the context of a sentence."
+        "evaluation.context:ContextOptions:evaluate_context", "Gain of a model from document context."
     ),
     "evaluate contrastive": Subcommand(
         "evaluation.contrastive:ContrastiveOptions:evaluate_contrastive", "Accuracy on contrastive test suites."
@@ -50,7 +50,7 @@ SUBCOMMANDS = {
         "evaluation.formality:FormalityOptions:evaluate_formality", "Accuracy of the forms of address."
     ),
     "evaluate lost-sentences": Subcommand(
-        "evaluation.lost_sentences:LostSentencesOptions:evaluate_lost_sentences", "Sentences that translations lack."
+        "evaluation.lost_sentences:LostSentencesOptions:evaluate_lost_sentences", "Sentences missing in translations."
     ),
     "convert bert": Subcommand("training.bert:BertOptions:convert_bert", "Start a model from BERT."),
     "convert fairseq": Subcommand(
@@ -58,7 +58,7 @@ SUBCOMMANDS = {
     ),
     "convert tokenizer": Subcommand("training.tokenizer:TokenizerOptions:convert_tokenizer", "Train a tokenizer."),
     "convert vocabulary": Subcommand(
-        "training.trimming:VocabularyOptions:convert_vocabulary", "Remove tokens that a corpus does not use."
+        "training.trimming:VocabularyOptions:convert_vocabulary", "Remove tokens unused in a corpus."
     ),
     "serve": Subcommand("server.serve:ServerOptions:serve", "Translate over HTTP."),
     "publish": Subcommand("training.publish:PublishOptions:publish", "Upload a checkpoint with its card."),
@@ -66,7 +66,6 @@ SUBCOMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command, and returns its exit status."""
     argv = sys.argv[1:] if argv is None else [*argv]
     name = max((name for name in SUBCOMMANDS if argv[: len(name.split())] == name.split()), key=len, default="")
     program = f"{PROGRAM} {name}"
@@ -76,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def registered(work: Work) -> Work:
-    """Registers the classes with Transformers before the work."""
+    """Returns work that first registers the classes with Transformers."""
 
     def call() -> Any:
         import_module("modeling_gtransformer.runtime.registration")
@@ -86,12 +85,10 @@ def registered(work: Work) -> Work:
 
 
 def translate() -> int:
-    """Runs `gtransformer translate` by its name `gtransformer-translate`."""
     return _alias("translate")
 
 
 def serve() -> int:
-    """Runs `gtransformer serve` by its name `gtransformer-serve`."""
     return _alias("serve")
 
 
@@ -101,11 +98,11 @@ def _alias(name: str) -> int:
 
 def application(called: str, begin: Callable[[Work], None]) -> typer.Typer:
     """
-    The parser of all subcommands.
+    Makes the parser of all subcommands.
 
     Args:
-        called: the subcommand whose options are needed.
-        begin: takes the call of the subcommand.
+        called: the subcommand to import, with its options.
+        begin: receives the call of the subcommand.
     """
     groups = {"": typer.Typer(help="Document-level translation, sentence by sentence.", **TYPER)}
     groups[""].callback()(_version)
@@ -120,11 +117,11 @@ def application(called: str, begin: Callable[[Work], None]) -> typer.Typer:
 
 
 def _nothing() -> None:
-    """Stands for a subcommand that is not called."""
+    """Placeholder for subcommands that are not called."""
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"{PROGRAM} {metadata.version('gtransformer-hf')}")
         raise typer.Exit
 

@@ -1,4 +1,4 @@
-"""Options of every command that translates, and the translator that they make."""
+"""Options of every command that translates, and their translator."""
 
 import sys
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelOptions(TranslationOptions):
-    """Options of a translation, and of the model that translates. On a command line, the glossary is a file."""
+    """Options of a translation and its model. The glossary is a file."""
 
     model: str | None = option(
         None,
@@ -22,20 +22,20 @@ class ModelOptions(TranslationOptions):
         "English-German dialogues.",
     )
     precision: Literal["float32", "bfloat16", "float16", "int8"] | None = option(
-        None, "Type of the weights; int8 quantises linear layers, on a CPU; default: that of the checkpoint."
+        None, "Type of the weights; int8 quantises linear layers, on a CPU; default: the checkpoint's."
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.model == "":
-            raise ValueError("model is empty: name a folder or a model on the Hub, or leave it out.")
+            raise ValueError("model is empty: pass a folder or a model on the Hub, or omit the option.")
 
     def translator(self, **arguments: Any) -> "Translator":
         """
-        Returns the translator of a command line, which has not yet loaded its model.
+        Makes the translator of a command, without loading its model.
 
         Args:
-            arguments: further arguments of [`Translator`].
+            arguments: additional arguments of [`Translator`].
 
         Raises:
             UsageError: the glossary cannot be read.
@@ -50,6 +50,6 @@ class ModelOptions(TranslationOptions):
             except (OSError, ValueError) as error:
                 raise UsageError(f"The glossary {self.glossary} cannot be used: {user_message(error)}") from error
         if self.model is None:
-            notice = "No --model given: using the small English-German dialogue model that comes with the package."
+            notice = "No --model given: using the small English-German dialogue model of the package."
             print(notice, file=sys.stderr)
         return Translator(self.model or str(SMALL_MODEL), precision=self.precision, **given, **arguments)

@@ -1,4 +1,4 @@
-"""Messages of a run on standard error: failures and warnings, each with its place, and a summary at the end."""
+"""Messages of a run on standard error: failures and warnings with their places, and a summary."""
 
 import logging
 import sys
@@ -17,11 +17,11 @@ PROGRAM = "gtransformer translate"
 
 class Report(logging.Handler):
     """
-    Counts and prints the failures of files and records, and the warnings of the package.
+    Counts and prints failures of files and records, and warnings of the package.
 
     Attributes:
         files: number of inputs.
-        consistency: collects translations for a report on their consistency, if requested.
+        consistency: collects translations for the consistency report, if requested.
     """
 
     def __init__(self) -> None:
@@ -30,28 +30,25 @@ class Report(logging.Handler):
         self.files = self.skipped = self.warnings = 0
         self.failed: set[str] = set()
 
-    def say(self, message: str) -> None:
+    def write(self, message: str) -> None:
         print(f"{PROGRAM}: {message}", file=sys.stderr)
 
     def skip(self, file: str, why: str) -> None:
-        """Notes that a file is left out on purpose."""
-        self.say(f"{file}: skipped, {why}")
+        self.write(f"{file}: skipped, {why}")
         self.skipped += 1
 
     def fail(self, file: str, error: Exception, line: int | None = None) -> None:
-        """Notes that a file, or a line of it, has failed."""
         place = file if line is None else f"{file}, line {line}"
-        self.say(f"{place}: {user_message(error).removeprefix(f'{file}: ')}")
+        self.write(f"{place}: {user_message(error).removeprefix(f'{file}: ')}")
         self.failed.add(file)
 
     def note(self, name: str, pairs: Pairs) -> None:
-        """Notes the sentence pairs of a document, by its name."""
+        """Adds the sentence pairs of a document to the consistency report."""
         if self.consistency is not None:
             self.consistency.add(name, pairs, [pair["alignment"] for pair in pairs])
 
     def warn(self, message: str) -> None:
-        """Notes a warning."""
-        self.say(f"warning: {message}")
+        self.write(f"warning: {message}")
         self.warnings += 1
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -74,5 +71,5 @@ class Report(logging.Handler):
             f"{number} {name}{'s' if name in ('file', 'warning') and number != 1 else ''}"
             for name, number in counts.items()
         ]
-        self.say(", ".join(parts))
+        self.write(", ".join(parts))
         return FAILED if self.failed or (fail_on_warning and self.warnings) else DONE

@@ -7,13 +7,12 @@ def translate(options: TranslateOptions) -> int:
     """
     Translate files, pipes and corpora.
 
-    Text files and office documents keep everything but their text. Documents of a corpus (.jsonl[.gz|.xz], .parquet or
-    a folder that save_to_disk of the package datasets has written) get a `translation`; a translation of theirs that
-    was stopped is continued by the same command.
+    Files keep their layout; only the text changes. Documents of a corpus (.jsonl[.gz|.xz], .parquet or a folder
+    written by save_to_disk of the package datasets) get a `translation`. Repeat the command to continue an interrupted
+    corpus.
 
-    Inputs and outputs are checked before the model is loaded. The command reports a file that cannot be read or
-    translated and continues with the next. It writes every output atomically, and replaces none without
-    --overwrite. The last line on standard error is a summary.
+    The command checks inputs and outputs before it loads the model, and reports files that fail. It writes outputs
+    atomically, and replaces files only with --overwrite. The last line on standard error is a summary.
 
     \b
     Examples:
@@ -26,9 +25,9 @@ def translate(options: TranslateOptions) -> int:
 
     \b
     Exit status:
-      0    everything was translated
-      1    a file or a record failed or, with --fail_on_warning, there was a warning
-      2    nothing was translated: an option, the model, a language or the glossary is wrong
+      0    success
+      1    a file or a record failed, or any warning with --fail_on_warning
+      2    translation did not start: an option, the model, a language or the glossary is wrong
       130  interrupted by Ctrl-C
       143  terminated by SIGTERM
     """

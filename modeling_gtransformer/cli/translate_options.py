@@ -10,7 +10,7 @@ from .model_options import ModelOptions
 
 
 STDIN = "-"
-# The names of `FILE_FORMATS`, which takes seconds to import, and those of corpora.
+# The keys of `FILE_FORMATS`, which takes seconds to import, and formats of corpora.
 Format = Literal[
     "text", "wrapped", "markdown", "html", "subtitles", "ass", "po", "xliff", "docx", "pptx", "odf", "epub", "jsonl",
     "documents",
@@ -19,40 +19,31 @@ Format = Literal[
 
 @dataclass(frozen=True)
 class TranslateOptions(ModelOptions, CorpusOptions):
-    """
-    Options of `gtransformer translate`.
-
-    Raises:
-        ValueError: an option is out of its bounds, or contradicts another one.
-    """
+    """Options of `gtransformer translate`. Raises `ValueError` for options that contradict each other."""
 
     files: list[str] | None = option(
-        None, "Files, datasets and folders of them to translate; default: standard input.", argument=True
+        None, "Files and datasets to translate, or folders of corpora; default: standard input.", argument=True
     )
-    output: str | None = option(
-        None, "Folder for the results, or the file for a single one; default: standard output."
-    )
-    overwrite: bool = option(
-        False, "Replace results that exist, and the fields of an earlier translation in documents."
-    )
-    skip_existing: bool = option(False, "Leave out files whose results exist, to continue a batch.")
+    output: str | None = option(None, "Folder for results, or file for a single result; default: standard output.")
+    overwrite: bool = option(False, "Replace existing results, and fields of earlier translations in documents.")
+    skip_existing: bool = option(False, "Skip files with existing results, to continue a batch.")
     output_format: Literal["same", "jsonl", "tsv", "tmx"] = option(
-        "same", "Format of the results: that of the input, or aligned sentence pairs."
+        "same", "Format of the results: the input's, or aligned sentence pairs."
     )
     format: Format | None = option(
         None,
-        "Format of the files; documents is text with `<d>` lines between documents; default: from the extension, and "
-        "text for standard input.",
+        "Format of the files; documents is text with `<d>` lines between documents; default: by extension, or text "
+        "for standard input.",
     )
     encoding: str = option(
-        "utf-8", "Encoding of text files and subtitles, and of their results, e.g. cp1252; auto detects it."
+        "utf-8", "Encoding of text files and subtitles and their results, e.g. cp1252; auto detects it."
     )
     consistency_report: Path | None = option(
-        None, "TSV file that lists the sentences and words that were translated in several ways."
+        None, "Write sentences and words with several translations to this TSV file."
     )
-    fail_on_warning: bool = option(False, "Exit with status 1 if there is a warning.")
+    fail_on_warning: bool = option(False, "Exit with status 1 after any warning.")
     engine: Literal["process", "ray"] = option(
-        "process", "Translate in this process, or on the GPUs and cores of a Ray cluster into a folder of chunks."
+        "process", "Translate in this process, or on a Ray cluster into a folder of chunks."
     )
     actors: int | None = option(
         None, "Number of Ray actors, each with a model; default: one per GPU or per four cores.", 1
@@ -67,11 +58,11 @@ class TranslateOptions(ModelOptions, CorpusOptions):
         if self.skip_existing and (self.overwrite or self.output is None):
             raise ValueError("skip_existing needs --output, and excludes --overwrite.")
         if self.bilingual and self.output_format != "same":
-            raise ValueError("bilingual needs --output_format same: sentence pairs are bilingual.")
+            raise ValueError("bilingual needs --output_format same: aligned pairs are always bilingual.")
         if self.engine == "ray" and (self.output is None or len(self.inputs) != 1 or self.inputs == [STDIN]):
             raise ValueError("engine ray needs one input, a file or a folder, and --output.")
         if self.engine == "ray" and (self.consistency_report or self.skip_existing):
-            raise ValueError("engine ray excludes --consistency_report and --skip_existing: it continues by itself.")
+            raise ValueError("engine ray excludes --consistency_report and --skip_existing: it resumes automatically.")
 
     @property
     def inputs(self) -> list[str]:

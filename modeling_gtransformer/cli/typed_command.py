@@ -1,4 +1,4 @@
-"""Makes a command of a dataclass of options and a function that takes its instance, and runs it."""
+"""Makes commands from a dataclass of options and a function of its instance, and runs them."""
 
 import inspect
 import re
@@ -26,23 +26,23 @@ def run_parsed(program: str, make_app: Callable[[Callable[[Work], None]], typer.
 
     Args:
         program: name of the program in messages.
-        make_app: makes the parser, whose commands pass their work to a function.
+        make_app: makes the parser. Its commands pass their work to the given function.
     """
     begun: list[Work] = []
     try:
         make_app(begun.append)(argv, prog_name=program.partition(" ")[0])
     except SystemExit as end:
-        if not begun:  # help, version, or options that cannot be parsed
+        if not begun:  # help, version, or invalid options
             return int(end.code or 0)
     return run(program, begun[0])
 
 
 def run_script(*commands: tuple[type, Callable[[Any], Any]]) -> int:
     """
-    Runs the script that was started, and returns its exit status.
+    Runs the current script, and returns its exit status.
 
     Args:
-        commands: dataclass of options and function; if there are several, the name of a function is its subcommand.
+        commands: dataclass of options and function. Several functions become subcommands by their names.
     """
 
     def make_app(begin: Callable[[Work], None]) -> typer.Typer:
@@ -56,13 +56,13 @@ def run_script(*commands: tuple[type, Callable[[Any], Any]]) -> int:
 
 def typed_command(options: type, function: Callable[[Any], Any], begin: Callable[[Work], None]) -> Callable[..., None]:
     """
-    Makes a function from whose signature Typer makes a command.
+    Makes a function with a signature for Typer.
 
     Args:
-        options: dataclass whose fields are the options, by their names. The metadata of a field has its `help`, for
-            a positional `argument: True`, and `on_command_line: False` if the field is no option.
+        options: dataclass with a field per option. The metadata of a field contains `help`, `argument: True` for a
+            positional argument, and `on_command_line: False` for a field without option.
         function: takes the options.
-        begin: takes the call of the function.
+        begin: receives the call of the function.
     """
     hints = get_type_hints(options)
 
@@ -80,18 +80,13 @@ def typed_command(options: type, function: Callable[[Any], Any], begin: Callable
         if each.metadata.get("on_command_line", True)
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    # Sections such as "Raises:" are for readers of the code.
+    # The help omits sections such as "Raises:".
     command.__doc__ = re.split(r"\n\n(?:Args|Returns|Raises):\n", inspect.getdoc(function) or "")[0]
     return command
 
 
 def _call(options: type, function: Callable[[Any], Any], values: dict[str, Any]) -> Any:
-    """
-    Calls the function with the options that were parsed.
-
-    Raises:
-        UsageError: an option is out of its bounds, or contradicts another one.
-    """
+    """Calls the function with parsed options. Turns errors of the options into `UsageError`."""
     try:
         given = options(**values)
     except ValueError as error:
@@ -116,7 +111,7 @@ def _default(option: Field) -> Any:
 
 
 def _parsed_type(hint: Any) -> Any:
-    """The type as which Typer parses an option: no command line gives a function, and a file gives a mapping."""
+    """Returns the type for Typer. It omits functions, and parses a mapping as a file."""
     if get_origin(hint) is tuple and get_args(hint)[-1] is ...:
         return list[get_args(hint)[0]]  # type: ignore[misc]
     if get_origin(hint) not in (Union, UnionType):

@@ -24,8 +24,8 @@ class ReportOptions:
 class LanguageOptions(ReportOptions):
     """Options of a command for a pair of languages."""
 
-    src_lang: str | None = option(None, "Code of the source language; default: that of the processor.")
-    tgt_lang: str | None = option(None, "Code of the target language; default: that of the processor.")
+    src_lang: str | None = option(None, "Code of the source language; default: the processor's.")
+    tgt_lang: str | None = option(None, "Code of the target language; default: the processor's.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""What the commands and the server run on: translators by name, atomic files, errors of users."""
+"""Shared code of the commands and the server: translators, atomic files, user errors."""

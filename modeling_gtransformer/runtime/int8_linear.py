@@ -1,9 +1,9 @@
 """Linear layers in 8 bits, for translation on a CPU.
 
-Weights are rounded to 8 bits once, with a scale per output feature. The rows of the input are rounded in every call,
-each with its own scale, so a row's result does not depend on the other rows of its batch. The products are exact
-integers. `torch.ao.quantization`, which did this with a scale for all rows, will be removed from torch. torchao, its
-successor, does the same arithmetic, but takes longer than float32 in models that are not compiled.
+Weights are rounded to 8 bits once, with a scale per output feature. Input rows are rounded in every call, with a scale
+per row, so a row's result is independent of its batch. The products are exact integers. torch will remove
+`torch.ao.quantization`, which used one scale for all rows. Its successor torchao has equal arithmetic, but is slower
+than float32 in uncompiled models.
 """
 
 from functools import cache
@@ -18,12 +18,7 @@ SMALLEST = torch.finfo(torch.float32).tiny
 
 
 class Int8Linear(nn.Module):
-    """
-    A linear layer with weights in 8 bits, without gradients.
-
-    Args:
-        linear: the layer in float32 whose weights are rounded.
-    """
+    """A linear layer with 8-bit weights, rounded from a layer in float32. It has no gradients."""
 
     def __init__(self, linear: nn.Linear):
         super().__init__()
@@ -36,7 +31,7 @@ class Int8Linear(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         rows = states.reshape(-1, self.in_features)
-        # Not `vector_norm`, which takes up to twelve times as long on a CPU.
+        # `vector_norm` takes up to twelve times as long on a CPU.
         scales = rows.abs().amax(1, keepdim=True).clamp_(min=SMALLEST).div_(127)
         product = torch._int_mm((rows / scales).round_().to(torch.int8), self.int8_weight.t())
         output = (product * scales).mul_(self.scales)
@@ -49,7 +44,7 @@ class Int8Linear(nn.Module):
 
 
 def quantize_linear_layers(model: PreTrainedModel) -> None:
-    """Replaces the linear layers of a model in float32 on a CPU, also the output layer, by [`Int8Linear`]. The model
+    """Replaces all linear layers of a float32 model on a CPU, including the output layer, by [`Int8Linear`]. The model
     can no longer be saved."""
     for module in [*model.modules()]:
         for name, child in module.named_children():
@@ -60,8 +55,8 @@ def quantize_linear_layers(model: PreTrainedModel) -> None:
 
 @cache
 def largest_weight() -> int:
-    """The largest rounded weight: 127, or 63 on a CPU without instructions for 8-bit products (VNNI), where the sum of
-    two larger products overflows."""
+    """Returns the largest rounded weight: 127, or 63 on a CPU without 8-bit products (VNNI), where the sum of two
+    larger products overflows."""
     largest = torch.full((64, 64), 127, dtype=torch.int8)
     exact = torch._int_mm(largest, largest.t()).eq(64 * 127**2).all()
     return 127 if exact else 63

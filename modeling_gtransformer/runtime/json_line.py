@@ -1,4 +1,4 @@
-"""A record as a line of JSON."""
+"""JSON lines."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def json_line(record: Mapping[str, Any]) -> bytes:
-    """A record as a line of JSON. One with half a character (a lone surrogate) is written in ASCII, to preserve it."""
+    """Encodes a record as a line of JSON, in ASCII if it contains an unpaired surrogate."""
     try:
         return f"{json.dumps(record, ensure_ascii=False)}\n".encode()
     except UnicodeEncodeError:

@@ -11,7 +11,7 @@ from ..pipeline_gtransformer import DocumentTranslationPipeline
 from ..processing_gtransformer import GTransformerProcessor
 
 
-# An English-German model of dialogues that comes with the package, used where no model is named.
+# Default model: the English-German dialogue model of the package.
 SMALL_MODEL = Path(__file__).parents[1] / "models" / "dialogues-en-de"
 
 AutoConfig.register("gtransformer", GTransformerConfig)
@@ -22,5 +22,5 @@ PIPELINE_REGISTRY.register_pipeline(
     "document-translation",
     pipeline_class=DocumentTranslationPipeline,
     pt_model=AutoModelForSeq2SeqLM,
-    default={"model": (str(SMALL_MODEL), "main")},  # a folder has no revision, but the registry wants one
+    default={"model": (str(SMALL_MODEL), "main")},  # the registry requires a revision
 )

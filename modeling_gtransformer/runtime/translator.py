@@ -1,4 +1,4 @@
-"""A translator given by the name of its model: settings that can be pickled, and a model that is loaded on demand."""
+"""A translator that loads its model by name on first use, and can be pickled."""
 
 import json
 from collections.abc import Mapping
@@ -18,27 +18,25 @@ from .registration import SMALL_MODEL
 from .usage_error import UsageError, user_message
 
 
-# Types that weights can be loaded in; "int8" quantises linear layers to 8 bits.
+# Types of weights by precision; "int8" quantises linear layers after loading.
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "int8": torch.float32}
 
 
 class Translator:
     """
-    Translates documents, or columns of them, with a model given by its name. Nothing is loaded before the first call,
-    and a pickled translator holds only its settings, so it can be sent to the processes of `datasets` and to the
-    workers of Ray, each of which loads the model on the device that it finds.
+    Translates documents, or columns of documents, with a model given by its name. The first call loads the model.
+    Pickling saves only the settings, so processes of `datasets` and workers of Ray load the model on their own device.
 
     Args:
-        model: folder or name on the Hub of a G-Transformer, or of a sentence-level translator such as Opus-MT; by
-            default the small model of English-German dialogues that comes with the package.
-        src_lang, tgt_lang: languages; by default, the processor's.
-        device: device of the model; by default a GPU, if there is one where the model is loaded.
-        precision: type of the weights, "float32", "bfloat16", "float16", or "int8" for linear layers in 8 bits on a
-            CPU; by default that of the checkpoint, except that a CPU, where float16 is slow, gets float32 instead.
-        source_column: column that holds the documents, each a text or a list of sentences.
-        target_column: column for their translations, each of the same kind as its source.
-        confidence: whether to score the translations. Columns then also get `confidence`, a list with a number per
-            sentence.
+        model: folder or Hub name of a G-Transformer or a sentence-level translator such as Opus-MT; by default the
+            small English-German dialogue model of the package.
+        src_lang, tgt_lang: languages; by default the processor's.
+        device: device of the model; by default a GPU, or a CPU without one.
+        precision: type of the weights: "float32", "bfloat16", "float16", or "int8" for 8-bit linear layers on a CPU.
+            By default the checkpoint's type; a CPU loads float16, which is slow there, as float32.
+        source_column: column of documents, each a text or a list of sentences.
+        target_column: column for the translations: a text for a text, a list for a list.
+        confidence: whether to score the translations. Adds the column `confidence`, a list with a number per sentence.
         options: keyword arguments of [`DocumentTranslationPipeline`], such as `num_beams`, `glossary` or `splitter`.
 
     ```python
@@ -68,17 +66,16 @@ class Translator:
         self.confidence, self.options = confidence, options
 
     def __getstate__(self) -> dict[str, Any]:
-        """The settings, without the model."""
         return {name: value for name, value in self.__dict__.items() if name != "pipeline"}
 
     def __call__(self, documents: Any, **options: Any) -> Any:
         """
-        Translates a document or several and returns what the pipeline returns, or translates the source column of a
-        mapping and returns the mapping with the columns that it adds.
+        Translates documents like the pipeline or, given a mapping, its source column, and returns the mapping with
+        the translations in new columns.
 
         Raises:
-            UsageError: the model cannot be used, or does not have the languages.
-            ValueError: a column is missing or already exists, or holds something that is not a document.
+            UsageError: the model cannot be loaded, or lacks a language.
+            ValueError: a column is missing or already exists, or contains values other than documents.
         """
         if options.get("glossary") is None:
             options["glossary"] = self.terms_between(options.get("src_lang"), options.get("tgt_lang"))
@@ -91,7 +88,7 @@ class Translator:
         if self.source_column not in columns:
             raise ValueError(f"No column {self.source_column!r}, only {', '.join(columns)}: set source_column.")
         if present := [name for name in added if name in columns]:
-            raise ValueError(f"There is already a column {present[0]!r}: rename it, or set target_column.")
+            raise ValueError(f"The column {present[0]!r} already exists: rename it, or set target_column.")
         if isinstance(columns[self.source_column], str):
             raise ValueError(f"{self.source_column!r} is a single row, not a column: use map(..., batched=True).")
         sources = [
@@ -112,26 +109,26 @@ class Translator:
     @cached_property
     def pipeline(self) -> DocumentTranslationPipeline:
         """
-        The pipeline with all the settings, loaded on first access.
+        The pipeline, loaded on first access.
 
         Raises:
-            UsageError: the model cannot be used, or does not have the languages.
+            UsageError: the model cannot be loaded, or lacks a language.
         """
         device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
         if self.precision == "int8" and device.type != "cpu":
-            raise UsageError(f"The precision int8 is for a CPU, not for {device}: use bfloat16.")
+            raise UsageError(f"The precision int8 needs a CPU, but the device is {device}: use bfloat16.")
         model, processor = load_checkpoint(self.model, PRECISIONS.get(self.precision or ""))
         if self.precision is None and device.type == "cpu" and model.dtype == torch.float16:
             model.float()
         try:
             processor = for_languages(model, processor, self.src_lang, self.tgt_lang)
-            processor.build_source([[]])  # raises if a language in the template of its sentences is missing
+            processor.build_source([[]])  # raises if the template needs a language that is not set
             translate = pipeline(
                 "document-translation",
                 model=model,
                 processor=processor,
                 device=device,
-                # Not the code that may be beside the model.
+                # Never run code from the checkpoint.
                 pipeline_class=DocumentTranslationPipeline,
                 confidence=self.confidence,
                 **self._options_for(processor),
@@ -140,13 +137,13 @@ class Translator:
         except UsageError:
             raise
         except ValueError as error:
-            raise UsageError(f"The model {self.model} cannot be used like this: {error}") from error
+            raise UsageError(f"The model {self.model} cannot be used with these settings: {error}") from error
         if self.precision == "int8":
             quantize_linear_layers(translate.model)
         return translate
 
     def _options_for(self, processor: GTransformerProcessor) -> dict[str, Any]:
-        """The options of the pipeline, with the terms of a glossary in the processor's languages."""
+        """Returns the options of the pipeline, with a glossary reduced to the processor's languages."""
         glossary = self.options.get("glossary")
         if not isinstance(glossary, Glossary):
             return self.options
@@ -154,8 +151,8 @@ class Translator:
 
     def terms_between(self, src_lang: str | None, tgt_lang: str | None) -> dict[str, str] | None:
         """
-        The terms of the glossary in languages other than the translator's own; `None` if these are its own, or if the
-        glossary does not say which languages its terms are in and is therefore only for the translator's own.
+        Returns the terms of the glossary between languages other than the translator's own. Returns `None` for its own
+        languages, and for a glossary without languages, which applies to its own only.
 
         Raises:
             UsageError: a term has several translations.
@@ -171,12 +168,7 @@ class Translator:
 
 
 def terms_of(glossary: Glossary, src_lang: str | None, tgt_lang: str | None) -> dict[str, str]:
-    """
-    The terms of a glossary between two languages.
-
-    Raises:
-        UsageError: it has none, or a term has several translations.
-    """
+    """Returns the terms of a glossary between two languages. Raises `UsageError` if they are missing or ambiguous."""
     try:
         return glossary.between(src_lang, tgt_lang)
     except ValueError as error:
@@ -188,10 +180,10 @@ def as_document(source: Any, place: str) -> str | list[str]:
     Reads a document from a column: a text, or a list or an array of sentences.
 
     Args:
-        place: the name of its place in errors.
+        place: place of the document in error messages.
 
     Raises:
-        ValueError: it is neither, or contains half of a character.
+        ValueError: the value is neither, or contains an unpaired surrogate.
     """
     is_list = not isinstance(source, str) and hasattr(source, "__iter__") and not isinstance(source, Mapping | bytes)
     sentences = list(source) if is_list else [source]
@@ -202,12 +194,12 @@ def as_document(source: Any, place: str) -> str | list[str]:
         try:
             sentence.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise ValueError(f"half of a character (a lone surrogate) in {place}") from error
+            raise ValueError(f"unpaired surrogate in {place}") from error
     return sentences if is_list else source
 
 
 def as_its_source(source: str | list[str], translated: dict[str, Any]) -> str | list[str]:
-    """Returns the translation in the form of its source, a text or a list of sentences, from a pipeline's result."""
+    """Returns a pipeline's translation as a text or a list of sentences, like its source."""
     if isinstance(source, str):
         return translated["translation_text"]
     return [pair["translation_text"] for pair in translated["sentences"]]
@@ -215,13 +207,13 @@ def as_its_source(source: str | list[str], translated: dict[str, Any]) -> str | 
 
 def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTrainedModel, GTransformerProcessor]:
     """
-    Loads model and processor from a folder or by their name on the Hub.
+    Loads model and processor from a folder or from the Hub.
 
     Args:
-        dtype: type of the weights; by default the one in which they were saved.
+        dtype: type of the weights; by default the checkpoint's.
 
     Raises:
-        UsageError: the checkpoint cannot be used; the message gives the reason.
+        UsageError: the checkpoint cannot be loaded.
     """
     check_folder(name)
     try:
@@ -232,20 +224,15 @@ def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTra
         refuse_missing_tensors("it", sorted(report["missing_keys"]))
         return model, processor
     except Exception as error:  # a broken file can make its reader fail anywhere
-        place = "" if Path(name).is_dir() else " (there is no such folder, so from the Hub)"
+        place = "" if Path(name).is_dir() else " (not a folder, so looked up on the Hub)"
         raise UsageError(f"The model {name}{place} cannot be loaded: {user_message(error)}") from error
 
 
 def check_folder(name: str) -> None:
-    """
-    Refuses a path that cannot hold a model.
-
-    Raises:
-        UsageError: the name is that of a file, or of a folder without a model that can translate.
-    """
+    """Raises `UsageError` if a path is not the folder of a supported model. A Hub name passes."""
     path, possible = Path(name), ("gtransformer", *SENTENCE_LEVEL_MODELS)
     if path.is_file():
-        raise UsageError(f"The model {name} is a file: name the folder of a checkpoint.")
+        raise UsageError(f"The model {name} is a file: pass the folder of a checkpoint.")
     if not path.is_dir():
         if path.is_absolute():
             raise UsageError(f"The model {name} is a folder that does not exist.")
@@ -258,18 +245,12 @@ def check_folder(name: str) -> None:
         raise UsageError(f"The model {name} cannot be loaded: its config.json describes no model.") from error
     if model_type not in possible:
         raise UsageError(
-            f"The model {name} is of the type {model_type!r}, which cannot translate documents here; supported are "
-            f"{', '.join(possible)}."
+            f"The model {name} has the unsupported type {model_type!r}. Supported types: {', '.join(possible)}."
         )
 
 
 def check_words(processor: GTransformerProcessor) -> None:
-    """
-    Refuses a tokenizer without a vocabulary.
-
-    Raises:
-        ValueError: the tokenizer has no words, like one that Transformers makes when its files are missing.
-    """
+    """Raises `ValueError` for an empty vocabulary, which Transformers makes if the tokenizer's files are missing."""
     words = set(processor.tokenizer.get_vocab().values()) - {*processor.structural_token_ids}
-    if len(words) < 5:  # there is always <unk>, and perhaps a space
-        raise ValueError("its tokenizer has no words, so the files of the tokenizer are missing.")
+    if len(words) < 5:  # <unk> and perhaps a space
+        raise ValueError("its tokenizer has no vocabulary: add the tokenizer's files.")

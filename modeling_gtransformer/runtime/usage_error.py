@@ -1,12 +1,12 @@
-"""Errors that users can correct, and messages that state errors of any kind in a sentence."""
+"""Errors that users can correct, and one-sentence messages for errors of any kind."""
 
 
 class UsageError(ValueError):
-    """Work cannot begin, as an argument is wrong, or the model, the glossary or the output that it names."""
+    """An argument is wrong, or its model, glossary or output is unusable, so work cannot start."""
 
 
 def user_message(error: BaseException) -> str:
-    """The message of an error, without the class where the message was written for users."""
+    """Returns the message of an error on one line, with the class if the message was not written for users."""
     message = " ".join(str(error).split())
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

@@ -1,1 +1,1 @@
-"""The command `gtransformer-serve`: translation over HTTP, in the protocol of LibreTranslate's clients."""
+"""The command `gtransformer serve`: translation over HTTP with LibreTranslate's protocol."""

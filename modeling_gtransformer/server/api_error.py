@@ -1,4 +1,4 @@
-"""Errors as clients get them: a status, and `{"error": "..."}`."""
+"""HTTP errors: a status, and `{"error": "..."}`."""
 
 import logging
 import traceback
@@ -17,12 +17,12 @@ logger = logging.getLogger("uvicorn.error")
 
 class ApiError(Exception):
     """
-    A refused or failed request.
+    A rejected or failed request.
 
     Args:
         status: HTTP status code.
-        message: what is wrong, or what to do, in a sentence.
-        retry_after: seconds after which the same request may succeed.
+        message: one sentence with the problem or its solution.
+        retry_after: seconds until the client should retry.
     """
 
     def __init__(self, status: int, message: str, retry_after: int | None = None):
@@ -36,9 +36,8 @@ class ApiError(Exception):
 
 def as_api_error(error: BaseException) -> ApiError:
     """
-    Returns the error of a request as clients get it. Wrong values are the client's. Of other errors clients get no
-    details, as their messages may name folders of this machine; the log gets type and place, but not the message,
-    which may contain text of the request.
+    Maps an error to a response. Clients get the messages of value errors, but not of unexpected errors, which may
+    contain paths of the server.
     """
     if isinstance(error, ApiError):
         return error
@@ -50,14 +49,14 @@ def as_api_error(error: BaseException) -> ApiError:
 
 
 def unforeseen(error: BaseException) -> ApiError:
-    """Logs an error that is not the client's, and returns its answer."""
+    """Logs an unexpected error, and returns its response. The log omits the message, which may quote the request."""
     frames = "".join(traceback.format_tb(error.__traceback__))
     logger.error(f"{type(error).__name__} in a request:\n{frames}")
-    return ApiError(500, "Something went wrong here: try again, or another text.")
+    return ApiError(500, "An unexpected error occurred on the server: try again, or try another text.")
 
 
 class AnsweredErrors:
-    """ASGI middleware that answers with an error if anything goes wrong in the application."""
+    """ASGI middleware that turns exceptions of the application into error responses."""
 
     def __init__(self, app: Any):
         self.app = app
@@ -73,19 +72,18 @@ class AnsweredErrors:
         try:
             await self.app(scope, receive, watch)
         except Exception as error:
-            # After the start of an answer its status is sent already, so only the log can report the error.
+            # After the start of the response, only the log can report the error.
             answer = unforeseen(error) if started else as_api_error(error)
             if scope["type"] == "http" and not started:
                 await answer.response()(scope, receive, send)
 
 
 def answer_of_router(request: Request, error: Exception) -> JSONResponse:
-    """Answers a request that a router refuses."""
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Gives all errors of an application the same shape, including those of its router."""
+    """Adds JSON error responses for the application and its router."""
     app.add_exception_handler(HTTPException, answer_of_router)
     app.add_middleware(AnsweredErrors)

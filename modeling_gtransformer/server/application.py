@@ -20,11 +20,10 @@ from .service import Service
 
 def make_application(translator: Translator, options: ServerOptions) -> FastAPI:
     """
-    Makes the application that serves a translator, whose model it loads. It translates between its startup and its
-    shutdown, which waits for what has begun.
+    Makes the application that serves a translator, and loads the model. Shutdown waits for started requests.
 
     Raises:
-        UsageError: the model or an option cannot be used.
+        UsageError: the model or an option is unusable.
     """
     service = Service(translator, options)
 
@@ -43,7 +42,7 @@ def make_application(translator: Translator, options: ServerOptions) -> FastAPI:
     app.state.service = service
     app.include_router(make_router(service))
     add_error_handlers(app)
-    # The last one is outermost, so that web pages can also read refusals by the others.
+    # The last middleware is outermost, so that CORS headers are also added to errors of earlier middleware.
     app.add_middleware(BoundedRequests, options=options)
     if options.allow_origins:
         app.add_middleware(

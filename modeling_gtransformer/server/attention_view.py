@@ -1,4 +1,4 @@
-"""Attention of one sentence as HTML: global attention over the sentences of its segment, and the gates."""
+"""Attention of one sentence as HTML: global attention over the sentences of its segment, and gates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from torch import Tensor
 
 # Captions of global attention, and labels of gates, by stack.
 CAPTIONS = {
-    "cross": "Source sentences that its translation attends to (global cross-attention)",
-    "encoder": "Source sentences that the sentence itself attends to (global attention of the encoder)",
+    "cross": "Source sentences that the translation attends to (global cross-attention)",
+    "encoder": "Source sentences that the source attends to (global attention of the encoder)",
 }
 GATES = {"cross": "cross-attention", "encoder": "encoder", "decoder": "decoder"}
 
@@ -20,12 +20,12 @@ GATES = {"cross": "cross-attention", "encoder": "encoder", "decoder": "decoder"}
 @dataclass(frozen=True)
 class AttendedSentences:
     """
-    Global attention of one sentence, averaged over its tokens, over heads and over layers.
+    Global attention of one sentence, averaged over its tokens, heads and layers.
 
     Attributes:
-        shares: for "cross" and "encoder", as far as they have global attention, the share of each source sentence of
-            the segment; the shares add up to 1.
-        gates: for each stack with combined layers, the share of the group attention.
+        shares: for "cross" and "encoder", if they have global attention, the share of each source sentence of the
+            segment. Shares sum to 1.
+        gates: for each stack with combined layers, the share of group attention.
     """
 
     shares: dict[str, list[float]]
@@ -36,21 +36,21 @@ def attended_sentences(
     model: Any, processor: Any, pairs: Sequence[dict[str, Any]], sentence: int
 ) -> AttendedSentences:
     """
-    Attention of a sentence and of its translation, in a forward pass over its segment.
+    Computes the attention of a sentence and its translation, in a forward pass over its segment.
 
     Args:
-        model, processor: of a G-Transformer, from this package or from the code of a checkpoint.
+        model, processor: a G-Transformer and its processor, from this package or from the code of a checkpoint.
         pairs: `source_text` and `translation_text` of the sentences of the segment.
-        sentence: which of them, from 0.
+        sentence: index of the sentence in the segment.
 
     Raises:
-        ValueError: the segment has more tokens than the model has positions: its sentence was translated in parts.
+        ValueError: the segment exceeds the model's positions, because the sentence was translated in parts.
     """
     source = torch.tensor([processor.build_source(_words(processor, [pair["source_text"] for pair in pairs]))])
     words = _words(processor, [pair["translation_text"] for pair in pairs], is_target=True)
     target = model.prepare_decoder_input_ids_from_labels(torch.tensor([processor.build_labels(words)]))
     if max(source.shape[1], target.shape[1]) > model.config.max_document_tokens:
-        raise ValueError("This sentence is too long for one pass through the model: its attention cannot be shown.")
+        raise ValueError("Attention is not available: the sentence is too long for one pass through the model.")
     sentences, targets = (
         stack.read_group_tags(ids, None, None)[0] - 1
         for stack, ids in ((model.model.encoder, source), (model.model.decoder, target))
@@ -85,7 +85,7 @@ def attended_sentences(
 
 
 def _words(processor: Any, sentences: Sequence[str], is_target: bool = False) -> list[list[int]]:
-    """Word ids of sentences; a translation may have no words, which a processor does not take."""
+    """Returns the word ids of sentences. Unlike a processor, it accepts translations without words."""
     return [processor.encode_sentences([text], is_target)[0] if text.strip() else [] for text in sentences]
 
 
@@ -93,12 +93,13 @@ def attention_html(
     attention: AttendedSentences, sources: Sequence[str], language: str, first: int, sentence: int
 ) -> str:
     """
-    Horizontal bars, one per source sentence of the segment and one per gate.
+    Draws horizontal bars, one per source sentence of the segment and one per gate.
 
     Args:
-        sources: the source sentences of the segment, the first of which has the number `first` in the document.
-        language: their code, such as "de".
-        sentence: which of them the attention belongs to, from 0.
+        sources: source sentences of the segment.
+        language: code of the source language, such as "de".
+        first: number of the first sentence in the document.
+        sentence: index of the attending sentence in the segment.
     """
     figures = []
     for stack, shares in attention.shares.items():
@@ -108,10 +109,10 @@ def attention_html(
         ]
         figures.append(_figure(CAPTIONS[stack], items))
     if not figures:
-        figures.append("<p>This model has no global attention to the source: a sentence attends to itself only.</p>")
+        figures.append("<p>This model has no global attention to the source. A sentence attends only to itself.</p>")
     if attention.gates:
         items = [_bar(GATES[stack], gate) for stack, gate in attention.gates.items()]
-        figures.append(_figure("Share of group attention, which stays within the sentence (mean gate)", items))
+        figures.append(_figure("Share of group attention, within the sentence (mean gate)", items))
     return "".join(figures)
 
 

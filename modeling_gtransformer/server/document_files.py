@@ -1,4 +1,4 @@
-"""Files of requests: their contents and names, and their translations until clients download them."""
+"""Files of requests, and their translations until download."""
 
 import asyncio
 import secrets
@@ -10,11 +10,11 @@ from .api_error import ApiError
 
 def content_of(name: str, content: bytes) -> tuple[str | bytes, str]:
     """
-    Returns the content of a file, as text if its format is text, and the format.
+    Returns the content of a file, decoded for text formats, and its format.
 
     Raises:
-        ApiError: the extension of the name belongs to no known format.
-        ValueError: a file in a text format is not text.
+        ApiError: the extension is unsupported.
+        ValueError: a file in a text format cannot be decoded.
     """
     extension = PurePosixPath(name).suffix.lower()
     if extension not in EXTENSIONS:
@@ -25,7 +25,8 @@ def content_of(name: str, content: bytes) -> tuple[str | bytes, str]:
 
 
 def translated_name(name: str, target: str) -> str:
-    """Names a translated file after its source, with the language added.
+    """
+    Adds the target language to the name of a file.
 
     >>> translated_name("C:\\\\letters\\\\to Ann.docx", "de")
     'to Ann.de.docx'
@@ -36,11 +37,11 @@ def translated_name(name: str, target: str) -> str:
 
 class TranslatedFiles:
     """
-    Keeps files in memory under names that nobody can guess. New files displace the oldest ones.
+    Stores files in memory under random tokens. New files displace the oldest ones.
 
     Args:
-        max_bytes: size of all files together; a single one may be larger.
-        max_seconds: seconds for which a file is kept.
+        max_bytes: maximum total size; a single file may be larger.
+        max_seconds: maximum seconds of storage.
     """
 
     def __init__(self, max_bytes: int = 200_000_000, max_seconds: float = 1800):
@@ -48,14 +49,13 @@ class TranslatedFiles:
         self._files: dict[str, tuple[str, bytes]] = {}
 
     def add(self, name: str, content: bytes) -> str:
-        """Keeps a file, and returns its token. Needs a running event loop, which removes the file in time."""
+        """Stores a file, and returns its token. The running event loop removes the file after `max_seconds`."""
         token = secrets.token_urlsafe(24)
         self._files[token] = name, content
-        while len(self._files) > 1 and sum(len(kept) for _, kept in self._files.values()) > self.max_bytes:
+        while len(self._files) > 1 and sum(len(stored) for _, stored in self._files.values()) > self.max_bytes:
             del self._files[next(iter(self._files))]
         asyncio.get_running_loop().call_later(self.max_seconds, self._files.pop, token, None)
         return token
 
     def get(self, token: str) -> tuple[str, bytes] | None:
-        """Returns name and content of the file of a token, if it is still kept."""
         return self._files.get(token)

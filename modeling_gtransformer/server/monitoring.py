@@ -1,4 +1,4 @@
-"""Measurements of a server for Prometheus: requests, waiting requests, and sizes of batches."""
+"""Metrics of a server for Prometheus: requests, waiting requests, tokens and batches."""
 
 import time
 from typing import Any
@@ -11,24 +11,23 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class Monitor:
-    """The measurements of one server, none of which holds any text of a request."""
+    """The metrics of one server. They contain no text of requests."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         names: dict[str, Any] = {"namespace": "gtransformer", "registry": self.registry}
         self.requests = Counter("requests", "Requests.", ["route", "status"], **names)
-        self.seconds = Histogram("request_seconds", "Seconds until the answer.", ["route"], buckets=SECONDS, **names)
-        self.waiting = Gauge("waiting_requests", "Requests that wait or are being translated.", **names)
-        self.tokens = Counter("source_tokens", "Source tokens that were translated.", **names)
-        self.batches = Histogram("batch_requests", "Requests that shared batches.", buckets=BATCHES, **names)
+        self.seconds = Histogram("request_seconds", "Seconds per request.", ["route"], buckets=SECONDS, **names)
+        self.waiting = Gauge("waiting_requests", "Requests in the queue or in translation.", **names)
+        self.tokens = Counter("source_tokens", "Translated source tokens.", **names)
+        self.batches = Histogram("batch_requests", "Requests per shared batch.", buckets=BATCHES, **names)
 
     def text(self) -> bytes:
-        """Formats all measurements for Prometheus."""
         return generate_latest(self.registry)
 
 
 class Monitoring:
-    """ASGI middleware that counts requests by route and status. A client that has disconnected has the status 499."""
+    """ASGI middleware that counts requests by route and status. Disconnected clients count as status 499."""
 
     def __init__(self, app: Any, monitor: Monitor):
         self.app, self.monitor = app, monitor
@@ -48,7 +47,7 @@ class Monitoring:
         try:
             await self.app(scope, receive, watch)
         finally:
-            # All unknown paths count as one; otherwise, anybody could create any number of them.
+            # All unknown paths share a label, so that clients cannot create labels.
             route = getattr(scope.get("route"), "path", "other")
             self.monitor.requests.labels(route, status).inc()
             self.monitor.seconds.labels(route).observe(time.monotonic() - begun)

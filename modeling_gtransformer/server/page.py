@@ -1,4 +1,4 @@
-"""The page of a server: translates texts and files, source and translation sentence by sentence."""
+"""The page of a server: translates texts and files, and shows pairs of sentences."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
@@ -21,8 +21,8 @@ from .request_languages import name_of
 from .service import Service
 
 
-SECONDS = 3600  # for which the page keeps files and translations
-SPLITTERS = {"sentencex": "find the sentences", "line": "every line or paragraph is one sentence"}
+SECONDS = 3600  # storage of files and translations
+SPLITTERS = {"sentencex": "split running text", "line": "one sentence per line or paragraph"}
 EXAMPLE = "Hello, how can I help you?\nYes. I'd like their number, please.\nit is (916) 441-7200."
 BUTTON: dict[str, Any] = {"size": "md", "min_width": 90}
 PAPER = "[G-Transformer for Document-level Machine Translation](https://aclanthology.org/2021.acl-long.267)"
@@ -30,11 +30,11 @@ PAPER = "[G-Transformer for Document-level Machine Translation](https://aclantho
 
 def mount_page(app: FastAPI, service: Service) -> Callable[[], None]:
     """
-    Mounts the page of a service at `/`, after the routes of an application. Where the service has API keys, a reader
-    logs in with one as the password.
+    Mounts the page of a service at `/`, after the routes of an application. If the service has API keys, readers log
+    in with a key as password.
 
     Returns:
-        A function that ends the connections of open pages, which last until the server stops.
+        A function that closes the connections of open pages, which otherwise block shutdown.
     """
     keys = service.keys
     gr.mount_gradio_app(
@@ -42,18 +42,18 @@ def mount_page(app: FastAPI, service: Service) -> Callable[[], None]:
         Page(service).blocks,
         "/",
         auth=(lambda user, key: keys.is_valid(key)) if keys.required else None,
-        auth_message="Any username; the password is an API key of this server.",
+        auth_message="Enter any username, and an API key of this server as password.",
         theme=gr.themes.Default(primary_hue="indigo"),
         css_paths=Path(__file__).with_name("page.css"),
         footer_links=["gradio", "settings"],
         max_file_size=service.options.max_bytes,
-        show_error=False,  # messages of other errors may name folders of this machine
+        show_error=False,  # unexpected errors may contain paths of the server
     )
     mounted = app.routes[-1]
     assert isinstance(mounted, Mount) and isinstance(mounted.app, App)
 
     def answer(request: Request, error: Exception) -> Response:
-        """Answers as without the page, which takes all paths: a known path does not allow the method."""
+        """Answers like the router without the page: with status 405 for known paths, else 404."""
         matches = [route.matches(request.scope)[0] for route in app.routes if route is not mounted]
         return answer_of_router(request, HTTPException(405) if Match.PARTIAL in matches else error)
 
@@ -62,7 +62,7 @@ def mount_page(app: FastAPI, service: Service) -> Callable[[], None]:
 
 
 class Page:
-    """The page of a service: the components of Gradio, and what they show."""
+    """The page of a service, with components of Gradio."""
 
     def __init__(self, service: Service):
         self.service, self.events = service, Events(service)
@@ -75,13 +75,13 @@ class Page:
 
     def _add_inputs(self) -> None:
         languages, options = self.service.languages, self.service.options
-        side: dict[str, Any] = {"min_width": 320}  # in one row, but not on a phone
+        side: dict[str, Any] = {"min_width": 320}  # wraps on a phone
         with gr.Row():
             self.text = gr.Textbox(
                 label="Text", lines=8, max_lines=20, max_length=options.max_characters, scale=2, **side
             )
             with gr.Column(**side):
-                self.file = gr.File(label="Or a file, instead of the text", file_types=[*EXTENSIONS], height=200)
+                self.file = gr.File(label="File (replaces the text)", file_types=[*EXTENSIONS], height=200)
         with gr.Row():
             self.source = language_menu("From", languages.sources, languages.own_source)
             self.target = language_menu("To", languages.targets, languages.own_target)
@@ -105,7 +105,7 @@ class Page:
                 self.attention = gr.HTML()
 
     def _connect(self) -> None:
-        unlimited: dict[str, Any] = {"concurrency_limit": None}  # the limits are those of the service
+        unlimited: dict[str, Any] = {"concurrency_limit": None}  # the service has its own limits
         translated = gr.on(
             [self.button.click, self.text.submit],
             self.translate,
@@ -123,7 +123,7 @@ class Page:
     async def translate(
         self, request: gr.Request, text: str, file: str | None, source: str, target: str, splitter: str, beams: int
     ) -> AsyncIterator[dict[Any, Any]]:
-        """Shows sentences as soon as they are translated, and at the end all of them with their confidence."""
+        """Shows sentences as soon as they are final, and at the end all sentences with confidence."""
         yield {self.results: gr.Column(visible=False), self.details: gr.Accordion(open=False), self.attention: ""}
         steps = self.events.translate(request, text, file, source, target, splitter=splitter, num_beams=int(beams))
         async with aclosing(steps):
@@ -145,11 +145,11 @@ class Page:
 
 
 def description(service: Service) -> str:
-    """The model of the page: what it does, its name, licence and paper."""
+    """Describes the model: languages, name, licence and paper."""
     languages, model = service.languages, service.scheduler.pipeline.model
     source, target = (
-        "a language of your choice" if len(known) > 1 else name_of(own)
-        for known, own in ((languages.sources, languages.own_source), (languages.targets, languages.own_target))
+        "a language of your choice" if len(codes) > 1 else name_of(own)
+        for codes, own in ((languages.sources, languages.own_source), (languages.targets, languages.own_target))
     )
     name = model.name_or_path
     on_hub = not Path(name).is_dir()
@@ -160,20 +160,20 @@ def description(service: Service) -> str:
         license = None
     context = "in the context of its document" if model.config.has_global_attention else "without context"
     return (
-        f"Translates a text or a file from {source} to {target}, for a person to check: fluent output can be wrong. "
-        f"Every sentence is translated {context}, and has a translation of its own.\n\n"
+        f"Translates a text or a file from {source} to {target}, sentence by sentence, {context}. Check the "
+        "translation: fluent output can be wrong.\n\n"
         f"Model: {link}. Licence: {license or 'see its card'}. Paper: {PAPER} (Bao et al., ACL 2021)."
     )
 
 
 def language_menu(label: str, codes: dict[str, str | None], own: str) -> gr.Dropdown:
-    """A menu of languages by their names, hidden where there is no choice."""
+    """Makes a menu of languages by name, hidden if it has one entry."""
     names = sorted((name_of(code), code) for code in codes)
     return gr.Dropdown(names, value=own, label=label, visible=len(codes) > 1)
 
 
 def splitter_menu(service: Service) -> gr.Radio:
-    """A menu of the splitters that are installed and know the source language, or one of those to choose from."""
+    """Makes a menu of splitters that are installed and support the default source language."""
     known, languages = list(SPLITTERS), service.languages
     try:
         src_lang = languages.sources[languages.own_source]

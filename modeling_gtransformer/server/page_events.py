@@ -1,4 +1,4 @@
-"""What happens when a reader does something on the page of a server."""
+"""Event handlers of the page."""
 
 import asyncio
 from bisect import bisect_right
@@ -27,15 +27,20 @@ from .scheduler import Call
 from .service import Service
 
 
-PAIRS = ("tmx", "jsonl")  # formats of sentence pairs
+PAIRS = ("tmx", "jsonl")  # downloads of sentence pairs
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Translation:
     """
-    The translation of the document `name`: `pairs` with their confidence, the numbers of sentences of its `segments`,
-    the document in its own format, its languages and warnings.
+    The translation of a document.
+
+    Attributes:
+        name: name of its file.
+        pairs: sentences of the pipeline's result, with confidence.
+        segments: number of sentences per segment.
+        document: the translation in the format of the document.
     """
 
     name: str
@@ -46,13 +51,12 @@ class Translation:
     warnings: list[str]
 
     def segment(self, sentence: int) -> slice:
-        """The segment that a sentence was translated in, both counted from 0."""
         boundaries = [0, *accumulate(self.segments)]
         after = bisect_right(boundaries, sentence)
         return slice(boundaries[after - 1], boundaries[after])
 
     def downloads(self) -> dict[str, tuple[str, bytes]]:
-        """Names and contents of files by label: the document, and the pairs as TMX and JSONL."""
+        """Returns names and contents of downloads by label: the document, and the pairs as TMX and JSONL."""
         contents = {Path(self.name).suffix: self.document}
         codes = (self.languages.src_lang or self.languages.source, self.languages.tgt_lang or self.languages.target)
         contents |= {f".{format}": ALIGNED_FORMATS[format](self.pairs, *codes) for format in PAIRS}
@@ -67,22 +71,22 @@ class Translation:
 
 def read(text: str, file: str | None) -> tuple[str, str | bytes, str]:
     """
-    Returns name, content and format of a file or, if there is none, of a text.
+    Returns name, content and format of a file or, without a file, of a text.
 
     Raises:
-        ApiError, ValueError: the format is unknown, or the file is gone or cannot be decoded.
+        ApiError, ValueError: the format is unsupported, or the file has expired or cannot be decoded.
     """
     if file is None:
         return "text.txt", text, "text"
     name = Path(file).name
     if not Path(file).is_file():
-        raise ValueError(f"{name} is no longer there: choose it again.")
+        raise ValueError(f"The server no longer stores {name}: choose it again.")
     return name, *content_of(name, Path(file).read_bytes())
 
 
 @contextmanager
 def errors_on_page() -> Iterator[None]:
-    """Shows errors on the page until the reader closes them, without the details of unexpected ones."""
+    """Shows errors until the reader closes them, without details of unexpected errors."""
     try:
         yield
     except Exception as error:
@@ -90,7 +94,7 @@ def errors_on_page() -> Iterator[None]:
 
 
 class Events:
-    """The events of a page, whose errors the page shows. Readers are clients under the limits of all others."""
+    """The event handlers of a page. The limits of clients apply to readers."""
 
     def __init__(self, service: Service):
         self.service = service
@@ -100,8 +104,7 @@ class Events:
         self, request: gr.Request, text: str, file: str | None, source: str, target: str, **options: Any
     ) -> AsyncGenerator[str | Translation, None]:
         """
-        Yields the sentence pairs of a file or, if there is none, of a text, as HTML that grows, and at the end the
-        translation.
+        Translates a file or, without a file, a text. Yields growing HTML of the sentence pairs, then the translation.
 
         Args:
             options: keyword arguments of the pipeline.
@@ -118,11 +121,10 @@ class Events:
                 languages, [result] = await unless_cancelled(task)
             pairs, content = result["sentences"], result["translation_text"]
             if not any(pair["source_text"].strip() for pair in pairs):
-                raise ValueError("There is nothing to translate: type a text, or choose a file that has some.")
+                raise ValueError("The input has no text: type one, or choose another file.")
             yield Translation(name, pairs, result["segments"], content, languages, result["warnings"])
 
     async def attention(self, request: gr.Request, translation: Translation | None, sentence: int) -> str:
-        """Returns the attention of a sentence as HTML."""
         with errors_on_page():
             call = Call(lambda: attention_of(self.service.scheduler.pipeline, translation, sentence))
             task = asyncio.create_task(self.service.run(request, call))
@@ -130,13 +132,13 @@ class Events:
                 return await unless_cancelled(task)
 
     async def cancel(self, request: gr.Request) -> None:
-        """Ends what a reader waits for who cancels it or leaves."""
+        """Cancels the tasks of a reader who cancels them or leaves."""
         for task in self._tasks.get(request.session_hash, ()):
             task.cancel()
 
     @contextmanager
     def _owned(self, request: gr.Request, task: "asyncio.Task[Any]") -> Iterator[None]:
-        """A task is of a reader, and ends with the block at the latest."""
+        """Assigns a task to a reader, and cancels it at the end of the block."""
         tasks = self._tasks[request.session_hash]
         tasks.add(task)
         try:
@@ -149,12 +151,7 @@ class Events:
 
 
 async def unless_cancelled(task: "asyncio.Task[Result]") -> Result:
-    """
-    Returns the result of a task.
-
-    Raises:
-        ValueError: the reader cancelled it.
-    """
+    """Returns the result of a task. Raises `ValueError` if the reader cancelled it."""
     try:
         return await task
     except asyncio.CancelledError as error:
@@ -162,11 +159,10 @@ async def unless_cancelled(task: "asyncio.Task[Result]") -> Result:
 
 
 def attention_of(pipeline: DocumentTranslationPipeline, translation: Translation | None, sentence: int) -> str:
-    """The attention of a sentence of a translation, as HTML."""
     if translation is None:
-        raise ValueError("This translation is no longer kept: translate the document again.")
+        raise ValueError("The server no longer stores this translation: translate the document again.")
     if not pipeline.model.config.has_global_attention:
-        return "<p>Every sentence attended to itself only.</p>"
+        return "<p>Every sentence attends only to itself.</p>"
     segment = translation.segment(sentence)
     pairs, inside = translation.pairs[segment], sentence - segment.start
     attention = attended_sentences(pipeline.model, pipeline.processor, pairs, inside)
@@ -175,5 +171,5 @@ def attention_of(pipeline: DocumentTranslationPipeline, translation: Translation
 
 
 def download_button(label: str, name: str, content: bytes) -> gr.DownloadButton:
-    """A button for a file, which lies where Gradio may serve it from."""
+    """Makes a download button, and stores its file where Gradio may serve it."""
     return gr.DownloadButton(label, save_bytes_to_cache(content, name, get_upload_folder()))

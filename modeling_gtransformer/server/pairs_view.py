@@ -1,4 +1,4 @@
-"""Source and translation as pairs of sentences, in HTML."""
+"""Sentence pairs as HTML."""
 
 import math
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from typing import Any
 
 def pairs_html(pairs: Sequence[dict[str, Any]], src_lang: str, tgt_lang: str) -> str:
     """
-    A list of sentence pairs. The confidence of a translation, the geometric mean of its tokens' probabilities, is
-    beside it and in the colour of its background.
+    Formats a list of sentence pairs. A label and the background colour show the confidence of each translation, the
+    geometric mean of its tokens' probabilities.
 
     Args:
         pairs: `source_text`, `translation_text` and `confidence` of every sentence.
@@ -24,16 +24,12 @@ def pairs_html(pairs: Sequence[dict[str, Any]], src_lang: str, tgt_lang: str) ->
 
 
 def pair_html(pair: dict[str, Any], src_lang: str, tgt_lang: str) -> str:
-    """One of the pairs, which has no confidence yet while its document is being translated."""
-    return f'<li class="pair">{_source(pair, src_lang)}{_target(pair, tgt_lang)}</li>'
-
-
-def _source(pair: dict[str, Any], language: str) -> str:
-    return _sentence(pair["source_text"], language, 'class="source"')
+    source = _sentence(pair["source_text"], src_lang, 'class="source"')
+    return f'<li class="pair">{source}{_target(pair, tgt_lang)}</li>'
 
 
 def _target(pair: dict[str, Any], language: str) -> str:
-    if pair.get("confidence") is None:  # also of a sentence without words, which is copied
+    if pair.get("confidence") is None:
         return _sentence(pair["translation_text"], language, 'class="target"')
     probability = math.exp(pair["confidence"])
     title = f"Mean log-probability of a token: {pair['confidence']:.2f} nats"
@@ -43,5 +39,5 @@ def _target(pair: dict[str, Any], language: str) -> str:
 
 
 def _sentence(text: str, language: str, attributes: str, more: str = "") -> str:
-    """A sentence that the keyboard reaches, in a language that screen readers know of."""
+    """Formats a sentence with keyboard focus, and with its language for screen readers."""
     return f'<p {attributes} tabindex="0" lang="{language}" dir="auto">{escape(text)}{more}</p>'

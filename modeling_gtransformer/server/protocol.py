@@ -1,4 +1,4 @@
-"""Fields of requests, which come as JSON, as a form or in the query string, and the answers to them."""
+"""Fields of requests (JSON, forms or query strings) and of responses."""
 
 import json
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from .api_error import ApiError
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 # Maximum number of fields in a form; every text of a list is a field.
 MAX_FIELDS = 2000
-# Maximum number of alternatives, for which the search has as many beams and one more.
+# Maximum number of alternatives; the search needs one beam more.
 MAX_ALTERNATIVES = 9
-# The source language is to be detected.
+# Source code that requests language detection.
 AUTO = "auto"
 
 
-# In a long list without any text, only the first problem is reported.
+# Stops at the first invalid item of a list.
 Texts = Annotated[list[str], Field(fail_fast=True)]
 
 
@@ -32,19 +32,19 @@ class Upload(NamedTuple):
 
 
 class Fields(BaseModel):
-    """Fields of every request; unknown fields are ignored."""
+    """Fields of every request."""
 
     model_config = ConfigDict(extra="ignore")
-    api_key: str | None = Field(default=None, description="API key, where the server needs one.")
+    api_key: str | None = Field(default=None, description="API key, if the server requires one.")
 
 
 class DetectFields(Fields):
-    q: str = Field(description="Text whose language is to be detected.")
+    q: str = Field(description="Text for language detection.")
 
 
 class PairFields(Fields):
     source: str = Field(default=AUTO, description="Code of the source language, or `auto`.")
-    target: str | None = Field(default=None, description="Code of the target language; default: that of the model.")
+    target: str | None = Field(default=None, description="Code of the target language; default: the model's.")
 
 
 class TranslateFields(PairFields):
@@ -57,8 +57,8 @@ class TranslateFields(PairFields):
 
 class DocumentFields(PairFields):
     document: str | Texts = Field(description="A text, or a list of sentences.")
-    format: str = Field(default="text", description="`text`, or a format of files that are text.")
-    confidence: bool = Field(default=True, description="Whether sentences get a confidence.")
+    format: str = Field(default="text", description="`text`, or another text-based format.")
+    confidence: bool = Field(default=True, description="Whether to return the confidence of sentences.")
 
 
 class FileFields(PairFields):
@@ -74,11 +74,11 @@ class Failure(BaseModel):
 class Language(BaseModel):
     code: str
     name: str
-    targets: list[str] = Field(description="Codes of the languages that it can be translated into.")
+    targets: list[str] = Field(description="Codes of its target languages.")
 
 
 class Detection(BaseModel):
-    confidence: float = Field(description="In per cent; 100 where only one language is possible.")
+    confidence: float = Field(description="In percent; 100 if the server has one language.")
     language: str
 
 
@@ -86,7 +86,7 @@ class Translation(BaseModel):
     translatedText: str | list[str]
     detectedLanguage: Detection | list[Detection] | None = None
     alternatives: list[str] | list[list[str]] | None = None
-    warnings: list[str] | None = Field(default=None, description="For example of missing placeholders.")
+    warnings: list[str] | None = Field(default=None, description="Warnings, for example of missing placeholders.")
 
 
 class TranslatedFileUrl(BaseModel):
@@ -104,7 +104,7 @@ class Document(BaseModel):
     translation_text: str
     sentences: list[Sentence]
     segments: list[int] = Field(
-        description="Number of sentences of each segment that the model translated as one input."
+        description="Number of sentences in each segment that the model translated as one input."
     )
     source: str = Field(description="Code of the source language.")
     target: str = Field(description="Code of the target language.")
@@ -119,20 +119,20 @@ async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[
     Reads the fields of a request.
 
     Args:
-        check: raises an error for unacceptable fields.
+        check: raises an `ApiError` to reject raw fields before validation.
 
     Raises:
-        ApiError: the request does not have the fields of this kind.
+        ApiError: fields of this kind are missing or invalid.
     """
     media_type, semicolon, parameters = request.headers.get("content-type", "").partition(";")
     if media_type.lower().startswith(FORMS):
-        # Before 0.0.33, python-multipart matches the media type in lower case only.
+        # python-multipart before 0.0.33 matches only lower-case media types.
         other = [header for header in request.scope["headers"] if header[0] != b"content-type"]
         lower = (media_type.lower() + semicolon + parameters).encode("latin-1")
         raw = await _read_form(
             Request({**request.scope, "headers": [*other, (b"content-type", lower)]}, request.receive)
         )
-    elif request.query_params and not media_type:  # as deep-translator sends them
+    elif request.query_params and not media_type:  # deep-translator
         raw = _by_name(request.query_params.multi_items())
     else:
         raw = await _read_json(request)
@@ -165,7 +165,7 @@ def _by_name(items: list[tuple[str, Any]]) -> dict[str, Any]:
 async def _read_json(request: Request) -> dict[str, Any]:
     try:
         fields = json.loads(await request.body())
-        json.dumps(fields, ensure_ascii=False).encode("utf-8")  # as answers quote it
+        json.dumps(fields, ensure_ascii=False).encode("utf-8")  # responses quote fields
     except RecursionError as error:
         raise ApiError(400, "The request is nested too deeply.") from error
     except UnicodeEncodeError as error:
@@ -178,7 +178,7 @@ async def _read_json(request: Request) -> dict[str, Any]:
 
 
 def in_openapi(kind: type[Fields]) -> dict[str, Any]:
-    """Describes a request of this kind."""
+    """Describes a request of this kind for OpenAPI."""
     types = ["application/json", FORMS[0]] if kind is not FileFields else [FORMS[1]]
     content = {each: {"schema": kind.model_json_schema()} for each in types}
     return {"requestBody": {"required": True, "content": content}}

@@ -1,4 +1,4 @@
-"""The languages of a server, by the codes that its clients use."""
+"""Languages of a server, by the codes of its clients."""
 
 import re
 from collections import Counter
@@ -16,10 +16,10 @@ from .protocol import AUTO
 
 # Code of an unknown language (ISO 639-2).
 UNDETERMINED = "und"
-# Numbers of characters of a text whose language is detected, with its tags and without.
+# Maximum number of characters for language detection, with tags and without.
 MAX_MARKUP, MAX_CHARACTERS = 50_000, 5_000
 TAG = re.compile("<[^<>]*>")
-# Maximum number of languages in the answer of a detection.
+# Maximum number of detected languages.
 MAX_LANGUAGES = 5
 
 
@@ -28,8 +28,8 @@ class Pair(NamedTuple):
     The languages of a request.
 
     Attributes:
-        source, target: codes of clients.
-        src_lang, tgt_lang: codes of the processor; `None` for its own.
+        source, target: client codes.
+        src_lang, tgt_lang: codes of the processor; `None` for its own languages.
         confidence: probability of a detected source in percent.
     """
 
@@ -42,15 +42,15 @@ class Pair(NamedTuple):
 
 class Languages:
     """
-    The languages that a pipeline translates from and into.
+    Source and target languages of a pipeline.
 
-    Clients call a language by its code of two letters, `de`; by its whole tag, `zh-Hans`, where several codes of the
-    processor (`zho_Hans`, `zho_Hant`) share two letters; or by the code of the processor.
+    A client code is a two-letter code (`de`), or a whole tag (`zh-Hans`) if several codes of the processor
+    (`zho_Hans`, `zho_Hant`) share two letters. The processor's own codes are also accepted.
 
     Attributes:
-        sources, targets: codes of the processor by codes of clients; `None` stands for the processor's own language.
-        own_source, own_target: codes of clients for the processor's own languages, or else the first code.
-        detect: function of [`language_detector`] for the sources.
+        sources, targets: codes of the processor by client code; `None` for the processor's own language.
+        own_source, own_target: client codes of the processor's own languages, or else the first code.
+        detect: detector of [`language_detector`] for the sources.
     """
 
     def __init__(self, pipeline: DocumentTranslationPipeline):
@@ -65,29 +65,28 @@ class Languages:
 
     def pair(self, source: str, target: str | None, texts: Sequence[str]) -> Pair:
         """
-        Finds the languages of a request.
+        Resolves the languages of a request.
 
         Args:
-            source: code of a client; `auto` detects the language of the texts.
-            target: code of a client; by default the pipeline's own language.
+            source: client code; `auto` detects the language of the texts.
+            target: client code; by default the pipeline's own language.
 
         Raises:
-            ApiError: the model does not translate between these languages, or the source cannot be detected.
+            ApiError: the model does not support a language, or the source cannot be detected.
         """
         confidence = None
         if source == AUTO:
             if not texts and len(self.sources) > 1:
-                raise ApiError(400, "The language of such a file is not detected: name the source.")
+                raise ApiError(400, "The server cannot detect the language of this format: set source.")
             source, confidence = self.detect("\n".join(texts))[0]
             codes = [code for code in self.sources if code.split("-")[0] == source]
             if len(codes) > 1:
-                raise ApiError(400, f"The text is {name_of(source)}: name the source, {' or '.join(codes)}.")
+                raise ApiError(400, f"The text is in {name_of(source)}: set source to {' or '.join(codes)}.")
         source, src_lang = _find(source, self.sources, "from")
         target, tgt_lang = _find(target or self.own_target, self.targets, "into")
         return Pair(source, target, src_lang, tgt_lang, confidence)
 
     def listed(self) -> list[dict[str, Any]]:
-        """Lists all languages for clients, each with those that it can be translated into."""
         targets = [*self.targets]
         return [
             {"code": code, "name": name_of(code), "targets": targets if code in self.sources else []}
@@ -97,11 +96,11 @@ class Languages:
 
 def language_detector(codes: Iterable[str]) -> Callable[[str], list[tuple[str, float]]]:
     """
-    Makes a function that lists languages of a text with their probabilities in percent, the most probable first. It
-    needs py3langid to choose among several, and otherwise raises an [`ApiError`].
+    Makes a detector, which lists possible languages of a text with their probabilities in percent, most probable
+    first. With several languages and without py3langid, the detector raises an [`ApiError`].
 
     Args:
-        codes: codes of two letters, or tags that begin with one. Codes of one language, such as the scripts of
+        codes: two-letter codes, or tags that start with one. Codes that share a language, such as the scripts of
             Chinese, are detected as that language.
     """
     known: dict[str, str] = {}
@@ -127,7 +126,7 @@ def language_detector(codes: Iterable[str]) -> Callable[[str], list[tuple[str, f
 
 def _refuse_detection(text: str) -> list[tuple[str, float]]:
     raise ApiError(
-        501, "This server cannot detect languages: name the source, or pip install 'gtransformer-hf[detect]'."
+        501, "This server cannot detect languages: set source, or pip install 'gtransformer-hf[detect]' on the server."
     )
 
 
@@ -155,7 +154,7 @@ def _by_client_code(codes: list[str], own: str | None) -> dict[str, str | None]:
 
 
 def _short(tag: str | None) -> str:
-    """Returns the shortest code for the language of a tag: two letters, if they exist."""
+    """Returns the shortest code for the language of a tag, with two letters if possible."""
     if tag is None:
         return UNDETERMINED
     language = tag.split("-")[0]
@@ -168,8 +167,8 @@ def _own(languages: dict[str, str | None], own: str | None) -> str:
 
 def _find(code: str, languages: dict[str, str | None], direction: str) -> tuple[str, str | None]:
     wanted = code.replace("_", "-").lower()
-    for tag in (wanted, wanted.split("-")[0]):  # for de-AT also de, if there is only one German
+    for tag in (wanted, wanted.split("-")[0]):  # de-AT falls back to de
         for known, language in languages.items():
             if tag in (known.lower(), (language or known).replace("_", "-").lower()):
                 return known, language
-    raise ApiError(400, f"{code[:50]!r} is no language to translate {direction}: possible are {', '.join(languages)}.")
+    raise ApiError(400, f"Cannot translate {direction} {code[:50]!r}. Supported languages: {', '.join(languages)}.")

@@ -1,4 +1,4 @@
-"""Limits on requests: who may send them, how many at a time, how large and how slow. Clients that leave end theirs."""
+"""Limits on requests: API keys, number, size and time. A request ends when its client disconnects."""
 
 import asyncio
 import hashlib
@@ -16,11 +16,10 @@ from .options import ServerOptions
 
 class ApiKeys:
     """
-    Checks the keys of requests, each in the same time however much of it matches a valid key.
+    Checks the keys of requests, in constant time.
 
     Args:
-        file: file with one key per line; blank lines and those that begin with # do not count. Without a file, nobody
-            needs a key.
+        file: file with one key per line, blank lines and comments (#); `None` admits requests without a key.
 
     Raises:
         UsageError: the file cannot be read, or has no keys.
@@ -38,22 +37,16 @@ class ApiKeys:
             raise UsageError(f"The file {file} has no API keys: write one on each line.")
 
     def check(self, key: object) -> None:
-        """
-        Refuses requests without a valid key, if the server has keys.
-
-        Raises:
-            ApiError: a key is needed, and this is not a valid one.
-        """
+        """Raises `ApiError` for a missing or invalid key, if the server has keys."""
         if not self.required:
             return
         if not key or not isinstance(key, str):
-            raise ApiError(403, "This server needs an API key: send it as api_key.")
+            raise ApiError(403, "This server requires an API key: send it as api_key.")
         if not self.is_valid(key):
-            raise ApiError(403, "The API key is not valid.")
+            raise ApiError(403, "The API key is invalid.")
 
     def is_valid(self, key: str) -> bool:
-        """Returns whether the server has this key."""
-        # All are compared, as any() alone would stop at the right one.
+        # Compare all keys: any() alone would stop at a match.
         matches = [hmac.compare_digest(_digest(key), known) for known in self._digests]
         return any(matches)
 
@@ -63,7 +56,7 @@ def _digest(key: str) -> bytes:
 
 
 class ClientLimit:
-    """Counts the requests of every client that are under way, and refuses those above `max_requests`."""
+    """Limits the concurrent requests of every client to `max_requests`."""
 
     def __init__(self, max_requests: int):
         self.max_requests = max_requests
@@ -71,14 +64,9 @@ class ClientLimit:
 
     @contextmanager
     def request(self, client: str) -> Iterator[None]:
-        """
-        Counts a request of a client while it is under way.
-
-        Raises:
-            ApiError: the client has too many requests under way.
-        """
+        """Counts a request of a client in this context. Raises `ApiError` at the limit."""
         if self.under_way[client] >= self.max_requests:
-            raise ApiError(429, f"You have {self.max_requests} requests under way: wait for one of them.", 1)
+            raise ApiError(429, f"You have {self.max_requests} concurrent requests: wait for one to finish.", 1)
         self.under_way[client] += 1
         try:
             yield
@@ -88,16 +76,16 @@ class ClientLimit:
 
 
 class ClientGone(Exception):
-    """The client closed its connection before its request arrived."""
+    """The client disconnected before the end of its request."""
 
 
 class BoundedRequests:
     """
-    ASGI middleware that reads the body of a request, at most `max_bytes` within `read_seconds`, before the application
-    sees it. While the application works, it watches the client, and cancels the application if the client disconnects.
+    ASGI middleware that reads the body of a request, at most `max_bytes` within `read_seconds`, before it calls the
+    application. It cancels the application if the client disconnects.
 
-    It accepts twice as many requests with a body as may wait, so that their memory is bounded, and from one address at
-    most twice as many at a time as a client may have under way, so that slow clients do not keep others out.
+    At most `2 * max_waiting` requests with a body are open at a time, which bounds memory, and at most
+    `2 * max_per_client` per address, so that slow clients cannot block other clients.
     """
 
     def __init__(self, app: Any, options: ServerOptions):
@@ -123,14 +111,7 @@ class BoundedRequests:
             self.open -= 1
 
     async def _read(self, scope: Any, receive: Any) -> bytes:
-        """
-        Reads the body of a request within the limits of size, time and number.
-
-        Raises:
-            ApiError: the body is too large, which may be known before it is read, or comes too slowly, or there are
-                too many.
-            ClientGone: there will be no more of it.
-        """
+        """Reads the body of a request. Raises `ApiError` for a large, slow or surplus request."""
         if self.open > 2 * self.options.max_waiting:
             raise ApiError(503, "The server is busy: try again later.", 1)
         announced = dict(scope["headers"]).get(b"content-length", b"0")
@@ -154,7 +135,7 @@ class BoundedRequests:
 
     def _check_size(self, size: int) -> None:
         if size > self.options.max_bytes:
-            raise ApiError(413, f"The request is too large: at most {self.options.max_bytes:,} bytes.")
+            raise ApiError(413, f"The request is too large. The maximum is {self.options.max_bytes:,} bytes.")
 
     async def _answer(self, scope: Any, receive: Any, send: Any, body: bytes) -> None:
         gone = asyncio.ensure_future(_drain(receive, until_gone=True))
@@ -172,12 +153,12 @@ class BoundedRequests:
         finally:
             for task in (app, gone):
                 task.cancel()
-            # The application has answered and logged its error already.
+            # The application has already answered and logged its error.
             await asyncio.gather(app, gone, return_exceptions=True)
 
     async def _refuse(self, scope: Any, receive: Any, send: Any, error: ApiError) -> None:
-        """Answers a request that the application does not see. The connection ends after the rest of the body, which
-        is dropped: a connection that closes earlier would lose the answer of a client that is still sending."""
+        """Rejects a request without calling the application. Drops the rest of the body before closing the connection,
+        because a client that is still sending would lose the response."""
 
         async def send_open(message: MutableMapping[str, Any]) -> None:
             await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
@@ -190,7 +171,7 @@ class BoundedRequests:
 
 
 async def _drain(receive: Any, until_gone: bool = False) -> None:
-    """Drops what a client sends, to the end of the body or until the client disconnects."""
+    """Drops the rest of the body or, with `until_gone`, all messages until the client disconnects."""
     more = True
     while more:
         message = await receive()

@@ -1,4 +1,4 @@
-"""The routes of a server: LibreTranslate's, and documents with their sentences."""
+"""The routes of a server: LibreTranslate's protocol, and documents with sentences."""
 
 import asyncio
 import json
@@ -22,12 +22,11 @@ from .service import Service
 FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": protocol.Failure} for status in (400, 403, 408, 413, 429, 500, 501, 503, 504)
 }
-# Milliseconds that a page should wait after a keystroke.
+# Milliseconds that a page waits after a keystroke.
 FRONTEND_TIMEOUT = 1000
 
 
 def make_router(service: Service) -> APIRouter:
-    """Makes the routes of a service."""
     router = APIRouter(responses=FAILURES)
     add_translation(router, service)
     add_files(router, service)
@@ -64,7 +63,7 @@ def add_translation(router: APIRouter, service: Service) -> None:
 
     @router.post("/detect", openapi_extra=in_openapi(DetectFields))
     async def detect(request: Request) -> list[protocol.Detection]:
-        """Lists languages that a text may be written in, the most probable first."""
+        """Lists possible languages of a text, most probable first."""
         fields = await read_fields(request, DetectFields, service.check)
         detected = service.languages.detect(fields.q)
         return [protocol.Detection(language=language, confidence=confidence) for language, confidence in detected]
@@ -73,7 +72,7 @@ def add_translation(router: APIRouter, service: Service) -> None:
 def add_files(router: APIRouter, service: Service) -> None:
     @router.post("/translate_file", response_model_exclude_none=True, openapi_extra=in_openapi(FileFields))
     async def translate_file(request: Request) -> protocol.TranslatedFileUrl:
-        """Translates a file, which keeps its format, and returns the address of the result."""
+        """Translates a file in its format, and returns the address of the result."""
         fields = await read_fields(request, FileFields, service.check)
         content, format = content_of(*fields.file)
         pair, [result] = await service.translate(request, fields, [content], format)
@@ -88,10 +87,10 @@ def add_files(router: APIRouter, service: Service) -> None:
         """Returns a translated file."""
         file = service.files.get(token)
         if file is None:
-            raise ApiError(404, "There is no such file, or it is no longer kept: translate it again.")
+            raise ApiError(404, "The file is unknown or has expired: translate it again.")
         name, content = file
         headers = {
-            # Never shown by a browser as a page of this server.
+            # Browsers must not show files as pages of this server.
             "Content-Disposition": f"attachment; filename*=utf-8''{quote(name, safe='')}",
             "X-Content-Type-Options": "nosniff",
         }
@@ -101,7 +100,7 @@ def add_files(router: APIRouter, service: Service) -> None:
 def add_documents(router: APIRouter, service: Service) -> None:
     @router.post("/documents", openapi_extra=in_openapi(DocumentFields))
     async def documents(request: Request) -> protocol.Document:
-        """Translates a document, and returns its sentences with their confidence."""
+        """Translates a document, and returns its sentences with confidence."""
         fields = await read_fields(request, DocumentFields, service.check)
         return as_document(
             *await service.translate(request, fields, [fields.document], fields.format, confidence=fields.confidence)
@@ -109,7 +108,7 @@ def add_documents(router: APIRouter, service: Service) -> None:
 
     @router.post("/documents/stream", response_class=StreamingResponse, openapi_extra=in_openapi(DocumentFields))
     async def stream(request: Request) -> StreamingResponse:
-        """Sends events: a `sentence` as soon as it is certain, at the end the `document`, or an `error`."""
+        """Streams events: each `sentence` as soon as it is final, then the `document` or an `error`."""
         fields = await read_fields(request, DocumentFields, service.check)
         sentences, task = service.start(request, fields, fields.document, fields.format, confidence=fields.confidence)
         try:
@@ -118,13 +117,12 @@ def add_documents(router: APIRouter, service: Service) -> None:
             task.cancel()
             raise
         if first is None:
-            await task  # nothing has been sent yet, so the status can report an error
+            await task  # an error can still set the status
         events = server_sent_events(first, sentences, task)
         return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
 
 def as_document(pair: Pair, results: list[dict[str, Any]]) -> protocol.Document:
-    """The answer to a request for one document."""
     return protocol.Document(**results[0], source=pair.source, target=pair.target)
 
 
@@ -133,7 +131,7 @@ async def server_sent_events(
     sentences: "asyncio.Queue[dict[str, str] | None]",
     task: "asyncio.Future[tuple[Pair, list[dict[str, Any]]]]",
 ) -> AsyncIterator[str]:
-    """Yields the sentences up to `None`, then the document; closed early, cancels the task that makes them."""
+    """Yields the sentences up to `None`, then the document. Cancels the task if closed early."""
     try:
         while sentence is not None:
             yield _event("sentence", sentence)
@@ -153,12 +151,12 @@ def _event(kind: str, data: dict[str, Any]) -> str:
 def add_information(router: APIRouter, service: Service) -> None:
     @router.get("/languages")
     async def languages() -> list[protocol.Language]:
-        """Lists the languages, each with those that it can be translated into."""
+        """Lists the languages with their target languages."""
         return [protocol.Language(**language) for language in service.languages.listed()]
 
     @router.get("/frontend/settings")
     async def frontend_settings() -> dict[str, Any]:
-        """Describes the server to a page that uses it."""
+        """Returns the settings of the server for web pages."""
         own = {"source": service.languages.own_source, "target": service.languages.own_target}
         return {
             "apiKeys": service.keys.required,
@@ -175,10 +173,10 @@ def add_information(router: APIRouter, service: Service) -> None:
     async def health() -> dict[str, str]:
         """Answers 200 while the server translates."""
         if not service.scheduler.is_alive:
-            raise ApiError(503, "The server has stopped translating: start it again.")
+            raise ApiError(503, "The server has stopped translating: restart it.")
         return {"status": "ok"}
 
     @router.get("/metrics", response_class=Response)
     async def metrics() -> Response:
-        """Returns measurements for Prometheus."""
+        """Returns metrics for Prometheus."""
         return Response(service.monitor.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,4 +1,4 @@
-"""One thread owns the model. Jobs take turns, a batch of segments at a time, and jobs that wait share batches."""
+"""Schedules jobs on the thread of the model. Jobs take turns, a batch at a time, and waiting jobs share batches."""
 
 import time
 from collections import deque
@@ -16,20 +16,20 @@ from ..sentence import TranslatedSentence
 from .api_error import ApiError, unforeseen
 
 
-# Maximum size of the unpacked text of a package, in bytes: per character, for Word's long markup, and for styles.
+# Maximum bytes of the unpacked text of a package: per character, because Word's markup is verbose, and for styles.
 BYTES_OF_CHARACTER, BYTES_OF_STYLES = 50, 2_000_000
 
-# A generator that computes one batch at each step, and returns the result of each of its jobs.
+# A generator that computes one batch per step, and returns the result of each job.
 Steps = Generator[Any, None, list[Any]]
 
 
 @dataclass(eq=False)
 class Call:
     """
-    A function that needs the model, as a job of one step.
+    A function to call on the thread of the model, as a job of one step.
 
     Attributes:
-        result: the value of the function, or an error.
+        result: value or error of the function.
     """
 
     function: Callable[[], Any]
@@ -43,10 +43,10 @@ class Job:
 
     Attributes:
         documents: texts, contents of files or lists of sentences.
-        options: keyword arguments of the pipeline. Jobs of equal options share batches.
-        format: format of the documents, under its name in the pipeline.
-        on_sentence: called with every sentence of the single document and its translation, as soon as it is certain.
-            Such a job shares no batches.
+        options: keyword arguments of the pipeline. Jobs with equal options share batches.
+        format: format of the documents, by its name in the pipeline.
+        on_sentence: called with every sentence of a single document and its translation, as soon as it is final. The
+            job then shares no batches.
         result: result of the pipeline for each document, or an error. Cancelling it ends the job after its batch.
         prepared: the documents, split into sentences.
         tokens: number of source tokens of all documents.
@@ -68,8 +68,8 @@ class Task:
 
     Attributes:
         is_open: whether other jobs may join before the first batch.
-        steps: their batches, from the first turn on.
-        seconds: seconds that the steps took.
+        steps: generator of batches; `None` before the first turn.
+        seconds: seconds of computation.
     """
 
     jobs: list[Any]
@@ -78,19 +78,18 @@ class Task:
     seconds: float = 0.0
 
     def can_take(self, job: Job, max_tokens: int) -> bool:
-        """Returns whether a job may share the batches of this task."""
         is_waiting = self.is_open and self.steps is None
         tokens = job.tokens + sum(own.tokens for own in self.jobs if is_waiting)
         return is_waiting and self.jobs[0].options == job.options and tokens <= max_tokens
 
     def finish(self, results: list[Any]) -> None:
-        """Passes the results to those callers who still wait."""
+        """Sets the results of jobs that are not cancelled."""
         for job, result in zip(self.jobs, results, strict=True):
             if job.result.set_running_or_notify_cancel():
                 job.result.set_result(result)
 
     def fail(self, error: BaseException) -> None:
-        """Passes an error to those callers who still wait."""
+        """Sets the error of jobs that are not cancelled."""
         for job in self.jobs:
             if job.result.set_running_or_notify_cancel():
                 job.result.set_exception(error)
@@ -98,14 +97,14 @@ class Task:
 
 class Scheduler:
     """
-    Runs jobs on the model of a pipeline, which belongs to the thread of the scheduler from now on. At each turn, a job
-    computes one batch; then every other job has its turn. So a long document delays a short one by one batch.
+    Runs jobs on the model of a pipeline, in a thread that owns the model. Jobs take turns of one batch each, so a long
+    document delays a short one by one batch.
 
     Args:
-        max_tokens: source tokens of jobs that share batches.
-        max_characters: characters in the sentences of a job.
-        max_seconds: seconds that a job may compute, without its time in the queue.
-        on_done: called with the jobs that are done together.
+        max_tokens: maximum source tokens of jobs that share batches.
+        max_characters: maximum characters in the sentences of a job.
+        max_seconds: maximum seconds of computation per job, without time in the queue.
+        on_done: called with jobs that shared batches, after their last batch.
     """
 
     def __init__(
@@ -120,7 +119,7 @@ class Scheduler:
         self.max_tokens, self.max_characters, self.max_seconds = max_tokens, max_characters, max_seconds
         self.last_seconds = 0.0
         self._incoming: SimpleQueue[Job | Call | None] = SimpleQueue()
-        # Only the thread uses the following attributes.
+        # Used by the thread only.
         self._tasks: deque[Task] = deque()
         self._is_closing = False
         self._thread = Thread(target=self._work, name="translation", daemon=True)
@@ -129,33 +128,31 @@ class Scheduler:
         self._thread.start()
 
     def close(self) -> None:
-        """Waits until all accepted jobs are done."""
+        """Waits for all accepted jobs."""
         self._incoming.put(None)
         self._thread.join()
 
     @property
     def is_alive(self) -> bool:
-        """Returns whether the thread is running."""
         return self._thread.is_alive()
 
     def submit(self, job: Job | Call) -> "Future[Any]":
-        """Queues a job, and returns its result."""
         self._incoming.put(job)
         return job.result
 
     def _work(self) -> None:
-        """Runs in the thread until the scheduler is closed."""
+        """Runs in the thread until `close`."""
         MAX_BYTES.set(BYTES_OF_CHARACTER * self.max_characters + BYTES_OF_STYLES)
         while self._tasks or not self._is_closing:
             self._receive(wait=not self._tasks)
             if self._tasks:
                 task = self._tasks.popleft()
                 if self._advance(task):
-                    self._receive(wait=False)  # newcomers have their turn before the next batch of this task
+                    self._receive(wait=False)  # new jobs precede the next batch of this task
                     self._tasks.append(task)
 
     def _receive(self, wait: bool) -> None:
-        """Gives new jobs their places in the queue."""
+        """Moves new jobs to the queue of tasks."""
         while True:
             try:
                 job = self._incoming.get(block=wait)
@@ -170,7 +167,7 @@ class Scheduler:
                 self._place(job)
 
     def _place(self, job: Job) -> None:
-        """Adds a job to a task that has not begun, or else to the end; a job that cannot be prepared fails alone."""
+        """Adds a job to a waiting task, or as a new task. An error in preparation fails only this job."""
         try:
             self._prepare(job)
         except BaseException as error:  # panics of Rust libraries are not subclasses of Exception
@@ -184,12 +181,7 @@ class Scheduler:
             task.jobs.append(job)
 
     def _prepare(self, job: Job) -> None:
-        """
-        Splits the documents of a job into sentences, and counts their tokens.
-
-        Raises:
-            ApiError: a document is too large, or cannot be read or translated.
-        """
+        """Splits the documents of a job into sentences, and counts their tokens."""
         named = [NamedDocument(f"Document {number}", each) for number, each in enumerate(job.documents, 1)]
         try:
             job.prepared = [self.pipeline.prepare(each, format=job.format, **job.options) for each in named]
@@ -197,7 +189,7 @@ class Scheduler:
             raise ApiError(400, f"The document cannot be read: {user_message(error)}") from error
         sentences = [sentence for prepared in job.prepared for sentence in prepared.sentences]
         if (characters := sum(len(sentence.text) for sentence in sentences)) > self.max_characters:
-            raise ApiError(413, f"The request has {characters:,} characters: at most {self.max_characters:,}.")
+            raise ApiError(413, f"The request has {characters:,} characters. The maximum is {self.max_characters:,}.")
         processor = self.pipeline.processor
         try:
             encoded = processor.encode_sentences([each.text for each in sentences if each.is_translated])
@@ -206,7 +198,7 @@ class Scheduler:
         job.tokens = sum(len(tokens) + processor.sentence_tokens for tokens in encoded)
 
     def _advance(self, task: Task) -> bool:
-        """Computes a batch of a task; returns whether there are more."""
+        """Computes a batch of a task, and returns whether the task continues."""
         task.steps = task.steps or self._translate(task.jobs)
         begun = time.monotonic()
         try:
@@ -223,7 +215,7 @@ class Scheduler:
             is_expected = isinstance(error, ApiError | UsageError) or isinstance(task.jobs[0], Call)
             if len(task.jobs) == 1:
                 task.fail(error if is_expected else unforeseen(error))
-            else:  # each is tried again alone, before those that came after them
+            else:  # retry each job alone, before later jobs
                 self._tasks.extendleft(Task([job]) for job in reversed(task.jobs))
             return False
         finally:
@@ -232,7 +224,7 @@ class Scheduler:
         if task.seconds > self.max_seconds:
             task.steps.close()
             seconds = f"{self.max_seconds:g} seconds"
-            task.fail(ApiError(504, f"The translation took more than {seconds} and was stopped: send less at a time."))
+            task.fail(ApiError(504, f"The translation took more than {seconds} and was stopped: send less text."))
         return task.seconds <= self.max_seconds
 
     def _translate(self, jobs: list[Job]) -> Steps:
@@ -251,7 +243,7 @@ def _one_step(function: Callable[[], Any]) -> Steps:
 
 
 def _pairs_of(on_sentence: Callable[[dict[str, str]], None]) -> Callable[[TranslatedSentence], None]:
-    """Reports sentences that the model translates as clients get them."""
+    """Converts translated sentences for clients, and skips copied sentences."""
 
     def report(sentence: TranslatedSentence) -> None:
         if sentence.source.is_translated:

@@ -1,4 +1,4 @@
-"""Serves requests: checks the client and the languages, and gets the translation from the scheduler."""
+"""Serves requests: checks client and languages, and submits jobs to the scheduler."""
 
 import asyncio
 import math
@@ -20,9 +20,9 @@ from .request_limits import ApiKeys, ClientLimit
 from .scheduler import Call, Job, Scheduler
 
 
-# A request of FastAPI or of Gradio, which has the address of its client.
+# A request of FastAPI or Gradio.
 AnyRequest = Any
-# Factor by which a text with markup may be longer than its sentences.
+# Maximum ratio of characters of a text with markup to characters of its sentences.
 MARKUP = 10
 
 
@@ -31,15 +31,15 @@ class Service:
     Translates for the routes of a server.
 
     Raises:
-        UsageError: the model or the API keys cannot be used, or no splitter knows the language.
+        UsageError: the model or the API keys are unusable, or the splitter does not support the language.
     """
 
     def __init__(self, translator: Translator, options: ServerOptions):
         pipeline = translator.pipeline
         try:
-            pipeline.prepare(NamedDocument("", "A."))  # a wrong splitter fails now instead of in the first request
+            pipeline.prepare(NamedDocument("", "A."))  # fails now for a wrong splitter, instead of in a request
         except (ImportError, ValueError) as error:
-            raise UsageError(f"{user_message(error)} (--splitter line takes every line as a sentence)") from error
+            raise UsageError(f"{user_message(error)} (or use --splitter line, for a sentence per line)") from error
         self.options = options
         self.keys = ApiKeys(options.api_keys)
         self.clients = ClientLimit(options.max_per_client)
@@ -58,16 +58,11 @@ class Service:
         self._terms_between = cache(translator.terms_between)
 
     def check(self, fields: dict[str, Any]) -> None:
-        """
-        Refuses the fields of a request before they are checked one by one.
-
-        Raises:
-            ApiError: the client has no permission, or sends too many texts.
-        """
+        """Raises `ApiError` if the client is not authorised or sends too many texts, before field validation."""
         self.keys.check(fields.get("api_key"))
         texts = max((len(value) for value in fields.values() if isinstance(value, list)), default=0)
         if texts > self.options.max_texts:
-            message = f"The request has {texts:,} texts or sentences: at most {self.options.max_texts:,}."
+            message = f"The request has {texts:,} texts or sentences. The maximum is {self.options.max_texts:,}."
             raise ApiError(413, message)
 
     async def translate(
@@ -80,13 +75,13 @@ class Service:
         **options: Any,
     ) -> tuple[Pair, list[dict[str, Any]]]:
         """
-        Returns the languages of a request, and what the pipeline returns for each of the documents.
+        Returns the languages of a request, and the pipeline's result for each document.
 
         Args:
             options: keyword arguments of the pipeline.
 
         Raises:
-            ApiError: the client has no permission, or the documents cannot be translated now or at all.
+            ApiError: a limit is exceeded, or the documents are not translatable.
         """
         try:
             self._check_characters(documents, format)
@@ -100,8 +95,8 @@ class Service:
     def start(
         self, request: AnyRequest, fields: PairFields, document: Any, format: str, **options: Any
     ) -> tuple["asyncio.Queue[dict[str, str] | None]", "asyncio.Task[tuple[Pair, list[dict[str, Any]]]]"]:
-        """Begins to translate a document. Returns a queue of its sentences as soon as they are certain, with `None`
-        after the last one, and the task of [`translate`]."""
+        """Starts the translation of a document. Returns a queue of its sentences, each as soon as it is final, with
+        `None` at the end, and the task of [`translate`]."""
         sentences: asyncio.Queue[dict[str, str] | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -113,29 +108,24 @@ class Service:
         return sentences, task
 
     def _check_characters(self, documents: Sequence[str | bytes | list[str]], format: str) -> None:
-        """
-        Refuses texts whose splitting into sentences would keep the thread of the model busy. Only after that is it
-        known how much of a text with markup is sentences.
-
-        Raises:
-            ApiError: there are too many characters.
-        """
+        """Rejects long texts before splitting, which would block the model. The exact limit applies after
+        splitting, without markup."""
         characters = sum(map(len, _texts_of(documents)))
         max_characters = self.options.max_characters * (1 if format == "text" else MARKUP)
         if characters > max_characters:
-            raise ApiError(413, f"The request has {characters:,} characters: at most {max_characters:,}.")
+            raise ApiError(413, f"The request has {characters:,} characters. The maximum is {max_characters:,}.")
 
     async def run(self, request: AnyRequest, job: Job | Call, key: str | None = None) -> Any:
         """
-        Returns the result of a job. If the caller is cancelled, so is the job.
+        Returns the result of a job. Cancelling the caller cancels the job.
 
         Args:
             key: the API key of the request.
 
         Raises:
-            ApiError: too many jobs wait, of this client or of all, or what the scheduler raises.
+            ApiError: too many jobs wait, of this client or in total, or the job failed.
         """
-        # A key that is not checked would make a client as many as it likes.
+        # Unchecked keys would let a client pose as several.
         address = request.client.host if request.client else ""
         with self.clients.request(key if self.keys.required and key else address):
             if self.under_way >= self.options.max_waiting:

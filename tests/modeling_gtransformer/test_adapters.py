@@ -108,7 +108,7 @@ model = GTransformerForConditionalGeneration.from_pretrained({adapter!r})
 try:
     model.push_to_hub("someone/adapter")
 except ValueError as error:
-    assert "is a folder on this machine" in str(error)
+    assert "is a local folder" in str(error)
 else:
     raise AssertionError
 GTransformerForConditionalGeneration.from_pretrained({base!r}).push_to_hub("someone/base")

@@ -38,13 +38,13 @@ def test_outputs_that_cannot_be_written_are_named_before_the_work(tmp_path):
     corpus, file = str(tmp_path / "corpus"), str(tmp_path / "a.txt")
     check_outputs([tmp_path / "new" / "b.txt", None], [corpus, file])
     for output, message in {
-        tmp_path / "corpus": "is a folder: name a file",
+        tmp_path / "corpus": "is a folder: pass a file",
         tmp_path / "a.txt" / "b.txt": r"a.txt is not a folder\.",
     }.items():
         with pytest.raises(ValueError, match=message):
             check_outputs([output])
     for output in (tmp_path / "a.txt", tmp_path / "corpus" / "b.txt"):
-        with pytest.raises(ValueError, match="would take the place of an input: choose another output"):
+        with pytest.raises(ValueError, match="would overwrite an input: choose another output"):
             check_outputs([output], [corpus, file])
 
 

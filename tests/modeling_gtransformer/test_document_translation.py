@@ -112,8 +112,8 @@ def test_a_document_unlike_those_of_the_training_gets_a_warning(translator, proc
     [translated] = translator([document])
     assert translated.texts == scored.texts and confidences(translated) == [None] * 3
     assert translated.warnings == [
-        "a.txt: the translation is doubtful, perhaps as the text is unlike the model's training data (mean "
-        f"log-probability of a token {mean:.2f}, typically {mean + 0.6:.2f})."
+        "a.txt: the translation is doubtful, perhaps because the text is unlike the model's training data "
+        f"(mean log-probability of a token {mean:.2f}, typically {mean + 0.6:.2f})."
     ]
     assert TranslatedDocument.joined([translated, translated]).warnings == translated.warnings
     [changed] = translator([[own]], confidence=True)

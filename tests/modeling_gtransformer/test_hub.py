@@ -102,7 +102,7 @@ def test_a_card_of_another_model_stays_at_home(checkpoint, hub, run):
     (Path(checkpoint) / "README.md").write_text("---\ntags: [mbart]\n---\n# Somebody's card\n")
     code = "import logging; logging.basicConfig(format='%(message)s')\n" + PUBLISH.format(folder=checkpoint)
     out = run(f"import sys; sys.stderr = sys.stdout\n{code}", PYTHONPATH=str(ROOT))
-    assert "README.md is left out, as it has no tag gtransformer: add the tag" in out
+    assert "README.md, which has no tag gtransformer: add the tag" in out
     assert "Somebody" not in hub.repositories["someone/model"].files["README.md"].decode()
 
 

@@ -54,7 +54,7 @@ def test_mbart_checkpoint_is_used_whole(mbart, tmp_path):
 
 def test_other_checkpoints_are_refused(tmp_path):
     T5Config().save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"'t5' checkpoint, only from .*'marian'"):
+    with pytest.raises(ValueError, match=r"type 't5': use one of .*marian"):
         GTransformerForConditionalGeneration.from_pretrained(tmp_path)
 
 

@@ -100,7 +100,7 @@ def test_iterators_and_what_is_no_document(translate):
         with pytest.raises(ValueError, match=f"not a {type(wrong).__name__}"):
             translate(wrong)
     for setting in ({"num_return_sequences": 2, "num_beams": 2}, {"return_dict_in_generate": True}):
-        with pytest.raises(ValueError, match=f"only generate\\(\\) takes {next(iter(setting))}"):
+        with pytest.raises(ValueError, match=f"{next(iter(setting))} is an argument of generate"):
             translate("the cat", **setting)
 
 
@@ -164,7 +164,7 @@ def test_batches_are_made_of_segments(translate, monkeypatch):
     output = translate(SENTENCES * 20, max_tokens=200, max_length_a=0, max_length_b=1)
     assert len(output["sentences"]) == 60 and len(sizes) > 1
     assert all(rows * longest <= 200 and longest <= 128 for rows, longest in sizes)
-    with pytest.raises(ValueError, match="use max_tokens, not batch_size"):
+    with pytest.raises(ValueError, match="Set max_tokens instead of batch_size"):
         translate(SENTENCES, batch_size=2)
 
 
@@ -280,7 +280,7 @@ def test_source_and_translation_side_by_side(translate):
     assert translate("the cat\n", bilingual=True)["translation_text"] == f"the cat\n→ {words}\n"
     html = translate("<p>the cat</p>", format="html", bilingual=True)["translation_text"]
     assert html.startswith("<p>the cat<br/>") and html.endswith(f">{words}</span></p>")
-    with pytest.raises(ValueError, match="A list of sentences has no place for source and translation"):
+    with pytest.raises(ValueError, match="bilingual takes a string, not a list of sentences"):
         translate(["the cat"], bilingual=True)
 
 

@@ -60,8 +60,8 @@ def test_a_sentence_is_bounded_also_where_positions_are_not(embeddings):
     lengths = [length for segment in lengths_of(document) for length in segment]
     assert sum(lengths) == 6001 and max(map(limits.max_length, lengths)) <= 512
     assert (
-        "first has 6000 tokens, and it or its translation may not fit the 512 positions of a sentence: "
-        in (document.translated(0).warnings[0])
+        "because it or its translation may exceed the 512 positions of a sentence"
+        in document.translated(0).warnings[0]
     )
 
 
@@ -105,8 +105,8 @@ def test_a_sentence_or_a_part_of_one_may_take_all_positions():
     assert [document.translated(number).warnings for number in (0, 1)] == [
         [],
         [
-            "second has 10 tokens, and it or its translation may not fit the 14 positions of a sentence: it is "
-            "translated in 2 parts."
+            "second has 10 tokens. It was translated in 2 parts, because it or its translation may exceed the 14 "
+            "positions of a sentence."
         ],
     ]
     document = plan(texts, limits_of(positions=13), places=places)

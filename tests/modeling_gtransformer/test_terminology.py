@@ -92,7 +92,7 @@ def test_terms_are_no_parts_of_what_stays():
     terms = Terminology({"order": "Auftrag"})
     assert terms.required("See https://a.org/order for your order.") == ["https://a.org/order", "Auftrag"]
     assert terms.required("Hello {order}, bye") == ["{order}"]
-    assert terms.required("Use order now", kept=["order"]) == []
+    assert terms.required("Use order now", protected=["order"]) == []
 
 
 def test_glossary():
@@ -183,10 +183,10 @@ def test_a_term_without_a_source_is_named(model, processor):
 @pytest.mark.parametrize(
     ("glossary", "words"),
     [
-        ({"": "x"}, "is blank in the glossary: '', 'x'"),
-        ({"gate": " "}, "is blank"),
-        ({"US": "USA", "us": "uns"}, "'us' has several translations in the glossary, 'USA' and 'uns'"),
-        ([("gate", "Tor")], "it is not a list"),
+        ({"": "x"}, "blank entry: '', 'x'"),
+        ({"gate": " "}, "blank entry"),
+        ({"US": "USA", "us": "uns"}, "translates 'us' as 'USA' and as 'uns'"),
+        ([("gate", "Tor")], "not a list"),
     ],
 )
 def test_what_is_no_glossary_is_refused(glossary, words):

@@ -157,14 +157,14 @@ def test_datasets(checkpoint):
     "columns, words",
     [
         ({"text": ["a"]}, "No column 'source', only text: set source_column"),
-        ({"source": ["a"], "translation": ["b"]}, "There is already a column 'translation'"),
+        ({"source": ["a"], "translation": ["b"]}, "The column 'translation' already exists"),
         (
             {"source": ["a", None]},
             "row 1 of the column 'source' must hold a text or a list of sentences, not NoneType",
         ),
         ({"source": [["a", 1]]}, "not int in a list"),
         ({"source": "the cat"}, r"a single row, not a column: use map\(\.\.\., batched=True\)"),
-        ({"source": ["\ud800"]}, "half of a character"),
+        ({"source": ["\ud800"]}, "unpaired surrogate"),
     ],
 )
 def test_columns_that_hold_no_documents(checkpoint, columns, words):
@@ -179,7 +179,7 @@ def test_precision(sentence_level_checkpoint, precision):
     layer = translate.pipeline.model.model.decoder.layers[0].fc1
     if precision == "int8":
         assert isinstance(layer, Int8Linear)
-        with pytest.raises(UsageError, match="int8 is for a CPU, not for meta"):
+        with pytest.raises(UsageError, match="int8 needs a CPU, but the device is meta"):
             assert Translator(sentence_level_checkpoint("marian"), precision="int8", device="meta").pipeline
     else:
         assert layer.weight.dtype == torch.bfloat16
@@ -195,19 +195,19 @@ def test_plain_translators(sentence_level_checkpoint, family):
 @pytest.mark.parametrize(
     "family, languages, words",
     [
-        ("m2m_100-nllb", {"tgt_lang": "deu"}, "does not know the language 'deu'; similar are deu_Latn"),
-        ("m2m_100-nllb", {"src_lang": "en", "tgt_lang": "deu_Latn"}, "does not know the language 'en'; similar are "),
-        ("mbart-50", {"tgt_lang": "de"}, "does not know the language 'de'; similar are de_DE"),
-        ("m2m_100", {"tgt_lang": "dee"}, "does not know the language 'dee'; similar are de"),
-        ("marian-many", {"tgt_lang": "xx"}, r"does not know the language 'xx'; known codes: deu, fra, ron\."),
-        ("marian", {"tgt_lang": "fr"}, "translates into 'de' only, not into 'fr'"),
+        ("m2m_100-nllb", {"tgt_lang": "deu"}, "has no language 'deu'. Similar codes: deu_Latn"),
+        ("m2m_100-nllb", {"src_lang": "en", "tgt_lang": "deu_Latn"}, "has no language 'en'. Similar codes: "),
+        ("mbart-50", {"tgt_lang": "de"}, "has no language 'de'. Similar codes: de_DE"),
+        ("m2m_100", {"tgt_lang": "dee"}, "has no language 'dee'. Similar codes: de"),
+        ("marian-many", {"tgt_lang": "xx"}, r"has no language 'xx'\. Its codes: deu, fra, ron\."),
+        ("marian", {"tgt_lang": "fr"}, "translates only into 'de', not into 'fr'"),
         ("marian-many", {}, "has no tgt_lang"),
     ],
 )
 def test_unknown_languages_are_refused_with_those_near_them(sentence_level_checkpoint, family, languages, words):
     with pytest.raises(UsageError, match=words) as error:
         assert Translator(sentence_level_checkpoint(family), **languages).pipeline
-    assert "</s>" not in str(error.value) and "known codes: xx" not in str(error.value)
+    assert "</s>" not in str(error.value) and "Its codes: xx" not in str(error.value)
 
 
 def cut(path, size):
@@ -241,8 +241,8 @@ DAMAGES = {
     "broken config": (lambda folder: write_config(folder, "{"), "config.json describes no model"),
     "config of a list": (lambda folder: write_config(folder, []), "config.json describes no model"),
     "config of nothing": (lambda folder: write_config(folder, {}), "config.json describes no model"),
-    "decoder only": (lambda folder: write_config(folder, {"model_type": "gpt2"}), "'gpt2', which cannot translate"),
-    "no tokenizer": (without_tokenizer, "its tokenizer has no words"),
+    "decoder only": (lambda folder: write_config(folder, {"model_type": "gpt2"}), "unsupported type 'gpt2'"),
+    "no tokenizer": (without_tokenizer, "its tokenizer has no vocabulary"),
     "broken tokenizer": (lambda folder: cut(folder / "tokenizer.json", 100), "cannot be loaded: "),
 }
 
@@ -259,14 +259,14 @@ def test_a_damaged_checkpoint_is_refused_in_a_sentence(sentence_level_checkpoint
 
 def test_what_is_no_folder_of_a_checkpoint(sentence_level_checkpoint, tmp_path):
     file = Path(sentence_level_checkpoint("mbart-50")) / "model.safetensors"
-    with pytest.raises(UsageError, match=r"model\.safetensors is a file: name the folder of a checkpoint"):
+    with pytest.raises(UsageError, match=r"model\.safetensors is a file: pass the folder of a checkpoint"):
         assert Translator(str(file)).pipeline
-    with pytest.raises(UsageError, match="there is no such folder, so from the Hub"):
+    with pytest.raises(UsageError, match="not a folder, so looked up on the Hub"):
         assert Translator("nobody/none").pipeline
 
 
 def test_a_pretrained_model_is_no_translator(sentence_level_checkpoint):
-    with pytest.raises(UsageError, match="is pretrained, but not a translator"):
+    with pytest.raises(UsageError, match="is pretrained, but cannot translate yet"):
         assert Translator(sentence_level_checkpoint("bart")).pipeline
 
 

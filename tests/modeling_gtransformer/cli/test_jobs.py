@@ -27,12 +27,12 @@ def write(folder, *names, text="the cat"):
 @pytest.mark.parametrize(
     "names, options, message",
     [
-        (["a.txt", "b.txt"], {}, "--output is needed for several files"),
+        (["a.txt", "b.txt"], {}, "Several files need --output"),
         (["a.md", "a.srt"], {"output": "out", "output_format": "tsv"}, "several files would become out/a.tsv"),
         (["a.txt"], {"output": __file__}, "is not a folder"),
-        (["a.jsonl"], {"output": "b.parquet"}, r"--output b.parquet: name a folder, or .*: \*.jsonl."),
-        (["a.txt"], {"output": "b.jsonl"}, r"--output b.jsonl: .* the single result: \*.txt."),
-        (["a.jsonl", "b.jsonl"], {"output": "c.jsonl"}, "--output c.jsonl: name a folder"),
+        (["a.jsonl"], {"output": "b.parquet"}, r"--output b.parquet: pass a folder, or .* \*.jsonl."),
+        (["a.txt"], {"output": "b.jsonl"}, r"--output b.jsonl: .* for a single result \*.txt."),
+        (["a.jsonl", "b.jsonl"], {"output": "c.jsonl"}, "--output c.jsonl: pass a folder"),
         (["a.txt", "a.txt"], {"output": "/proc/none"}, "--output /proc/none: "),
         (["a.txt"], {"output": "out", "consistency_report": Path("/proc/none/c.tsv")}, "--consistency_report /proc/"),
     ],

@@ -192,7 +192,7 @@ def test_a_model_that_cannot_be_used(sentence_level_checkpoint, tmp_path, capfd)
     assert "The model /none/model is a folder that does not exist." in capfd.readouterr().err
     languages = ["--src_lang", "eng_Latn", "--tgt_lang", "deu"]
     assert run(tmp_path / "a.txt", "--model", sentence_level_checkpoint("m2m_100-nllb"), *languages) == 2
-    assert "similar are deu_Latn" in capfd.readouterr().err
+    assert "Similar codes: deu_Latn" in capfd.readouterr().err
 
 
 def test_warnings_of_loading_count(sentence_level_checkpoint, tmp_path, capfd):

@@ -23,15 +23,15 @@ FIELDS = {"q": "the cat", "source": "en", "target": "de"}
 def test_limits_of_size(serve, checkpoint, monkeypatch):
     """The server rejects long texts before it splits them, so that they never block the thread of the model."""
     too_large = [
-        ("/translate", {"content": b"x" * 1001}, "at most 1,000 bytes."),
-        ("/translate", {"content": iter([b"x" * 600] * 3)}, "at most 1,000 bytes."),  # of unknown length
-        ("/translate", {"json": {**FIELDS, "q": ["a"] * 3}}, "3 texts or sentences: at most 2."),
-        ("/documents", {"json": {"document": ["a"] * 3}}, "3 texts or sentences: at most 2."),
-        ("/documents/stream", {"json": {"document": ["a"] * 3}}, "3 texts or sentences: at most 2."),
-        ("/translate", {"json": {**FIELDS, "q": "the cat sleeps. it is old."}}, "26 characters: at most 20."),
-        ("/translate", {"json": {**FIELDS, "q": ["a" * 11] * 2}}, "22 characters: at most 20."),
-        ("/documents", {"json": {"document": ["a" * 11] * 2}}, "22 characters: at most 20."),
-        ("/translate_file", {"files": {"file": ("a.html", b"<p>the cat</p>" * 20)}}, "280 characters: at most 200."),
+        ("/translate", {"content": b"x" * 1001}, "The maximum is 1,000 bytes."),
+        ("/translate", {"content": iter([b"x" * 600] * 3)}, "The maximum is 1,000 bytes."),  # unknown length
+        ("/translate", {"json": {**FIELDS, "q": ["a"] * 3}}, "3 texts or sentences. The maximum is 2."),
+        ("/documents", {"json": {"document": ["a"] * 3}}, "3 texts or sentences. The maximum is 2."),
+        ("/documents/stream", {"json": {"document": ["a"] * 3}}, "3 texts or sentences. The maximum is 2."),
+        ("/translate", {"json": {**FIELDS, "q": "the cat sleeps. it is old."}}, "26 characters. The maximum is 20."),
+        ("/translate", {"json": {**FIELDS, "q": ["a" * 11] * 2}}, "22 characters. The maximum is 20."),
+        ("/documents", {"json": {"document": ["a" * 11] * 2}}, "22 characters. The maximum is 20."),
+        ("/translate_file", {"files": {"file": ("a.html", b"<p>a</p>" * 30)}}, "240 characters. The maximum is 200."),
     ]
     client = serve(checkpoint, max_bytes=1000, max_characters=20, max_texts=2, lists="document")
     with monkeypatch.context() as patch:
@@ -71,7 +71,7 @@ def test_keys(serve, checkpoint, tmp_path):
     documents = {"document": "the cat"}
     for route, fields in (("/translate", FIELDS), ("/detect", FIELDS), ("/documents", documents)):
         assert client.post(route, json=fields).status_code == 403
-        assert client.post(route, json={**fields, "api_key": "two"}).json() == {"error": "The API key is not valid."}
+        assert client.post(route, json={**fields, "api_key": "two"}).json() == {"error": "The API key is invalid."}
         assert client.post(route, json={**fields, "api_key": "one"}).status_code == 200
     stream = client.post("/documents/stream", json=documents)
     file = client.post("/translate_file", files={"file": ("a.txt", b"the cat")})
@@ -216,7 +216,7 @@ def test_nothing_of_a_request_is_logged(serve, checkpoint, caplog, capfd, monkey
 
 def test_a_translation_that_takes_too_long(serve, checkpoint):
     answer = serve(checkpoint, max_seconds=0).post("/translate", json=FIELDS)
-    assert answer.status_code == 504 and "send less at a time" in answer.json()["error"]
+    assert answer.status_code == 504 and "send less text" in answer.json()["error"]
 
 
 def test_nothing_goes_on_after_a_shutdown(checkpoint):

@@ -74,7 +74,7 @@ def test_text_and_downloads(open_page, checkpoint):
     assert [text_of(target) for target in targets] == [pair["translation_text"] for pair in translation.pairs]
     assert [pair["source_text"] for pair in translation.pairs] == TEXT.split("\n")
     assert all(pair["confidence"] < 0 for pair in translation.pairs)
-    assert any("it is translated in" in warning for warning in translation.warnings)
+    assert any("It was translated in" in warning for warning in translation.warnings)
     files = translation.downloads()
     assert {label: name for label, (name, _) in files.items()} == {
         "Download TXT": "text.de.txt",
@@ -116,10 +116,10 @@ REFUSED = {
     "nul.txt": (b"the\0cat", "it has NUL characters"),
     "talk.docx": (b"not a zip file", "The document cannot be read: not a Word document"),
     "talk.srt": (b"<b>", "The document cannot be read: no subtitles in it"),
-    "empty.txt": (b"\n - \n", "nothing to translate"),
-    "long.txt": (b"the cat " * 20, "The request has 160 characters: at most 100."),
-    "long.html": (b"<p>the cat</p> " * 20, "The request has 140 characters: at most 100."),
-    "gone.txt": (None, "gone.txt is no longer there: choose it again."),
+    "empty.txt": (b"\n - \n", "The input has no text"),
+    "long.txt": (b"the cat " * 20, "The request has 160 characters. The maximum is 100."),
+    "long.html": (b"<p>the cat</p> " * 20, "The request has 140 characters. The maximum is 100."),
+    "gone.txt": (None, "The server no longer stores gone.txt: choose it again."),
 }
 
 
@@ -132,18 +132,18 @@ def test_documents_that_cannot_be_translated(open_page, checkpoint, tmp_path, mo
         with pytest.raises(gr.Error) as error:
             translation_of(page, "a", "", str(tmp_path / name))
         assert words in error.value.message and str(tmp_path) not in error.value.message
-    with pytest.raises(gr.Error, match="nothing to translate"):
+    with pytest.raises(gr.Error, match="The input has no text"):
         translation_of(page, "a", "")
-    with pytest.raises(gr.Error, match="no longer kept: translate the document again"):
+    with pytest.raises(gr.Error, match="no longer stores this translation: translate the document again"):
         attention_of(page, None, 0)
     monkeypatch.setattr(page.service, "start", lambda *_, **options: (tmp_path / "none").read_bytes())
-    with pytest.raises(gr.Error, match="Something went wrong") as error:
+    with pytest.raises(gr.Error, match="An unexpected error") as error:
         translation_of(page, "a", "the cat")
     assert str(tmp_path) not in error.value.message
 
 
 def test_readers_have_the_limits_of_the_server(open_page, checkpoint):
-    with pytest.raises(gr.Error, match="was stopped: send less at a time"):
+    with pytest.raises(gr.Error, match="was stopped: send less text"):
         translation_of(open_page(checkpoint, max_seconds=0), "a", "the cat")
     page = open_page(checkpoint, max_per_client=1)
 
@@ -151,7 +151,7 @@ def test_readers_have_the_limits_of_the_server(open_page, checkpoint):
         return await asyncio.gather(*(everything(page, name, "the cat") for name in "aab"), return_exceptions=True)
 
     first, second, other = asyncio.run(read())
-    assert "1 requests under way" in second.message and first[-1] == other[-1]
+    assert "1 concurrent requests" in second.message and first[-1] == other[-1]
 
 
 def test_a_sentence_level_translator_and_its_languages(open_page, sentence_level_checkpoint):
@@ -161,14 +161,14 @@ def test_a_sentence_level_translator_and_its_languages(open_page, sentence_level
     streamed, *_, translation = asyncio.run(everything(page, "a", "the cat sleeps\nit is old", languages=("en", "fr")))
     assert [pair["translation_text"] for pair in translation.pairs] == ["die katze schläft", "sie ist alt"]
     assert 'lang="fr"' in streamed and 'xml:lang="fra-Latn"' in translation.downloads()["Download TMX"][1].decode()
-    assert "attended to itself only" in attention_of(page, translation, 0)
+    assert "attends only to itself" in attention_of(page, translation, 0)
 
 
 def test_the_description_of_the_model(open_page, checkpoint, sentence_level_checkpoint):
     (Path(checkpoint) / "README.md").write_text("---\nlicense: mit\n---\n")
     text = description(open_page(checkpoint).service)
     assert text.startswith("Translates a text or a file from English to German")
-    assert "Every sentence is translated in the context of its document" in text
+    assert "sentence by sentence, in the context of its document" in text
     assert f"Model: `{Path(checkpoint).name}`. Licence: mit. Paper: [G-Transformer" in text
     text = description(open_page(sentence_level_checkpoint("m2m_100-nllb")).service)
     assert "from a language of your choice to a language of your choice" in text and "without context" in text

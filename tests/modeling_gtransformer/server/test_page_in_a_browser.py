@@ -61,7 +61,7 @@ def test_a_translation(listen, checkpoint, browser, tmp_path):
     assert [source.text for source in find(".pair .source")] == TEXT.split("\n")
     assert len(find(".pair .target .confidence")) == 3 and len(find(".bars")) == 3
     assert not find(".pair b")
-    warning = "it is translated in"
+    warning = "It was translated in"
     wait = screenshot.WebDriverWait(browser, 60)
     wait.until(lambda _: warning in browser.find_element("tag name", "body").text)
     downloads = [link.text for link in find("a[download], button") if link.text.startswith("Download")]

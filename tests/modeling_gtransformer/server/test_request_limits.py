@@ -80,7 +80,7 @@ def test_a_large_body_is_refused_before_it_is_read(announced, unread):
     dropped."""
     app, client = Application(), Client(part(b"cat ", True), part(b"cat ", True), part(b"cat "))
     request(client, app, {**SCOPE, "headers": [(b"content-length", announced)]}, max_bytes=7)
-    assert client.refusal == (413, "The request is too large: at most 7 bytes.")
+    assert client.refusal == (413, "The request is too large. The maximum is 7 bytes.")
     assert client.unread == [unread, unread, 0] and app.got == []
 
 
@@ -124,7 +124,7 @@ def test_bodies_that_one_address_sends_are_bounded():
     here = [("10.0.0.1", client) for client in (*answered, Client(), Client(), refused)]
     bounded = BoundedRequests(app, ServerOptions(max_per_client=1))
     in_turn(bounded, *here, ("10.0.0.2", Client(part(b"it is"))))
-    assert refused.refusal == (429, "You have 2 requests under way: wait for one of them.")
+    assert refused.refusal == (429, "You have 2 concurrent requests: wait for one to finish.")
     assert app.got == [b"a", b"b", b"c", b"it is"]
 
 

@@ -220,7 +220,7 @@ def test_unexpected_errors_are_not_the_fault_of_the_client(make, monkeypatch, ca
 
 def test_a_large_job_is_refused(make):
     [error] = run(make(max_characters=10), Job(["the cat sleeps."]))
-    assert error.status == 413 and "15 characters: at most 10" in error.message
+    assert error.status == 413 and "15 characters. The maximum is 10" in error.message
 
 
 def test_seconds_of_its_own_batches_count(make, monkeypatch):

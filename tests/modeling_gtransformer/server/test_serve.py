@@ -39,7 +39,7 @@ def test_a_client_of_libretranslate(listen, sentence_level_checkpoint):
     assert detected[0]["language"] == "de" and detected[0]["confidence"] > 50
     with pytest.raises(HTTPError) as error:
         client.translate("the cat", "en", "xx")
-    assert error.value.code == 400 and "'xx' is no language" in json.load(error.value)["error"]
+    assert error.value.code == 400 and "Cannot translate from 'xx'" in json.load(error.value)["error"]
 
 
 def test_a_client_of_libretranslate_with_a_key(listen, checkpoint, tmp_path):
@@ -61,7 +61,7 @@ def test_a_large_body_is_refused_while_it_is_sent(listen, checkpoint, length, se
     with socket.create_connection((host, int(port))) as connection:
         connection.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (length, sent))
         answer = connection.makefile("rb").read()  # to the end: the server closes it
-    assert answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b'at most 10,000,000 bytes."}')
+    assert answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b'The maximum is 10,000,000 bytes."}')
 
 
 def test_a_client_that_closes_its_connection(listen, checkpoint, gate):
@@ -143,7 +143,7 @@ def test_a_page_that_is_switched_off_or_lacks_gradio(checkpoint, monkeypatch, ca
         monkeypatch.setitem(sys.modules, "gradio", None)
     assert main(["serve", "--model", checkpoint, option]) == 0
     assert TestClient(servers[0].config.app).get("/").status_code == (200 if has_gradio else 404)
-    assert ("No page is shown at /: it needs pip install 'gtransformer-hf[page]'." in capsys.readouterr().err) == says
+    assert ("The page at / needs gradio: pip install 'gtransformer-hf[page]'." in capsys.readouterr().err) == says
 
 
 def test_a_request_leaves_no_line(listen, checkpoint, capfd):

@@ -30,7 +30,7 @@ def test_a_tokenizer_restores_its_text(tmp_path):
 def test_what_cannot_be_trained_or_saved_is_refused(tmp_path):
     file = write_json_lines(tmp_path / "train.jsonl", [{"en": ["ba bu ."]}])
     settings = {"columns": ["en"], "languages": ["[en]"], "files": [file]}
-    with pytest.raises(ValueError, match="would take the place of an input"):
+    with pytest.raises(ValueError, match="would overwrite an input"):
         (tmp_path / "tokenizer.json").write_text("{}")
         convert_tokenizer(TokenizerOptions(tmp_path, **{**settings, "files": [str(tmp_path / "tokenizer.json")]}))
     for changes, message in (

@@ -41,9 +41,9 @@ def test_detokenized(files):
 
 def test_an_input_is_not_overwritten(files):
     before = (files / "train.jsonl").read_text()
-    with pytest.raises(ValueError, match=r"train.jsonl would take the place of an input"):
+    with pytest.raises(ValueError, match=r"train.jsonl would overwrite an input"):
         tokenize(TokenizeOptions(files, [str(files / "train.jsonl")]))
-    with pytest.raises(ValueError, match="would take the place of an input"):
+    with pytest.raises(ValueError, match="would overwrite an input"):
         detokenize(DetokenizeOptions(str(files / "train.jsonl"), files / "train.jsonl", "de"))
     assert (files / "train.jsonl").read_text() == before
 
