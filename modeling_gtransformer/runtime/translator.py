@@ -191,7 +191,7 @@ def as_document(source: Any, place: str) -> str | list[str]:
         place: the name of its place in errors.
 
     Raises:
-        ValueError: it is neither, or contains half of a character.
+        ValueError: it is neither, or contains an unpaired surrogate.
     """
     is_list = not isinstance(source, str) and hasattr(source, "__iter__") and not isinstance(source, Mapping | bytes)
     sentences = list(source) if is_list else [source]
@@ -202,7 +202,7 @@ def as_document(source: Any, place: str) -> str | list[str]:
         try:
             sentence.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise ValueError(f"half of a character (a lone surrogate) in {place}") from error
+            raise ValueError(f"unpaired surrogate in {place}") from error
     return sentences if is_list else source
 
 

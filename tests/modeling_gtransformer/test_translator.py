@@ -164,7 +164,7 @@ def test_datasets(checkpoint):
         ),
         ({"source": [["a", 1]]}, "not int in a list"),
         ({"source": "the cat"}, r"a single row, not a column: use map\(\.\.\., batched=True\)"),
-        ({"source": ["\ud800"]}, "half of a character"),
+        ({"source": ["\ud800"]}, "unpaired surrogate"),
     ],
 )
 def test_columns_that_hold_no_documents(checkpoint, columns, words):
