@@ -192,5 +192,4 @@ def address(labels: None, record: Record) -> Iterator[Row]:
 
 
 def conformance(labels: Any, record: Record) -> Iterator[Row]:
-    for format, figures in record["results"]["formats"].items():
-        yield (format,), figures
+    return nested(record["results"]["formats"], 1)

@@ -17,7 +17,7 @@ from ..runtime.translator import Translator, as_document
 from ..sentence import Sentence
 from ..translation_options import CorpusOptions
 from .corpus import Document, iterate_sources
-from .corpus_files import TABLES, has_ending, open_table
+from .corpus_files import TABLES, has_extension, open_table
 from .fingerprint import hash_of_file, hashes_of_translator
 from .free_translation import translate_freely
 
@@ -72,7 +72,7 @@ def examine(path: str, options: CorpusOptions, overwrite: bool) -> FileContent:
     digest = hash_of_file(path)
     problems_of = partial(problems_of_source, options=options, overwrite=overwrite)
     documents = sum(1 for _ in iterate_sources(path, options.source_column, problems_of))
-    return FileContent(path, digest, documents, schema_of(path, options) if has_ending(path, TABLES) else None)
+    return FileContent(path, digest, documents, schema_of(path, options) if has_extension(path, TABLES) else None)
 
 
 def problems_of_source(document: Document, options: CorpusOptions, overwrite: bool) -> Iterator[str]:

@@ -28,7 +28,7 @@ from typing import Any
 
 import pyarrow
 
-from .corpus_files import TABLES, files_of_all, has_columns, has_ending, open_decompressed, open_table
+from .corpus_files import TABLES, files_of_all, has_columns, has_extension, open_decompressed, open_table
 
 
 logger = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ def _read(files: Sequence[str], columns: Sequence[str], problems: list[str]) -> 
     """Reads files with all columns, or one text file per column. Raises `ValueError` for other extensions."""
     if all(map(has_columns, files)):
         return (document for file in files for document in _read_records(file, problems))
-    if len(files) == len(columns) and not any(has_columns(file) or has_ending(file, OTHERS) for file in files):
+    if len(files) == len(columns) and not any(has_columns(file) or has_extension(file, OTHERS) for file in files):
         return _read_text(files, columns, problems)
     raise ValueError(
         f"{files}: expected files named *.jsonl[.gz|.xz] or *.parquet, or one text file for each of {list(columns)}."
@@ -113,7 +113,7 @@ def iterate_dataset(dataset: Iterable[dict], columns: Sequence[str], name: str =
 
 
 def _read_records(path: str, problems: list[str]) -> Iterator[Document]:
-    return (_read_table if has_ending(path, TABLES) else _read_json_lines)(path, problems)
+    return (_read_table if has_extension(path, TABLES) else _read_json_lines)(path, problems)
 
 
 def _read_table(path: str, problems: list[str]) -> Iterator[Document]:

@@ -47,14 +47,14 @@ def located(path: str) -> tuple[FileSystem, str]:
     return FileSystem.from_uri(path)
 
 
-def has_ending(path: str, endings: str | tuple[str, ...]) -> bool:
+def has_extension(path: str, extensions: str | tuple[str, ...]) -> bool:
     """Returns whether a path has an extension, ignoring case and the options of a URI."""
-    return (urlsplit(path).path if "://" in path else path).lower().endswith(endings)
+    return (urlsplit(path).path if "://" in path else path).lower().endswith(extensions)
 
 
 def has_columns(path: str) -> bool:
     """Returns whether a file contains all columns of a corpus, instead of text for one of them."""
-    return has_ending(path, (*JSON_LINES, *TABLES))
+    return has_extension(path, (*JSON_LINES, *TABLES))
 
 
 def within(folder: str, name: str) -> str:
@@ -83,7 +83,7 @@ def files_of(path: str) -> list[str]:
     if system.get_file_info(place).type != FileType.Directory:
         return [path]
     is_file = {info.base_name: info.is_file for info in system.get_file_info(FileSelector(place))}
-    endings = (*JSON_LINES, ".parquet", *TEXTS)
+    extensions = (*JSON_LINES, ".parquet", *TEXTS)
     if UNFINISHED in is_file:
         raise ValueError(f"{path}: the translation in this folder is unfinished: run its command again.")
     if DATASET_STATE in is_file:
@@ -91,11 +91,11 @@ def files_of(path: str) -> list[str]:
             names = [data["filename"] for data in json.load(file)["_data_files"]]
     else:
         shown = sorted(name for name in is_file if not name.startswith(HIDDEN))
-        names = [name for name in shown if is_file[name] and has_ending(name, endings)]
+        names = [name for name in shown if is_file[name] and has_extension(name, extensions)]
         if others := [name for name in shown if name not in names]:
-            logger.warning(f"{path}: skipped files that are not named *{', *'.join(endings)}: {', '.join(others)}.")
+            logger.warning(f"{path}: skipped files that are not named *{', *'.join(extensions)}: {', '.join(others)}.")
     if not names:
-        raise ValueError(f"{path}: the folder has neither a dataset nor files named *{', *'.join(endings)}.")
+        raise ValueError(f"{path}: the folder has neither a dataset nor files named *{', *'.join(extensions)}.")
     return [within(path, name) for name in names]
 
 
@@ -126,7 +126,7 @@ def open_binary(path: str) -> BinaryIO:
 @contextlib.contextmanager
 def open_decompressed(path: str) -> Iterator[BinaryIO]:
     """Opens a file for reading, decompressed according to its extension."""
-    opener = next((OPENERS[suffix] for suffix in OPENERS if has_ending(path, suffix)), None)
+    opener = next((OPENERS[suffix] for suffix in OPENERS if has_extension(path, suffix)), None)
     with open_binary(path) as raw:
         if opener is None:
             yield raw
@@ -145,7 +145,7 @@ def open_table(path: str) -> Iterator[tuple[pyarrow.Schema, Iterator[pyarrow.Rec
     """
     system, place = located(path)
     with system.open_input_file(place) as file:
-        if has_ending(path, ".parquet"):
+        if has_extension(path, ".parquet"):
             # Read-ahead would keep the whole file in memory.
             table = pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
             yield table.schema_arrow, table.iter_batches(batch_size=BATCH)

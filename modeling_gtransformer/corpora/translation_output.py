@@ -16,7 +16,7 @@ from datasets import Dataset
 
 from ..runtime.atomic_file import atomic_file, is_among
 from ..runtime.usage_error import UsageError
-from .corpus_files import DATASET_STATE, JSON_LINES, has_ending
+from .corpus_files import DATASET_STATE, JSON_LINES, has_extension
 
 
 # Number of chunks in a row group of a parquet file.
@@ -38,9 +38,9 @@ def check_output(files: Sequence[str], output: str, overwrite: bool) -> None:
     path, extensions = Path(output), extensions_of_output(files[0])
     if len(files) > 1 and extensions:
         raise UsageError(f"There are several files, {', '.join(files)}: translate them one by one.")
-    if extensions and not has_ending(output, extensions):
+    if extensions and not has_extension(output, extensions):
         raise UsageError(f"The output {output} must be named *{', *'.join(extensions)}, like its input.")
-    if not extensions and has_ending(output, (*JSON_LINES, ".parquet")):
+    if not extensions and has_extension(output, (*JSON_LINES, ".parquet")):
         raise UsageError(f"The output {output} must be a folder, like the dataset that is its input.")
     if is_among(path, files) or any(is_among(path, [Path(file).parent]) for file in files if not extensions):
         raise UsageError(f"The output {output} is the input: choose another one.")
@@ -56,17 +56,17 @@ def check_output(files: Sequence[str], output: str, overwrite: bool) -> None:
 
 def extensions_of_output(file: str) -> tuple[str, ...]:
     """Returns extensions for the translation of a file; none for a dataset, which is a folder."""
-    if has_ending(file, ".arrow"):
+    if has_extension(file, ".arrow"):
         return ()
-    return (".parquet",) if has_ending(file, ".parquet") else JSON_LINES
+    return (".parquet",) if has_extension(file, ".parquet") else JSON_LINES
 
 
 def put_together(chunks: Sequence[str], output: str) -> None:
     """Concatenates the files of all chunks to the output, atomically."""
     path = Path(output)
-    if has_ending(output, JSON_LINES):
+    if has_extension(output, JSON_LINES):
         _join_json_lines(chunks, path)
-    elif has_ending(output, ".parquet"):
+    elif has_extension(output, ".parquet"):
         _join_tables(chunks, path)
     else:
         _save_dataset(chunks, path)
@@ -80,7 +80,6 @@ def _join_json_lines(chunks: Iterable[str], path: Path) -> None:
 
 
 def _compressed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
-    """Opens the compressor for an extension."""
     if suffix == ".gz":
         # Without name and time in the header, output is reproducible.
         return gzip.GzipFile("", "wb", fileobj=file, mtime=0)

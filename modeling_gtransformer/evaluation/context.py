@@ -134,7 +134,6 @@ def _load(name: str, options: ContextOptions) -> tuple[GTransformerForConditiona
 
 
 def _table(results: dict[str, Any]) -> str:
-    """Formats a line per context and class of words."""
     lines = ["bits per target token by which the model with the true document is better"]
     rows = {f"than {context}": of_classes for context, of_classes in results["gains"].items()}
     for label, of_classes in (rows | {"than its twin": results.get("worth", {})}).items():

@@ -68,7 +68,6 @@ def evaluate_formality(options: FormalityOptions) -> dict[str, Any]:
 
 
 def _table(scores: dict[str, dict[str, Any]]) -> str:
-    """Formats a line per file."""
     lines = [f"{'formal':>8} {'informal':>8}   documents that mix them     sentences as in the reference"]
     for name, score in scores.items():
         shares = "   ".join(f"{_percentage(score[kind]):>26}" for kind in SHARES)

@@ -141,7 +141,6 @@ def _s_bleu(ours: list, *baseline: list, references: list, tokenize: str) -> dic
 
 
 def _positions_of_thirds(documents: Sequence[Sequence[str]]) -> dict[str, list[list[int]]]:
-    """Returns the positions of the sentences in each third of every document."""
     return {
         f"{name} third": [list(range(len(d) * part // 3, len(d) * (part + 1) // 3)) for d in documents]
         for part, name in enumerate(THIRDS)
@@ -168,7 +167,6 @@ def at_positions(documents: Sequence[Sequence[str]], positions: Sequence[Sequenc
 
 
 def _table(scores: dict[str, dict[str, Any]]) -> str:
-    """Formats a line per score."""
     lines = []
     for name, score in scores.items():
         line = f"{name:16} {score['score']:6.2f}   {score['units']} {score['unit']}   {score['signature']}"

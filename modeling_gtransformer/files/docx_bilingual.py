@@ -119,7 +119,6 @@ class _Copier(XmlTree):
         return [start, *(token for _, tokens in children for token in tokens), end]
 
     def _copied(self, position: int) -> list[tuple[str, Sequence[XmlToken]]]:
-        """Returns the names and tokens of the children of an element, except those dropped from copies."""
         children = (place for place in self.children(position) if self.names[place] not in NOT_COPIED)
         return [(self.names[place], self.tokens[place : self.ends[place] + 1]) for place in children]
 

@@ -70,7 +70,6 @@ def encode(text: str, encoding: str = "utf-8") -> bytes:
 
 
 def _detected(content: bytes) -> str:
-    """Returns the most probable encoding of a file without a byte order mark."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:

@@ -139,7 +139,6 @@ class Catalogue:
         return "" if message.is_fuzzy or not text else "".join(self._lines[start:stop])
 
     def _add_fields(self, lines: list[str], is_ascii: bool) -> None:
-        """Adds missing fields to the header."""
         new = {name: value for name, value in self._new_fields.items() if name != "Content-Type" or not is_ascii}
         if self._header is None and new:
             text = "".join(f"{name}: {value}\n" for name, value in new.items())

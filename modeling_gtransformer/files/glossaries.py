@@ -11,7 +11,7 @@ from .aligned_pairs import from_cell
 from .consistency import COLUMNS
 from .encoding import decode
 from .languages import is_same_language, language_tag
-from .xml_tokens import XML, XmlToken, ends_of, xml_tokens
+from .xml_tokens import XML, XmlTree, xml_tokens
 
 
 # Elements of TBX 2 and TBX 3.
@@ -123,7 +123,6 @@ def read_glossary(path: str | Path) -> Glossary:
 
 
 def _lines(text: str, separator: str) -> Iterator[Concept]:
-    """Yields one concept per line."""
     name = {",": "comma", ";": "semicolon", "\t": "tab"}[separator]
     is_report = next(csv.reader([text.partition("\n")[0]], delimiter=separator), []) == COLUMNS
     # Tab-separated glossaries do not quote terms.
@@ -180,10 +179,9 @@ def _concepts(text: str) -> Iterator[Concept]:
     Raises:
         ValueError: the file has no concepts, or a term is empty or has no language.
     """
-    tokens = xml_tokens(text)
-    ends = ends_of(tokens)
+    tree = XmlTree(xml_tokens(text))
     concept, language, number = Concept(""), "", 0
-    for position, token in enumerate(tokens):
+    for position, token in enumerate(tree.tokens):
         if token.kind != "start":
             continue
         name = token.get("type") if token.name[1] == "termNote" else token.name[1]
@@ -196,7 +194,7 @@ def _concepts(text: str) -> Iterator[Concept]:
         elif name in LANGUAGES:
             language = token.get("lang", XML)
         elif name in ("term", "administrativeStatus") and number:
-            _add_term(concept, name == "term", language, _words(tokens[position : ends[position]]))
+            _add_term(concept, name == "term", language, " ".join(tree.words(position).split()))
     if not number:
         raise ValueError("not TBX: it has neither termEntry nor conceptEntry")
     yield concept
@@ -211,7 +209,3 @@ def _add_term(concept: Concept, is_term: bool, language: str, words: str) -> Non
         raise ValueError(f"{concept.place}: a term {'is empty' if language else 'has no language'}")
     else:
         terms.append((words, ""))
-
-
-def _words(tokens: list[XmlToken]) -> str:
-    return " ".join("".join(token.words for token in tokens).split())

@@ -108,7 +108,6 @@ class _Reader:
             end(self.starts[position])
 
     def _format_of(self, token: Token) -> tuple[Callable[[Hashable], None], Callable[[Hashable], None]]:
-        """Returns the methods that begin and end the format of a tag."""
         if token.tag == "a":
             return self.file.open_link, self.file.close_link
         return self.file.open_style, self.file.close_style
@@ -276,7 +275,6 @@ class _Page:
 
 
 def _is_for_readers(tag: str, name: str, values: dict[str, str]) -> bool:
-    """Returns whether users read the value of an attribute."""
     if tag == "meta":
         return name == "content" and (values.get("name") or values.get("property") or "").lower() in DESCRIPTIONS
     is_button = tag == "input" and values.get("type", "").lower() in BUTTONS

@@ -115,7 +115,6 @@ def _raw_text(raw: str, start: int, has_references: bool) -> Iterator[Token]:
 
 
 def _markup_end(text: str, start: int, last_ends: dict[str, int]) -> int:
-    """Returns the end of a comment, declaration or instruction."""
     if text.startswith("<!--", start):
         end = COMMENT_END.search(text, start + 2)
         return end.end() if end else len(text)

@@ -96,7 +96,6 @@ def _babel() -> Any:
 
 
 def _locale(tag: str) -> Any:
-    """Returns Babel's record of a language, or `None`."""
     babel = _babel()
     for code in (tag, tag.split("-")[0]):
         try:

@@ -179,7 +179,6 @@ class _Reader:
         self.done = stop
 
     def _read_part(self, event: Event) -> None:
-        """Adds a preserved part."""
         raw = self._raw(event.start, event.stop)
         self.done = event.stop
         if event.kind in PROTECTED:

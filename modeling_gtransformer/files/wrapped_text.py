@@ -48,7 +48,6 @@ def _has_words(words: str) -> bool:
 
 
 def _without_justification(line: str) -> str:
-    """Removes double spaces of justified lines."""
     return re.sub(r"(?<=\S)  (?=\S)", " ", line)
 
 

@@ -183,7 +183,6 @@ class _Reader(XmlTree):
         return has_content and state not in NEW_STATES[self.version]
 
     def _in_state(self, tag: str) -> str:
-        """Returns a start tag with the state of a translated unit."""
         if self.version == "1":
             return with_attribute(tag, "state", "needs-review-translation" if self.mark_fuzzy else "translated")
         tag = with_attribute(tag, "state", "translated")

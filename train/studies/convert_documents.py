@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, Literal, cast
 
 from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import decode_line, parse_record
-from modeling_gtransformer.corpora.corpus_files import TABLES, has_ending, open_decompressed, open_table
+from modeling_gtransformer.corpora.corpus_files import TABLES, has_extension, open_decompressed, open_table
 from modeling_gtransformer.runtime.atomic_file import atomic_file, check_outputs
 from modeling_gtransformer.runtime.json_line import json_line
 from modeling_gtransformer.translation_options import option
@@ -69,7 +69,7 @@ def compressed(file: BinaryIO, path: Path) -> AbstractContextManager[BinaryIO]:
 
 
 def records_of(path: str) -> Iterator[Record]:
-    if has_ending(path, TABLES):
+    if has_extension(path, TABLES):
         with open_table(path) as (_, batches):
             yield from (record for batch in batches for record in batch.to_pylist())
     else:

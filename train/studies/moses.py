@@ -40,9 +40,7 @@ class TokenizeOptions:
         if wrong := [file for file in self.files if not file.endswith(JSON_LINES)]:
             raise ValueError(f"files: {', '.join(wrong)} must be named *.jsonl[.gz|.xz].")
         if len(set(map(stem, self.files))) < len(self.files):
-            raise ValueError(
-                f"files: {', '.join(self.files)} have equal names: outputs would overwrite each other."
-            )
+            raise ValueError(f"files: {', '.join(self.files)} have equal names: outputs would overwrite each other.")
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def test_a_corpus_that_changes_while_it_is_translated(trained_model, tmp_path, m
         return translate_in_steps(*args, **kwargs)
 
     monkeypatch.setattr(pipeline_gtransformer, "translate_in_steps", change)
-    with pytest.raises(ValueError, match="changed while it was translated"):
+    with pytest.raises(ValueError, match="changed during the translation"):
         translate_corpus(str(trained_model), corpus, str(tmp_path / "out.jsonl"), CorpusOptions())
     assert not (tmp_path / "out.jsonl").exists()
 
