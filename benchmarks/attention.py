@@ -1,12 +1,12 @@
-"""Parts of the model alone: group attention against dense attention under its mask, and the loss against all logits.
+"""Parts of the model: group attention against dense attention with a mask, and the loss against computing all logits.
 
     python benchmarks/attention.py [--lengths 512 2048 8192] [--backward] [--repeats 10]
     python benchmarks/attention.py --loss [--lengths 512 2048] [--backward] [--label_smoothing 0.1] [--size base]
 
-Attention has one document of random sentences and 8 heads of 64. Plans and block masks are made beforehand, as one
-serves all layers. On a CUDA device it runs in bfloat16, with torch's kernel for sequences of unlike length; on a CPU
-in float32, where FlexAttention has no backward pass. The loss always includes its backward pass, down to the weights
-of the output layer. Where this version of torch has `linear_cross_entropy`, it takes part.
+Attention runs on a document of random sentences with 8 heads of size 64. Plans and block masks are precomputed,
+because all layers share them. A CUDA device uses bfloat16 and torch's kernel for sequences of different lengths. A CPU
+uses float32, where FlexAttention has no backward pass. The loss includes the backward pass to the weights of the
+output layer. It is compared with `linear_cross_entropy` if torch provides it.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Runs = dict[str, Callable[[], None]]
 
 
 def attention_runs(length: int, backward: bool) -> Runs:
-    """Ways to compute the group attention of the encoder on a document of so many tokens."""
+    """Returns implementations of the encoder's group attention, on a document of `length` tokens."""
     tags = group_tags(torch.cat(make_sentences(length))[None].to(DEVICE), BOS, EOS)
     dtype = torch.bfloat16 if DEVICE == "cuda" else torch.float32
     states = [torch.randn(1, length, HEADS, HEAD_SIZE, device=DEVICE, dtype=dtype).transpose(1, 2) for _ in range(3)]
@@ -57,7 +57,7 @@ def attention_runs(length: int, backward: bool) -> Runs:
 
 
 def loss_runs(length: int, size: str, label_smoothing: float) -> Runs:
-    """Ways to compute the loss of so many tokens, with the gradients of states and output layer."""
+    """Returns implementations of the loss of `length` tokens, with gradients of states and output layer."""
     vocabulary, width = SIZES[size]["vocab_size"], SIZES[size]["d_model"]
     hidden = torch.randn(1, length, width, device=DEVICE, requires_grad=True)
     weight = (torch.randn(vocabulary, width, device=DEVICE) * width**-0.5).requires_grad_()

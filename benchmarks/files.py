@@ -1,10 +1,9 @@
-"""Seconds that hostile text takes in every format: a few characters repeated many times.
+"""Seconds per format for hostile text: a few characters repeated many times.
 
     python benchmarks/files.py [--megabytes 5] [--formats text markdown] [--kinds "one word"]
 
-Each text is taken apart into sentences by sentencex, its placeholders are looked for, and it is put together again
-with translations of one word, and with longer ones than its own; no model is run. A text that takes ten minutes is
-given up.
+Measures splitting into sentences with sentencex, finding placeholders, and rejoining with one-word and with longer
+translations. No model runs. A text fails after ten minutes.
 """
 
 import argparse
@@ -20,7 +19,7 @@ from modeling_gtransformer.plain_text import sentencex_splitter, split_text
 from modeling_gtransformer.terminology import Terminology
 
 
-# Formats in which a text alone is no file.
+# Formats that need more than text to be valid.
 NEED_STRUCTURE = ("po", "xliff")
 FORMATS = ["text", *(name for name, kind in FILE_FORMATS.items() if not kind.binary and name not in NEED_STRUCTURE)]
 IN_FORMAT = {
@@ -31,7 +30,7 @@ MAX_SECONDS = 600
 
 
 def take_apart_and_rejoin(format: str, content: str) -> dict[str, float]:
-    """Seconds of each step."""
+    """Returns the seconds of each step."""
     splitter = sentencex_splitter("en")
     start = time.perf_counter()
     file = split_text(content, splitter) if format == "text" else SplitFile(content, format, splitter)
@@ -51,9 +50,9 @@ def take_apart_and_rejoin(format: str, content: str) -> dict[str, float]:
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
-    """Seconds of each format and kind of text, in a process for each format, or the `failure` of a text."""
+    """Returns the figures or the `failure` of each text, with one process per format."""
     size, rows = int(args.megabytes * 1e6), {}
-    context = multiprocessing.get_context("spawn")  # locks of the libraries that are loaded here would stay locked
+    context = multiprocessing.get_context("spawn")  # forked processes would inherit locks of libraries
     for format in args.formats:
         pool, row = context.Pool(1), {}
         for kind in args.kinds:

@@ -1,4 +1,4 @@
-"""Units of text that, repeated, take a careless reader time that grows with the square of their number."""
+"""Units of text whose repetition takes a careless parser quadratic time."""
 
 HOSTILE = {
     "one word": "a",

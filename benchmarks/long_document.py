@@ -1,10 +1,10 @@
-"""A long document through a model of few positions that count from the start of every sentence: time and memory.
+"""Time and memory for a long document, in a model with few positions that count per sentence.
 
     python benchmarks/long_document.py [--sentences 100 1000 10000]
 
-Random words, eight to a sentence; a small model with group attention only, as a sentence-level translator has, greedy,
-eight tokens for every sentence. The model has 512 learned positions, fewer than any of the documents has tokens.
-Every document is translated in a process of its own, after a short one.
+Sentences have eight random words. A small sentence-level translator, with group attention only and 512 learned
+positions, decodes eight tokens per sentence greedily. Every document has more tokens than the model has positions.
+Each is translated in a new process, after a short one.
 """
 
 import random
@@ -21,7 +21,7 @@ CONFIG = {**ONLY_GROUP, "position_scope": "sentence", "max_position_embeddings":
 
 
 def translate(sentences: int) -> dict[str, float]:
-    """Seconds and peak memory of a document in this process."""
+    """Returns seconds and peak memory for a document in this process."""
     rng = random.Random(0)
     words = [f"w{number}" for number in range(2000)]
     model, processor = make_translator(words, "small", WORDS, **CONFIG)

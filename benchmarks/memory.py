@@ -1,13 +1,13 @@
-"""Estimate of the memory of a training step on a GPU, from parameters and from what autograd saves on a CPU.
+"""Estimate of GPU memory for a training step, from parameters and from the tensors that autograd saves on a CPU.
 
     python benchmarks/memory.py [--sizes base mbart25 mbart25-lora] [--cards 11 16 24 40 80]
 
-Parameters, gradients and AdamW's two states take 16 bytes for each trained parameter, 20 on several GPUs, where
-the gradients have a copy to be summed in; frozen ones take 4. What is saved for the backward pass is counted in
-forward passes over one and over two documents of 512 tokens, in float32 and under autocast to bfloat16: a part for
-each token, and a part for all (a second gradient of the embeddings, the weights in bfloat16). With checkpointing, one
-layer is added, which is computed again. To that comes a chunk of logits with its gradient. A card is taken to have
-90 % of its memory for all this, after 1 GB for CUDA itself. `gpu.py` measures it.
+A trained parameter takes 16 bytes for parameter, gradient and AdamW's two states, or 20 on several GPUs, which sum
+gradients in a copy. A frozen parameter takes 4 bytes. Forward passes over one and two documents of 512 tokens, in
+float32 and under autocast to bfloat16, measure saved bytes per token and a fixed part (a second gradient of the
+embeddings, weights in bfloat16). Checkpointing adds one recomputed layer. A chunk of logits with its gradient adds to
+this. Of a card's memory, 1 GB is reserved for CUDA, and 90 % of the rest is available. `gpu.py` measures actual
+memory.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ def make_trained(size: str) -> torch.nn.Module:
 
 
 def saved_bytes(model: torch.nn.Module, documents: int, bfloat16: bool) -> int:
-    """Bytes that autograd saves of so many documents between forward and backward pass, parameters excepted."""
+    """Returns the bytes that autograd saves between forward and backward pass, without parameters."""
     batch = make_batch("gtransformer", DOCUMENT_TOKENS, documents)
     device = batch["input_ids"].device.type
     with saved_for_backward(model) as saved, torch.autocast(device, torch.bfloat16, enabled=bfloat16):
@@ -43,13 +43,13 @@ def saved_bytes(model: torch.nn.Module, documents: int, bfloat16: bool) -> int:
 
 
 def per_token_and_for_all(model: torch.nn.Module, bfloat16: bool) -> tuple[float, float]:
-    """Saved bytes of each token, and those that do not depend on the tokens."""
+    """Returns saved bytes per token, and saved bytes independent of tokens."""
     one, two = (saved_bytes(model, documents, bfloat16) for documents in (1, 2))
     return (two - one) / DOCUMENT_TOKENS, 2 * one - two
 
 
 def estimate(size: str, bfloat16: bool) -> dict[str, Any]:
-    """Parameters, and bytes: of a process whatever the batch, and for each token of the batch."""
+    """Returns numbers of parameters, fixed bytes of a process, and bytes per token of the batch."""
     model = make_trained(size)
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     frozen = sum(parameter.numel() for parameter in model.parameters()) - trained
@@ -68,7 +68,7 @@ def estimate(size: str, bfloat16: bool) -> dict[str, Any]:
 
 
 def tokens_on(card: int, fixed: float, per_token: float) -> int:
-    """Tokens of a batch, in hundreds, that fit on a card of so many GB; 0 if not even a document does."""
+    """Returns the tokens of a batch, in hundreds, that fit on a card with this many GB; 0 if no document fits."""
     tokens = (0.9 * (card - 1) * 1e9 - fixed) / per_token
     return int(tokens // 100 * 100) if tokens >= DOCUMENT_TOKENS else 0
 

@@ -1,11 +1,11 @@
-"""A server under load: requests per second, latencies and memory, against the same model called directly.
+"""A server under load: requests per second, latencies and memory, against direct calls of the model.
 
     python benchmarks/serving.py [--clients 1 8 64] [--requests 256] [--size base] [--repeats 3] [--name serving]
 
-The server is a process of its own. Each client sends its next request when it has the answer to the last one; a
-request is a text of 3 sentences of 20 words, and every sentence gets 20. `direct` calls the model in this process with
-one text after the other, `together` with all of them, while the server rests. A request that fails is lost, and none
-may be. Memory is that of the server which no file backs (RssAnon, Linux), after each run.
+The server runs in another process. Each client waits for an answer before its next request. A request is a text of 3
+sentences of 20 words, and every translated sentence has 20 words. With the server idle, `direct` calls the model in
+this process text by text, and `together` passes all texts at once. Failed requests are `lost`; none should be. Memory
+is the server's RssAnon (Linux) after each run.
 """
 
 import json
@@ -31,7 +31,7 @@ from modeling_gtransformer.pipeline_gtransformer import NamedDocument
 
 
 SENTENCES, WORDS = 3, 20
-OTHER_PIECES = 67  # of the vocabulary: special tokens, languages, digits and letters
+OTHER_PIECES = 67  # special tokens, languages, digits and letters
 Figures = dict[str, float]
 
 
@@ -42,7 +42,7 @@ def make_texts(words: list[str], number: int) -> list[str]:
 
 @contextmanager
 def server(folder: str) -> Iterator[tuple[str, int]]:
-    """Address and process of a server of a checkpoint."""
+    """Yields address and process of a server for a checkpoint."""
     with socket.create_server(("127.0.0.1", 0)) as sock:
         port = sock.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
@@ -67,13 +67,13 @@ def is_ready(address: str) -> bool:
 
 
 def ask(address: str, text: str) -> tuple[float, bool]:
-    """Seconds until the answer to a request, and whether it was complete."""
+    """Returns the seconds of a request, and whether its answer was complete."""
     body = json.dumps({"q": text, "source": "en", "target": "de"}).encode()
     request = urllib.request.Request(f"{address}/translate", body, {"Content-Type": "application/json"})
     begun = time.perf_counter()
     try:
         answer = json.load(urllib.request.urlopen(request))
-    except OSError:  # no connection, or the status of an error
+    except OSError:  # no connection, or an error status
         return time.perf_counter() - begun, False
     return time.perf_counter() - begun, answer["translatedText"].count("\n") == SENTENCES - 1
 
@@ -97,7 +97,7 @@ def run_together(translate: Translator, texts: list[str]) -> Figures:
 
 
 def figures_of(seconds: list[float], total: float) -> Figures:
-    """Requests per second, and the median and the 99th percentile of their seconds."""
+    """Returns requests per second, and median and 99th percentile of seconds per request."""
     percentiles = statistics.quantiles(seconds, n=100, method="inclusive")
     return {"requests_per_second": len(seconds) / total, "median": percentiles[49], "percentile_99": percentiles[98]}
 

@@ -1,10 +1,10 @@
-"""Start of a training: seconds from the recipe to the first batch on the model, and memory.
+"""Start of a training: seconds from the recipe to the first batch, and memory.
 
     python benchmarks/startup.py [--sentences 10000 100000] [--segment_sentences 1000] [--words 250000]
 
-A corpus of random words is made, of documents of 20 sentences, and a tokenizer with the 250,000 tokens of mBART25.
-Then `train/train.py` is started twice, each time in a fresh process: the second start finds the segments of the first
-one on the disk. Memory is what no file backs (RssAnon, Linux), at the first batch and at its peak.
+Generates a corpus of random words, in documents of 20 sentences, and a tokenizer with 250,000 tokens like mBART25. The
+training then starts twice, in new processes; the second start uses the cached segments of the first. Memory is RssAnon
+(Linux), at the first batch and at its peak.
 """
 
 import json
@@ -25,7 +25,7 @@ WORDS_IN_SENTENCE, SENTENCES_IN_DOCUMENT = (8, 42), 20
 
 
 class FirstBatchError(Exception):
-    """Ends a training."""
+    """Ends a training at its first batch."""
 
 
 def write_documents(path: Path, sentences: int, words: list[str], rng: random.Random) -> str:
@@ -40,7 +40,7 @@ def write_documents(path: Path, sentences: int, words: list[str], rng: random.Ra
 
 
 def start(recipe: str) -> dict[str, float]:
-    """Starts a training in this process, and ends it with the first batch."""
+    """Starts a training in this process, and ends it at the first batch."""
     from modeling_gtransformer.training.experiment import train_recipe
     from modeling_gtransformer.training.trainer import GTransformerTrainer
 
@@ -87,7 +87,7 @@ def main(argv: list[str] | None = None) -> None:
         }
         for sentences in args.sentences:
             recipe["train_files"] = [write_documents(folder / f"{sentences}.jsonl", sentences, words, rng)]
-            os.environ["HF_DATASETS_CACHE"] = str(folder / f"{sentences}.cache")  # of the processes started below
+            os.environ["HF_DATASETS_CACHE"] = str(folder / f"{sentences}.cache")  # for the processes started below
             rows = results[str(sentences)] = {}
             for kind in ("first", "second"):
                 output = folder / f"{sentences}.{kind}"

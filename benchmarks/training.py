@@ -1,13 +1,12 @@
-"""Training step: tokens per second and peak memory against MBart of the same size on the document as one sequence.
+"""Training step: tokens per second and peak memory, against MBart of equal size on the document as one sequence.
 
     python benchmarks/training.py [--lengths 512 1024 2048 4096 8192] [--size base] [--repeats 5]
     python benchmarks/training.py --size small --documents 16 --lengths 252 --words 3 14 --repeats 5 \\
         --systems mbart-sentences gtransformer --name short_documents
 
-A step is forward, backward and AdamW on a batch of documents of a length in tokens, in float32, with dropout and
-without activation checkpointing. Its floor is what its matrix products and attention take at the rate of a large
-matrix product, measured in the same run. The first system is the peer; `mbart-sentences` reads the sentences of the
-documents one by one.
+A step is forward, backward and AdamW on a batch of documents with a length in tokens, in float32, with dropout and
+without activation checkpointing. Its lower bound is the time of its matrix products and attention at the rate of a
+large matrix product, measured in this run. The first system is the baseline; `mbart-sentences` reads single sentences.
 """
 
 import argparse
@@ -24,7 +23,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 ATTENTION_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
-# Operators that the counter of torch does not know; causal attention counts in full, although half of it is skipped.
+# Operators that torch's counter lacks; causal attention counts in full, although half of it is skipped.
 OPERATORS = {
     torch.ops.aten.addmm_: lambda _, left, right, **__: 2 * left[0] * left[1] * right[1],
     ATTENTION: lambda query, key, *_, **__: 4 * math.prod(query) * key[2],
@@ -33,14 +32,14 @@ OPERATORS = {
 
 
 def make_batch(system: str, length: int, documents: int = 1, words: tuple[int, int] = (8, 42)) -> dict[str, Any]:
-    """A batch of documents of so many tokens, each of which is its own translation."""
+    """Makes a batch of documents of `length` tokens, with the source as target."""
     batch = make_source(system, [make_sentences(length, words)] * documents)
     ids = batch["input_ids"]
     return batch | {"decoder_input_ids": ids, "labels": ids.roll(-1, dims=1).masked_fill(ids == PAD, -100)}
 
 
 def make_step(model: torch.nn.Module, batch: dict[str, Any], bfloat16: bool = False) -> Callable[[], None]:
-    """A function that trains one step, if asked under autocast to bfloat16."""
+    """Makes a function that runs a training step, optionally under autocast to bfloat16."""
     optimizer = torch.optim.AdamW(model.train().parameters(), lr=1e-5, fused=True)
 
     def step() -> None:
@@ -54,20 +53,20 @@ def make_step(model: torch.nn.Module, batch: dict[str, Any], bfloat16: bool = Fa
 
 
 def operations(step: Callable[[], None]) -> int:
-    """Floating point operations of the matrix products and the attention of a step, two per multiplication."""
+    """Counts floating point operations of matrix products and attention in a step, two per multiplication."""
     with FlopCounterMode(display=False, custom_mapping=OPERATORS) as counter:
         step()
     return counter.get_total_flops()
 
 
 def matrix_product_rate() -> float:
-    """Operations per second of the product of two large matrices, the best of several."""
+    """Returns the operations per second of a large matrix product, the best of several."""
     matrix = torch.randn(2048, 2048)
     return 2 * 2048**3 / min(timed(lambda: matrix @ matrix) for _ in range(6))
 
 
 def peak_memory_gb(system: str, args: argparse.Namespace, length: int) -> float:
-    """Peak memory of this process after two training steps."""
+    """Returns the peak memory of this process after two training steps."""
     step = make_step(make_model(system, args.size), make_batch(system, length, args.documents, tuple(args.words)))
     step()
     step()
@@ -75,7 +74,7 @@ def peak_memory_gb(system: str, args: argparse.Namespace, length: int) -> float:
 
 
 def measure(args: argparse.Namespace, length: int) -> dict[str, dict[str, float]]:
-    """Figures of every system on documents of so many tokens."""
+    """Returns the figures of every system on documents of `length` tokens."""
     peer, tokens = args.systems[0], length * args.documents
     memory = {name: alone(peak_memory_gb, name, args, length) for name in args.systems}
     batches = {name: make_batch(name, length, args.documents, tuple(args.words)) for name in args.systems}

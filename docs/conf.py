@@ -1,4 +1,4 @@
-"""Sphinx builds the documentation from the root of the repository, so that a link works in both.
+"""Sphinx configuration. Builds from the root of the repository, so that links work in both.
 
     sphinx-build -c docs . site
 
@@ -14,7 +14,7 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
 
-from modeling_gtransformer import __version__  # noqa: E402 (found by the line above)
+from modeling_gtransformer import __version__  # noqa: E402 (needs the path above)
 
 
 project = "G-Transformer"
@@ -24,7 +24,7 @@ version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "markdown_docstrings", "argument_tables"]
 root_doc = "docs/index"
-# Pages stand beside the code that they are about, and are read there, too.
+# Some pages lie beside their code, where they are read, too.
 PAGES = {"docs", "train", "benchmarks", "modeling_gtransformer", "CONTRIBUTING.md", "CHANGELOG.md"}
 exclude_patterns = [path.name for path in ROOT.iterdir() if path.name not in PAGES]
 exclude_patterns += ["modeling_gtransformer/[!m]*"]  # all but the card of the bundled model
@@ -56,7 +56,7 @@ html_show_sphinx = False
 
 
 def links_from_root(app, path: Path, including: str, content: list[str]) -> None:
-    """Links of the README that a page includes, seen from that page."""
+    """Makes links of the included README relative to the page."""
     if path.name == "README.md":
         content[0] = re.sub(r"\]\((?![a-z]+:|#)", "](../", content[0])
 

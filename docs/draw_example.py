@@ -1,4 +1,4 @@
-"""Draws the example of README: what the bundled model attends to when it translates a word by its context.
+"""Draws the example of README: attention of the bundled model while it translates a word by its context.
 
 python docs/draw_example.py [FILE]
 """
@@ -33,7 +33,7 @@ STYLE = """
 
 
 class Drawing:
-    """An SVG on a card of its own, in the colours that the reader's system asks for."""
+    """An SVG with a background, in light or dark colours as the reader's system prefers."""
 
     def __init__(self, title: str):
         self.title = title
@@ -70,7 +70,7 @@ class Drawing:
 
 
 def draw_example() -> str:
-    """What the last layer of the bundled model attends to when it chooses the first word of the second sentence."""
+    """Draws attention of the last layer of the bundled model at the first word of the second sentence."""
     translate = Translator(str(SMALL_MODEL), device="cpu").pipeline
     inputs = translate.processor(DIALOGUE, return_tensors="pt")
     with torch.inference_mode():
@@ -110,7 +110,7 @@ def split_at_bos(tokens: list[str]) -> list[list[str]]:
 
 
 def draw_sentence(drawing: Drawing, x: float, y: float, tokens: list[str], style: str) -> list[float | None]:
-    """Draws the subwords of a sentence in a row, and returns the middle of each; `<s>` and `</s>` have none."""
+    """Draws the subwords of a sentence, and returns the middle of each; `None` for `<s>` and `</s>`."""
     middles: list[float | None] = []
     for token in tokens:
         if token in ("<s>", "</s>"):

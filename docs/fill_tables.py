@@ -1,9 +1,9 @@
-"""Fills the tables of the documents with the figures of the results files, as `tables.yaml` describes them.
+"""Fills the tables of the documents with figures from results files, according to `tables.yaml`.
 
     python -m docs.fill_tables
 
-A table stands between `<!-- table NAME -->` and `<!-- end of table -->`. Below it stands what a reader needs to judge
-it: command, hardware, versions and commit, as its file has them, or one of its files.
+A table stands between `<!-- table NAME -->` and `<!-- end of table -->`, followed by its provenance: command,
+hardware, versions and commit of its results file, or of one of its files.
 """
 
 import json
@@ -33,7 +33,7 @@ TABLES = yaml.safe_load((ROOT / "docs" / "tables.yaml").read_text(encoding="utf-
 
 
 class Cells(Formatter):
-    """Formats of cells, whose fields may be quotients or differences of two figures."""
+    """Format strings of cells; fields may be quotients or differences of two figures."""
 
     OPERATORS = {" / ": operator.truediv, " - ": operator.sub}
 
@@ -58,17 +58,12 @@ class Cells(Formatter):
 
 
 def filled(text: str) -> str:
-    """The text of a document, with its tables as the results files have them."""
+    """Fills the tables of a document."""
     return TABLE.sub(lambda match: match[1] + make_table(match[2]), text)
 
 
 def make_table(name: str) -> str:
-    """
-    The table of this name, with its origin.
-
-    Raises:
-        KeyError: no table has this name.
-    """
+    """Returns a table with its provenance. Raises `KeyError` for unknown names."""
     kind, _, study = name.rpartition(":")
     if kind == "study":
         record = read(f"train/{study}")
@@ -84,7 +79,7 @@ def make_table(name: str) -> str:
 
 
 def rows_of(table: dict[str, Any], records: list[dict[str, Any]]) -> Iterator[list[str]]:
-    """The heading and the rows of a table."""
+    """Yields the head and the rows of a table."""
     cells, forms, rows = Cells(), table["cells"], table["rows"]
     yield cells.row(table["head"], (), records[0])
     if isinstance(rows, int):
@@ -97,7 +92,7 @@ def rows_of(table: dict[str, Any], records: list[dict[str, Any]]) -> Iterator[li
 
 
 def read(name: str) -> dict[str, Any]:
-    """The record of a results file, such as `benchmarks/corpus` or `train/unseen/1`."""
+    """Reads a results file, such as `benchmarks/corpus` or `train/unseen/1`."""
     folder, _, file = name.partition("/")
     text = (ROOT / folder / "results" / f"{file}.json").read_text(encoding="utf-8")
     return json.loads(text, object_hook=table_rows.Figures)

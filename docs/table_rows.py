@@ -1,4 +1,4 @@
-"""Functions that make the rows of tables from results files; `tables.yaml` refers to them by name."""
+"""Functions that make table rows from results files; `tables.yaml` refers to them by name."""
 
 import statistics
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 
 Record = dict[str, Any]
-# Labels of a row and its figures.
+# Labels of a row, and its figures.
 Row = tuple[tuple[Any, ...], Mapping[str, Any]]
 NAMES = {
     "transformer": "Transformer on single sentences",
@@ -32,7 +32,7 @@ NAMES = {
 
 
 class Figures(dict):
-    """An object of a results file, whose keys may be numbers in formats."""
+    """An object of a results file. Formats may use numbers as keys."""
 
     def __init__(self, values: Record):
         super().__init__(values)
@@ -46,7 +46,7 @@ class Figures(dict):
 
 
 class Seeds(list):
-    """The values of a figure in runs with several seeds, whose format is mean ± standard deviation."""
+    """Values of a figure in runs with several seeds, formatted as mean ± standard deviation."""
 
     def __truediv__(self, others: list[float]) -> "Seeds":
         return Seeds(value / other for value, other in zip(self, others, strict=True))
@@ -59,7 +59,7 @@ class Seeds(list):
 
 
 class PValue(float):
-    """A p-value, down to what 2,000 repetitions can show."""
+    """A p-value; 2,000 trials resolve no less than 0.001."""
 
     def __format__(self, form: str) -> str:
         return f"p = {float(self):.3f}" if self >= 0.001 else "p < 0.001"
@@ -74,14 +74,14 @@ class Points(dict):
 
 
 def merged(records: list[Any]) -> Any:
-    """Records of several seeds as one, with `Seeds` for their figures."""
+    """Merges records of several seeds, with `Seeds` as figures."""
     if isinstance(records[0], dict):
         return {key: merged([record[key] for record in records]) for key in records[0]}
     return Seeds(records)
 
 
 def nested(figures: Mapping[str, Any], depth: int, *above: str) -> Iterator[Row]:
-    """A row for every dictionary at a depth, labelled by the names of the keys on the way to it."""
+    """Yields a row for every dictionary at a depth, labelled by its keys."""
     if not depth:
         yield above, figures
         return
@@ -91,14 +91,14 @@ def nested(figures: Mapping[str, Any], depth: int, *above: str) -> Iterator[Row]
 
 
 def by_system(labels: None, record: Record) -> Iterator[Row]:
-    """A row per system, with its figures by setting, where the results have the settings outside."""
+    """Yields a row per system, with its figures by setting, from results by setting."""
     settings = {name: row for name, row in record["results"].items() if isinstance(row, dict)}
     for system in next(iter(settings.values())):
         yield (NAMES[system],), {name: row[system] for name, row in settings.items()}
 
 
 def once(labels: None, *records: Record) -> Iterator[Row]:
-    """One row, whose labels are the figures of all files."""
+    """Yields one row with the figures of all files as labels."""
     yield tuple(record.get("results") or record["scores"] for record in records), {}
 
 
@@ -113,7 +113,7 @@ def listed(labels: None, record: Record) -> Iterator[Row]:
 
 
 def first_examples(labels: list[str], *records: Record) -> Iterator[Row]:
-    """The first three sentences that equal their reference only in their document, and follow another sentence."""
+    """Yields the first three non-initial sentences that equal their reference only in their document."""
     for label, record in zip(labels, records, strict=True):
         found = [example for example in record["examples"]["only_in_document"] if example["previous"]]
         for example in found[:3]:
@@ -121,7 +121,7 @@ def first_examples(labels: list[str], *records: Record) -> Iterator[Row]:
 
 
 def serving(labels: None, record: Record) -> Iterator[Row]:
-    """Medians over the repeats, and the memory after each."""
+    """Yields medians over repeats, and memory after each."""
     repeats = record["results"]["repeats"]
     for name in repeats[0]:
         runs = [{**repeat[name], "direct": repeat["direct"]["requests_per_second"]} for repeat in repeats]
@@ -134,7 +134,7 @@ def serving(labels: None, record: Record) -> Iterator[Row]:
 
 
 def hostile_text(labels: None, record: Record) -> Iterator[Row]:
-    """The slowest kind of every format, and all of them together; kinds that failed in rows of their own."""
+    """Yields the slowest kind and the total of every format, and a row per failed kind."""
     for name, kinds in nested(record["results"], 1):
         failures = {kind: row["failure"] for kind, row in kinds.items() if "failure" in row}
         for kind, failure in failures.items():
@@ -148,7 +148,7 @@ def hostile_text(labels: None, record: Record) -> Iterator[Row]:
 
 
 def memory(labels: None, record: Record) -> Iterator[Row]:
-    """A row per model, precision and number of GPUs: tokens by card, without and with checkpointing."""
+    """Yields a row per model, precision and number of GPUs: tokens by card, without and with checkpointing."""
     for name, row in record["results"].items():
         for gpus in row["fixed_bytes"]:
             tokens = row["max_tokens"][gpus], row["max_tokens"][f"{gpus} with checkpointing"]
@@ -164,19 +164,19 @@ def studies(labels: list[list[str]], *records: Record) -> Iterator[Row]:
 
 
 def lost_sentences(labels: dict[str, str], *seeds: Record) -> Iterator[Row]:
-    """A row per way to translate, with means and spreads of the seeds; people have translated once."""
+    """Yields a row per translator, with means and spreads over seeds; the reference has no seeds."""
     for kind, label in labels.items():
         counts = [row for seed in seeds for name, row in seed["counts"].items() if name.startswith(kind)]
         yield (label, counts[0]["in"]), merged(counts[:1] if kind == "reference" else counts)
 
 
 def gains(labels: None, *seeds: Record) -> Iterator[Row]:
-    """Gains of the document over another context, a row per context; means and spreads of several seeds."""
+    """Yields a row per context with the gains of the document over it; means and spreads over several seeds."""
     return nested(merged([*seeds])["gains"] if len(seeds) > 1 else seeds[0]["gains"], 1)
 
 
 def address(labels: None, record: Record) -> Iterator[Row]:
-    """Sentences with each form of address, and what they agree with; means and spreads of the seeds of a system."""
+    """Yields forms of address and their consistency; means and spreads over the seeds of a system."""
     systems: dict[str, list[Record]] = {}
     for name, row in record["scores"].items():
         systems.setdefault(name if name == "reference" else Path(name).parts[-3], []).append(row)
@@ -193,6 +193,4 @@ def address(labels: None, record: Record) -> Iterator[Row]:
 
 
 def conformance(labels: Any, record: Record) -> Iterator[Row]:
-    """The formats of files."""
-    for format, figures in record["results"]["formats"].items():
-        yield (format,), figures
+    return nested(record["results"]["formats"], 1)

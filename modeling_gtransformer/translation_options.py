@@ -51,8 +51,8 @@ class TranslationOptions:
         ValueError: a number is out of bounds.
     """
 
-    src_lang: str | None = option(None, "Code of the source language; default: the processor's.")
-    tgt_lang: str | None = option(None, "Code of the target language, e.g. de_DE; default: the processor's.")
+    src_lang: str | None = option(None, "Code of the source language; default: from the processor.")
+    tgt_lang: str | None = option(None, "Code of the target language, e.g. de_DE; default: from the processor.")
     splitter: Literal["line", "sentencex"] | Callable[[str], list[str]] | None = option(
         None, "One sentence per line, or split running text with the package sentencex; default: line for text."
     )
@@ -98,7 +98,7 @@ class CorpusOptions(TranslationOptions):
         ValueError: a number is out of bounds, or `free` excludes another option.
     """
 
-    source_column: str = option("source", "Column that holds the source: a text or a list of sentences.")
+    source_column: str = option("source", "Column with the source: a text or a list of sentences.")
     chunk_documents: int = option(64, "Translate and save this many documents of a corpus at once.", 1)
     free: bool = option(
         False, "Let the model choose the number of target sentences, like the paper's Transformer on documents."

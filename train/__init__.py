@@ -1,1 +1,1 @@
-"""Commands that train, translate with and score document-level models."""
+"""Commands that train document-level models, and translate and score with them."""

@@ -1,12 +1,11 @@
-"""Goes from an mBART checkpoint to translated documents, in minutes on a laptop.
+"""From an mBART checkpoint to translated documents, in minutes on a laptop.
 
     python train/demo.py [--any_argument_of_the_recipe value ...]
 
-The arguments are those of the recipe `demo`. The small model that comes with the package first translates a held-out
-dialogue. Then the demo makes everything else itself: documents in an invented language pair whose pronouns depend on
-an earlier sentence, and a tiny mBART that learns their sentences. A G-Transformer is loaded from the mBART checkpoint
-and fine-tuned on the documents, both models translate the held-out documents, and the pipeline translates one
-document. `gtransformer train mbart25` is the same for an mBART and documents of your own.
+Takes the arguments of the recipe `demo`. First, the bundled model translates a held-out dialogue. Then the demo
+generates documents in an invented language pair with context-dependent pronouns, trains a tiny mBART on their
+sentences, and fine-tunes a G-Transformer from it on the documents. Both models translate held-out documents, and the
+pipeline translates one document. `gtransformer train mbart25` fine-tunes a real mBART on your documents.
 """
 
 import copy
@@ -38,18 +37,18 @@ from modeling_gtransformer.training.tiny_mbart import pretrain_tiny_mbart
 DOCUMENTS = {"train": 2000, "valid": 100, "test": 200}
 # Seed of the corpus and of both trainings.
 SEED = 1
-# Required arguments of the recipe, until the corpus is written.
+# Required arguments of the recipe, before the corpus exists.
 PLACEHOLDERS = ["--model_name_or_path", "mbart", "--train_files", "train.jsonl", "--validation_files", "valid.jsonl"]
 
 
 def main(argv: list[str]) -> dict[str, dict[str, float]]:
-    """Runs the demo, returns the scores of both systems, and writes them with their origin to `results.json`."""
+    """Runs the demo, returns the scores of both systems, and writes them with provenance to `results.json`."""
     output = Path(parse_recipe(["demo", *PLACEHOLDERS, *argv])[2].output_dir).parent
     if not (output / "corpus").exists() and any((output / name).exists() for name in ("gtransformer", "mbart")):
-        raise UsageError(f"{output} holds other models: choose an empty folder.")
+        raise UsageError(f"{output} contains other models: choose an empty folder.")
     gtransformer, mbart_folder, columns = str(output / "gtransformer"), str(output / "mbart"), ("source", "target")
-    torch.set_num_threads(1)  # with so small a model, more threads cost more than they gain
-    step("Translating a dialogue with the small model that comes with the package; the numbers are its confidence")
+    torch.set_num_threads(1)  # more threads slow down such small models
+    step("Translating a dialogue with the bundled model; the numbers are its confidence")
     print(translated_dialogue())
 
     step("Inventing a language pair")
@@ -58,7 +57,7 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
 
     step("Pretraining a tiny MBartForConditionalGeneration on single sentences")
     pretrain_tiny_mbart(mbart_folder, StoredCorpus.from_files([corpus["train"]], columns), LANGUAGES, SEED)
-    shutil.rmtree(gtransformer, ignore_errors=True)  # the training of an earlier demo is not to be continued
+    shutil.rmtree(gtransformer, ignore_errors=True)  # do not resume an earlier demo
 
     step("Fine-tuning a G-Transformer from it on documents")
     files = ["--train_files", corpus["train"], "--validation_files", corpus["valid"], "--seed", str(SEED)]
@@ -88,7 +87,7 @@ def main(argv: list[str]) -> dict[str, dict[str, float]]:
 
 
 def translated_dialogue() -> str:
-    """Translates a dialogue that the small model has not seen, sentence by sentence with confidences in nats."""
+    """Translates a held-out dialogue, sentence by sentence with confidences in nats."""
     dialogue = json.loads((SMALL_MODEL / "dialogue.json").read_text(encoding="utf-8"))
     pairs = Translator(confidence=True)(dialogue["en"])["sentences"]
     rows = [(pair["source_text"], f"{pair['confidence']:6.2f}  {pair['translation_text']}") for pair in pairs]
@@ -98,9 +97,9 @@ def translated_dialogue() -> str:
 def translate_sentences(
     mbart: MBartForConditionalGeneration, processor: GTransformerProcessor, documents: Sequence[list[str]]
 ) -> list[list[str]]:
-    """Translates documents with a model that sees one sentence at a time."""
+    """Translates documents sentence by sentence."""
     processor = copy.copy(processor)
-    processor.typical_confidence = None  # that of another model
+    processor.typical_confidence = None  # belongs to the G-Transformer
     translated = translate_documents(
         mbart,
         processor,
@@ -118,14 +117,14 @@ def translate_sentences(
 def score(
     hypotheses: list[list[str]], references: list[list[str]], language_pair: InventedLanguagePair
 ) -> dict[str, float]:
-    """Computes s-BLEU, d-BLEU of documents and the accuracy of pronouns, all up to 100."""
+    """Computes s-BLEU, document d-BLEU and pronoun accuracy, all up to 100."""
     bleu = score_documents(hypotheses, references)
     pronouns = 100 * language_pair.pronoun_accuracy(hypotheses, references)
     return {"s-BLEU": bleu["s-BLEU"]["score"], "d-BLEU": bleu["d-BLEU/document"]["score"], "pronouns": pronouns}
 
 
 def score_table(scores: dict[str, dict[str, float]]) -> str:
-    """Formats one line per system with one column per score."""
+    """Formats a line per system with a column per score."""
     columns = next(iter(scores.values()))
     lines = [" " * 20 + "".join(f"{column:>10}" for column in columns)]
     lines += [f"{name:20}" + "".join(f"{row[column]:10.2f}" for column in columns) for name, row in scores.items()]
@@ -133,7 +132,7 @@ def score_table(scores: dict[str, dict[str, float]]) -> str:
 
 
 def aligned_table(rows: Sequence[tuple[str, str]]) -> str:
-    """Prints source sentences beside their translations."""
+    """Formats source sentences beside their translations."""
     width = max(len(source) for source, _ in rows)
     return "\n".join(f"{source:{width}}  |  {translation}" for source, translation in rows)
 

@@ -4,25 +4,24 @@
 
 A study is a YAML file:
 
-    arguments: {...}            # for train.py, for every system; `extends` names a file with more
+    arguments: {...}            # of train.py, for every system; `extends` names a file with more
     seeds: [1, 2, 3]
-    test: {news: {files: [test.en, test.de]}}     # test sets, as train.py reads them; or {paper_corpus: news}
+    test: {news: {files: [test.en, test.de]}}     # test sets, in formats of train.py; or {paper_corpus: news}
     generation: {num_beams: 5}                    # options of gtransformer translate
     detokenize: de                                # target language, if moses.py has tokenized the documents
     baseline: sentences                           # baseline of all comparisons; one per score:
                                                   # {s-BLEU: sentences, d-BLEU: documents}
     systems:
       sentences: {recipe: transformer_sentences}
-      finetuned: {recipe: finetuned, start: sentences}   # starts from that system with the same seed
+      finetuned: {recipe: finetuned, start: sentences}   # starts from that system, seed by seed
       documents: {recipe: transformer_documents, generation: {free: true}}
     vary: {segment_tokens: [64, 128]}             # optional: run every system with every value of an argument
     until: {eval_loss: 0.01}                      # optional: count the updates until a validation loss
 
-Every run has its own folder, with its log and translations. A run that fails is reported and left out, as are those
-that start from it; the same command runs whatever is missing. `results.json` and `results.md` hold the scores, their
-means and spreads over the seeds, and significance; `loss.svg`, `entropy.svg`, `bleu.svg` and `updates.svg` show the
-curves. Files are relative to the folder in which the command runs, and recipes, which may also be packaged ones, to
-the folder of the study.
+Every run has a folder with its log and translations. Failed runs, and runs that start from them, are reported and
+skipped. Running the command again resumes missing runs. `results.json` and `results.md` contain scores, means and
+spreads over seeds, and significance. `loss.svg`, `entropy.svg`, `bleu.svg` and `updates.svg` show the curves. Files
+are relative to the working directory. Recipes are packaged, or relative to the folder of the study.
 """
 
 import itertools
@@ -67,7 +66,7 @@ DEFAULTS |= {"vary": None, "until": None, "systems": {}, "test": {}}
 class StudyOptions:
     study: str = option(MISSING, "YAML file of the study.", argument=True)
     output: Path | None = option(None, "Folder for runs and results; default: outputs/ and the name of the study.")
-    jobs: int = option(1, "Number of runs at the same time; they share the cores.", 1)
+    jobs: int = option(1, "Number of parallel runs, which share the cores.", 1)
     launch: str = option(sys.executable, 'Command that starts train.py, e.g. "accelerate launch".')
 
     def __post_init__(self) -> None:
@@ -76,11 +75,11 @@ class StudyOptions:
 
 @dataclass
 class TrainingRun:
-    """One system with one seed, and the translations of its model."""
+    """A system with a seed, and the translations of its model."""
 
     system: str
     seed: int
-    value: Any  # the value of the argument that the study varies
+    value: Any  # value of the varied argument
     folder: Path
     start: "TrainingRun | None" = None
     failure: str | None = None
@@ -92,7 +91,7 @@ class TrainingRun:
 
     @property
     def stage(self) -> int:
-        """Number of runs that must come before this one, each starting from the one before."""
+        """Number of runs in the chain of starts before this one."""
         return self.start.stage + 1 if self.start else 0
 
 
@@ -100,7 +99,7 @@ def run_study(args: StudyOptions) -> dict[str, Any]:
     """Runs the study, writes the results beside the runs, and returns them."""
     study, folder = read_study(args.study), Path(args.study).parent
     output = args.output or Path("outputs") / Path(args.study).stem
-    # Mistakes in any run show before the first one is trained.
+    # Errors in any run show before the first training.
     runs = plan_runs(study, folder, output)
     text = detokenizer(study["detokenize"]) if study["detokenize"] else str
     tests = {name: read_test(test["files"], study["columns"], text) for name, test in study["test"].items()}
@@ -128,11 +127,11 @@ def read_study(path: str) -> dict[str, Any]:
     Reads a study, and fills in defaults.
 
     Raises:
-        UsageError: unknown or missing keys, or systems that do not exist.
+        UsageError: unknown or missing keys or systems.
     """
     study = DEFAULTS | {name: value for name, value in read_yaml(path).items() if value is not None}
     if unknown := sorted(study.keys() - DEFAULTS):
-        raise UsageError(f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(DEFAULTS))}.")
+        raise UsageError(f"{path}: unknown keys {', '.join(unknown)}; known keys: {', '.join(sorted(DEFAULTS))}.")
     if not study["systems"] or not study["test"]:
         raise UsageError(f"{path}: a study needs systems and test.")
     if not isinstance(study["baseline"], dict):
@@ -151,11 +150,11 @@ def read_study(path: str) -> dict[str, Any]:
 
 def plan_runs(study: dict[str, Any], folder: Path, output: Path) -> list[TrainingRun]:
     """
-    Plans all runs, each after the one that it starts from, and writes their recipes into their folders. Adds the files
-    of test sets and the columns of their sentences to the study.
+    Plans all runs, each after its start, and writes their recipes into their folders. Adds test files and columns to
+    the study.
 
     Raises:
-        ValueError: a recipe or an option of the translation is wrong.
+        ValueError: a recipe or a translation option is invalid.
     """
     [(varied, values)] = (study["vary"] or {None: [None]}).items()
     runs: dict[tuple, TrainingRun] = {}
@@ -175,7 +174,7 @@ def plan_runs(study: dict[str, Any], folder: Path, output: Path) -> list[Trainin
         _, data, training = parse_recipe([str(run_folder / "recipe.yaml")])
         if study["until"] and training.eval_strategy == "no":
             raise UsageError(f"{run.name} never validates: set eval_strategy for `until`.")
-        # Placeholders are translated like other words; a model of single sentences has never seen several.
+        # Placeholders are translated like words. A model trained on single sentences also translates single ones.
         options: dict[str, Any] = {"segment_tokens": data.segment_tokens, "segment_sentences": data.segment_sentences}
         options |= {"source_column": data.source_column, "keep_placeholders": False}
         options |= {**study["generation"], **(system.get("generation") or {})}
@@ -189,7 +188,7 @@ def plan_runs(study: dict[str, Any], folder: Path, output: Path) -> list[Trainin
 
 def translate_options(folder: Path, test: str, source: str, options: dict[str, Any]) -> TranslateOptions:
     """
-    Options with which the model in a folder translates a test set.
+    Returns options to translate a test set with the model in a folder.
 
     Raises:
         UsageError: an option is unknown.
@@ -208,7 +207,7 @@ def read_test(files: list[str], columns: tuple[str, str], text: Callable[[str], 
 
 
 class Commands:
-    """Trains and translates in separate processes, which share the cores and end with the study.
+    """Trains and translates in processes that share the cores and end with the study.
 
     Args:
         launch: command that starts train.py.
@@ -221,14 +220,14 @@ class Commands:
         self.environment = {**limits, **os.environ}
 
     def execute(self, run: TrainingRun) -> None:
-        """Trains and translates unless this is done already, and records a failure in the run."""
+        """Trains and translates unless this is complete, and records a failure in the run."""
         try:
             if run.start and run.start.failure:
-                raise RuntimeError(f"{run.start.system} failed, from which it starts")
+                raise RuntimeError(f"its start {run.start.system} failed")
             self.call(run, [*self.launch, TRAIN, str(run.folder / "recipe.yaml")])
             for test, options in run.translate.items():
                 words = shlex.split(command_line("translate", options))[1:]
-                # A file beside the translations has everything that they depend on.
+                # A file beside the translations records their dependencies.
                 depends_on = [words, stats_of_weights(run.folder), [*map(hash_of_file, options.inputs)]]
                 record, made_of = run.folder / f"{test}.made_of.json", json.dumps(depends_on)
                 if not record.exists() or record.read_text() != made_of:
@@ -243,10 +242,10 @@ class Commands:
 
     def call(self, run: TrainingRun, command: list[str]) -> None:
         """
-        Runs a command, which logs to the run's folder.
+        Runs a command with a log in the run's folder.
 
         Raises:
-            RuntimeError: it failed, or the study has been stopped.
+            RuntimeError: the command failed, or the study was stopped.
         """
         if self.stopped:
             raise RuntimeError("stopped")
@@ -264,7 +263,7 @@ class Commands:
             raise RuntimeError(f"{name} {': '.join([how, *last])} (see {log})")
 
     def stop(self) -> None:
-        """Ends the running processes, and starts no more."""
+        """Terminates the running processes, and prevents others."""
         self.stopped = True
         for process in [*self.running]:
             process.terminate()

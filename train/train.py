@@ -3,8 +3,8 @@
     accelerate launch train/train.py mbart25 \\
         --train_files train.jsonl --validation_files dev.jsonl --source_column en --target_column de
 
-The recipe, a name or a YAML file, holds the arguments of one experiment, and the command line can override each of
-them. The same command continues an interrupted training from the last checkpoint in `output_dir`.
+The recipe, a name or a YAML file, contains the arguments of an experiment. The command line can override each of them.
+The same command continues an interrupted training from the last checkpoint in `output_dir`.
 """
 
 import sys

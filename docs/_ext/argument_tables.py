@@ -1,4 +1,4 @@
-"""Tables of options with their defaults and help texts, made from the fields of a dataclass.
+"""Tables of options with defaults and help texts, from the fields of a dataclass.
 
 .. arguments:: modeling_gtransformer.training.recipe.DataArguments
 .. arguments:: modeling_gtransformer.server.options.ServerOptions
@@ -7,8 +7,8 @@
    Model: model precision
    Network: host port
 
-As a `command`, the fields are options of a command line, inherited ones among them. Each line of the content becomes a
-table; together, the lines must have every option once.
+With `command`, the fields, including inherited ones, are command-line options. Each line of the content becomes a
+table. The lines must list every option exactly once.
 """
 
 import dataclasses
@@ -54,7 +54,7 @@ def add_anchors(tables: Iterable[nodes.Node], prefix: str) -> None:
 
 
 def table(title: str, rows: dict[str, str]) -> list[str]:
-    """A table in reST, under its title if it has one."""
+    """Returns a table in reST, with its title if any."""
     head = [f".. rubric:: {title}", ""] if title else []
     body = [line for name, text in rows.items() for line in (f"   * - ``{name}``", f"     - {text}")]
     return [*head, *HEAD, *body, ""]
@@ -62,10 +62,10 @@ def table(title: str, rows: dict[str, str]) -> list[str]:
 
 def in_groups(rows: dict[str, str], lines: Iterable[str]) -> dict[str, dict[str, str]]:
     """
-    The rows by the title of their group, in the order of lines such as `Network: host port`.
+    Returns the rows by group title, in the order of lines such as `Network: host port`.
 
     Raises:
-        ValueError: an option is in no group or in several, or there is none of a name.
+        ValueError: the groups do not list every option exactly once.
     """
     groups = {title: names.split() for title, _, names in (line.partition(":") for line in lines)}
     by_name = {name.removeprefix("--").lower(): name for name in rows}
@@ -76,7 +76,7 @@ def in_groups(rows: dict[str, str], lines: Iterable[str]) -> dict[str, dict[str,
 
 
 def of_dataclass(options: type, is_command: bool = False) -> Iterator[tuple[str, str]]:
-    """Name and meaning of every option, in reST."""
+    """Yields name and meaning of every option, in reST."""
     hints = get_type_hints(options)
     for field in dataclasses.fields(options):
         if is_command and field.metadata.get("on_command_line", True):
@@ -94,17 +94,17 @@ def of_dataclass(options: type, is_command: bool = False) -> Iterator[tuple[str,
 
 
 def choices_of(hint: Any) -> tuple[Any, ...]:
-    """The values of the literal in a type."""
+    """Returns the values of the literals in a type."""
     if get_origin(hint) is Literal:
         return get_args(hint)
     return tuple(choice for part in get_args(hint) for choice in choices_of(part))
 
 
 def meaning(help_text: str, default: Any, choices: Any = ()) -> str:
-    """The help text, with the default that it leaves out, and the choices."""
+    """Returns the help text with its default and choices."""
     text = re.sub("`([^`]+)`", r"``\1``", help_text).removesuffix(".")
-    says_nothing = default is None or default is False or default in (dataclasses.MISSING, "", (), [])
-    if not says_nothing and "default: " not in text:
+    is_trivial = default is None or default is False or default in (dataclasses.MISSING, "", (), [])
+    if not is_trivial and "default: " not in text:
         text += f"; default: ``{default}``"
     if choices:
         text += f". One of {', '.join(f'``{choice}``' for choice in choices)}"

@@ -1,8 +1,8 @@
-"""Docstrings in the style of Transformers, Markdown in Google's sections, as the reST that autodoc reads.
+"""Converts docstrings in the style of Transformers, Markdown in Google's sections, to reST for autodoc.
 
-A name in brackets and backticks is a reference, backticks are code, a fence is a block of code. The signature has the
-types and defaults of arguments, so what a docstring says of them in brackets is left out. A configuration has no
-signature worth reading: there they are written from the code.
+A name in brackets and backticks is a reference, backticks are code, a fence is a code block. Types and defaults in
+brackets are removed, because the signature has them. Configurations, which hide their signature, get them from the
+code.
 """
 
 import re
@@ -15,7 +15,7 @@ from sphinx.util.typing import stringify_annotation
 from transformers import Pipeline, PreTrainedConfig
 
 
-# What docstrings refer to in other libraries.
+# References to other libraries.
 FOREIGN = {"MBartConfig": "https://huggingface.co/docs/transformers/model_doc/mbart#transformers.MBartConfig"}
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\n((?:    .*(?:\n|\Z)|\n)+)", re.MULTILINE)
@@ -24,7 +24,7 @@ REFERENCE_OR_CODE = re.compile(r"\[`([\w.]+)`\]|`([^`]+)`")
 
 
 def to_rest(docstring: str, config: type | None = None) -> str:
-    """The docstring in reST; with types and defaults of the fields if it is that of a configuration."""
+    """Returns the docstring in reST, with types and defaults of fields for a configuration."""
     docstring = cleandoc(docstring)
     text, done = "", 0
     for fence in FENCE.finditer(docstring):
@@ -45,11 +45,7 @@ def _prose(text: str, config: type | None) -> str:
 
 
 def _section(title: str, body: str, config: type | None) -> str:
-    """A field list.
-
-    Raises:
-        ValueError: an entry is not of the form `name: text`.
-    """
+    """Returns a field list. Raises `ValueError` for entries that are not `name: text`."""
     if title == "Returns":
         return f":Returns: {' '.join(body.split())}\n\n"
     items = []
@@ -64,7 +60,7 @@ def _section(title: str, body: str, config: type | None) -> str:
 
 
 def _reference(name: str) -> str:
-    """A role that finds the name in any module; the form of the name determines its kind."""
+    """Returns a role that finds the name in any module; the form of the name determines its kind."""
     if name in FOREIGN:
         return f"`{name} <{FOREIGN[name]}>`__"
     if name.startswith("modeling_gtransformer."):
@@ -80,7 +76,7 @@ def _type_and_default(config: type, name: str) -> str:
 
 
 def _other_fields(config: type, docstring: str) -> str:
-    """A listing of the fields of a configuration that its docstring leaves out."""
+    """Returns a listing of the fields of a configuration that its docstring omits."""
     own = [name for name in config.__annotations__ if name in config.__dataclass_fields__]  # type: ignore[attr-defined]
     others = [name for name in own if not re.search(rf"^ +{name}\b.*: ", docstring, re.MULTILINE)]
     listing = "\n".join(f"    {name}: {_type_and_default(config, name)}" for name in others)
@@ -99,8 +95,8 @@ def convert(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
 def shorten_signature(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
-    """Configurations and pipelines have none, as their own arguments would be lost among those that they inherit;
-    protocols are not called."""
+    """Hides signatures of configurations and pipelines, which consist mostly of inherited arguments, and of protocols,
+    which are not called."""
     inherits = isinstance(obj, type) and issubclass(obj, (PreTrainedConfig, Pipeline))
     if inherits or getattr(obj, "_is_protocol", False):
         return "", None

@@ -1,5 +1,7 @@
-"""Translation of a corpus in chunks. One worker translates and writes the documents of a chunk together, so a worker
-that stops loses only its current chunk."""
+"""Translation of a corpus in chunks.
+
+A worker translates and writes the documents of a chunk together, so an interruption loses only the current chunk.
+"""
 
 import itertools
 from collections.abc import Collection, Iterator, Sequence
@@ -15,25 +17,25 @@ from ..runtime.translator import Translator, as_document
 from ..sentence import Sentence
 from ..translation_options import CorpusOptions
 from .corpus import Document, iterate_sources
-from .corpus_files import TABLES, has_ending, open_table
+from .corpus_files import TABLES, has_extension, open_table
 from .fingerprint import hash_of_file, hashes_of_translator
 from .free_translation import translate_freely
 
 
 NUMBERS = pyarrow.list_(pyarrow.int64())
-# Fields of a translation, which would be wrong for another one, and their types in tables.
+# Fields of a translation and their types in tables. Fields of an earlier translation would be wrong.
 FIELDS = {
     "translation": pyarrow.list_(pyarrow.string()),
     "confidence": pyarrow.list_(pyarrow.float64()),
     "segments": NUMBERS,
     "translated_segments": NUMBERS,
 }
-# Key in the metadata of a schema under which `datasets` keeps its features, such as the names of classes.
+# Key in the metadata of a schema with the features of `datasets`, such as class names.
 FEATURES = b"huggingface"
 
 
 class Chunk(NamedTuple):
-    """The number of a file of the corpus, and of a chunk in this file, both from 0."""
+    """Number of a file of the corpus, and of a chunk in this file, both from 0."""
 
     file: int
     number: int
@@ -42,13 +44,13 @@ class Chunk(NamedTuple):
 @dataclass(frozen=True)
 class FileContent:
     """
-    The properties of a file of the corpus that are known before it is translated.
+    Properties of an input file.
 
     Attributes:
         path: path or URI of the file.
         hash: its SHA-256.
         documents: number of its documents.
-        schema: columns of its translation; `None` if the file is not a table, and its translation is JSON lines.
+        schema: columns of its translation; `None` for JSON lines.
     """
 
     path: str
@@ -59,10 +61,10 @@ class FileContent:
 
 def examine(path: str, options: CorpusOptions, overwrite: bool) -> FileContent:
     """
-    Reads and checks a whole file.
+    Reads and checks a file.
 
     Args:
-        overwrite: whether its documents may have fields of an earlier translation.
+        overwrite: whether documents may have fields of an earlier translation.
 
     Raises:
         ValueError: lists the problems of the file.
@@ -70,7 +72,7 @@ def examine(path: str, options: CorpusOptions, overwrite: bool) -> FileContent:
     digest = hash_of_file(path)
     problems_of = partial(problems_of_source, options=options, overwrite=overwrite)
     documents = sum(1 for _ in iterate_sources(path, options.source_column, problems_of))
-    return FileContent(path, digest, documents, schema_of(path, options) if has_ending(path, TABLES) else None)
+    return FileContent(path, digest, documents, schema_of(path, options) if has_extension(path, TABLES) else None)
 
 
 def problems_of_source(document: Document, options: CorpusOptions, overwrite: bool) -> Iterator[str]:
@@ -88,7 +90,7 @@ def problems_of_source(document: Document, options: CorpusOptions, overwrite: bo
 
 
 def schema_of(path: str, options: CorpusOptions) -> pyarrow.Schema:
-    """The columns of the translation of a table, those of the translation at its end."""
+    """Returns the columns of the translation of a table, with added fields at the end."""
     with open_table(path) as (schema, _):
         source = schema.field(options.source_column).type
         is_text = pyarrow.types.is_string(source) or pyarrow.types.is_large_string(source)
@@ -102,7 +104,7 @@ def schema_of(path: str, options: CorpusOptions) -> pyarrow.Schema:
 
 
 def added_fields(options: CorpusOptions) -> list[str]:
-    """Names of the fields that a translation adds to a document."""
+    """Returns the names of the fields that a translation adds to a document."""
     extra = {"confidence": options.confidence, "translated_segments": options.free}
     return [name for name in FIELDS if extra.get(name, True)]
 
@@ -110,7 +112,7 @@ def added_fields(options: CorpusOptions) -> list[str]:
 def read_chunks(
     files: Sequence[str], options: CorpusOptions, wanted: Collection[Chunk]
 ) -> Iterator[tuple[Chunk, list[Document]]]:
-    """Reads the wanted chunks of a corpus, with their documents."""
+    """Reads the wanted chunks of a corpus."""
     for file in sorted({chunk.file for chunk in wanted}):
         documents = iterate_sources(files[file], options.source_column)
         for number, group in enumerate(groups(documents, options.chunk_documents)):
@@ -119,7 +121,7 @@ def read_chunks(
 
 
 def groups(documents: Iterator[Document], size: int) -> Iterator[list[Document]]:
-    """Yields lists of this many documents."""
+    """Yields lists of up to `size` documents."""
     while group := list(itertools.islice(documents, size)):
         yield group
 
@@ -129,9 +131,9 @@ class TranslatedRecord(NamedTuple):
     A translated document.
 
     Attributes:
-        place: where the document begins in the corpus.
+        place: its first line in the corpus.
         record: its fields, with those of the translation.
-        result: what the pipeline returned for it.
+        result: output of the pipeline.
     """
 
     place: str
@@ -140,8 +142,7 @@ class TranslatedRecord(NamedTuple):
 
 
 class ChunkTranslator:
-    """Translates the documents of a chunk. Its model is loaded at the first call, and pickling it keeps only its
-    settings."""
+    """Translates the documents of a chunk. The first call loads the model; pickling preserves only settings."""
 
     def __init__(self, translator: Translator, options: CorpusOptions):
         self.translator, self.options = translator, options
@@ -149,8 +150,8 @@ class ChunkTranslator:
     def __call__(self, documents: Sequence[Document], progress: bool = False) -> list[TranslatedRecord]:
         """
         Returns the documents with `translation` (a text or a list of sentences, like the source) and `segments`
-        (numbers of sentences that were translated at once). Options add `confidence` (a number per sentence) and, for
-        free translation, `translated_segments` (numbers of sentences that the model wrote for each segment).
+        (numbers of sentences translated together). Options add `confidence` (a number per sentence) and, for free
+        translation, `translated_segments` (numbers of output sentences for each segment).
         """
         column = self.options.source_column
         named = []

@@ -2,15 +2,15 @@
 
 A corpus is one of
 
-* JSON lines (`.jsonl`, also `.gz` or `.xz`): one document per line, each column a list of sentences. Several files are
-  read one after the other.
-* parquet, or a folder that `save_to_disk` of `datasets` has written: one document per row.
+* JSON lines (`.jsonl`, also `.gz` or `.xz`): one document per line, each column a list of sentences; several files are
+  concatenated.
+* parquet, or a folder written by `save_to_disk` of `datasets`: one document per row.
 * a folder of such files, in the order of their names.
-* plain text, one file per column with one sentence per line, and a line `<d>` before or between documents. This is
-  the format in which the paper's corpora are distributed.
-* a `datasets` dataset whose columns are lists of sentences.
+* plain text, one file per column with one sentence per line, and a line `<d>` before or between documents, as in the
+  paper's corpora.
+* a `datasets` dataset with columns of lists of sentences.
 
-All problems of a corpus are collected first and then raised as one `ValueError`, with files and lines.
+Readers collect all problems of a corpus, with files and lines, and raise them as one `ValueError`.
 """
 
 import gzip
@@ -28,13 +28,13 @@ from typing import Any
 
 import pyarrow
 
-from .corpus_files import TABLES, files_of_all, has_columns, has_ending, open_decompressed, open_table
+from .corpus_files import TABLES, files_of_all, has_columns, has_extension, open_decompressed, open_table
 
 
 logger = logging.getLogger(__name__)
 
 DOCUMENT_LINE = "<d>"
-# Endings of files that are not text with a sentence per line.
+# Extensions of files that are not text with a sentence per line.
 OTHERS = (".json", ".csv", ".tsv", ".bz2", ".zst", ".zip", ".tar")
 PROBLEMS_SHOWN = 20
 
@@ -42,12 +42,12 @@ PROBLEMS_SHOWN = 20
 @dataclass(frozen=True)
 class Document:
     """
-    One document.
+    A document.
 
     Attributes:
         record: its columns (lists of sentences) and any other fields of the corpus.
-        place: where it begins, e.g. `train.jsonl:5`.
-        where: gives the place of a sentence of a column, e.g. `train.de:57`.
+        place: its first line, e.g. `train.jsonl:5`.
+        where: returns the place of a sentence of a column, e.g. `train.de:57`.
     """
 
     record: dict[str, Any]
@@ -59,22 +59,22 @@ class Document:
 
 
 def read_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bool = False) -> list[Document]:
-    """Returns all documents of [`iterate_documents`] at once."""
+    """Returns all documents of [`iterate_documents`]."""
     return list(iterate_documents(files, columns, blank_ok))
 
 
 def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bool = False) -> Iterator[Document]:
     """
-    Reads and checks documents whose `columns` are aligned sentence by sentence, and yields the valid ones one by one.
+    Reads and checks documents with aligned sentences in `columns`, and yields the valid ones.
 
     Args:
-        files: paths or URIs of files, or of folders of files, that have all the columns, or one plain text file per
-            column, in the same order.
+        files: paths or URIs of files with all the columns, of folders of such files, or of plain text files, one per
+            column in this order.
         blank_ok: whether to accept sentences without text, which a system may have written.
 
     Raises:
-        ValueError: lists the problems of all files after everything is read: broken lines, missing columns, wrong
-            types, documents without sentences, unequal numbers of sentences, sentences without text.
+        ValueError: lists the problems of all files at the end: broken lines, missing columns, wrong types, documents
+            without sentences, unequal numbers of sentences, sentences without text.
     """
     problems: list[str] = []
     files = files_of_all(files, len(columns))
@@ -83,15 +83,10 @@ def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bo
 
 
 def _read(files: Sequence[str], columns: Sequence[str], problems: list[str]) -> Iterator[Document]:
-    """
-    Reads files that have all columns, or one text file for each of them.
-
-    Raises:
-        ValueError: the names of the files are neither.
-    """
+    """Reads files with all columns, or one text file per column. Raises `ValueError` for other extensions."""
     if all(map(has_columns, files)):
         return (document for file in files for document in _read_records(file, problems))
-    if len(files) == len(columns) and not any(has_columns(file) or has_ending(file, OTHERS) for file in files):
+    if len(files) == len(columns) and not any(has_columns(file) or has_extension(file, OTHERS) for file in files):
         return _read_text(files, columns, problems)
     raise ValueError(
         f"{files}: expected files named *.jsonl[.gz|.xz] or *.parquet, or one text file for each of {list(columns)}."
@@ -102,10 +97,10 @@ def iterate_sources(
     file: str, column: str, problems_of: Callable[[Document], Iterable[str]] = lambda document: ()
 ) -> Iterator[Document]:
     """
-    Reads the documents of one file for their source column, and yields those without problems.
+    Reads the documents of a file with a source column, and yields those without problems.
 
     Raises:
-        ValueError: lists the problems of the file after everything is read.
+        ValueError: lists the problems of the file at the end.
     """
     problems: list[str] = []
     yield from checked(_read([file], [column], problems), problems_of, problems, file)
@@ -118,7 +113,7 @@ def iterate_dataset(dataset: Iterable[dict], columns: Sequence[str], name: str =
 
 
 def _read_records(path: str, problems: list[str]) -> Iterator[Document]:
-    return (_read_table if has_ending(path, TABLES) else _read_json_lines)(path, problems)
+    return (_read_table if has_extension(path, TABLES) else _read_json_lines)(path, problems)
 
 
 def _read_table(path: str, problems: list[str]) -> Iterator[Document]:
@@ -135,7 +130,7 @@ def _read_table(path: str, problems: list[str]) -> Iterator[Document]:
 def _read_json_lines(path: str, problems: list[str]) -> Iterator[Document]:
     for number, line in _lines(path, problems):
         if not line:
-            continue  # such as a last line feed at the end of the file
+            continue  # such as a trailing line feed
         try:
             yield of_record(parse_record(line), f"{path}:{number}")
         except ValueError as error:
@@ -147,7 +142,7 @@ def parse_record(line: str) -> dict[str, Any]:
     Parses a line of JSON lines.
 
     Raises:
-        ValueError: the line is not a JSON object that JSON can hold without loss.
+        ValueError: the line is not a JSON object, or parsing would lose information.
     """
     try:
         record = json.loads(line, object_pairs_hook=_object, parse_float=_number)
@@ -188,7 +183,7 @@ def _read_text(files: Sequence[str], columns: Sequence[str], problems: list[str]
 
 
 def _documents_of_text(path: str, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yields `(number of the first line, sentences)` of every document of a text file."""
+    """Yields `(number of the first line, sentences)` of each document of a text file."""
     first, sentences = 0, []
     for number, line in _lines(path, problems):
         if line != DOCUMENT_LINE:
@@ -198,12 +193,12 @@ def _documents_of_text(path: str, problems: list[str]) -> Iterator[tuple[int, li
         if first:
             yield first, sentences
         first, sentences = number + 1, []
-    if sentences:  # a last <d> opens no document
+    if sentences:  # a trailing <d> opens no document
         yield first, sentences
 
 
 def _lines(path: str, problems: list[str]) -> Iterator[tuple[int, str]]:
-    """Yields numbered lines, split only at line feeds; other line separators of Unicode may be inside a sentence."""
+    """Yields numbered lines, split only at line feeds: other Unicode line separators may occur inside sentences."""
     number = 0
     try:
         with open_decompressed(path) as file:
@@ -212,7 +207,7 @@ def _lines(path: str, problems: list[str]) -> Iterator[tuple[int, str]]:
                     line = decode_line(raw)
                 except ValueError as error:
                     problems.append(f"{path}:{number}: {error}")
-                    line = "\ufffd"  # keeps the alignment, so that later problems are real
+                    line = "\ufffd"  # preserves the alignment, so that later problems are real
                 yield number, line
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         problems.append(f"{path}:{number + 1}: broken archive, {error}")
@@ -220,10 +215,10 @@ def _lines(path: str, problems: list[str]) -> Iterator[tuple[int, str]]:
 
 def decode_line(line: bytes) -> str:
     """
-    The text of a line, without white space and a byte order mark around it.
+    Decodes a line, and strips white space and a byte order mark.
 
     Raises:
-        ValueError: it is not UTF-8.
+        ValueError: the line is not UTF-8.
     """
     try:
         return line.decode("utf-8").removeprefix("\ufeff").strip()
@@ -232,7 +227,7 @@ def decode_line(line: bytes) -> str:
 
 
 def of_record(record: dict[str, Any], place: str) -> Document:
-    """The document of a record at a place."""
+    """Makes the document of a record at a place."""
     return Document(record, place, partial(_in_record, place))
 
 
@@ -253,7 +248,7 @@ def checked(
 
     Args:
         problems_of: lists the problems of a document.
-        problems: collects all problems; reading adds its own.
+        problems: collects all problems, including those of reading.
         name: name of the corpus in messages.
 
     Raises:
@@ -298,7 +293,7 @@ def _problems_of_sentences(sentences: list, where: Callable[[int], str], blank_o
         elif not blank_ok and not sentence.strip():
             yield f"{where(position)}: a sentence without text"
         elif not _encodable(sentence):
-            yield f"{where(position)}: half of a character (a lone surrogate)"
+            yield f"{where(position)}: an unpaired surrogate"
 
 
 def _encodable(sentence: str) -> bool:
@@ -310,12 +305,7 @@ def _encodable(sentence: str) -> bool:
 
 
 def raise_if_any(problems: list[str], what: str) -> None:
-    """
-    Reports all problems of a corpus in one error.
-
-    Raises:
-        ValueError: there are problems; it counts them all and lists the first.
-    """
+    """Raises one `ValueError` with the number of problems and the first of them, if there are any."""
     if problems:
         shown = "\n  ".join(problems[:PROBLEMS_SHOWN])
         rest = f"\n  and {len(problems) - PROBLEMS_SHOWN} more" if len(problems) > PROBLEMS_SHOWN else ""

@@ -1,6 +1,6 @@
-"""Files of a corpus: paths on a local or shared disk, or URIs of a cloud file system that pyarrow can read.
+"""Files of a corpus: local paths, or URIs of cloud file systems that pyarrow supports.
 
-JSON lines and tables (parquet, and the Arrow files of `datasets`) hold all columns; any other file is text.
+JSON lines and tables (parquet, and the Arrow files of `datasets`) contain all columns; any other file is text.
 """
 
 import contextlib
@@ -27,9 +27,9 @@ TEXTS = (".txt", ".txt.gz", ".txt.xz")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 # File in which `save_to_disk` of `datasets` lists its Arrow files.
 DATASET_STATE = "state.json"
-# Numbers of rows, and of bytes of a file, that are read at a time.
+# Numbers of rows, and of bytes of a file, to read at a time.
 BATCH, BUFFER = 64, 2**20
-# First characters of names that readers of folders skip.
+# First characters of names that are skipped in folders.
 HIDDEN = (".", "_")
 # File that marks the folder of an unfinished translation.
 UNFINISHED = ".unfinished"
@@ -37,28 +37,28 @@ UNFINISHED = ".unfinished"
 
 def located(path: str) -> tuple[FileSystem, str]:
     """
-    Finds the file system of a path or a URI, and the place in it.
+    Returns the file system of a path or URI, and the path in it.
 
     Raises:
-        ValueError: no file system is known for the URI.
+        ValueError: the file system of the URI is unknown.
     """
     if "://" not in path:
         return LocalFileSystem(), os.path.abspath(path)
     return FileSystem.from_uri(path)
 
 
-def has_ending(path: str, endings: str | tuple[str, ...]) -> bool:
-    """Returns whether a file name ends like this, in any case; a URI may continue with options of its file system."""
-    return (urlsplit(path).path if "://" in path else path).lower().endswith(endings)
+def has_extension(path: str, extensions: str | tuple[str, ...]) -> bool:
+    """Returns whether a path has an extension, ignoring case and the options of a URI."""
+    return (urlsplit(path).path if "://" in path else path).lower().endswith(extensions)
 
 
 def has_columns(path: str) -> bool:
-    """Returns whether a file holds all columns of a corpus, not only one of them as text."""
-    return has_ending(path, (*JSON_LINES, *TABLES))
+    """Returns whether a file contains all columns of a corpus, instead of text for one of them."""
+    return has_extension(path, (*JSON_LINES, *TABLES))
 
 
 def within(folder: str, name: str) -> str:
-    """Gives the path or URI of this name in a folder."""
+    """Returns the path or URI of a name in a folder."""
     if "://" not in folder:
         return os.path.join(folder, name)
     address, mark, options = folder.partition("?")
@@ -66,15 +66,15 @@ def within(folder: str, name: str) -> str:
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Returns whether a path or a URI is this folder or lies in it."""
+    """Returns whether a path or URI is a folder or lies in it."""
     place, root = (each.rstrip("/") if "://" in each else os.path.realpath(each) for each in (path, folder))
     return place == root or place.startswith(f"{root}/")
 
 
 def files_of(path: str) -> list[str]:
     """
-    Lists the files of a corpus: the file of a path, the files of a folder in the order of their names, or those that
-    `save_to_disk` has listed in its folder.
+    Lists the files of a corpus: a file, the files of a folder in the order of their names, or the files of a dataset
+    written by `save_to_disk`.
 
     Raises:
         ValueError: a folder has no files of a corpus, or an unfinished translation.
@@ -83,7 +83,7 @@ def files_of(path: str) -> list[str]:
     if system.get_file_info(place).type != FileType.Directory:
         return [path]
     is_file = {info.base_name: info.is_file for info in system.get_file_info(FileSelector(place))}
-    endings = (*JSON_LINES, ".parquet", *TEXTS)
+    extensions = (*JSON_LINES, ".parquet", *TEXTS)
     if UNFINISHED in is_file:
         raise ValueError(f"{path}: the translation in this folder is unfinished: run its command again.")
     if DATASET_STATE in is_file:
@@ -91,11 +91,11 @@ def files_of(path: str) -> list[str]:
             names = [data["filename"] for data in json.load(file)["_data_files"]]
     else:
         shown = sorted(name for name in is_file if not name.startswith(HIDDEN))
-        names = [name for name in shown if is_file[name] and has_ending(name, endings)]
+        names = [name for name in shown if is_file[name] and has_extension(name, extensions)]
         if others := [name for name in shown if name not in names]:
-            logger.warning(f"{path}: left out files that are not named *{', *'.join(endings)}: {', '.join(others)}.")
+            logger.warning(f"{path}: skipped files that are not named *{', *'.join(extensions)}: {', '.join(others)}.")
     if not names:
-        raise ValueError(f"{path}: the folder has neither a dataset nor files named *{', *'.join(endings)}.")
+        raise ValueError(f"{path}: the folder has neither a dataset nor files named *{', *'.join(extensions)}.")
     return [within(path, name) for name in names]
 
 
@@ -107,11 +107,11 @@ def files_of_all(paths: Sequence[str], columns: int) -> list[str]:
         columns: number of columns of sentences in a document.
 
     Raises:
-        ValueError: a folder has text files, but a document has several columns, and names do not say which is which.
+        ValueError: a folder has text files for a corpus with several columns.
     """
     files = [file for path in paths for file in files_of(path)]
     if columns > 1 and (texts := [file for file in files if file not in paths and not has_columns(file)]):
-        raise ValueError(f"{texts}: it is not known which column these texts hold: name the files one by one.")
+        raise ValueError(f"{texts}: cannot infer the columns of text files in a folder: pass the files one by one.")
     return files
 
 
@@ -125,8 +125,8 @@ def open_binary(path: str) -> BinaryIO:
 
 @contextlib.contextmanager
 def open_decompressed(path: str) -> Iterator[BinaryIO]:
-    """Opens a file for reading, decompressed if its extension is that of a compressed file."""
-    opener = next((OPENERS[suffix] for suffix in OPENERS if has_ending(path, suffix)), None)
+    """Opens a file for reading, decompressed according to its extension."""
+    opener = next((OPENERS[suffix] for suffix in OPENERS if has_extension(path, suffix)), None)
     with open_binary(path) as raw:
         if opener is None:
             yield raw
@@ -138,15 +138,15 @@ def open_decompressed(path: str) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def open_table(path: str) -> Iterator[tuple[pyarrow.Schema, Iterator[pyarrow.RecordBatch]]]:
     """
-    Opens a table, as its schema and its batches; only one batch is in memory at a time.
+    Opens a table as its schema and its batches, with one batch in memory at a time.
 
     Raises:
         ValueError: the file is broken.
     """
     system, place = located(path)
     with system.open_input_file(place) as file:
-        if has_ending(path, ".parquet"):
-            # With read-ahead, the whole file would stay in memory.
+        if has_extension(path, ".parquet"):
+            # Read-ahead would keep the whole file in memory.
             table = pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
             yield table.schema_arrow, table.iter_batches(batch_size=BATCH)
         else:

@@ -1,4 +1,4 @@
-"""Translation of whole corpora, which continues where it was stopped."""
+"""Resumable translation of whole corpora."""
 
 import platform
 from collections.abc import Callable, Iterator, Sequence
@@ -27,10 +27,10 @@ Watch = Callable[[Sequence[TranslatedRecord]], None]
 @dataclass(frozen=True)
 class ChunkWorker:
     """
-    Translates chunks and writes them, with a model that it keeps.
+    Translates chunks with a loaded model, and writes them.
 
     Attributes:
-        identity: hashes of the model that it must find.
+        identity: required hashes of the model.
     """
 
     translator: ChunkTranslator
@@ -38,19 +38,14 @@ class ChunkWorker:
     chunks: TranslatedChunks
 
     def check_model(self) -> None:
-        """
-        Loads the model.
-
-        Raises:
-            UsageError: this machine has another model.
-        """
+        """Loads the model. Raises `UsageError` if this machine has another one."""
         found = self.translator.identity
         if changed := [name for name in found if found[name] != self.identity[name]]:
             model, machine = self.translator.translator.model, platform.node()
             raise UsageError(f"The model {model} has another {', '.join(changed)} on {machine}.")
 
     def translate(self, chunk: Chunk, documents: list[Document], progress: bool = False) -> list[TranslatedRecord]:
-        """Translates and writes a chunk, unless it was written before the worker was restarted."""
+        """Translates and writes a chunk, unless it was written before a restart of the worker."""
         self.check_model()
         if self.chunks.has(chunk):
             return []
@@ -60,16 +55,15 @@ class ChunkWorker:
 
 
 class Engine:
-    """Runs a translation in this process; its subclasses run it elsewhere."""
+    """Runs a translation in this process; subclasses run it elsewhere."""
 
     def map(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
-        """Calls the function with each of the values."""
         return [*map(function, values)]
 
     def translate(
         self, worker: ChunkWorker, waiting: Iterator[tuple[Chunk, list[Document]]], left: int
     ) -> Iterator[list[TranslatedRecord]]:
-        """Has workers like this one translate the waiting chunks, whose number is `left`, and yields their results."""
+        """Translates the waiting chunks, whose number is `left`, with copies of the worker, and yields the results."""
         for chunk, documents in waiting:
             yield worker.translate(chunk, documents, progress=left == 1)
 
@@ -84,22 +78,23 @@ def translate_corpus(
 ) -> None:
     """
     Translates a corpus of any size in this process, and writes its documents with `translation` (a text or a list of
-    sentences, like the source) and `segments` (numbers of sentences that were translated at once). Free translation
-    adds `translated_segments` (numbers of sentences that the model wrote for each segment).
+    sentences, like the source) and `segments` (numbers of sentences translated together). Free translation adds
+    `translated_segments` (numbers of output sentences for each segment).
+
+    An interrupted translation leaves its chunks in the folder `OUTPUT.partial`, from which the same call continues.
 
     Args:
-        model: folder or Hub name of a G-Transformer, or of a sentence-level translator; or a translator made with
-            these options.
-        input: path or URI of documents as [`iterate_documents`] reads them: a file, or the folder of a dataset.
-        output: path in the format of the input; JSON lines for text. Until everything is translated, the chunks are in
-            a folder `.partial` beside it, from which the same call continues. Another corpus, model or option is
-            refused, by its content.
-        overwrite: whether to replace an existing output, and the fields of an earlier translation in the documents.
-        watch: called with the documents of each chunk that this call has translated.
+        model: folder or Hub name of a G-Transformer or a sentence-level translator; or a translator made with these
+            options.
+        input: path or URI of a file, or of the folder of a dataset, in a format of [`iterate_documents`].
+        output: path in the format of the input; JSON lines for text.
+        overwrite: whether to replace an existing output, and fields of an earlier translation in the documents.
+        watch: called with the translated documents of each chunk.
 
     Raises:
-        UsageError: the model cannot be used, or the output or another unfinished translation is in the way.
-        ValueError: the corpus has problems, or changed while it was translated.
+        UsageError: the model cannot be used, the output exists, or an unfinished translation has another corpus, model
+            or options.
+        ValueError: the corpus has problems, or changed during the translation.
     """
     files = files_of(input)
     check_output(files, output, overwrite)
@@ -117,11 +112,11 @@ def translate_in_chunks(
     engine: Engine, translate: ChunkTranslator, files: Sequence[str], folder: str, overwrite: bool, watch: Watch
 ) -> TranslatedChunks:
     """
-    Checks all files before any of them is translated, and translates them into the chunks of a folder.
+    Checks all files, then translates them into the chunks of a folder.
 
     Raises:
-        UsageError: the model cannot be used, or the folder holds something else.
-        ValueError: the files have problems, or change in the meantime.
+        UsageError: the model cannot be used, or the folder contains other files.
+        ValueError: the files have problems, or change during the translation.
     """
     corpus = engine.map(partial(examine, options=translate.options, overwrite=overwrite), files)
     chunks = TranslatedChunks(folder, corpus, translate.options.chunk_documents)

@@ -1,4 +1,4 @@
-"""Hashes of files, code, processors and translators, to tell whether cached or unfinished work is still valid."""
+"""Hashes of files, code, processors and translators, to validate cached or unfinished work."""
 
 import hashlib
 import inspect
@@ -19,13 +19,13 @@ INCIDENTAL = ("_name_or_path", "transformers_version")
 
 
 def hash_of_file(path: str) -> str:
-    """Computes the SHA-256 of a file, given its path or URI."""
+    """Computes the SHA-256 of a file."""
     with open_binary(path) as file:
         return _digest(iter(lambda: file.read(2**20), b""))
 
 
 def stats_of_weights(folder: str | Path) -> list[list[Any]]:
-    """Lists names, sizes and times of the weight files of a local model, which differ between trainings."""
+    """Lists names, sizes and times of the weight files of a local model, which change with every training."""
     stats = [(file.name, file.stat()) for file in sorted(Path(folder).glob("*.safetensors"))]
     return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
 
@@ -36,7 +36,7 @@ def hash_of_code(*parts: Callable) -> str:
 
 
 def hash_of_processor(processor: ProcessorMixin) -> str:
-    """Computes the SHA-256 of the saved files of a processor, the only form that all tokenizers share."""
+    """Computes the SHA-256 of the saved files of a processor, the common form of all tokenizers."""
     with tempfile.TemporaryDirectory() as folder:
         processor.save_pretrained(folder)
         files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
@@ -45,8 +45,8 @@ def hash_of_processor(processor: ProcessorMixin) -> str:
 
 def hashes_of_translator(model: PreTrainedModel, processor: ProcessorMixin) -> dict[str, str]:
     """
-    Hashes the loaded `weights`, `configuration` (including that of generation) and `processor`, so the hashes do not
-    depend on where the model came from.
+    Hashes the loaded `weights`, `configuration` (including that of generation) and `processor`, independent of the
+    origin of the model.
     """
     weights = hashlib.sha256()
     for name, value in sorted(model.state_dict().items()):
@@ -60,7 +60,7 @@ def hashes_of_translator(model: PreTrainedModel, processor: ProcessorMixin) -> d
 
 
 def _content_of(value: torch.Tensor) -> str:
-    """Describes a tensor of a model by type, shape and content."""
+    """Summarizes a tensor by type, shape and hash."""
     content = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
     return f"{value.dtype} {tuple(value.shape)} {_digest([content])}"
 

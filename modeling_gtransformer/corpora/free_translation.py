@@ -1,5 +1,7 @@
-"""Free translation: the model chooses the number of sentences, like the paper's Transformer on documents. Only d-BLEU
-can score such documents."""
+"""Free translation: the model chooses the number of sentences, like the paper's Transformer on documents.
+
+Only d-BLEU can score such documents.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,15 +28,15 @@ class FreeTranslation:
     A freely translated document.
 
     Attributes:
-        segments: numbers of source sentences that the model translated at once.
-        translations: the sentences that the model wrote for each segment; one empty sentence if it wrote none.
+        segments: numbers of source sentences translated together.
+        translations: output sentences of each segment; one empty sentence without output.
     """
 
     segments: list[int] = field(default_factory=list)
     translations: list[list[str]] = field(default_factory=list)
 
     def add(self, sentences: int, written: Sequence[str]) -> None:
-        """Adds the output for a segment; a segment that begins no sentence continues the segment before it."""
+        """Adds the output for a segment. A segment without the start of a sentence continues the previous one."""
         if sentences:
             self.segments.append(sentences)
             self.translations.append([])
@@ -52,9 +54,8 @@ def translate_freely(
     **generate_arguments: Any,
 ) -> list[FreeTranslation]:
     """
-    Translates documents in the segments of [`translate_documents`], with the same arguments, but the model chooses how
-    many sentences it writes for each segment. A segment has no more tokens than it could have with aligned sentences;
-    a warning counts the segments that reach this limit without an end.
+    Translates documents in the segments of [`translate_documents`], with its arguments and length limits, but the
+    model chooses the number of sentences of each segment. A warning counts segments that reach the maximum length.
 
     Raises:
         ValueError: the model has no token that ends a document.

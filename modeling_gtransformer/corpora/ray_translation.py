@@ -1,5 +1,7 @@
-"""Translation of whole corpora with Ray: one actor per GPU, or per number of cores, of a cluster. Chunks and
-translations equal a single process's."""
+"""Translation of whole corpora with Ray, with one actor per GPU, or per number of cores, of a cluster.
+
+Chunks and translations equal those of a single process.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -17,14 +19,14 @@ from .corpus_files import files_of, lies_in
 from .corpus_translation import ChunkWorker, Engine, Watch, translate_in_chunks
 
 
-# Upper bound on the cores of an actor without a GPU: more cores hardly make decoding faster.
+# Upper bound on the cores of an actor without a GPU; decoding scales little beyond.
 CORES = 4
-# Number of restarts of an actor with its chunk; a chunk that takes all the memory would otherwise never end.
+# Number of restarts of an actor with its chunk, as a chunk may need more memory than the machine has.
 RESTARTS = 3
 
 
 class ActorPool(NamedTuple):
-    """Number of actors, each with its own model, and the GPUs and cores of each."""
+    """Number of actors, each with one copy of the model, and GPUs and cores of each actor."""
 
     actors: int
     gpus: int
@@ -32,8 +34,10 @@ class ActorPool(NamedTuple):
 
 
 def pool_on(machines: Sequence[dict[str, float]], actors: int | None = None) -> ActorPool:
-    """Plans actors for machines that have these resources, "CPU" and "GPU"; by default as many as fit: one per GPU or,
-    if there are none, one per [`CORES`] cores."""
+    """
+    Plans actors for machines with the resources "CPU" and "GPU". By default, each GPU gets one or, without GPUs, every
+    [`CORES`] cores.
+    """
     gpus = int(any(machine.get("GPU") for machine in machines))
     cpus = 1 if gpus else int(min(CORES, max(1, *(machine.get("CPU", 0) for machine in machines))))
     kind, size = ("GPU", 1) if gpus else ("CPU", cpus)
@@ -50,34 +54,34 @@ def translate_with_ray(
     watch: Watch = lambda translated: None,
 ) -> None:
     """
-    Translates a corpus of any size on the cluster to which Ray is or can be connected, or else on this machine, and
-    writes its documents as [`translate_corpus`] does, with one file per chunk. The names of the files have the order
-    of the documents. The same call continues where it was stopped.
+    Translates a corpus of any size on a Ray cluster, or on this machine if Ray cannot connect to one. Writes documents
+    like [`translate_corpus`], with one file per chunk, named in the order of the documents. The same call continues an
+    interrupted translation.
 
     Args:
-        model: as for [`translate_corpus`]; it must be the same on every machine.
+        model: as for [`translate_corpus`]; every machine needs the same model.
         input: path or URI of a file, or of a folder of files.
         output: path or URI of a folder that all machines can reach.
         actors: number of actors; by default as many as fit.
-        overwrite: whether to replace the fields of an earlier translation in the documents.
-        watch: called with the documents of each chunk that this call has translated.
+        overwrite: whether to replace fields of an earlier translation in the documents.
+        watch: called with the translated documents of each chunk.
 
     Raises:
-        UsageError: Ray is missing, the model cannot be used or differs on some machine, or the folder holds something
-            else.
-        ValueError: the corpus has problems, or changed while it was translated.
+        UsageError: Ray is missing, the model cannot be used or differs between machines, or the folder contains other
+            files.
+        ValueError: the corpus has problems, or changed during the translation.
     """
     with cluster() as ray:
-        # Workers may run in another folder.
+        # Workers may have another working directory.
         files, folder = [_absolute(file) for file in files_of(input)], _absolute(output)
         if lies_in(folder, _absolute(input)):
-            raise UsageError(f"The output {output} lies in the input {input}: give another one.")
+            raise UsageError(f"The output {output} lies in the input {input}: choose another one.")
         translator = model if isinstance(model, Translator) else Translator(model, **options.given)
         if Path(translator.model).is_dir():
             translator.model = os.path.abspath(translator.model)
         pool = pool_on([node["Resources"] for node in ray.nodes() if node["Alive"]], actors)
         if not pool.gpus:
-            translator.device = "cpu"  # Ray need not hide the GPUs of a machine from actors that ask for none
+            translator.device = "cpu"  # Ray may leave GPUs visible to actors that request none
         engine = Cluster(ray, pool)
         translate_in_chunks(engine, ChunkTranslator(translator, options), files, folder, overwrite, watch)
 
@@ -85,7 +89,7 @@ def translate_with_ray(
 @contextmanager
 def cluster() -> Iterator[ModuleType]:
     """
-    Yields Ray, connected to a cluster or to one that it starts on this machine. Errors of workers are raised here.
+    Yields Ray, connected to a cluster or started on this machine, and raises the errors of workers.
 
     Raises:
         UsageError: Ray is not installed.
@@ -123,11 +127,11 @@ class Cluster(Engine):
     def translate(
         self, worker: ChunkWorker, waiting: Iterator[tuple[Chunk, list[Document]]], left: int
     ) -> Iterator[list[TranslatedRecord]]:
-        # If an actor dies, Ray starts it again with the chunk that it was translating.
+        # Ray restarts an actor that dies, with its current chunk.
         actor = self.ray.remote(max_restarts=RESTARTS, max_task_retries=RESTARTS, **self.resources)(ChunkWorker)
         parts = (worker.translator, worker.identity, worker.chunks)
         actors = [actor.remote(*parts) for _ in range(min(self.actors or left, left))]
-        # An actor gets its first chunk when it has started, for which the cluster may have to grow.
+        # Actors get their first chunk once they have started, for which the cluster may have to grow.
         running = {each.check_model.remote(): each for each in actors}
         try:
             while left:
@@ -139,7 +143,7 @@ class Cluster(Engine):
                     left -= 1
                     yield translated
         finally:
-            for each in actors:  # the next call needs their resources
+            for each in actors:  # release their resources
                 self.ray.kill(each)
 
 

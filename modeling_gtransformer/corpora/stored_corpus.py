@@ -1,7 +1,7 @@
-"""Checked documents on disk, in the cache of `datasets`: read once, memory-mapped by every process of a machine.
+"""Checked documents on disk, in the cache of `datasets`: read once, memory-mapped by all processes of a machine.
 
-A fingerprint of content, columns and code names the Arrow files in the cache (`HF_DATASETS_CACHE`), so the same corpus
-is found again wherever its files are, and a changed corpus is read again.
+A fingerprint of content, columns and code names the Arrow files in the cache (`HF_DATASETS_CACHE`). So the cache
+serves copies of a corpus in any place, and no changed corpus.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ class StoredCorpus:
     Attributes:
         documents: dataset of the two columns, each a list of sentences.
         columns: names of the source and of the target column.
-        fingerprint: hash that changes with the content.
+        fingerprint: hash of the content.
         read: reads the documents again, with their files and lines.
     """
 
@@ -40,7 +40,7 @@ class StoredCorpus:
         """Reads documents of files with [`iterate_documents`].
 
         Raises:
-            ValueError: lists all problems of the files, or the files change while they are read.
+            ValueError: lists all problems of the files, or the files change during reading.
         """
         files = files_of_all(files, len(columns))
         hashes = [hash_of_file(file) for file in files]
@@ -55,11 +55,11 @@ class StoredCorpus:
         name: str = "dataset",
         version: str | None = None,
     ) -> "StoredCorpus":
-        """Reads documents of a `datasets` dataset whose columns are lists of sentences; errors name places as
-        `name[i]`. A streamed dataset is read once for each `version` of its content.
+        """Reads documents of a `datasets` dataset with columns of lists of sentences. Errors have places such as
+        `name[i]`. A streamed dataset is read once for each `version`.
 
         Raises:
-            ValueError: lists all problems of its documents.
+            ValueError: lists all problems of the documents.
         """
         return cls._stored(partial(iterate_dataset, dataset, columns, name), columns, version or dataset._fingerprint)
 
@@ -77,13 +77,13 @@ class StoredCorpus:
         return cls(documents, columns, fingerprint, read)
 
     def where(self, document: int, sentence: int) -> str:
-        """Place of a source sentence, e.g. `train.en:57`; reads the corpus again up to it, for messages only."""
+        """Returns the place of a source sentence, e.g. `train.en:57`. Reads the corpus again, so use it in errors."""
         places = (found.where for index, found in enumerate(self.read()) if index == document)
         return next(places)(self.columns[0], sentence)
 
 
 def _read_unchanged(files: Sequence[str], columns: tuple[str, str], hashes: list[str]) -> Iterator[Document]:
-    """Yields documents of files, and checks at the end that the files still have the hashes that name the cache."""
+    """Yields documents of files. Raises `ValueError` at the end if the files no longer have their hashes."""
     yield from iterate_documents(files, columns)
     changed = [file for file, digest in zip(files, hashes, strict=True) if hash_of_file(file) != digest]
     if changed:

@@ -1,5 +1,7 @@
-"""The folder of a translation: its chunks, each written once and as a whole under its number, and a manifest of what
-is translated. No worker translates an existing chunk again."""
+"""Folder of a translation: chunks, each written atomically, and a manifest of the translation.
+
+Existing chunks are not translated again.
+"""
 
 import contextlib
 import json
@@ -21,7 +23,7 @@ from .corpus_files import UNFINISHED, located, open_binary, within
 
 
 MANIFEST = ".manifest.json"
-# Names of unfinished files, which killed writers leave behind.
+# Names of temporary files, which killed writers leave behind.
 PARTIAL = re.compile(r"\.[0-9a-f]{16}\.partial")
 
 
@@ -42,19 +44,19 @@ class TranslatedChunks:
 
     def begin(self, identity: Mapping[str, Any]) -> None:
         """
-        Makes the folder, or finds it with part of the same translation.
+        Creates the folder, or resumes the translation in it.
 
         Args:
-            identity: JSON value that differs from that of other translators.
+            identity: JSON value that identifies the translator.
 
         Raises:
-            UsageError: the folder holds something else.
+            UsageError: the folder contains another translation or other files.
         """
         job = {"input": [content.hash for content in self.corpus], **identity}
         names, before = self._names(), self._job()
         if before is None:
             if any(name != UNFINISHED and not PARTIAL.fullmatch(name) for name in names):
-                raise UsageError(f"The folder {self.folder} holds other files: give another one.")
+                raise UsageError(f"The folder {self.folder} contains other files: choose another one.")
             system, place = located(self.folder)
             system.create_dir(place, recursive=True)
             self._write(UNFINISHED, b"")
@@ -62,11 +64,11 @@ class TranslatedChunks:
         elif before != job:
             changed = sorted(name for name in {**job, **before} if job.get(name) != before.get(name))
             raise UsageError(
-                f"{self.folder} was begun with another {', '.join(changed)}: continue as it was begun, or remove it."
+                f"{self.folder} was begun with another {', '.join(changed)}: use the earlier one, or remove it."
             )
 
     def __iter__(self) -> Iterator[Chunk]:
-        """Lists all chunks in order, including the missing ones."""
+        """Yields all chunks in order, including the missing ones."""
         for file, content in enumerate(self.corpus):
             for number in range(-(-content.documents // self.size)):
                 yield Chunk(file, number)
@@ -77,11 +79,10 @@ class TranslatedChunks:
         return [chunk for chunk in self if self._name(chunk) not in there]
 
     def path(self, chunk: Chunk) -> str:
-        """Path of the file of a chunk."""
+        """Returns the path of the file of a chunk."""
         return within(self.folder, self._name(chunk))
 
     def has(self, chunk: Chunk) -> bool:
-        """Returns whether a chunk exists."""
         system, place = located(self.path(chunk))
         return system.get_file_info(place).type == FileType.File
 
@@ -98,19 +99,19 @@ class TranslatedChunks:
 
     def finish(self, hashes: Sequence[str]) -> None:
         """
-        Checks that everything is translated, and removes the mark of an unfinished translation and leftovers of killed
+        Checks that every chunk exists, and removes the mark of an unfinished translation and leftovers of killed
         writers.
 
         Args:
             hashes: current hashes of the files of the corpus.
 
         Raises:
-            ValueError: the corpus has changed in the meantime, or a chunk is missing.
+            ValueError: the corpus has changed, or a chunk is missing.
         """
         for content, digest in zip(self.corpus, hashes, strict=True):
             if content.hash != digest:
                 raise ValueError(
-                    f"{content.path} changed while it was translated: remove {self.folder}, and start again."
+                    f"{content.path} changed during the translation: remove {self.folder}, and start again."
                 )
         if left := self.left():
             raise ValueError(f"{len(left)} chunks are missing, such as {self.path(left[0])}: run the command again.")
@@ -120,12 +121,11 @@ class TranslatedChunks:
                 system.delete_file(located(within(self.folder, name))[1])
 
     def remove(self) -> None:
-        """Removes the folder."""
         system, place = located(self.folder)
         system.delete_dir(place)
 
     def _name(self, chunk: Chunk) -> str:
-        """Name of the file of a chunk. Names sort in the order of the chunks."""
+        """Returns the file name of a chunk. Names sort in the order of the chunks."""
         extension = ".jsonl" if self.corpus[chunk.file].schema is None else ".parquet"
         return f"{chunk.file:05}-{chunk.number:08}{extension}"
 
@@ -134,13 +134,13 @@ class TranslatedChunks:
         return [info.base_name for info in system.get_file_info(FileSelector(place, allow_not_found=True))]
 
     def _job(self) -> dict[str, Any] | None:
-        """Reads the job to which the folder belongs, if any."""
+        """Reads the identity of the translation in the folder, if any."""
         with contextlib.suppress(FileNotFoundError), open_binary(within(self.folder, MANIFEST)) as file:
             return json.load(file)
         return None
 
     def _write(self, name: str, content: bytes) -> None:
-        """Writes a file as a whole or not at all."""
+        """Writes a file atomically."""
         system, place = located(within(self.folder, name))
         _, partial = located(within(self.folder, f".{secrets.token_hex(8)}.partial"))
         try:
@@ -156,6 +156,6 @@ class TranslatedChunks:
 
 
 def _bring_to_disk(path: str) -> None:
-    """Flushes a file to the disk, because a file that is renamed before would be empty after a power failure."""
+    """Flushes a file to disk: without this, a renamed file may be empty after a power failure."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""The output of a translation, in the format of its input: a file of JSON lines or parquet, or a dataset."""
+"""Output of a translation, in the format of its input: a file of JSON lines or parquet, or a dataset."""
 
 import glob
 import gzip
@@ -16,7 +16,7 @@ from datasets import Dataset
 
 from ..runtime.atomic_file import atomic_file, is_among
 from ..runtime.usage_error import UsageError
-from .corpus_files import DATASET_STATE, JSON_LINES, has_ending
+from .corpus_files import DATASET_STATE, JSON_LINES, has_extension
 
 
 # Number of chunks in a row group of a parquet file.
@@ -25,48 +25,48 @@ ROW_GROUP = 16
 
 def check_output(files: Sequence[str], output: str, overwrite: bool) -> None:
     """
-    Refuses an output that cannot be written, before the work starts.
+    Checks before the work starts that the output can be written.
 
     Args:
-        files: the file that is translated, or the files of the dataset.
+        files: the input file, or the files of the input dataset.
 
     Raises:
-        UsageError: the output is not a path, has another format than the input, is the input, or must not be replaced.
+        UsageError: the output is not a path, has another format than the input, is the input, or exists.
     """
     if "://" in output:
         raise UsageError(f"The output {output} must be a path: only Ray writes to URIs.")
     path, extensions = Path(output), extensions_of_output(files[0])
     if len(files) > 1 and extensions:
         raise UsageError(f"There are several files, {', '.join(files)}: translate them one by one.")
-    if extensions and not has_ending(output, extensions):
+    if extensions and not has_extension(output, extensions):
         raise UsageError(f"The output {output} must be named *{', *'.join(extensions)}, like its input.")
-    if not extensions and has_ending(output, (*JSON_LINES, ".parquet")):
+    if not extensions and has_extension(output, (*JSON_LINES, ".parquet")):
         raise UsageError(f"The output {output} must be a folder, like the dataset that is its input.")
     if is_among(path, files) or any(is_among(path, [Path(file).parent]) for file in files if not extensions):
-        raise UsageError(f"The output {output} is the input: give another one.")
+        raise UsageError(f"The output {output} is the input: choose another one.")
     if not path.exists():
         return
     if not extensions and not (path / DATASET_STATE).exists():
-        raise UsageError(f"The output {output} exists and is not a dataset: give another one.")
+        raise UsageError(f"The output {output} exists and is not a dataset: choose another one.")
     if extensions and path.is_dir():
-        raise UsageError(f"The output {output} is a folder: give a file.")
+        raise UsageError(f"The output {output} is a folder: pass a file.")
     if not overwrite:
-        raise UsageError(f"The output {output} exists: give another one, or --overwrite.")
+        raise UsageError(f"The output {output} exists: choose another one, or pass --overwrite.")
 
 
 def extensions_of_output(file: str) -> tuple[str, ...]:
-    """Extensions for the translation of a file of a corpus; none for a file of a dataset, which is a folder."""
-    if has_ending(file, ".arrow"):
+    """Returns extensions for the translation of a file; none for a dataset, which is a folder."""
+    if has_extension(file, ".arrow"):
         return ()
-    return (".parquet",) if has_ending(file, ".parquet") else JSON_LINES
+    return (".parquet",) if has_extension(file, ".parquet") else JSON_LINES
 
 
 def put_together(chunks: Sequence[str], output: str) -> None:
-    """Joins the files of all chunks, in order, to the output, which appears atomically."""
+    """Concatenates the files of all chunks to the output, atomically."""
     path = Path(output)
-    if has_ending(output, JSON_LINES):
+    if has_extension(output, JSON_LINES):
         _join_json_lines(chunks, path)
-    elif has_ending(output, ".parquet"):
+    elif has_extension(output, ".parquet"):
         _join_tables(chunks, path)
     else:
         _save_dataset(chunks, path)
@@ -80,9 +80,8 @@ def _join_json_lines(chunks: Iterable[str], path: Path) -> None:
 
 
 def _compressed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
-    """Opens the compressor that belongs to the extension of a file name."""
     if suffix == ".gz":
-        # Without name and time in its header, the same translation gives the same file.
+        # Without name and time in the header, output is reproducible.
         return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
     return lzma.LZMAFile(file, "wb") if suffix == ".xz" else nullcontext(file)
 

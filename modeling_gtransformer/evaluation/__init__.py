@@ -3,6 +3,6 @@
 from importlib.util import find_spec
 
 
-# Packages of the extra, which most modules here and in `training` import.
+# Packages of the extra; most modules of `evaluation` and `training` import them.
 if missing := [name for name in ("accelerate", "datasets", "sacrebleu", "yaml") if find_spec(name) is None]:
     raise ImportError(f"Scores and training need {', '.join(missing)}: pip install 'gtransformer-hf[train]'")

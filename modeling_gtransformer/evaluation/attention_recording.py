@@ -11,11 +11,10 @@ from ..modeling_gtransformer import GTransformerForConditionalGeneration
 
 @dataclass
 class LayerAttention:
-    """One attention sublayer of a forward pass.
+    """An attention sublayer of a forward pass.
 
-    `weights` holds the attention weights of "group" and "global", as far as the layer has them, averaged over the
-    heads, `(B, T, S)`. `gate` holds the share that the gate gives to group attention, averaged over the features,
-    `(B, T)`.
+    `weights` has the weights of "group" and "global" attention, if the layer has it, averaged over heads, `(B, T, S)`.
+    `gate` is the share of group attention, averaged over features, `(B, T)`.
     """
 
     stack: str
@@ -25,7 +24,7 @@ class LayerAttention:
 
 
 def record_attention(model: GTransformerForConditionalGeneration, **inputs: Any) -> list[LayerAttention]:
-    """Runs a forward pass on the inputs and returns its attention sublayers, in the order in which they ran."""
+    """Runs a forward pass and returns its attention sublayers, in order."""
     sublayers: list[LayerAttention] = []
 
     def record(stack: str, layer: int, weights: dict[str, Tensor], gate: Tensor | None) -> None:
@@ -42,17 +41,16 @@ def attention_entropy(
 ) -> dict[str, tuple[Tensor, Tensor]]:
     """
     Computes the entropy of attention distributions in bits: 0 if every token attends to one token, log2(n) if
-    attention is spread over n tokens (paper, section 3.2). As in the authors' code, weights are first averaged
-    over the heads; unlike there, padding does not count.
+    attention is uniform over n tokens (paper, section 3.2). As in the authors' code, weights are first averaged over
+    heads. Unlike in the authors' code, padding does not count.
 
     Args:
-        sublayers: attention sublayers of one recorded forward pass.
+        sublayers: attention sublayers of a recorded forward pass.
         source_mask: whether each source token is real instead of padding, bool, `(B, S)`.
-        target_mask: the same for the target, `(B, T)`.
+        target_mask: whether each target token is real instead of padding, bool, `(B, T)`.
 
     Returns:
-        By stack and kind (`encoder_group`, `cross_global`, ...): the sum over tokens and layers, and the number of
-        terms.
+        Sum over tokens and layers, and number of terms, by stack and kind (`encoder_group`, `cross_global`, ...).
     """
     totals: dict[str, tuple[Tensor, Tensor]] = {}
     for sublayer in sublayers:

@@ -1,10 +1,10 @@
-"""How much a model uses context, and what that is worth.
+"""How much a model depends on context, and how much it gains from it.
 
-Dependence is the conditional cross-mutual information of Fernandes et al. (2021): the gain in log-probability of the
-target's tokens with the true document compared with other contexts. Worth is the gain of the model over its twin, a
-model that was trained by the same recipe without context: a model can depend on context and be no better for it.
+Dependence is the conditional cross-mutual information of Fernandes et al. (2021): the gain in log-probability of
+target tokens with the true document over other contexts. Worth is the gain of the model over its twin, trained by its
+recipe without context. A model can depend on context without gaining from it.
 
-Every target sentence is scored on the same tokens, its words and `</s>`, whatever its context is.
+Scores are computed on the tokens of each target sentence and `</s>`, in every context.
 """
 
 import itertools
@@ -31,10 +31,10 @@ from .report import ModelOptions, write_report
 from .sentence_scores import check_positions, log_probabilities_by_sentence
 
 
-# Contexts with which the true document is compared.
+# Alternatives to the true document.
 CONTEXTS = ["shuffled", "other", "none"]
 # Closed classes of German words whose choice may depend on an earlier sentence. Case distinguishes "Sie" from "sie",
-# but not at the start of a sentence.
+# except at the start of a sentence.
 WORD_CLASSES = {
     "formality": "Sie,Ihnen,Ihr,Ihre,Ihrem,Ihren,Ihrer,Ihres,du,dich,dir,dein,deine,deinem,deinen,deiner,deines,euch,"
     "euer,eure,eurem,euren,eurer,eures,Du,Dich,Dir,Dein,Deine,Euch,Euer,Eure",
@@ -50,19 +50,19 @@ class ContextOptions(ModelOptions):
         MISSING, "Folder or Hub name of a trained model, or of a sentence-level translator.", argument=True
     )
     files: list[str] = option(MISSING, "Documents with their reference translations.", argument=True)
-    twin: str | None = option(None, "Model of the same recipe without context: measures what context is worth.")
-    source_column: str = option("source", "Column that holds the source sentences.")
-    target_column: str = option("target", "Column that holds the reference translations.")
+    twin: str | None = option(None, "Model of this recipe without context: measures what context is worth.")
+    source_column: str = option("source", "Column with the source sentences.")
+    target_column: str = option("target", "Column with the reference translations.")
     contexts: list[str] = option(CONTEXTS, "Contexts to compare the true document with.")
     words: list[str] = option([], "Classes of words: formality, pronouns, or your own as name=word,word,...")
     segment_tokens: int = option(512, "Segments have fewer tokens than this.", 1)
-    seed: int = option(1, "Seed of the contexts that are drawn.")
+    seed: int = option(1, "Seed of random contexts.")
 
     def __post_init__(self) -> None:
         check_bounds(self)
         if unknown := sorted({*self.contexts} - {*CONTEXTS}):
-            raise ValueError(f"contexts are {', '.join(CONTEXTS)}, not {', '.join(unknown)}.")
-        names = ["all", *(name for name, _ in map(word_class, self.words))]  # the class of all words is always there
+            raise ValueError(f"contexts must be among {', '.join(CONTEXTS)}, not {', '.join(unknown)}.")
+        names = ["all", *(name for name, _ in map(word_class, self.words))]  # the class of all words is predefined
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"words: {', '.join(twice)} is the name of several classes of words.")
 
@@ -72,23 +72,22 @@ def word_class(text: str) -> tuple[str, list[str]]:
     Parses `name` or `name=word,word`.
 
     Raises:
-        ValueError: there are no words of that name.
+        ValueError: there is no class with this name.
     """
     name, _, words = text.partition("=")
     words = words or WORD_CLASSES.get(name, "")
     if not words:
         known = ", ".join(WORD_CLASSES)
-        raise ValueError(f"words: {text!r} is neither one of {known} nor a name with words, name=word,word.")
+        raise ValueError(f"words: {text!r} is neither one of {known} nor a class name=word,word.")
     return name, words.split(",")
 
 
 def evaluate_context(options: ContextOptions) -> dict[str, Any]:
     """
     Prints and returns the `gains` of the true document over every other context, `worth`, the gain over the twin if
-    there is one, and the mean number of `sentences` in an input of each context.
+    any, and the mean number of `sentences` in an input of each context.
 
-    A twin of which all attention is group attention reads documents, so that positions are the same; any other twin
-    reads single sentences.
+    A twin with only group attention reads documents, so that positions are equal. Other twins read single sentences.
 
     Raises:
         ValueError: a segment or sentence is longer than the model's positions, or the twin has another tokenizer.
@@ -113,7 +112,7 @@ def evaluate_context(options: ContextOptions) -> dict[str, Any]:
         twin, its_processor = _load(options.twin, options)
         its_documents = encode_corpus(its_processor, sources, targets)
         if [p.target for d in its_documents for p in d] != [p.target for d in documents for p in d]:
-            raise ValueError(f"{options.twin} cuts the references into other tokens than {options.model}: no twin.")
+            raise ValueError(f"{options.twin} is not a twin of {options.model}: it tokenizes references differently.")
         kinds = {kind for stack in ("encoder", "decoder", "cross") for kind in twin.config.attention_types(stack)}
         cut = segments_in("document" if kinds == {"group"} else "none", its_documents)
         scores["twin"] = token_log_probabilities(twin, its_processor, cut, options.max_tokens)
@@ -135,7 +134,6 @@ def _load(name: str, options: ContextOptions) -> tuple[GTransformerForConditiona
 
 
 def _table(results: dict[str, Any]) -> str:
-    """Formats a line per context and class of words."""
     lines = ["bits per target token by which the model with the true document is better"]
     rows = {f"than {context}": of_classes for context, of_classes in results["gains"].items()}
     for label, of_classes in (rows | {"than its twin": results.get("worth", {})}).items():
@@ -149,7 +147,7 @@ def _table(results: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SentencePair:
-    """A sentence by document and number, from 0: word ids of both sides, and the word of each target token."""
+    """A sentence pair: numbers of document and sentence, from 0, token ids, and the word of each target token."""
 
     document: int
     number: int
@@ -168,13 +166,13 @@ def encode_corpus(
     with_words: bool = False,
 ) -> list[Sentences]:
     """
-    Encodes documents as pairs of word ids.
+    Encodes documents as pairs of token ids.
 
     Args:
-        with_words: whether to find the word to which every target token belongs.
+        with_words: whether to find the word of every target token.
 
     Raises:
-        ValueError: a sentence has no tokens, or the tokenizer does not know the places of its tokens in the text.
+        ValueError: a sentence has no tokens, or the tokenizer does not map tokens to their places in the text.
     """
     if with_words and not processor.tokenizer.is_fast:
         raise ValueError("Classes of words need a fast tokenizer, which maps tokens to their places in the text.")
@@ -191,8 +189,10 @@ def encode_corpus(
 
 
 def token_words(processor: GTransformerProcessor, text: str, ids: list[int]) -> list[str]:
-    """Finds the word of every token of a sentence; "" for punctuation, and for all tokens of a sentence that contains
-    the name of a structural token, because it is not tokenized as a whole."""
+    """
+    Returns the word of every token of a sentence: "" for punctuation, and for all tokens of a sentence with the name
+    of a structural token, which is not tokenized as one text.
+    """
     text = unicodedata.normalize(processor.normalization, text) if processor.normalization else text
     text = text.strip()
     encoded = processor.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
@@ -209,16 +209,16 @@ def in_context(
     context: str, documents: Sequence[Sentences], segment_tokens: int, template: int, seed: int
 ) -> list[Sentences]:
     """
-    Puts every sentence, once, into segments as training cuts them.
+    Puts every sentence into one segment, cut as in training.
 
     Args:
         context: "document": the true document; "shuffled": the sentences of each segment in another order, if it has
-            several; "other": every sentence among sentences of other documents, one from each, in segments of as many
-            sentences; "none": single sentences.
-        template: number of tokens that are added to the words of a sentence.
+            several; "other": sentences of different documents, in segments with the numbers of sentences of the
+            document; "none": single sentences.
+        template: number of template tokens per sentence.
 
     Raises:
-        ValueError: there is only one document, so there are no others.
+        ValueError: the context "other" needs several documents.
     """
 
     def cost(pair: SentencePair) -> int:
@@ -247,17 +247,17 @@ def _among_others(
     cost: Callable[[SentencePair], int],
     rng: random.Random,
 ) -> list[Sentences]:
-    """Makes segments of sentences from different documents, with the numbers of sentences in `sizes` as long as there
-    are enough documents and tokens."""
+    """Makes segments of sentences from different documents. They have the sizes in `sizes`, as far as there are enough
+    documents and tokens."""
     if len(documents) < 2:
-        raise ValueError("A single document has no sentences of other documents: leave out the context 'other'.")
+        raise ValueError("A single document has no sentences of other documents: omit the context 'other'.")
     left = [rng.sample(document, len(document)) for document in documents]
     segments = []
     wanted = itertools.cycle(rng.sample(sizes, len(sizes)))
     while left := [document for document in left if document]:
         mixed: Sentences = []
         tokens = 0
-        # Documents with most sentences left come first, so that no sentence is left alone in the end.
+        # Documents with the most remaining sentences come first, so that no sentence is alone at the end.
         longest_first = sorted(left, key=lambda each: (len(each), rng.random()), reverse=True)
         for document in longest_first[: next(wanted)]:
             if mixed and tokens + cost(document[-1]) >= segment_tokens:
@@ -274,7 +274,7 @@ def token_log_probabilities(
     segments: Sequence[Sentences],
     max_tokens: int = 4096,
 ) -> dict[tuple[int, int], list[float]]:
-    """Computes the log-probabilities of the words and `</s>` of every target sentence, in nats, by the numbers of
+    """Computes the log-probabilities of the tokens and `</s>` of every target sentence, in nats, by the numbers of
     document and sentence."""
     documents = [([pair.source for pair in each], [pair.target for pair in each]) for each in segments]
     names = (f"Document {each[0].document + 1} from sentence {each[0].number + 1} on" for each in segments)
@@ -290,20 +290,20 @@ def context_gains(
     word_classes: Mapping[str, Sequence[str]],
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """
-    Computes the gain of the true document over the other contexts.
+    Computes the gain of the true document over other contexts.
 
     Args:
         log_probabilities: results of [`token_log_probabilities`] by context, including "document".
         word_classes: words by the name of their class.
 
     Returns:
-        By context and by class ("all": all tokens): number of `tokens`, number of `documents` that have such tokens,
-        `gain` in bits per token, and its 95 % bootstrap `interval` over documents. A class without tokens is left out.
+        By context and class ("all": all tokens): number of `tokens`, number of `documents` with such tokens, `gain` in
+        bits per token, and its 95 % bootstrap `interval` over documents. Classes without tokens are omitted.
     """
     classes = {name: frozenset(words) for name, words in word_classes.items()}
     gains: dict[str, dict[str, dict[str, Any]]] = {}
     for context in (name for name in log_probabilities if name != "document"):
-        rng = np.random.default_rng(SEED)  # every context has the same draws
+        rng = np.random.default_rng(SEED)  # equal draws for all contexts
         sums = {name: np.zeros((len(documents), 2)) for name in ("all", *classes)}
         for pair in (pair for document in documents for pair in document):
             place = pair.document, pair.number
@@ -317,7 +317,7 @@ def context_gains(
 
 
 def _mean_gain(sums: np.ndarray, rng: np.random.Generator) -> dict[str, Any]:
-    """Computes the gain per token for documents with these gains and numbers of tokens, `(documents, 2)`."""
+    """Computes the gain per token from gains and numbers of tokens by document, `(documents, 2)`."""
     sums = sums[sums[:, 1] > 0]
     gain, interval = ratio_interval(sums, rng)
     return {"tokens": int(sums[:, 1].sum()), "documents": len(sums), "gain": gain, "interval": interval}

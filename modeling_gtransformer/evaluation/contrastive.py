@@ -1,4 +1,4 @@
-"""Contrastive scores: how often a model prefers the right translation of a sentence to wrong ones, in its context."""
+"""Contrastive scores: how often a model prefers a correct translation in context to wrong ones."""
 
 import json
 from dataclasses import MISSING, dataclass
@@ -17,7 +17,7 @@ from .report import ModelOptions, write_report
 from .sentence_scores import EncodedDocument, check_positions, log_probabilities_by_sentence
 
 
-# Number of items that are scored and written together.
+# Number of items to score and write together.
 ITEMS_AT_ONCE = 64
 
 
@@ -38,13 +38,13 @@ class ContrastiveOptions(ModelOptions):
 
 def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any]]:
     """
-    Scores the items of `contrastive_suites` that have no score yet in the output, and prints and returns the
-    accuracies by phenomenon and distance. The same command continues an interrupted one.
+    Scores the items of `contrastive_suites` without a score in the output, and prints and returns the accuracies by
+    phenomenon and distance. The same command continues an interrupted one.
 
-    A candidate's score is the log-probability of its tokens, in nats, given the source sentences and the translations
-    of the sentences before it. An item counts as right if no wrong candidate scores as high as the right one, so a tie
-    is an error (the script of Voita et al. takes the first of equal candidates). Words that the tokenizer does not
-    have count with the probability of `<unk>`, although translations never contain it.
+    The score of a candidate is the log-probability of its tokens, in nats, given the source and the previous
+    translations. An item is right if no wrong candidate scores as high as the right one, so a tie is an error (the
+    script of Voita et al. takes the first of equal candidates). Unknown words count with the probability of `<unk>`,
+    although translations never contain it.
 
     Raises:
         ValueError: an item has more tokens than the model has positions, or the output belongs to another command.
@@ -52,7 +52,7 @@ def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any
     check_outputs([options.json, options.output], options.suites)
     items = [item.with_context(options.context) for path in options.suites for item in read_suite(path)]
     if len({item.name for item in items}) < len(items):
-        raise ValueError("A suite is given twice.")
+        raise ValueError("suites contains a suite twice: pass it once.")
     settings = {name: getattr(options, name) for name in ("model", "suites", "context")}
     settings |= {"weights": stats_of_weights(options.model), "languages": [options.src_lang, options.tgt_lang]}
     done = _read_scores(options.output, settings)
@@ -62,7 +62,7 @@ def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any
     left = [item for item in items if item.name not in done]
     rows = [encode(item, processor) for item in left]
     check_positions(model, processor, ((item.name, row) for item, of in zip(left, rows, strict=True) for row in of))
-    if not options.output.exists():  # after this line, no setting may be refused
+    if not options.output.exists():  # after all checks of the settings
         write_atomic(options.output, json.dumps(settings) + "\n")
     by_length = sorted(zip(left, rows, strict=True), key=lambda pair: sum(map(len, pair[1][0][0])))
     with (
@@ -90,18 +90,18 @@ def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any
 
 def _read_scores(path: Path, settings: dict[str, Any]) -> dict[str, list[float]]:
     """
-    Reads the scores by item of an earlier run with the same settings, which are in the first line of the file, and
-    removes a last line that was cut off. Returns nothing if there is no file.
+    Reads the scores by item of an interrupted run, and removes an incomplete last line. The first line of the file has
+    the settings of the run.
 
     Raises:
-        ValueError: the file holds something else.
+        ValueError: the file has other settings.
     """
     if not path.exists():
         return {}
     with path.open("rb+") as file:
         first, *lines = file.read().splitlines(keepends=True) or [b""]
         if first != (json.dumps(settings) + "\n").encode():
-            raise ValueError(f"{path} was not begun by this command with this model: choose another output.")
+            raise ValueError(f"{path} belongs to another command or model: choose another output.")
         if lines and not lines[-1].endswith(b"\n"):
             file.truncate(file.tell() - len(lines.pop()))
     records = [json.loads(line) for line in lines]
@@ -109,7 +109,7 @@ def _read_scores(path: Path, settings: dict[str, Any]) -> dict[str, list[float]]
 
 
 def encode(item: ContrastiveItem, processor: GTransformerProcessor) -> list[EncodedDocument]:
-    """Encodes an item with each of its candidates as the last target sentence."""
+    """Encodes an item, once for each candidate as the last target sentence."""
     source = processor.encode_sentences(item.source)
     context = processor.encode_sentences(item.context, is_target=True) if item.context else []
     candidates = processor.encode_sentences(item.candidates, is_target=True)
@@ -117,8 +117,8 @@ def encode(item: ContrastiveItem, processor: GTransformerProcessor) -> list[Enco
 
 
 def count_right(items: list[ContrastiveItem], scores: dict[str, list[float]]) -> dict[str, dict[str, Any]]:
-    """Counts `items` and those that are `right`, with `accuracy` in percent, by phenomenon, by phenomenon and
-    distance, and in total."""
+    """Counts `items` and `right` ones, with `accuracy` in percent, by phenomenon, by phenomenon and distance, and in
+    total."""
     counts: dict[str, list[bool]] = {}
     for item in items:
         right, *wrong = scores[item.name]

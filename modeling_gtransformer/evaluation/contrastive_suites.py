@@ -1,16 +1,16 @@
-"""Contrastive test suites: a sentence in its context, with its right translation and wrong ones.
+"""Contrastive test suites: sentences in context, with a right translation and wrong ones.
 
-The suites are read in the formats that their authors publish:
+The suites are read in the formats of their authors:
 
 * ContraPro (Müller et al., 2018; English-German pronouns): a folder with `en.txt`, `de.txt` (`context <SEP> sentence`)
-  and `sentence_groups.txt`, as ContraCAT has it. Distances of antecedents come from the annotation
-  (`contrapro.json` or parts of it) if the folder has one.
+  and `sentence_groups.txt`, as in ContraCAT. Distances of antecedents come from the annotation (`contrapro.json` or
+  parts of it), if the folder has one.
 * Voita et al. (2019; English-Russian): `deixis_*.json`, `lex_cohesion_*.json`, `ellipsis_*.json`.
 * Bawden et al. (2018; English-French): `anaphora.json`, `lexical-choice.json`. In half of the first file, the
-  antecedent has a doubtful translation ("semi-correct"), with which the pronoun must still agree; both halves are
+  antecedent has a doubtful translation ("semi-correct"), with which the pronoun must still agree. Both halves are
   groups.
 
-A wrong candidate that equals the right one does not count; an item without any other candidate is left out and named.
+Wrong candidates that equal the right one are dropped. Items without other candidates are skipped with a warning.
 """
 
 import itertools
@@ -34,12 +34,12 @@ class ContrastiveItem:
     """A sentence whose translation depends on its context, with its candidates."""
 
     name: str
-    source: list[str]  # context sentences, then the sentence itself
+    source: list[str]  # context sentences, then the sentence
     context: list[str]  # translations of the context sentences
     candidates: list[str]  # translations of the sentence; the first one is right
     phenomenon: str
-    distance: int | None = None  # number of sentences back to the one that decides
-    group: str | None = None  # another group, besides the phenomenon, in which the item is counted
+    distance: int | None = None  # number of sentences back to the antecedent
+    group: str | None = None  # additional group for counts
 
     def with_context(self, sentences: int) -> "ContrastiveItem":
         """Returns the item with at most this number of context sentences."""
@@ -53,7 +53,7 @@ def read_suite(path: str | Path) -> list[ContrastiveItem]:
     Reads the items of a suite.
 
     Raises:
-        ValueError: the file or folder is not one of the suites above, or is broken.
+        ValueError: the path is not one of the suites above, or is broken.
     """
     path = Path(path)
     if (path / "sentence_groups.txt").exists():
@@ -81,7 +81,7 @@ def _checked(items: Iterator[ContrastiveItem]) -> list[ContrastiveItem]:
         if wrong:
             checked.append(replace(item, candidates=[right, *wrong]))
         else:
-            logger.warning(f"{item.name} is left out: all its candidates are the right one.")
+            logger.warning(f"Skipped {item.name}: all its candidates are the right one.")
     return checked
 
 
@@ -102,7 +102,7 @@ def _contrapro(folder: Path) -> Iterator[ContrastiveItem]:
         wrong = [_parts(line)[-1] for line in pairs[1][start + 1 : end]]
         if len(source_context) != len(context):
             source_context, context = [], []
-        # The first differing word of the candidates decides; other words may only agree with its gender.
+        # The first differing word decides; others may only agree with its gender.
         words = zip(map(_letters, right.split()), map(_letters, (wrong or [right])[0].split()), strict=False)
         pronoun = next((ours for ours, other in words if ours != other and ours in PRONOUNS), "other")
         yield ContrastiveItem(

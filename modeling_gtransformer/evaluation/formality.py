@@ -1,7 +1,7 @@
-"""Formality of German translations: formal (*Sie*) or informal (*du*), and whether a document keeps to one form.
+"""Formality of German translations: formal (*Sie*) or informal (*du*), and consistency within documents.
 
-A form counts where its spelling is unambiguous: *Sie*, *Ihnen* and *Ihr* after another word, where only the formal
-address has a capital letter; *du*, *dich* and *euch* anywhere. *ihr*, which is also "her", never counts.
+Only unambiguous spellings count. *Sie*, *Ihnen* and *Ihr* count after another word, where only formal address is
+capitalized. *du*, *dich* and *euch* count anywhere. *ihr* never counts, because it also means "her".
 """
 
 import re
@@ -31,20 +31,19 @@ class FormalityOptions(ReportOptions):
 
     translations: list[str] = option(
         MISSING,
-        "German translations with the sentences of the references, a file per seed.",
+        "German translations with the sentences of the references, one file per seed.",
         argument=True,
     )
     reference: str = option(MISSING, "Reference translations of the documents.")
     baseline: list[str] = option([], "Translations by a system to compare with, one file per seed.")
-    reference_column: str = option("target", "Column that holds the references.")
-    translation_column: str = option("translation", "Column that holds the translations.")
+    reference_column: str = option("target", "Column with the references.")
+    translation_column: str = option("translation", "Column with the translations.")
 
 
 def evaluate_formality(options: FormalityOptions) -> dict[str, Any]:
     """
     Prints and returns the forms of address of the references and of every file (`scores`). With a baseline,
-    `differences` compares all translations together with all of the baseline: each side is one system that was
-    trained with several seeds.
+    `differences` compares two systems: all translations with all of the baseline, one file per seed.
 
     Raises:
         ValueError: a file does not have the sentences of the references.
@@ -69,7 +68,6 @@ def evaluate_formality(options: FormalityOptions) -> dict[str, Any]:
 
 
 def _table(scores: dict[str, dict[str, Any]]) -> str:
-    """Formats the scores as lines of text, one per file."""
     lines = [f"{'formal':>8} {'informal':>8}   documents that mix them     sentences as in the reference"]
     for name, score in scores.items():
         shares = "   ".join(f"{_percentage(score[kind]):>26}" for kind in SHARES)
@@ -85,7 +83,7 @@ def _percentage(share: dict[str, Any]) -> str:
 
 
 def formality_of(sentence: str) -> set[str]:
-    """Finds which of "formal" and "informal" occur in a sentence."""
+    """Returns the forms in a sentence: "formal", "informal", both or none."""
     return {name for name, form in FORMS.items() if form.search(sentence)}
 
 
@@ -95,13 +93,13 @@ def formality_scores(documents: Sequence[Sequence[str]], references: Sequence[Se
 
     Args:
         documents: sentences of every document.
-        references: sentences of the reference of every document.
+        references: reference sentences of every document.
 
     Returns:
         `formal` and `informal`: numbers of sentences with such a form. `mixed`: share of documents with both forms,
-        among those with a form in at least two sentences. `as_reference`: share of sentences with the form of their
-        reference, among those where both have one form. Each share is a dictionary of `share`, `of` (their number) and
-        `interval` (95 %, bootstrap over documents); share and interval are `None` if the number is 0.
+        among documents with a form in at least two sentences. `as_reference`: share of sentences with the form of
+        their reference, among pairs with one form each. Each share is a dictionary of `share`, `of` (its denominator)
+        and `interval` (95 %, bootstrap over documents). Share and interval are `None` if the denominator is 0.
     """
     forms = [formality_of(sentence) for document in documents for sentence in document]
     counts = {name: sum(name in each for each in forms) for name in FORMS}
@@ -114,12 +112,12 @@ def compare_formality(
     references: Sequence[Sequence[str]],
 ) -> dict[str, Any]:
     """
-    Tests whether the shares of two systems differ. Each system may have been trained with several seeds; translations
-    of a document by all seeds stay together, because the tests draw and swap documents, not seeds.
+    Tests whether the shares of two systems differ. Translations of a document by all seeds stay together, because the
+    tests sample documents, not seeds.
 
     Args:
         systems, baselines: documents of each training of a system.
-        references: sentences of the reference of every document.
+        references: reference sentences of every document.
 
     Returns:
         For `mixed` and `as_reference`: `difference`, `interval` and `p_value` from `compare_statistics`.
@@ -132,13 +130,13 @@ def compare_formality(
     for name in SHARES:
         one, other = (np.sum([counts[name] for counts in each], axis=0) for each in (ours, theirs))
         if not (one[:, 1].any() and other[:, 1].any()):
-            raise ValueError("One of the systems has no form of address: there is nothing to compare.")
+            raise ValueError("A system has no form of address: there is nothing to compare.")
         differences[name] = compare_statistics(one, other, ratio)
     return differences
 
 
 def _counts(documents: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> dict[str, np.ndarray]:
-    """Numerators and denominators of each share for every document, `(documents, 2)`."""
+    """Counts numerator and denominator of each share for every document, `(documents, 2)`."""
     counts: dict[str, list[tuple[int, int]]] = {name: [] for name in SHARES}
     for document, reference in zip(documents, references, strict=True):
         forms, expected = (list(map(formality_of, sentences)) for sentences in (document, reference))

@@ -1,9 +1,9 @@
-"""Sentences that a translation has lost, although its sentences are not aligned with the source.
+"""Sentences lost in translation, also without alignment to the source.
 
-The output of a document is cut into sentences and aligned with the reference sentences, in order, so that aligned
-sentences are as similar as possible; a reference sentence that is aligned with nothing is missing. This is how SEGALE
-(arXiv 2509.17249) finds under-translation, here with chrF as the similarity. Badly translated sentences are not
-missing, and neither are joined ones. The count for the reference itself is the error of the counter.
+The output of a document is split into sentences and aligned with the reference sentences in order, to maximize
+similarity. Reference sentences without a counterpart are missing. SEGALE (arXiv 2509.17249) detects under-translation
+this way; the similarity in this module is chrF. Poor or joined translations are not missing. The count for the
+reference itself is the error of the counter.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from .report import ReportOptions, markdown, write_report
 from .translations import read_sentences, read_translations
 
 
-# Sentences by which the alignment of two documents may leave their diagonal, beside the difference of their lengths.
+# Maximum distance of an alignment from the diagonal, besides the difference of lengths.
 BAND = 10
-# What is counted of every document.
+# Counts of every document.
 COUNTED = {"in": "references", "out": "output", "missing": "missing"}
-# Numbers of reference and output sentences that may belong together.
+# Possible numbers of aligned reference and output sentences.
 BEADS = ((1, 1), (2, 1), (3, 1), (1, 2), (1, 3), (1, 0), (0, 1))
 
 
@@ -39,18 +39,18 @@ class LostSentencesOptions(ReportOptions):
         argument=True,
     )
     reference: str = option(MISSING, "Reference translations of the documents, sentence by sentence.")
-    tgt_lang: str = option(MISSING, "Code of the language, in which sentencex finds sentences, e.g. de.")
-    reference_column: str = option("target", "Column that holds the references.")
-    translation_column: str = option("translation", "Column that holds the translations.")
+    tgt_lang: str = option(MISSING, "Code of the target language for sentencex, e.g. de.")
+    reference_column: str = option("target", "Column with the references.")
+    translation_column: str = option("translation", "Column with the translations.")
     output: Path | None = option(None, "JSON-lines file for every document with its missing sentences.")
 
 
 def evaluate_lost_sentences(options: LostSentencesOptions) -> dict[str, dict[str, int]]:
     """
-    Prints and returns the numbers of sentences in, out and missing, for the reference and for every system.
+    Prints and returns the numbers of sentences in, out and missing, for the reference and every system.
 
     Raises:
-        ValueError: a system has another number of documents than the reference.
+        ValueError: a system and the reference have different numbers of documents.
     """
     check_outputs([options.json, options.output], [options.reference, *options.translations])
     references = read_sentences(options.reference, options.reference_column)
@@ -80,16 +80,16 @@ def evaluate_lost_sentences(options: LostSentencesOptions) -> dict[str, dict[str
 
 
 def compare(references: Sequence[str], translation: Sequence[str], splitter: Splitter) -> dict[str, list]:
-    """Compares a translated document with its `references`: the sentences of the `output`, and the numbers, from 0, of
-    the references that are `missing` in it."""
+    """Compares a document with its `references`: returns the `output` sentences, and the numbers, from 0, of `missing`
+    references."""
     output = [sentence.strip() for sentence in splitter(" ".join(filter(None, translation))) if sentence.strip()]
     return {"references": [*references], "output": output, "missing": missing_sentences(references, output)}
 
 
 def missing_sentences(references: Sequence[str], output: Sequence[str]) -> list[int]:
-    """Finds the reference sentences, by number from 0, that the best alignment pairs with nothing."""
+    """Returns the numbers, from 0, of the reference sentences without a counterpart in the best alignment."""
     metric, band = CHRF(), BAND + abs(len(references) - len(output))
-    # Similarity of the best alignment up to each pair of places, and the bead that leads there.
+    # Similarity of the best alignment up to each pair of places, and its last bead.
     best: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {(0, 0): (0.0, (0, 0))}
     for place in product(range(len(references) + 1), range(len(output) + 1)):
         if abs(place[0] - place[1]) > band:
@@ -101,7 +101,7 @@ def missing_sentences(references: Sequence[str], output: Sequence[str]) -> list[
             reference = " ".join(references[start[0] : place[0]])
             hypothesis = " ".join(output[start[1] : place[1]])
             similarity = metric.sentence_score(hypothesis, [reference]).score if reference and hypothesis else 0.0
-            # Weighted by the length of aligned text, so that two sentences count as much apart as joined.
+            # Weighted by the length of aligned text, so that joining two sentences gains nothing.
             total = best[start][0] + similarity * (len(reference) + len(hypothesis))
             if place not in best or total > best[place][0]:
                 best[place] = total, bead

@@ -1,10 +1,10 @@
-"""BLEU and chrF of sentence-aligned documents, and the significance of the difference between two systems.
+"""BLEU and chrF of sentence-aligned documents, and significance of the difference between two systems.
 
-Scores are sacrebleu's, with its signatures. Papers differ in what a "document" is, so the name of the score says it:
-d-BLEU is computed per whole document and, where the translation was made in segments, per segment of a document (which
-the paper reports, with segments of fewer than 512 tokens).
+Scores come from sacrebleu, with its signatures. Papers define "document" differently, so the name of a score contains
+its unit: d-BLEU is computed per whole document and, for translations made in segments, per segment (as in the paper,
+with segments of fewer than 512 tokens).
 
-A system that decodes freely writes its own number of sentences. It has no s-BLEU, only a d-BLEU.
+A freely decoding system has another number of sentences, so its only score is d-BLEU.
 """
 
 import itertools
@@ -20,13 +20,13 @@ from sacrebleu.metrics import BLEU, CHRF
 logger = logging.getLogger(__name__)
 
 Documents = Sequence[Sequence[str]]
-# Number of documents below which a comparison causes a warning.
+# Comparisons of fewer documents cause a warning.
 FEW = 10
-# Number of repetitions of every test over documents, and the seed of their draws.
+# Number of trials of every test over documents, and their seed.
 TRIALS, SEED = 2000, 12345
 
 
-# What a score compares as one string.
+# Unit that each score compares as one string.
 UNITS = {
     "s-BLEU": "sentences",
     "d-BLEU/segment": "segments of documents",
@@ -46,19 +46,19 @@ def score_documents(
     Scores translated documents.
 
     Args:
-        hypotheses: documents as lists of sentences, one for each sentence of the reference. Where these are not
-            `aligned`, documents as lists of segments, each of them one string.
+        hypotheses: documents as lists of sentences, one for each reference sentence. Documents that are not `aligned`
+            are lists of segments, one string each.
         references: documents as lists of sentences.
-        segments: numbers of reference sentences in the segments of every document; d-BLEU per segment needs them.
+        segments: numbers of reference sentences in the segments of every document; required for d-BLEU per segment.
         tokenize: sacrebleu's tokenizer for BLEU.
-        aligned: whether the hypotheses have the sentences of the references; if not, the only score is d-BLEU.
+        aligned: whether hypotheses have the sentences of the references; if not, the only score is d-BLEU.
 
     Returns:
-        By name (s-BLEU, d-BLEU/segment, d-BLEU/document, chrF): `score` in points of 100, `unit` (what was compared as
-        one string), `units` (their number) and sacrebleu's `signature`.
+        By name (s-BLEU, d-BLEU/segment, d-BLEU/document, chrF): `score` in points of 100, `unit`, number of `units`
+        and sacrebleu's `signature`.
 
     Raises:
-        ValueError: the number of sentences, or of segments, is not that of the reference.
+        ValueError: numbers of sentences or segments differ from the reference.
     """
     _check(hypotheses, references, segments, aligned)
     expected = _strings(references, segments)
@@ -87,13 +87,12 @@ def compare_systems(
     baseline_aligned: bool = True,
 ) -> dict[str, dict[str, Any]]:
     """
-    Tests whether two systems differ. Sentences of a document are not independent, so whole documents are drawn and
-    swapped.
+    Tests whether two systems differ. Sentences of a document are not independent, so tests sample and swap documents.
 
     Args:
-        trials, seed: number of repetitions of each of the two tests, and seed of their draws.
-        aligned, baseline_aligned: whether each system has the sentences of the references, as in `score_documents`;
-            unless both do, only their d-BLEU is compared.
+        trials, seed: number of trials of each of the two tests, and their seed.
+        aligned, baseline_aligned: whether each system has the sentences of the references, as in `score_documents`.
+            Unless both do, only d-BLEU is compared.
 
     Returns:
         By name of the score: the result of `compare_statistics`.
@@ -121,17 +120,15 @@ def compare_statistics(
     seed: int = SEED,
 ) -> dict[str, Any]:
     """
-    Tests whether two systems differ in a score that is computed from sums over documents.
+    Tests whether two systems differ in a score computed from sums over documents.
 
     Args:
         ours, theirs: sufficient statistics of the score for every document, `(documents, statistics)`.
-        scores: computes scores from sums of statistics, `(sums, statistics)` to `(sums,)`; NaN for a sum in which no
-            document counts.
+        scores: computes scores from sums of statistics, `(sums, statistics)` to `(sums,)`; NaN for undefined scores.
 
     Returns:
-        `difference` (ours minus theirs), `p_value` (two-sided approximate randomization: the outputs of the systems
-        for a document are swapped at random) and `interval` (95 % of the difference by paired bootstrap over
-        documents).
+        `difference` (ours minus theirs), `p_value` (two-sided approximate randomization, which swaps the outputs for
+        random documents) and `interval` (95 % of the difference by paired bootstrap over documents).
     """
     number = len(ours)
     _warn_of_few(number)
@@ -140,7 +137,7 @@ def compare_statistics(
     drawn = rng.multinomial(number, np.full(number, 1 / number), size=trials)
     [observed] = scores(ours.sum(0, keepdims=True)) - scores(theirs.sum(0, keepdims=True))
     shuffled = scores((1 - swapped) @ ours + swapped @ theirs) - scores(swapped @ ours + (1 - swapped) @ theirs)
-    # A trial may equal the observed difference up to rounding, and the observed difference counts as a trial.
+    # Trials may equal the observed difference up to rounding, and it counts as a trial.
     extreme = np.sum(np.abs(shuffled) >= abs(observed) - 1e-9)
     return {
         "difference": float(observed),
@@ -162,8 +159,7 @@ def _scorer(name: str, tokenize: str) -> Any:
 def _strings(
     documents: Documents, segments: Sequence[Sequence[int]] | None, aligned: bool = True
 ) -> dict[str, list[list[str]]]:
-    """The strings that each score compares, by document. Documents that are not aligned are lists of segments, without
-    sentences that belong to those of the references."""
+    """Returns the strings that each score compares, by document."""
     sentences = [list(document) for document in documents]
     strings = {"s-BLEU": sentences} if aligned else {}
     if segments is not None:
@@ -181,7 +177,7 @@ def _strings(
 
 
 def _statistics(scorer: Any, hypotheses: list[list[str]], references: list[list[str]]) -> np.ndarray:
-    """Sums the sufficient statistics of the score over each document, `(documents, statistics)`."""
+    """Sums the sufficient statistics of a score over each document, `(documents, statistics)`."""
     pairs = zip(hypotheses, references, strict=True)
     return np.array([np.sum(scorer._extract_corpus_statistics(ours, [theirs]), axis=0) for ours, theirs in pairs])
 
@@ -190,10 +186,8 @@ def _check(
     hypotheses: Documents, references: Documents, segments: Sequence[Sequence[int]] | None, aligned: bool
 ) -> None:
     """
-    Checks that nothing is missing; by default a document is one segment.
-
-    Raises:
-        ValueError: the number of documents, sentences or segments is not that of the reference.
+    Raises `ValueError` if numbers of documents, sentences or segments differ from the reference. By default, a
+    document is one segment.
     """
     if len(hypotheses) != len(references):
         raise ValueError(f"{len(hypotheses)} documents to score, but {len(references)} reference documents.")
@@ -213,7 +207,7 @@ def ratio_interval(counts: np.ndarray, rng: np.random.Generator) -> tuple[float,
     Computes the ratio of two sums over documents, and its 95 % bootstrap interval over documents.
 
     Args:
-        counts: numerator and denominator of every document, `(documents, 2)`; denominators are above 0.
+        counts: numerator and positive denominator of every document, `(documents, 2)`.
     """
     _warn_of_few(len(counts))
     drawn = rng.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=TRIALS)
@@ -221,6 +215,6 @@ def ratio_interval(counts: np.ndarray, rng: np.random.Generator) -> tuple[float,
 
 
 def ratio(counts: np.ndarray) -> np.ndarray:
-    """Divides numerators by denominators, `(..., 2)`; the result is NaN where both are 0."""
+    """Divides numerators by denominators, `(..., 2)`; 0 / 0 is NaN."""
     with np.errstate(invalid="ignore"):
         return counts[..., 0] / counts[..., 1]

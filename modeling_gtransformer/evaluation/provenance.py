@@ -12,12 +12,12 @@ import transformers
 from ..hub import __version__
 
 
-# Folder of the code: a checkout, or the place where the package is installed.
+# Folder of the code: a checkout, or the installation folder.
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def provenance(command: list[str]) -> dict[str, Any]:
-    """Gives command, commit, hardware and versions for the figures of `python *command`, with paths relative to the
+    """Returns command, commit, hardware and versions for the figures of `python *command`, with paths relative to the
     root of the code."""
     script = Path(command[0]).resolve()
     if script.is_relative_to(ROOT):
@@ -26,7 +26,7 @@ def provenance(command: list[str]) -> dict[str, Any]:
 
 
 def origin() -> dict[str, Any]:
-    """Gives commit, hardware and versions of the running code."""
+    """Returns commit, hardware and versions of the running code."""
     return {
         "commit": commit_of(ROOT),
         "hardware": _hardware(),
@@ -39,8 +39,10 @@ def origin() -> dict[str, Any]:
 
 
 def commit_of(checkout: Path) -> str:
-    """Gives the commit of a checkout, marked if anything except files of results has changed since, or if code is not
-    under version control. Without a repository that git can read, it gives the version of the package."""
+    """
+    Returns the commit of a checkout, marked as dirty if anything but result files has changed or code is untracked.
+    Without a readable repository, returns the version of the package.
+    """
     if not (checkout / ".git").exists():
         return f"version {__version__}"
     try:
@@ -48,7 +50,7 @@ def commit_of(checkout: Path) -> str:
         changed = _git(checkout, "status", "--porcelain", "--untracked-files=no", "--", ":!*/results/*")
         changed = changed or _git(checkout, "ls-files", "--others", "--exclude-standard", "--", "*.py", "*.yaml")
         return f"{commit}-dirty" if changed else commit
-    except (FileNotFoundError, subprocess.CalledProcessError):  # no git, or a checkout that git refuses to read
+    except (FileNotFoundError, subprocess.CalledProcessError):  # no git, or an unsafe checkout
         return f"version {__version__}"
 
 

@@ -1,4 +1,4 @@
-"""Reports of the evaluation commands: JSON files with their provenance, and Markdown tables."""
+"""Reports of evaluation commands: JSON files with provenance, and Markdown tables."""
 
 import dataclasses
 import shlex
@@ -15,29 +15,29 @@ from .provenance import origin, provenance
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
-    """Options of every command that reports numbers."""
+    """Options of commands that report numbers."""
 
     json: Path | None = option(None, "JSON file for the report, with command, versions and hardware.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageOptions(ReportOptions):
-    """Options of a command for a pair of languages."""
+    """Options of commands for a language pair."""
 
-    src_lang: str | None = option(None, "Code of the source language; default: the processor's.")
-    tgt_lang: str | None = option(None, "Code of the target language; default: the processor's.")
+    src_lang: str | None = option(None, "Code of the source language; default: from the processor.")
+    tgt_lang: str | None = option(None, "Code of the target language; default: from the processor.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions(LanguageOptions):
-    """Options of a command that scores with a model."""
+    """Options of commands that score with a model."""
 
     max_tokens: int = option(4096, "Maximum number of tokens in a batch, padding included.", 1)
 
 
 def write_report(command: str | None, options: ReportOptions, content: dict[str, Any]) -> None:
-    """Writes the content of a report with its provenance, if the options name a file for it. Without a command, the
-    running script wrote it."""
+    """Writes a report with its provenance, if the options have a file for it. The default command is the running
+    script."""
     if options.json:
         made = provenance(sys.argv) if command is None else {"command": command_line(command, options), **origin()}
         write_json(options.json, {**content, **made})
@@ -45,11 +45,11 @@ def write_report(command: str | None, options: ReportOptions, content: dict[str,
 
 def command_line(command: str, options: Any) -> str:
     """
-    Writes the command line that has these options.
+    Returns the command line for options.
 
     Args:
         command: subcommand of `gtransformer`, such as "evaluate scores".
-        options: dataclass of its options.
+        options: dataclass of options.
     """
     positional, named = [], []
     for field in dataclasses.fields(options):

@@ -1,4 +1,4 @@
-"""Scores of translated documents: s-BLEU, d-BLEU, chrF, and the significance of the difference to a baseline."""
+"""Scores of translated documents: s-BLEU, d-BLEU, chrF, and significance of differences from a baseline."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, asdict, dataclass
@@ -28,16 +28,16 @@ class ScoreOptions(ReportOptions):
         "documents.",
         argument=True,
     )
-    reference: str = option(MISSING, "Reference translations of the documents, in the same formats.")
-    baseline: str | None = option(None, "Translations of the same documents by a baseline, to compare with.")
+    reference: str = option(MISSING, "Reference translations of the documents, in these formats.")
+    baseline: str | None = option(None, "Translations of these documents by a baseline, to compare with.")
     source: str | None = option(None, "Sources, for tokenizer and train_files; default: the file of the references.")
-    source_column: str = option("source", "Column that holds the source sentences.")
-    reference_column: str = option("target", "Column that holds the references.")
-    translation_column: str = option("translation", "Column that holds the translations.")
+    source_column: str = option("source", "Column with the source sentences.")
+    reference_column: str = option("target", "Column with the references.")
+    translation_column: str = option("translation", "Column with the translations.")
     tokenizer: str | None = option(
-        None, "Folder or Hub name of a model, whose tokenizer cuts segments for d-BLEU as in the paper."
+        None, "Folder or Hub name of a model; its tokenizer cuts segments for d-BLEU as in the paper."
     )
-    segment_tokens: int = option(512, "Segments that tokenizer cuts have fewer tokens than this.", 1)
+    segment_tokens: int = option(512, "Segments cut with tokenizer have fewer tokens than this.", 1)
     train_files: list[str] = option([], "Training documents: adds the s-BLEU of sentences that are not in them.")
     thirds: bool = option(False, "Add the s-BLEU of the first, middle and last third of every document.")
     tokenize: str = option("13a", "Tokenizer of sacrebleu for BLEU.")
@@ -55,14 +55,13 @@ class ScoreOptions(ReportOptions):
 def evaluate_scores(options: ScoreOptions) -> dict[str, dict[str, Any]]:
     """
     Prints and returns the scores by name, each with sacrebleu's signature. With a baseline, approximate randomization
-    over documents gives the p-value of a difference, and a paired bootstrap gives its interval.
+    over documents gives the p-value of a difference, and a paired bootstrap its interval.
 
-    d-BLEU per segment is computed on the segments in which the first system translated; with `tokenizer`, on those of
-    the paper, cut by the longer of source and reference, for any system whose sentences are aligned. Documents that
-    were decoded freely have only a d-BLEU.
+    d-BLEU per segment uses the segments of the first system. With `tokenizer`, it uses the segments of the paper, cut
+    by the longer of source and reference, for any aligned system. Freely decoded documents only have d-BLEU.
 
     Raises:
-        ValueError: the files do not have the same documents and sentences.
+        ValueError: the files have different documents or sentences.
     """
     inputs = [options.translations, options.reference, options.baseline, options.source, *options.train_files]
     check_outputs([options.json], filter(None, inputs))
@@ -100,8 +99,8 @@ def _refuse_free(systems: dict[str, Translations], files: dict[str, str]) -> Non
     for name, translations in systems.items():
         if not translations.aligned:
             raise ValueError(
-                f"{files[name]} was decoded freely, without sentences aligned with the source: leave out "
-                "tokenizer, train_files and thirds."
+                f"{files[name]} was decoded freely, without sentences aligned with the source: omit tokenizer, "
+                "train_files and thirds."
             )
 
 
@@ -112,9 +111,9 @@ def _sources(options: ScoreOptions) -> list[list[str]]:
 def _scores_of(
     ours: Translations, references: list[list[str]], tokenize: str, theirs: Translations | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Scores the documents; a score that both systems have also gets its difference to the baseline."""
+    """Scores the documents. Scores of both systems include the difference to the baseline."""
     pair = in_common_segments(ours, theirs) if theirs else None
-    if pair:  # the table shows exactly the scores that are compared
+    if pair:  # compare exactly the scores in the table
         ours, theirs = pair
     scores = score_documents(ours.documents, references, ours.segments, tokenize, ours.aligned)
     if theirs:
@@ -142,7 +141,6 @@ def _s_bleu(ours: list, *baseline: list, references: list, tokenize: str) -> dic
 
 
 def _positions_of_thirds(documents: Sequence[Sequence[str]]) -> dict[str, list[list[int]]]:
-    """Positions of the sentences in each third of every document."""
     return {
         f"{name} third": [list(range(len(d) * part // 3, len(d) * (part + 1) // 3)) for d in documents]
         for part, name in enumerate(THIRDS)
@@ -150,8 +148,10 @@ def _positions_of_thirds(documents: Sequence[Sequence[str]]) -> dict[str, list[l
 
 
 def positions_of_unseen(sources: Sequence[Sequence[str]], training: Iterable[Sequence[str]]) -> list[list[int]]:
-    """Positions of the sentences of each test document that occur in no training document, ignoring case and white
-    space; a model may have memorised the translations of the rest."""
+    """
+    Returns the positions of sentences that occur in no training document, ignoring case and white space. A model may
+    have memorised the translations of others.
+    """
 
     def normalized(sentence: str) -> str:
         return " ".join(sentence.casefold().split())
@@ -161,13 +161,12 @@ def positions_of_unseen(sources: Sequence[Sequence[str]], training: Iterable[Seq
 
 
 def at_positions(documents: Sequence[Sequence[str]], positions: Sequence[Sequence[int]]) -> list[list[str]]:
-    """Selects the sentences at these positions; documents without any are left out."""
+    """Selects sentences by position, and drops documents without any."""
     pairs = zip(documents, positions, strict=True)
     return [[document[position] for position in chosen] for document, chosen in pairs if chosen]
 
 
 def _table(scores: dict[str, dict[str, Any]]) -> str:
-    """Formats the scores as lines of text, one per score."""
     lines = []
     for name, score in scores.items():
         line = f"{name:16} {score['score']:6.2f}   {score['units']} {score['unit']}   {score['signature']}"

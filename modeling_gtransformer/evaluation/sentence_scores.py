@@ -1,4 +1,4 @@
-"""Log-probabilities of given target sentences in their documents."""
+"""Log-probabilities of given target sentences in context."""
 
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
@@ -12,7 +12,7 @@ from ..segmentation import longest_first_batches
 
 
 Sentences = list[list[int]]
-# Word ids of the source sentences and of the target sentences.
+# Token ids of the source sentences and of the target sentences.
 EncodedDocument = tuple[Sentences, Sentences]
 
 
@@ -22,10 +22,10 @@ def check_positions(
     documents: Iterable[tuple[str, EncodedDocument]],
 ) -> None:
     """
-    Checks that documents, given with their names, fit the positions of a model.
+    Checks that named documents fit the positions of a model.
 
     Raises:
-        ValueError: a document, or a sentence where positions count from its start, is too long.
+        ValueError: a document, or a sentence of a model with positions per sentence, is too long.
     """
     for name, (source, target) in documents:
         tokens = max(len(processor.build_source(source)), len(processor.build_target(target)) - 1)
@@ -43,8 +43,10 @@ def log_probabilities_by_sentence(
     max_tokens: int = 4096,
     progress: bool = True,
 ) -> list[list[list[float]]]:
-    """Computes the log-probabilities of the words and `</s>` of every target sentence of every document, in nats; the
-    other tokens of the template are given."""
+    """
+    Computes the log-probabilities of the tokens and `</s>` of every target sentence of every document, in nats, given
+    the other tokens of the template.
+    """
     rows = [_inputs(processor, *document) for document in documents]
     lengths = [max(len(row["input_ids"]), len(row["labels"])) for row in rows]
     scores: dict[int, list[list[float]]] = {}
@@ -59,7 +61,7 @@ def log_probabilities_by_sentence(
 
 
 def _inputs(processor: GTransformerProcessor, source: Sentences, target: Sentences) -> dict[str, list[int]]:
-    """Makes model inputs; labels are -100 for the tokens of the template, which are given."""
+    """Makes model inputs; labels of template tokens are -100."""
     input_ids, target_ids = processor.build_source(source), processor.build_target(target)
     labels = [-100] * (len(target_ids) - 1)
     for places in _places(processor, target):
@@ -69,7 +71,7 @@ def _inputs(processor: GTransformerProcessor, source: Sentences, target: Sentenc
 
 
 def _places(processor: GTransformerProcessor, target: Sentences) -> list[slice]:
-    """Finds the labels of each sentence: its words and `</s>`."""
+    """Returns the labels of each sentence: its tokens and `</s>`."""
     template = processor.target_template
     places, start = [], template.head - 1
     for words in target:

@@ -14,13 +14,13 @@ from ..segmentation import segment
 @dataclass(frozen=True)
 class SentenceCounts:
     """
-    Counts of the sentences of a translation.
+    Counts of sentences of a translation.
 
     Attributes:
         source: number of source sentences.
         written: number of output sentences with text.
-        missing: number of sentences by which segments fall short of their source. If sentences are aligned, these are
-            the ones without text; otherwise, this is a lower bound, because a split sentence may hide a lost one.
+        missing: number of sentences that segments lack. In aligned translations, these are sentences without text.
+            Otherwise, it is a lower bound, because a split sentence may hide a lost one.
     """
 
     source: int
@@ -34,12 +34,12 @@ class SentenceCounts:
 @dataclass(frozen=True)
 class Translations:
     """
-    Translations of documents by one system.
+    Translations of documents by a system.
 
     Attributes:
-        documents: lists of sentences or, if these are not `aligned`, lists of segments, each of them one string.
-        segments: numbers of source sentences in the segments of every document; `None` if the file does not say.
-        aligned: whether there is one sentence for every source sentence.
+        documents: lists of sentences or, if not `aligned`, lists of segments, one string each.
+        segments: numbers of source sentences in the segments of every document; `None` if unknown.
+        aligned: whether every source sentence has one sentence.
         counts: sentences in, out and missing.
     """
 
@@ -49,7 +49,7 @@ class Translations:
     counts: SentenceCounts
 
     def cut(self, segments: list[list[int]]) -> "Translations":
-        """Returns the translations in other segments; freely decoded ones stay in their own segments."""
+        """Returns the translations in other segments. Freely decoded ones keep their segments."""
         return replace(self, segments=segments) if self.aligned else self
 
     def as_documents(self) -> "Translations":
@@ -66,8 +66,8 @@ def read_translations(
     Reads the translations of a file, in a format of [`read_sentences`].
 
     Args:
-        column: column that holds the list of sentences.
-        plain: turns a sentence into plain text, for example detokenizes it.
+        column: column with the list of sentences.
+        plain: converts a sentence to plain text, for example by detokenization.
 
     Raises:
         ValueError: the file has problems, or only some of its documents were decoded freely.
@@ -77,7 +77,7 @@ def read_translations(
     segments = _field(records, "segments", file)
     translated = _field(records, "translated_segments", file)
     if translated and not segments:
-        raise ValueError(f"{file}: freely decoded documents do not say in which segments: translate them again.")
+        raise ValueError(f"{file}: freely decoded documents lack the field 'segments': translate them again.")
     written = translated or segments or [[len(document)] for document in sentences]
     cut = [_cut(*each, f"{file}, document {n}") for n, each in enumerate(zip(sentences, written, strict=True), 1)]
     return Translations(
@@ -89,8 +89,10 @@ def read_translations(
 
 
 def in_common_segments(*translations: Translations) -> list[Translations] | None:
-    """Puts translations of the same documents into the same segments: those of a system that decoded freely, if there
-    is one. Returns `None` if two such systems have different segments."""
+    """
+    Returns translations of one corpus in common segments, of a freely decoding system if there is one. Returns `None`
+    if two such systems have different segments.
+    """
     free = [each for each in translations if not each.aligned]
     segments = (free or translations)[0].segments
     if segments is None or any(each.segments != segments for each in free):
@@ -103,19 +105,19 @@ def read_sentences(file: str, column: str) -> list[list[str]]:
     Reads the sentences of documents.
 
     Args:
-        file: JSON lines or a table with a document per record, or text with a sentence per line and `<d>` lines or, in
-            a text that has none, blank lines between documents.
-        column: column that holds the list of sentences; text has no columns.
+        file: JSON lines or a table with a document per record, or text with a sentence per line and `<d>` lines
+            between documents. In text without `<d>`, blank lines separate documents.
+        column: column with the list of sentences; ignored for text.
 
     Raises:
-        ValueError: the file has problems, which the message lists.
+        ValueError: lists the problems of the file.
     """
     return [record[column] for record in _records(file, column, blank_ok=False)]
 
 
 def read_aligned(file: str, column: str, references: list[list[str]]) -> list[list[str]]:
     """
-    Reads translations with one sentence for every sentence of the references.
+    Reads translations with one sentence for every reference sentence.
 
     Raises:
         ValueError: they have other documents or sentences, or were decoded freely.
@@ -140,11 +142,11 @@ def _records(file: str, column: str, blank_ok: bool) -> list[dict[str, Any]]:
 def segment_sizes(
     processor, sources: Sequence[list[str]], targets: Sequence[list[str]], segment_tokens: int
 ) -> list[list[int]]:
-    """Cuts each document as training does, by the longer side of every sentence, and returns the numbers of sentences
-    in its segments; the paper cuts its test sets in this way.
+    """Cuts documents as in training and in the paper, by the longer side of every sentence, and returns the numbers of
+    sentences in their segments.
 
     Raises:
-        ValueError: the two sides do not have the same documents and sentences.
+        ValueError: the two sides have different documents or sentences.
     """
     if list(map(len, sources)) != list(map(len, targets)):
         raise ValueError(
@@ -161,17 +163,17 @@ def segment_sizes(
 def encode_pairs(
     processor, source: list[str], target: list[str]
 ) -> tuple[list[list[int]], list[list[int]], list[int]]:
-    """Encodes the sentences of both sides to word ids, with the number of tokens that each pair takes in a segment."""
+    """Encodes the sentences of both sides to token ids, with the number of tokens of each pair in a segment."""
     ids = processor.encode_sentences(source), processor.encode_sentences(target, is_target=True)
     return *ids, [max(len(s), len(t)) + processor.sentence_tokens for s, t in zip(*ids, strict=True)]
 
 
 def _field(records: list[dict[str, Any]], name: str, file: str | Path) -> list[list[int]] | None:
-    """Reads a field of all documents; `None` if they do not have it."""
+    """Reads a field of all documents; `None` if any lacks it."""
     present = [name in record for record in records]
     if name == "translated_segments" and any(present) != all(present):
         raise ValueError(
-            f"{file}: some documents were decoded freely, others not: translate all of them in the same way."
+            f"{file}: only some documents were decoded freely: translate all of them with the same options."
         )
     if not all(present):
         return None
@@ -183,15 +185,7 @@ def _field(records: list[dict[str, Any]], name: str, file: str | Path) -> list[l
 
 
 def _cut(sentences: list[str], sizes: list[int], name: str) -> list[list[str]]:
-    """
-    Cuts a document into segments with these numbers of sentences.
-
-    Args:
-        name: name of the document in errors.
-
-    Raises:
-        ValueError: the document has more or fewer sentences.
-    """
+    """Cuts a document into segments. Raises `ValueError`, with its name, if its number of sentences differs."""
     if sum(sizes) != len(sentences):
         raise ValueError(f"{name} has {len(sentences)} sentences, its segments {sum(sizes)}: translate it again.")
     rest = iter(sentences)

@@ -1,4 +1,4 @@
-"""Files in, the same files out: formats of documents, glossaries, and aligned sentence pairs."""
+"""Formats of documents, glossaries, and aligned sentence pairs."""
 
 from .aligned_pairs import ALIGNED_FORMATS
 from .consistency import Consistency

@@ -1,4 +1,4 @@
-"""Sentence pairs as files that other tools read: JSON lines, tab-separated values, TMX."""
+"""Exports of sentence pairs: JSON lines, tab-separated values, TMX."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ from .character_references import without_control
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
-# A cell that begins with these is a formula to a spreadsheet, which might run it.
+# Spreadsheets evaluate a cell that begins with one of these as a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 Pairs = Sequence[dict[str, Any]]
@@ -26,8 +26,8 @@ def to_jsonl(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
 
 def to_tsv(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
     """
-    Returns a header and a line per sentence; texts with a tab or a quotation mark are quoted. A text that a
-    spreadsheet would run as a formula gets an apostrophe before it, which marks a text in spreadsheets.
+    Returns a header and a line per sentence. Texts with a tab or a quotation mark are quoted. A text that a
+    spreadsheet would evaluate as a formula gets a leading apostrophe, which marks a cell as text.
     """
     columns = ["source_text", "translation_text", *(["confidence"] if pairs and "confidence" in pairs[0] else [])]
     return tab_separated(columns, pairs)
@@ -44,18 +44,20 @@ def tab_separated(columns: list[str], rows: Iterable[dict[str, Any]]) -> str:
 
 
 def _no_formula(value: Any) -> Any:
-    """Returns a text that no spreadsheet takes as a formula."""
+    """Marks a value as text if a spreadsheet would evaluate it as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
 def from_cell(text: str) -> str:
-    """Returns the text of a cell without the apostrophe that keeps it from being a formula."""
+    """Removes the apostrophe that marks a cell as text."""
     return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA_STARTS) else text
 
 
 def to_tmx(pairs: Pairs, src_lang: str | None, tgt_lang: str | None) -> str:
-    """Returns a translation memory (TMX 1.4b) with a unit per sentence and the confidence as a property; an unknown
-    language is "und"."""
+    """
+    Returns a translation memory (TMX 1.4b): one unit per sentence, with the confidence as a property. An unknown
+    language is "und".
+    """
     src_lang, tgt_lang = ((language or "und").strip("[]").replace("_", "-") for language in (src_lang, tgt_lang))
     tmx = ElementTree.Element("tmx", version="1.4")
     header = {"segtype": "sentence", "o-tmf": "none", "adminlang": "en", "srclang": src_lang, "datatype": "plaintext"}

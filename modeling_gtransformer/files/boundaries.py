@@ -1,8 +1,7 @@
 """
-Boundaries between the runs of a sentence, in its translation.
+Places the boundaries between the runs of a sentence in its translation.
 
-The words of a translation differ from those of its sentence in order and number, so the place of a boundary is a
-guess. Every function shows by an example what it guesses.
+A translation has other words in another order, so each place is an estimate.
 """
 
 import math
@@ -19,43 +18,45 @@ from .occurrences import Occurrences
 
 SPACES = re.compile(r"\s*")
 # Penalty of a boundary for each word between it and its proportional place. A word in the right piece gains up to 1,
-# so the penalty decides only where nothing else does, as between two lines.
+# so the penalty only breaks ties.
 DRIFT = 0.01
 
-# What distinguishes the format of a piece from that of others, such as the numbers of the tags around it.
+# Identifies the format of a piece, for example by the numbers of the tags around it.
 Style = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True)
 class SpanAlignment:
     """
-    How the words of a translation are aligned with the pieces of its sentence.
+    Alignment between the words of a translation and the pieces of its sentence.
 
     Attributes:
-        styles: styles of the pieces, in order; pieces of one style may take each other's words.
-        weights: for every word, how much it belongs to each style.
+        styles: style of each piece, in order; pieces of one style may exchange words.
+        weights: for each word, its weight for each style.
     """
 
     styles: Sequence[Style]
     weights: Sequence[Mapping[Style, float]]
 
     def part(self, words: slice, pieces: slice) -> "SpanAlignment":
-        """Returns the alignment of some of the words and pieces."""
         return SpanAlignment(self.styles[pieces], self.weights[words])
 
     def cuts(self, has_words: Sequence[bool], proportional: Sequence[int]) -> list[int] | None:
         """
-        Finds the numbers of words before each boundary that put the most words where they belong (by dynamic
-        programming). A piece that has words gets at least one, unless another piece has the same style; returns `None`
-        if there are too few.
+        Places boundaries by dynamic programming to maximize the weight of words in pieces of their style.
+
+        A piece with words in the sentence gets at least one word, unless another piece has its style.
 
         >>> bold = SpanAlignment([(), (1,), ()], [{(1,): 1.0}, {(): 1.0}, {(): 1.0}])
         >>> bold.cuts([True, True, True], [1, 2])
         [0, 1]
 
         Args:
-            has_words: which pieces have words in the sentence.
-            proportional: numbers of words before each boundary in proportion to the sentence.
+            has_words: whether each piece has words in the sentence.
+            proportional: number of words before each boundary, in proportion to the sentence.
+
+        Returns:
+            Number of words before each boundary; `None` if the translation has too few words.
         """
         counts = Counter(self.styles)
         words = len(self.weights)
@@ -81,11 +82,11 @@ class SpanAlignment:
 
 def protected_places(pieces: Sequence[str], protected: Sequence[int], translation: str) -> dict[int, int | None]:
     """
-    Finds where the words of protected pieces are in a translation; `None` for words that it lacks.
+    Finds the words of protected pieces in a translation; the place of missing words is `None`.
 
-    Words that sentence and translation have equally often, in protected pieces or not, are taken in order; of others,
-    the occurrences nearest to their places in the sentence are taken, each once. A piece that is part of a word in the
-    sentence, such as the code in "`Block`s", may be part of one in the translation.
+    Words with equal counts in sentence and translation are matched in order. Otherwise each piece takes the free
+    occurrence nearest to its place in the sentence. A piece inside a word of the sentence, such as the code in
+    "`Block`s", may match inside a word of the translation.
 
     >>> protected_places(["A list: ", "map", " on ", "list"], [1, 3], "Eine list: map auf list")
     {1: 11, 3: 19}
@@ -107,14 +108,14 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
     for number in protected:
         words, start = words_of[number], begins[number]
         found, in_sentence = (text.places(words, number in parts) for text in (theirs, own))
-        if number in parts and start not in in_sentence:  # with the letters around it, it is another protected piece
+        if number in parts and start not in in_sentence:  # a larger protected piece claimed this place
             found, in_sentence = (text.within_words(words) for text in (theirs, own))
         to_come[words] -= 1
         if len(found) == len(in_sentence):
             ordinal = bisect_left(in_sentence, start)
             result[number] = found[ordinal] if ordinal < len(found) else None
             continue
-        # Leave the later pieces as many as they need.
+        # Reserve enough occurrences for later pieces.
         highest = max(len(found) - to_come[words], taken[words] + 1)
         place = nearest(found, start / len(sentence) * len(translation), taken[words], highest)
         result[number] = place
@@ -124,7 +125,7 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
 
 
 class _ProtectedWords:
-    """Finds words in a text, as whole words or, where no other protected words are, within words."""
+    """Finds whole words, or words inside others except where protected words begin."""
 
     def __init__(self, text: str):
         self._occurrences = Occurrences(text)
@@ -133,17 +134,15 @@ class _ProtectedWords:
         self._within: dict[str, list[int]] = {}
 
     def is_whole(self, words: str, place: int) -> bool:
-        """Returns whether words at a place are no part of a word."""
         if words not in self._whole:
             self._whole[words] = {*self._occurrences.of(words)}
         return place in self._whole[words]
 
     def claim(self, words: str) -> None:
-        """Excludes the places of whole words from those within words."""
+        """Reserves the places of whole words: matches inside words skip them."""
         self._claimed.update(self._occurrences.of(words))
 
     def places(self, words: str, within_words: bool) -> list[int]:
-        """Returns where words are: within words, not where a claimed one is."""
         if not within_words:
             return self._occurrences.of(words)
         if words not in self._within:
@@ -158,12 +157,12 @@ def cut_around_protected(
     text: str, pieces: Sequence[str], protected: Mapping[int, int | None], alignment: SpanAlignment | None = None
 ) -> list[str]:
     """
-    Cuts a translation into as many pieces as its sentence has; protected pieces are left empty.
+    Cuts a translation into as many pieces as its sentence has. Protected pieces are left empty.
 
     Args:
-        pieces: the sentence between its boundaries, protected pieces in the order in which the translation has them.
-        protected: numbers of the protected pieces, and where their words are in the translation, if they are.
-        alignment: which pieces the words belong to, if this is known; as many words as possible are then put there.
+        pieces: pieces of the sentence, with protected pieces in the order of the translation.
+        protected: numbers of the protected pieces, with the place of their words in the translation or `None`.
+        alignment: styles of the words, if known; the cut then maximizes the words in pieces of their style.
 
     >>> cut_around_protected("Jetzt nutzen", ["Use ", "foo()", " now"], {1: None})  # foo() was lost
     ['Jetzt ', '', ' nutzen']
@@ -177,7 +176,6 @@ def cut_around_protected(
     done, first, carried = 0, 0, ""  # place in the translation, first piece without text, text before the place
 
     def fill(left: str, stop: int, last: int) -> None:
-        """Distributes the text up to a place over the pieces before a protected one."""
         own = None
         if alignment is not None and not carried.strip():
             words = slice(bisect_left(word_starts, done), bisect_left(word_starts, stop))
@@ -189,7 +187,7 @@ def cut_around_protected(
             end, stop, space = start, start + len(pieces[index].strip()), ""
             left = carried + text[done:start]
         else:
-            # It goes between two words, in proportion to its place in the sentence.
+            # Lost in translation: place it between two words, in proportion to its place in the sentence.
             share = (lengths[index] - lengths[first]) / (lengths[-1] - lengths[first])
             place = done + share * (len(text) - done)
             end = stop = nearest(word_starts, place, bisect_left(word_starts, done)) or 0
@@ -198,9 +196,9 @@ def cut_around_protected(
         if first < index:
             fill(left, end, index)
         elif left.strip():
-            # Words between two protected runs go to the text after them.
+            # Words between two protected runs join the text after them.
             space = f"{left.strip()} "
-            stop = SPACES.match(text, stop).end()  # type: ignore[union-attr]  # it matches nothing, too
+            stop = SPACES.match(text, stop).end()  # type: ignore[union-attr]  # the pattern matches empty text
         done, first, carried = stop, index + 1, space
     rest = carried + text[done:]
     if first < len(pieces):
@@ -212,7 +210,7 @@ def cut_around_protected(
 
 
 def nearest(places: Sequence[int], place: float, lowest: int = 0, highest: int | None = None) -> int | None:
-    """Returns the nearest of sorted places, from number `lowest` up to but not including number `highest`, if any."""
+    """Returns the nearest of the sorted places with numbers from `lowest` to below `highest`; `None` without any."""
     highest = len(places) if highest is None else min(highest, len(places))
     after = bisect_left(places, place, lowest, max(highest, lowest))
     around = places[max(after - 1, lowest) : min(after + 1, highest)]
@@ -220,7 +218,7 @@ def nearest(places: Sequence[int], place: float, lowest: int = 0, highest: int |
 
 
 def _cut(translation: str, texts: Sequence[str], alignment: SpanAlignment | None = None) -> list[str]:
-    """Cuts a translation between words: according to the pieces that they belong to, if known, or in proportion."""
+    """Cuts a translation between words: by alignment if there is one, else in proportion to the sentence."""
     if len(texts) == 1:
         return [translation]
     source = "".join(texts)
@@ -229,7 +227,7 @@ def _cut(translation: str, texts: Sequence[str], alignment: SpanAlignment | None
     starts, ends = [*(start for start, _ in words), len(translation)], [0, *(end for _, end in words)]
     bounds = [0, *accumulate(map(len, texts))]
     source_ends = [word.end() for word in WORD.finditer(source)]
-    # Whether any word ends in a piece: one with only the beginning of a word needs no word.
+    # A piece needs a word if a word of the sentence ends in it.
     needs = [bisect_right(source_ends, last) > bisect_right(source_ends, first) for first, last in pairwise(bounds)]
     places, later = _BoundaryPlaces(source, translation), sum(needs)
     wanted = None
@@ -241,7 +239,7 @@ def _cut(translation: str, texts: Sequence[str], alignment: SpanAlignment | None
             lowest, highest = ends[wanted[number]], starts[wanted[number]]
             place = (lowest + highest) / 2
         else:
-            # After the last word that must be before it, before the end of the first word that must be after it.
+            # After the last word that must precede it, before the end of the first word that must follow it.
             later -= need
             min_words = min(done + need, len(words))
             max_words = max(min_words, len(words) - later)
@@ -253,7 +251,7 @@ def _cut(translation: str, texts: Sequence[str], alignment: SpanAlignment | None
 
 
 class _BoundaryPlaces:
-    """Finds where a boundary of a sentence may be in its translation: before or after a word, as in the sentence."""
+    """Lists the places in a translation that suit a boundary of its sentence."""
 
     def __init__(self, source: str, translation: str):
         self.source, self.occurrences = source, Occurrences(translation)
@@ -268,7 +266,7 @@ class _BoundaryPlaces:
         self.has_spaces = bool(spaces)
 
     def nearest(self, bound: int, place: float, lowest: int, highest: int) -> int:
-        """Returns the place for a boundary, from `lowest` to `highest`, that is nearest to `place`, or `lowest`."""
+        """Returns the suitable place from `lowest` to `highest` that is nearest to `place`; `lowest` without any."""
         places, offset = self._candidates(bound)
         first, last = bisect_left(places, lowest - offset), bisect_right(places, highest - offset)
         found = nearest(places, place - offset, first, last)
@@ -276,14 +274,14 @@ class _BoundaryPlaces:
 
     def _candidates(self, bound: int) -> tuple[list[int], int]:
         """
-        Lists the places for a boundary, and an offset to add to them: at the same letter if it splits a word, at words
-        if it ends one, at spaces if there is a space beside it, otherwise between the same marks.
+        Lists the places for a boundary, and an offset to add to them. A boundary inside a word goes inside an equal
+        word, one at the end of a word after a word, one beside a space beside a space, any other between equal marks.
 
         >>> places = _BoundaryPlaces("Take H2O now", "Nimm jetzt H2O")
         >>> places._candidates(5), places._candidates(6)  # before H2O, and after its H
         (([0, 5, 11, 14], 0), ([11], 1))
         """
-        # The last word that begins before the boundary or at it.
+        # The last word that begins at or before the boundary.
         number = bisect_right(self.source_words, (bound, len(self.source))) - 1
         start, stop = self.source_words[number] if number >= 0 else (bound, bound)
         if start < bound < stop:
@@ -297,15 +295,15 @@ class _BoundaryPlaces:
             return self.before_spaces, 0
         if start == bound < stop:
             return self.before_words, 0
-        # Between two marks, such as `-` and `(`: between the same two.
+        # Between two marks such as `-` and `(`.
         marks = self.occurrences.of(self.source[max(bound - 1, 0) : bound + 1], within_words=True)
         return (marks, 1) if marks else (self.behind_words, 0)
 
 
 def _proportional_places(source: str, translation: str) -> Callable[[int], float]:
     """
-    Makes a function from places in a sentence to places in its translation: in proportion between the words that both
-    have exactly once, such as names and numbers.
+    Makes a function that maps places of a sentence to its translation. Words that both have exactly once, such as
+    names and numbers, are fixed points; places between them are interpolated.
 
     >>> to_translation = _proportional_places("Pay Anna now", "Jetzt sofort Anna bezahlen")
     >>> [to_translation(place) for place in (0, 2, 4, 8, 12)]

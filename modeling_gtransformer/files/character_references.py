@@ -1,24 +1,24 @@
-"""Character references such as `&amp;` and `&#228;`: read as browsers do, and written where they are needed."""
+"""Character references such as `&amp;` and `&#228;`."""
 
 import html
 import re
 from collections.abc import Callable
 
 
-# Characters that markup cannot hold.
+# Characters that are illegal in markup.
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-# No character has such a number, and Python refuses to read one with thousands of digits.
+# Beyond Unicode, and too long for Python's integer parser.
 TOO_LARGE = re.compile(r"&#[0-9]{20,};?")
 
 
 def unescape(text: str) -> str:
-    """Returns a text without character references."""
+    """Replaces character references by their characters."""
     return html.unescape(TOO_LARGE.sub("\ufffd", text))
 
 
 def without_control(text: str) -> str:
     r"""
-    Returns a text without the characters that markup cannot hold; a space replaces white space among them.
+    Removes characters that are illegal in markup; those that are white space become a space.
 
     >>> without_control("a\x0cb\x00c")
     'a bc'
@@ -28,7 +28,7 @@ def without_control(text: str) -> str:
 
 def escape_for(charset: str | None) -> Callable[[str], str]:
     """
-    Makes a function that makes words safe in markup. If the file declares a character set other than UTF-8, references
+    Makes a function that escapes text for markup. If the file declares a character set other than UTF-8, references
     replace characters outside ASCII.
     """
     is_utf_8 = charset is None or re.fullmatch("utf-?8", charset, re.IGNORECASE)

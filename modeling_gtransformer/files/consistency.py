@@ -1,4 +1,4 @@
-"""Finds sentences, and words in them, that occur several times and are translated in several ways."""
+"""Finds sentences and words that a document translates in several ways."""
 
 import re
 import unicodedata
@@ -15,19 +15,19 @@ from .word_forms import WordForms
 
 
 COLUMNS = ["source_text", "translation_text", "kind", "times", "places"]
-# A word of a translation is linked with the word of the sentence that has more than this share of its weight.
+# A word of a translation is linked to the word of the sentence with more than this share of its weight.
 MIN_SHARE = 0.5
-# A character of a script without spaces, in which words cannot be told apart.
+# A character of a script without spaces between words.
 CHARACTER = re.compile(f"[{UNSPACED}]")
-# Maximum length of a stop word that is surely not a term; long lists of stop words have terms such as "system".
+# Longer stop words may be terms: long lists contain words such as "system".
 MAX_STOP_WORD = 3
-# Maximum number of places that are named for each translation, as spreadsheets limit the length of a cell.
+# Maximum number of places listed for each translation; spreadsheets limit the length of a cell.
 MAX_PLACES = 10
 
 
 @dataclass
 class _Translation:
-    """The spellings of a sentence or word and of one of its translations, and the first places where it occurs."""
+    """Spellings of a source and of one of its translations, with the first places where they occur."""
 
     sources: Counter[str] = field(default_factory=Counter)
     texts: Counter[str] = field(default_factory=Counter)
@@ -38,12 +38,12 @@ class Consistency:
     """
     Collects the translations of sentences and words, and where they occur.
 
-    Sentences are the same if their texts are: these are mostly headings, labels and names. Words, and their
-    translations, are the same if their stems are, in upper or lower case. A stop word that is translated as a stop
-    word is left out, and a short one in any case.
+    Sentences are compared by their text; most repeated ones are headings, labels and names. Words and their
+    translations are compared by their stems, ignoring case. Pairs of stop words are skipped, as are all pairs with a
+    stop word of up to three letters.
 
     Args:
-        src_lang, tgt_lang: codes of the languages. For an unknown language there are neither stop words nor stems.
+        src_lang, tgt_lang: language codes. Unknown languages have no stop words and no stems.
 
     Raises:
         ImportError: a library for words is missing.
@@ -51,16 +51,17 @@ class Consistency:
 
     def __init__(self, src_lang: str | None = None, tgt_lang: str | None = None) -> None:
         self._forms = [WordForms(language) for language in (src_lang, tgt_lang)]
-        # By kind and source, translations by what identifies them.
+        # Translations by kind and source.
         self._found: dict[tuple[str, str], dict[str, _Translation]] = {}
 
     def add(self, name: str, pairs: Pairs, alignments: Sequence[Alignment | None] | None = None) -> None:
         """
-        Adds the sentence pairs of a document; places are named by its name and the number of the sentence.
+        Adds the sentence pairs of a document.
 
         Args:
+            name: name of the document, shown with the number of the sentence as its place.
             alignments: for each pair, the weights between the words of translation and sentence, `(V, W)`, as
-                the pipeline returns them; `None` for a pair whose words are not compared.
+                the pipeline returns them; `None` skips the words of a pair.
         """
         for number, (pair, alignment) in enumerate(zip(pairs, alignments or [None] * len(pairs), strict=True), 1):
             source, translation, place = pair["source_text"], pair["translation_text"], f"{name}, sentence {number}"
@@ -80,18 +81,17 @@ class Consistency:
             found.places.append(place)
 
     def _is_frequent(self, words: Sequence[str]) -> bool:
-        """Returns whether a word and its translation are stop words, as far as these are known, or one of them is a
-        short one."""
+        """Returns whether a word and its translation are both stop words, or either is a short one."""
         known = [(word, forms.stop_words) for word, forms in zip(words, self._forms, strict=True) if forms.stop_words]
         found = [word for word, frequent in known if word in frequent]
         return bool(found) and (len(found) == len(known) or min(map(len, found)) <= MAX_STOP_WORD)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """
-        Yields the translations of every sentence and every word that has several, the most frequent first, with how
-        often and where they occur, in their most frequent spelling.
+        Yields every sentence and word with several translations: a row per translation, most frequent first, with its
+        count, its places and its most frequent spelling.
         """
-        # Sentences first; sorting keeps the order of what is equal.
+        # Sentences first.
         for (kind, _), translations in sorted(self._found.items(), key=lambda item: item[0][0]):
             ordered = sorted(translations.values(), key=lambda each: -each.texts.total())
             for each in ordered if len(ordered) > 1 else ():
@@ -102,14 +102,14 @@ class Consistency:
                 yield dict(zip(COLUMNS, (source, text, kind, times, places), strict=True))
 
     def to_tsv(self) -> str:
-        """Returns these rows as tab-separated values with a header, for a spreadsheet."""
+        """Returns the rows as tab-separated values with a header."""
         return tab_separated(COLUMNS, self.rows())
 
 
 def _linked_words(sentence: str, translation: str, alignment: Alignment) -> Iterator[tuple[str, str]]:
     """
-    Yields pairs of words of a sentence and its translation in which each has the most weight for the other. A sentence
-    of a single word has none, as it is compared as a whole.
+    Yields pairs of words that have the most weight for each other. A sentence of one word has none: it is compared as
+    a sentence.
 
     >>> list(_linked_words("the cat", "die Katze schläft", [[0.6, 0.4], [0.1, 0.9], [0.3, 0.7]]))
     [('the', 'die'), ('cat', 'Katze')]
@@ -124,8 +124,8 @@ def _linked_words(sentence: str, translation: str, alignment: Alignment) -> Iter
 
 def _words(text: str) -> list[str]:
     """
-    Returns the words of a text, with an empty string for a character of a script without spaces, and for a part of a
-    word that combining marks cut into pieces.
+    Returns the words of a text. Characters of scripts without spaces, and fragments of words with combining marks, are
+    empty strings.
 
     >>> _words("two 本"), _words("cafe\\u0301 noir")
     (['two', ''], ['', 'noir'])

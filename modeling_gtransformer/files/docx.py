@@ -1,4 +1,4 @@
-"""Word documents (DOCX): the text of paragraphs, wherever they are; everything else of the file is copied."""
+"""Word documents (DOCX)."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -12,17 +12,17 @@ from .xml_tokens import XmlToken
 from .zip_package import ZipPackage
 
 
-# The parts of a document that have paragraphs.
+# Parts with paragraphs.
 MAIN_PART = re.compile(r"word/document\d*\.xml")
 PARTS = re.compile(rf"{MAIN_PART.pattern}|word/(?:header|footer|footnotes|endnotes|comments)\d*\.xml")
-# Fields whose result is text of the document. The result of others, such as PAGE and DATE, is computed.
+# Fields with translatable results. Other fields, such as PAGE and DATE, are computed.
 TEXT_FIELDS = frozenset({"HYPERLINK", "INDEX", "REF", "TOC"})
 
 
 def _computed_texts(tokens: Sequence[XmlToken], ends: Mapping[int, int]) -> Collection[int]:
-    """Returns the numbers of the texts that are results of computed fields."""
+    """Returns the numbers of the text elements that are results of computed fields."""
     found: set[int] = set()
-    # For every open field: its instruction, and whether its result has begun.
+    # For every open field, its instruction and whether its result has begun.
     fields: list[tuple[list[str], bool]] = []
     computed = simple_end = 0
     for number, token in enumerate(tokens):
@@ -51,7 +51,6 @@ def _attribute(token: XmlToken, local: str) -> str:
 
 
 def _is_computed(instruction: str) -> bool:
-    """Returns whether the result of a field is computed, and so not text of the document."""
     return [word.upper() for word in instruction.split(maxsplit=1)[:1]] not in [[field] for field in TEXT_FIELDS]
 
 
@@ -79,16 +78,16 @@ MARKUP = OfficeMarkup(
 
 def read_docx(content: bytes, tgt_lang: str | None = None, bilingual: bool = False) -> TextPackage:
     """
-    Reads a DOCX file: the paragraphs of text, tables, headers, footers, notes, comments and text boxes, in runs of one
-    format each. A line break or tab ends a sentence. Results of fields such as page numbers do not change, and a text
-    box that is stored twice, for new and for old programs, is translated once. Translations omit readings of ruby.
+    Reads a DOCX file: the paragraphs of text, tables, headers, footers, notes, comments and text boxes, split into
+    runs of one format. Line breaks and tabs end a sentence. Computed fields such as page numbers do not change. A text
+    box stored in two versions is translated once. Translations omit ruby readings.
 
     Args:
-        tgt_lang: language of the translation, which copies of paragraphs name.
-        bilingual: whether the paragraphs are kept, each followed by a marked copy that is translated.
+        tgt_lang: language of the translation, set on copies of paragraphs.
+        bilingual: whether to translate a marked copy after each paragraph instead of the paragraph.
 
     Raises:
-        ValueError: the file is broken, encrypted, or larger when unpacked than any document.
+        ValueError: the file is broken, encrypted, or too large when unpacked.
     """
     transform = partial(with_copies, name_of=MARKUP.name_of, language=language_tag(tgt_lang)) if bilingual else None
     return read_office(content, "not a Word document (.docx)", _parts, MARKUP, transform)

@@ -1,4 +1,4 @@
-"""Word documents in two languages: a marked copy for the translation follows every paragraph."""
+"""Bilingual Word documents: a marked copy for the translation follows every paragraph."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,22 +7,22 @@ from itertools import pairwise
 from .xml_tokens import XmlToken, XmlTree, tag_name
 
 
-# Elements that a copy must not have: targets of references, pictures, list numbers, page breaks.
+# Elements dropped from copies: targets of references, pictures, list numbers, page breaks.
 NOT_COPIED = frozenset({
     "w:bookmarkStart", "w:bookmarkEnd", "w:commentRangeStart", "w:commentRangeEnd", "w:commentReference",
     "w:footnoteReference", "w:endnoteReference", "w:drawing", "w:pict", "w:object", "w:numPr", "w:pBdr",
     "w:pageBreakBefore", "w:lastRenderedPageBreak", "mc:AlternateContent",
 })  # fmt: skip
 FIELDS = frozenset({"w:fldChar", "w:instrText"})
-# Properties of a paragraph that come before its number in a list, and before its border.
+# Paragraph properties that the schema orders before the list number, and before the border.
 BEFORE_NUMBER = frozenset({"w:pStyle", "w:keepNext", "w:keepLines", "w:framePr", "w:widowControl"})
 BEFORE_BORDER = BEFORE_NUMBER | {"w:suppressLineNumbers"}
-# Properties of a run that come after its language.
+# Run properties that the schema orders after the language.
 BEHIND_LANGUAGE = frozenset({"w:eastAsianLayout", "w:specVanish", "w:oMath", "w:rPrChange"})
-# `w:` is the prefix of the document.
+# `w:` is replaced by the prefix of the document.
 NUMBER = '<w:numPr><w:numId w:val="0"/></w:numPr>'
 BORDER = '<w:pBdr><w:left w:val="single" w:sz="12" w:space="6" w:color="808080"/></w:pBdr>'
-# Attributes that identify a paragraph.
+# Attributes that identify a paragraph, which must be unique.
 IDENTIFIER = re.compile(r"""\s[^\s=<>"']*\b(?:paraId|textId)\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
@@ -30,8 +30,8 @@ def with_copies(
     tokens: Sequence[XmlToken], name_of: Callable[[XmlToken], str], language: str | None
 ) -> list[XmlToken]:
     """
-    Returns the tokens of a part in which a copy with a line on its left side follows every paragraph that has words.
-    Only the copies have text for the reader: tokens of other texts lose their names.
+    Returns the tokens of a part with a copy after every paragraph that has words. A line marks the copy on its left.
+    Only copies are translated: text tokens of originals lose their names.
     """
     copier = _Copier(tokens, name_of, language)
     result: list[XmlToken] = []
@@ -60,8 +60,6 @@ def _has_words(copy: Sequence[XmlToken], name_of: Callable[[XmlToken], str]) -> 
 
 
 class _Copier(XmlTree):
-    """Copies paragraphs."""
-
     def __init__(self, tokens: Sequence[XmlToken], name_of: Callable[[XmlToken], str], language: str | None):
         super().__init__(tokens)
         self.language = language
@@ -72,7 +70,7 @@ class _Copier(XmlTree):
         stop = self.ends[start]
         inside = range(start, stop)
         kinds = [self.tokens[number].get("fldCharType", self.tokens[start].name[0]) for number in inside]
-        # Part of a field may extend over other paragraphs.
+        # A field may span several paragraphs.
         omitted = NOT_COPIED if kinds.count("begin") == kinds.count("end") else NOT_COPIED | FIELDS
         tag = self.tokens[start]
         copy = [tag._replace(raw=IDENTIFIER.sub("", tag.raw))]
@@ -88,7 +86,7 @@ class _Copier(XmlTree):
                 copy += self._properties(start, name, position)
                 position = self.ends[position]
             elif is_start and name == "w:br":
-                copy.append(token._replace(raw=f"<{tag_name(token.raw)}/>"))  # so that no page ends here
+                copy.append(token._replace(raw=f"<{tag_name(token.raw)}/>"))  # a line break instead of a page break
             else:
                 copy.append(token)
             if is_start and name == "w:r" and self.language and self.names[position + 1] != "w:rPr":
@@ -97,16 +95,20 @@ class _Copier(XmlTree):
         return copy
 
     def _properties(self, paragraph: int, name: str, position: int | None = None) -> list[XmlToken]:
-        """Returns the properties of a paragraph, with its line and without a number, or of a run, in its language."""
+        """Returns the properties of a marked paragraph or of a run in the target language."""
         children = [] if position is None else self._copied(position)
-        # The document may have another prefix.
         prefix = tag_name(self.tokens[paragraph].raw).removesuffix("p")
         if name == "w:pPr":
             _insert(children, "w:numPr", NUMBER.replace("w:", prefix), BEFORE_NUMBER.__contains__)
             _insert(children, "w:pBdr", BORDER.replace("w:", prefix), (BEFORE_BORDER | {"w:numPr"}).__contains__)
         elif self.language:
             children = [child for child in children if child[0] != "w:lang"]
-            _insert(children, "w:lang", f'<{prefix}lang {prefix}val="{self.language}"/>', _is_before_language)
+            _insert(
+                children,
+                "w:lang",
+                f'<{prefix}lang {prefix}val="{self.language}"/>',
+                lambda other: other not in BEHIND_LANGUAGE,
+            )
         if position is None:
             tag = f"{prefix}{name.removeprefix('w:')}"
             start, end = XmlToken("other", f"<{tag}>"), XmlToken("other", f"</{tag}>")
@@ -117,19 +119,13 @@ class _Copier(XmlTree):
         return [start, *(token for _, tokens in children for token in tokens), end]
 
     def _copied(self, position: int) -> list[tuple[str, Sequence[XmlToken]]]:
-        """Returns the names and the tokens of the children of an element that a copy has."""
         children = (place for place in self.children(position) if self.names[place] not in NOT_COPIED)
         return [(self.names[place], self.tokens[place : self.ends[place] + 1]) for place in children]
-
-
-def _is_before_language(name: str) -> bool:
-    """Returns whether a property of a run comes before its language."""
-    return name not in BEHIND_LANGUAGE
 
 
 def _insert(
     children: list[tuple[str, Sequence[XmlToken]]], name: str, raw: str, is_before: Callable[[str], bool]
 ) -> None:
-    """Inserts a property behind those that come before it."""
+    """Inserts a property after those that the schema orders before it."""
     place = sum(is_before(other) for other, _ in children)
     children.insert(place, (name, [XmlToken("other", raw)]))

@@ -1,9 +1,9 @@
-"""Character encodings of text files: UTF-8 or a named one, in which the translation is written as well."""
+"""Character encodings of text files. A translation is written in the encoding of its source."""
 
 import codecs
 
 
-# Encodings that a file marks itself, with the concrete one that a mark reveals; the mark is kept as a character.
+# Byte order marks, and encodings that need one, with their concrete encodings. The mark is preserved as a character.
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 MARKED = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le"}
 
@@ -13,11 +13,11 @@ def find_encoding(content: bytes, name: str = "utf-8") -> str:
     Returns the concrete encoding of a file, for [`decode`] and [`encode`].
 
     Args:
-        name: an encoding that Python knows, such as `cp1252` or `utf-16`, or `auto` to detect it.
+        name: a Python encoding such as `cp1252` or `utf-16`, or `auto` to detect it.
 
     Raises:
         ImportError: detection needs charset-normalizer.
-        ValueError: there is no such encoding, or none can be detected.
+        ValueError: the encoding is unknown, or detection failed.
 
     >>> find_encoding("é".encode("utf-16"), "utf-16"), find_encoding("é".encode(), "auto")
     ('utf-16-le', 'utf-8')
@@ -28,7 +28,7 @@ def find_encoding(content: bytes, name: str = "utf-8") -> str:
     try:
         encoding = codecs.lookup(name).name
     except LookupError as error:
-        raise ValueError(f"the encoding {name!r} is unknown; known are utf-8, cp1252, utf-16 and others") from error
+        raise ValueError(f"unknown encoding {name!r}: use utf-8, cp1252, utf-16 or another Python encoding") from error
     return (marked or MARKED[encoding]) if encoding in MARKED else encoding
 
 
@@ -70,7 +70,6 @@ def encode(text: str, encoding: str = "utf-8") -> bytes:
 
 
 def _detected(content: bytes) -> str:
-    """Returns the most probable encoding of a file without a mark."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -82,6 +81,6 @@ def _detected(content: bytes) -> str:
             ) from error
         best = from_bytes(content).best()
         if best is None:
-            raise ValueError("its encoding cannot be detected: name it") from None
+            raise ValueError("cannot detect its encoding: pass the encoding by name") from None
         return codecs.lookup(best.encoding).name
     return "utf-8"

@@ -1,4 +1,4 @@
-"""E-books (EPUB 2 and 3): the pages in reading order, the table of contents and the title, each a document."""
+"""E-books (EPUB 2 and 3)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +14,7 @@ from .zip_package import ZipPackage
 
 CONTAINER, ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 DUBLIN_CORE = "http://purl.org/dc/elements/1.1/"
-# The titles in the document that lists the parts of the book, and the labels in the table of contents of EPUB 2.
+# Titles in the package document, and labels in the table of contents of EPUB 2.
 BOOK = OfficeMarkup({DUBLIN_CORE: "dc"}, paragraphs={"dc:title"}, mixed={"dc:title"})
 CONTENTS = OfficeMarkup(
     {"http://www.daisy.org/z3986/2005/ncx/": "ncx"},
@@ -24,21 +24,21 @@ CONTENTS = OfficeMarkup(
 )
 PAGE_TYPES = frozenset({"application/xhtml+xml", "text/html"})
 CONTENTS_TYPE = "application/x-dtbncx+xml"
-# Algorithms that only scramble fonts.
+# Algorithms that only obfuscate fonts.
 FONT_ALGORITHMS = frozenset({"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"})
 
 
 def read_epub(content: bytes, tgt_lang: str | None = None, bilingual: bool = False) -> TextPackage:
     """
-    Reads an EPUB file. Pages are read as HTML in the order of the spine; then come the pages of navigation that are
-    not in it, and the table of contents of EPUB 2 (NCX). The title of the book is translated; other metadata are not.
+    Reads an EPUB file: first the pages of the spine in order, as HTML, then navigation pages outside the spine, then
+    the table of contents of EPUB 2 (NCX). Each is a document. The title is translated; other metadata do not change.
 
     Args:
-        tgt_lang: language of the translation, which the translated book and its pages name.
-        bilingual: whether the text is kept, followed by its translation.
+        tgt_lang: language of the translation, set in the book and its pages.
+        bilingual: whether to keep the text and add the translation after it.
 
     Raises:
-        ValueError: the file is broken, encrypted, or larger when unpacked than any book.
+        ValueError: the file is broken, encrypted, or too large when unpacked.
     """
     with reading("not a readable e-book (.epub)"):
         package = ZipPackage(content)
@@ -49,12 +49,7 @@ def read_epub(content: bytes, tgt_lang: str | None = None, bilingual: bool = Fal
 
 
 def _check_encryption(package: ZipPackage) -> None:
-    """
-    Refuses books with encrypted text; fonts may be encrypted.
-
-    Raises:
-        ValueError: more than fonts is encrypted.
-    """
+    """Raises `ValueError` if anything but fonts is encrypted."""
     tags = start_tags(package, [ENCRYPTION])[ENCRYPTION] if ENCRYPTION in package else []
     methods = [token.get("Algorithm") for token in tags if token.name[1] == "EncryptionMethod"]
     encrypted = [token for token in tags if token.name[1] == "EncryptedData"]
@@ -75,7 +70,6 @@ def _read_book(package: ZipPackage, tgt_lang: str | None, bilingual: bool) -> Te
     navigation = [item for item in items.values() if "nav" in item.get("properties").split()]
     pages = [item for item in (*spine, *navigation) if item and item.get("media-type") in PAGE_TYPES]
     contents = [item for item in items.values() if item.get("media-type") == CONTENTS_TYPE]
-    # Each page once, in this order.
     page_names, contents_names = (
         [*dict.fromkeys(member_name(item.get("href"), book) for item in kind)] for kind in (pages, contents)
     )
@@ -90,13 +84,13 @@ def _read_book(package: ZipPackage, tgt_lang: str | None, bilingual: bool) -> Te
 
 
 def _read_labels(text: str, markup: OfficeMarkup, language: str | None, bilingual: bool) -> TextFile:
-    """Reads an XML file with titles or labels; a bilingual book is also in its own language."""
+    """Reads an XML file with titles or labels. A bilingual book keeps its language."""
     change = partial(_with_copies, markup=markup) if bilingual else partial(_in_language, language=language)
     return read_part(text, markup, change)
 
 
 def _with_copies(tokens: Sequence[XmlToken], markup: OfficeMarkup) -> list[XmlToken]:
-    """Returns tokens in which a slash and a copy to translate follow every title or label."""
+    """Adds a slash and a copy to translate after every title or label."""
     result: list[XmlToken] = []
     begun: list[XmlToken] = []
     inside: list[str] = []
@@ -115,7 +109,7 @@ def _with_copies(tokens: Sequence[XmlToken], markup: OfficeMarkup) -> list[XmlTo
 
 
 def _in_language(tokens: list[XmlToken], language: str | None) -> list[XmlToken]:
-    """Returns tokens that name the target language where they named that of the book."""
+    """Replaces the language of the book by the target language."""
     if language is None:
         return tokens
     is_named = ((tag.kind, tag.name) == ("start", (DUBLIN_CORE, "language")) for tag in tokens)

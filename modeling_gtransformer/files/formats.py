@@ -1,4 +1,4 @@
-"""Formats of documents: a name, the extensions of its files, and how its text is found and put back."""
+"""Registry of file formats, and [`SplitFile`], which reads and fills a file of any of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,21 +23,26 @@ from .xliff import read_xliff
 
 
 class TranslatableFile(Protocol):
-    """A parsed file: its paragraphs, and the numbers of those that begin a document."""
+    """A parsed file: its paragraphs, and the numbers of the paragraphs that begin a document."""
 
     blocks: list[Block]
     document_starts: list[int]
 
     def fill(self, blocks: Sequence[Sequence[str]], /) -> str | bytes:
-        """Returns the file with these texts for the runs of its blocks."""
+        """Returns the file with these texts, one per run of each block."""
 
 
 @dataclass(frozen=True)
 class FileFormat:
     """
-    A format of files. `read` takes the text of a file, or its bytes if it is `binary`, and those of the arguments of
-    [`SplitFile`] that `options` names; so does `read_bilingual`, which keeps the source, and finds the text in a
-    marked copy of each paragraph.
+    A file format.
+
+    Attributes:
+        extensions: file extensions.
+        read: parses the content of a file.
+        binary: whether `read` takes bytes instead of a string.
+        options: arguments of [`SplitFile`] that are passed to `read`.
+        read_bilingual: parses a file and translates a marked copy of each paragraph, if the format allows it.
     """
 
     extensions: tuple[str, ...]
@@ -72,23 +77,23 @@ EXTENSIONS = {".txt": "text", **{own: name for name, format in FILE_FORMATS.item
 
 class SplitFile:
     """
-    A file taken apart into sentences, which are translated, and everything else, which does not change.
+    A file split into sentences to translate and a template that does not change.
 
     Args:
         content: text, or the bytes of a binary format.
-        splitter: returns the sentences of a paragraph; by default a paragraph is one sentence.
-        tgt_lang: language of the translation, for files that name their language.
+        splitter: splits a paragraph into sentences; by default a paragraph is one sentence.
+        tgt_lang: language of the translation, for files that declare their language.
         mark_fuzzy: whether to mark new translations of a message catalogue or an XLIFF file for review.
-        bilingual: whether every paragraph is kept, followed by its translation.
+        bilingual: whether to keep every paragraph and add its translation after it.
 
     Attributes:
         sentences: the sentences, in order.
-        document_sizes: numbers of sentences of the documents, which are translated independently of each other.
-        protected: for every sentence, words that its translation must keep, such as code.
-        styled: for every sentence, whether it has inline markup between its words, which must move with them.
+        document_sizes: number of sentences of each document; documents are translated independently.
+        protected: for every sentence, words that its translation must preserve, such as code.
+        styled: for every sentence, whether inline markup divides its words and must move with them.
 
     Raises:
-        ValueError: the file is broken, or not of this format.
+        ValueError: the file is broken or has another format.
     """
 
     def __init__(
@@ -122,17 +127,18 @@ class SplitFile:
 
     def rejoin(self, translations: Sequence[str], alignments: Sequence[Alignment | None] | None = None) -> str | bytes:
         """
-        Returns the file with these sentences in place of its own.
+        Returns the translated file.
 
         Args:
-            alignments: for every sentence, an alignment of its words if it is `styled`; without one, inline markup
+            translations: one translation per sentence.
+            alignments: for every sentence, an alignment of its words if it is `styled`. Without one, inline markup
                 moves in proportion to the text.
 
         Raises:
-            ValueError: the number of sentences differs.
+            ValueError: the number of translations differs from the number of sentences.
         """
         if len(translations) != len(self.sentences):
-            raise ValueError(f"{len(translations)} sentences in place of {len(self.sentences)}.")
+            raise ValueError(f"expected {len(self.sentences)} translations, one per sentence, not {len(translations)}")
         rest, aligned = iter(translations), iter(alignments or [None] * len(translations))
         texts = [
             block.fill([*islice(rest, len(block.sentences))], [*islice(aligned, len(block.sentences))])
@@ -143,13 +149,12 @@ class SplitFile:
 
     @property
     def untranslated(self) -> list[int]:
-        """Numbers of the sentences that `rejoin` left untranslated, as their translations have other placeholders."""
+        """Numbers of the sentences that `rejoin` left untranslated because their placeholders changed."""
         starts = [0, *accumulate(len(block.sentences) for block in self._blocks)]
         return [starts[number] for number in getattr(self._file, "untranslated", ())]
 
 
 def not_bilingual(format: str) -> str:
-    """Returns the message that a format cannot hold source and translation in parallel."""
     supported = ", ".join(BILINGUAL_FORMATS)
     return f"the format {format!r} cannot hold source and translation in parallel; supported formats: {supported}"
 

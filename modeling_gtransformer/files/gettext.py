@@ -1,4 +1,4 @@
-"""Message catalogues of gettext, in which messages without a translation get one; every other line is copied."""
+"""Message catalogues of gettext (PO). Only untranslated messages change."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from .placeholders import has_same_placeholders, placeholders_of
 from .runs import Block, Run
 
 
-# A line with a string in quotation marks, after a keyword or as the continuation of the string before it.
+# A line with a quoted string, after a keyword or as the continuation of the previous string.
 LINE = re.compile(r'\s*(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,9}\])?)\s*)?"([^"\\]*(?:\\.[^"\\]*)*)"\s*\Z')
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 LETTERS = {character: f"\\{letter}" for letter, character in ESCAPES.items()} | {'"': '\\"', "\\": "\\\\"}
@@ -22,9 +22,9 @@ class _Message:
     A message of a catalogue.
 
     Attributes:
-        strings: for every keyword, the text and the numbers of the lines from which and up to which it extends.
-        flags: for every line with flags, its number and the flags.
-        previous: numbers of the lines with the message that a fuzzy translation belongs to.
+        strings: for every keyword, its text and the range of its lines.
+        flags: for every line of flags, its number and the flags.
+        previous: numbers of the lines with the previous message of a fuzzy translation.
     """
 
     strings: dict[str, tuple[str, int, int]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class _Message:
 
     @property
     def sources(self) -> list[str]:
-        """The message, and its plural if it has one."""
+        """The message, and its plural if any."""
         return [self.strings[name][0] for name in ("msgid", "msgid_plural") if name in self.strings]
 
     @property
@@ -52,11 +52,15 @@ class _Message:
 
 class Catalogue:
     """
-    A PO file. `blocks` are the messages that have no translation yet, or only a fuzzy one; for a plural, both forms.
-    The translation of the singular becomes the form for the number one, that of the plural all others; existing forms
-    do not change. A message does not change either if its translation has other placeholders, which would break the
-    program. A template gets the plural forms of its language. New translations are wrapped only where they have line
-    breaks. `untranslated` are the numbers of the blocks of which `fill` used no translation.
+    A PO file.
+
+    `blocks` are the messages without a translation or with a fuzzy one; a plural has a block for each form. The
+    translation of the singular becomes the form for the number one, the translation of the plural all other forms.
+    Existing forms do not change. A template gets the plural forms of its language. New translations are wrapped only
+    at line breaks.
+
+    `fill` skips a translation with other placeholders, which would break the program. `untranslated` then lists the
+    number of its block.
 
     Args:
         tgt_lang: language of the translation.
@@ -104,12 +108,11 @@ class Catalogue:
             else:
                 self.untranslated.append(numbers[0])
         if lines != self._lines:
-            # Any character set contains ASCII, so an ASCII file keeps its own.
+            # Any character set contains ASCII, so an ASCII file keeps its declaration.
             self._add_fields(lines, "".join(lines).isascii())
         return "".join(lines)
 
     def _replace(self, lines: list[str], message: _Message, translations: Sequence[str]) -> None:
-        """Puts translations of a message and of its plural into its lines."""
         places = [*message.translations.values()]
         first, last = places[0][1], places[-1][2]
         if "msgid_plural" in message.strings:
@@ -131,12 +134,11 @@ class Catalogue:
             lines[start] = self._flags(["fuzzy"]) + lines[start]
 
     def _old_form(self, message: _Message, name: str) -> str:
-        """Returns the lines of a plural form that stays, or an empty string."""
+        """Returns the lines of a translated plural form, or an empty string."""
         text, start, stop = message.strings.get(name, ("", 0, 0))
         return "" if message.is_fuzzy or not text else "".join(self._lines[start:stop])
 
     def _add_fields(self, lines: list[str], is_ascii: bool) -> None:
-        """Adds to the header the fields that it lacks."""
         new = {name: value for name, value in self._new_fields.items() if name != "Content-Type" or not is_ascii}
         if self._header is None and new:
             text = "".join(f"{name}: {value}\n" for name, value in new.items())
@@ -154,7 +156,7 @@ class Catalogue:
             lines[start:stop] = [self._string("msgstr", text), *[""] * (stop - start - 1)]
 
     def _string(self, keyword: str, text: str) -> str:
-        """Returns the lines of a keyword and its text, one line for every line of the text."""
+        """Returns a keyword and its text, with one quoted string per line of the text."""
         parts = re.findall(r"[^\n]*\n|[^\n]+", text) or [""]
         parts = ["", *parts] if len(parts) > 1 else parts
         quoted = ['"' + "".join(LETTERS.get(character, character) for character in part) + '"' for part in parts]
@@ -166,10 +168,10 @@ class Catalogue:
 
 def _messages(lines: Sequence[str]) -> Iterator[_Message]:
     """
-    Yields the messages of a catalogue, without those that are commented out.
+    Yields the messages of a catalogue, except those that are commented out.
 
     Raises:
-        ValueError: a line is none of a catalogue, or a message lacks its translation or has it twice.
+        ValueError: a line has no place in a catalogue, or a message lacks its translation or repeats it.
     """
     message, name = _Message(), ""
     for number, line in enumerate(lines):
@@ -213,18 +215,17 @@ def _unescape(string: str) -> str:
 
 
 def _field(header: str, name: str) -> str:
-    """Returns the value of a field of the header, or an empty string."""
     found = re.search(rf"^{name}:(.*)$", header, re.MULTILINE)
     return found[1].strip() if found else ""
 
 
 def _new_fields(header: str, language: str | None, is_ascii: bool) -> dict[str, str]:
-    """Returns the fields that a header lacks: the language, and a character set for the translation."""
+    """Returns missing header fields: the language, and a character set for the translation."""
     new = {}
     if not _field(header, "Language") and language:
         new["Language"] = language.replace("-", "_")
     content_type = _field(header, "Content-Type")
-    # A file with other than ASCII characters is written in the encoding in which it was read.
+    # A file with non-ASCII characters is written in the encoding it was read in.
     if not content_type or (is_ascii and not re.search("charset=utf-?8", content_type, re.IGNORECASE)):
         new["Content-Type"] = re.sub(r"(charset=)\S*", r"\1UTF-8", content_type) or UTF_8
     return new
@@ -232,8 +233,8 @@ def _new_fields(header: str, language: str | None, is_ascii: bool) -> dict[str, 
 
 def _is_singular(message: _Message, numbers: Sequence[int]) -> bool:
     """
-    Returns whether the form for some numbers comes from the singular: if it is only for 1, or if it is for 1 among
-    others, as in Serbian for 21 and 31, and the singular names the number as the plural does.
+    Returns whether a plural form translates the singular. This requires that it applies to 1. If it also applies to
+    other numbers, such as 21 and 31 in Serbian, the singular must have the placeholders of the plural.
     """
     if 1 not in numbers or len(numbers) == EXAMPLES:
         return False

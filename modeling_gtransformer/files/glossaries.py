@@ -1,4 +1,4 @@
-"""Glossaries as files: tab-separated values, CSV and TBX."""
+"""Glossary files: tab-separated values, CSV and TBX."""
 
 import csv
 import io
@@ -11,36 +11,36 @@ from .aligned_pairs import from_cell
 from .consistency import COLUMNS
 from .encoding import decode
 from .languages import is_same_language, language_tag
-from .xml_tokens import XML, XmlToken, ends_of, xml_tokens
+from .xml_tokens import XML, XmlTree, xml_tokens
 
 
-# Elements of TBX in version 2 and in version 3.
+# Elements of TBX 2 and TBX 3.
 CONCEPTS, LANGUAGES = frozenset({"termEntry", "conceptEntry"}), frozenset({"langSet", "langSec"})
 PREFERRED = "preferredTerm-admn-sts"
-# Terms that a translation must not use.
+# Status of terms that a translation must not use.
 NOT_USED = frozenset({"deprecatedTerm-admn-sts", "supersededTerm-admn-sts", "forbidden", "obsolete"})
 
 
 @dataclass(frozen=True)
 class Concept:
     """
-    Terms of one meaning.
+    Terms with one meaning.
 
     Attributes:
-        place: name of its place in the file, for messages.
-        terms: the terms by tags of languages, each with its status or an empty string; in a file that names no
-            languages, the tags are "source" and "target".
+        place: its place in the file, for messages.
+        terms: terms by language tag, each with its status or an empty string. In a file without languages, the tags
+            are "source" and "target".
     """
 
     place: str
     terms: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     def terms_in(self, tag: str) -> list[str]:
-        """Returns the terms in a language; those for the same country, if there are any."""
+        """Returns the terms in a language, preferring its country."""
         return [term for term, _ in self._entries(tag)]
 
     def translations(self, tag: str) -> list[str]:
-        """Returns the terms in a language that a translation may use, preferred ones first."""
+        """Returns the permitted terms in a language, preferred ones first."""
         usable = [entry for entry in self._entries(tag) if entry[1] not in NOT_USED]
         return [term for term, _ in sorted(usable, key=lambda entry: entry[1] != PREFERRED)]
 
@@ -51,7 +51,14 @@ class Concept:
 
 @dataclass(frozen=True)
 class Glossary:
-    """A glossary: its name, its concepts, and whether it names the languages of its terms."""
+    """
+    A glossary.
+
+    Attributes:
+        name: its name, for messages.
+        concepts: its concepts.
+        names_languages: whether the file declares the language of each term.
+    """
 
     name: str
     concepts: list[Concept]
@@ -59,17 +66,17 @@ class Glossary:
 
     def between(self, src_lang: str | None, tgt_lang: str | None) -> dict[str, str]:
         """
-        Returns the terms of one language and their translations into another: the preferred term of a concept, or else
-        its first one, but never one that must not be used.
+        Returns the terms of one language with their translations into another: the preferred term of each concept,
+        else its first permitted one.
 
         Raises:
-            ValueError: a term has several translations, or the glossary has no terms in these languages.
+            ValueError: a term has several translations, or no concept has terms in both languages.
         """
         source, target = self._tags(src_lang, tgt_lang)
         if not source or not target:
             raise ValueError("it has terms in several languages: choose two with src_lang and tgt_lang")
         glossary: dict[str, str] = {}
-        known: dict[str, str] = {}  # in lower case, as terms are found
+        known: dict[str, str] = {}  # in lower case: matching ignores case
         for concept in self.concepts:
             for translation in concept.translations(target)[:1]:
                 for term in concept.terms_in(source):
@@ -82,12 +89,12 @@ class Glossary:
         return glossary
 
     def has_terms_between(self, src_lang: str | None, tgt_lang: str | None) -> bool:
-        """Returns whether any concept has a term in one language, and one that may be used in the other."""
+        """Returns whether any concept has a term in one language and a permitted one in the other."""
         source, target = self._tags(src_lang, tgt_lang)
         return any(concept.terms_in(source) and concept.translations(target) for concept in self.concepts)
 
     def _tags(self, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
-        """Returns the keys of the terms in two languages; an empty string for an unknown language."""
+        """Returns the keys of the terms in two languages; the key of an unknown language is empty."""
         if not self.names_languages:
             return "source", "target"
         return language_tag(src_lang) or "", language_tag(tgt_lang) or ""
@@ -95,12 +102,16 @@ class Glossary:
 
 def read_glossary(path: str | Path) -> Glossary:
     """
-    Reads a glossary according to its extension: a term and its translation on every line, as CSV (`.csv`) or otherwise
-    separated by a tab, in which case quotation marks belong to the terms; or TBX of version 2 or 3 (`.tbx`). Blank
-    lines are skipped. A report of [`Consistency`] is also a glossary, once its unwanted lines have been deleted.
+    Reads a glossary by its extension.
+
+    - `.csv`: a term and its translation per line, separated by a comma or semicolon.
+    - `.tbx`: TBX 2 or 3.
+    - Any other: a term, a tab and its translation per line. Quotation marks belong to the terms.
+
+    Blank lines are skipped. A report of [`Consistency`] becomes a glossary once its unwanted lines are deleted.
 
     Raises:
-        ValueError: the file is not a glossary, or a term has several translations; the line or the concept is named.
+        ValueError: the file is not a glossary, or a term has several translations; the message names the place.
     """
     text = decode(Path(path).read_bytes()).removeprefix("\ufeff")
     extension = Path(path).suffix.lower()
@@ -112,10 +123,9 @@ def read_glossary(path: str | Path) -> Glossary:
 
 
 def _lines(text: str, separator: str) -> Iterator[Concept]:
-    """Yields the concepts of a file with one on each line."""
     name = {",": "comma", ";": "semicolon", "\t": "tab"}[separator]
     is_report = next(csv.reader([text.partition("\n")[0]], delimiter=separator), []) == COLUMNS
-    # Between tabs, a quotation mark has no special meaning.
+    # Tab-separated glossaries do not quote terms.
     is_plain = separator == "\t" and not is_report
     quoting: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if is_plain else {"strict": True}
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, **quoting)
@@ -135,10 +145,10 @@ def _lines(text: str, separator: str) -> Iterator[Concept]:
 
 def _separator(text: str) -> str:
     """
-    Returns the comma, or the semicolon that some spreadsheets write instead: whichever divides all lines.
+    Returns the separator of a CSV file: the comma, or the semicolon that some spreadsheets write.
 
     Raises:
-        ValueError: both do.
+        ValueError: both divide all lines.
     """
     dividing = [separator for separator in ",;" if _divides(text, separator)]
     if len(dividing) == 2:
@@ -147,13 +157,13 @@ def _separator(text: str) -> str:
         )
     if dividing:
         return dividing[0]
-    # Some line is wrong; with the separator of the first line, its error is found.
+    # Some line is wrong. The separator of the first line leads to a message about it.
     first = next((line for line in text.splitlines() if line.strip()), "")
     return ";" if ";" in first and "," not in first else ","
 
 
 def _divides(text: str, separator: str) -> bool:
-    """Returns whether this separator divides all lines into the columns of a glossary or of the report."""
+    """Returns whether a separator divides all lines into the columns of a glossary or a report."""
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         sizes = {len(row) for row in rows if any(map(str.strip, row))}
@@ -167,12 +177,11 @@ def _concepts(text: str) -> Iterator[Concept]:
     Yields the concepts of a TBX file.
 
     Raises:
-        ValueError: it has none, or a term has no language or is empty.
+        ValueError: the file has no concepts, or a term is empty or has no language.
     """
-    tokens = xml_tokens(text)
-    ends = ends_of(tokens)
+    tree = XmlTree(xml_tokens(text))
     concept, language, number = Concept(""), "", 0
-    for position, token in enumerate(tokens):
+    for position, token in enumerate(tree.tokens):
         if token.kind != "start":
             continue
         name = token.get("type") if token.name[1] == "termNote" else token.name[1]
@@ -185,14 +194,14 @@ def _concepts(text: str) -> Iterator[Concept]:
         elif name in LANGUAGES:
             language = token.get("lang", XML)
         elif name in ("term", "administrativeStatus") and number:
-            _add_term(concept, name == "term", language, _words(tokens[position : ends[position]]))
+            _add_term(concept, name == "term", language, " ".join(tree.words(position).split()))
     if not number:
         raise ValueError("not TBX: it has neither termEntry nor conceptEntry")
     yield concept
 
 
 def _add_term(concept: Concept, is_term: bool, language: str, words: str) -> None:
-    """Adds a term to its concept, or sets the status of the last one."""
+    """Adds a term to its concept, or sets the status of its last term."""
     terms = concept.terms.setdefault(language, [])
     if not is_term:
         terms[-1:] = [(term, words) for term, _ in terms[-1:]]
@@ -200,7 +209,3 @@ def _add_term(concept: Concept, is_term: bool, language: str, words: str) -> Non
         raise ValueError(f"{concept.place}: a term {'is empty' if language else 'has no language'}")
     else:
         terms.append((words, ""))
-
-
-def _words(tokens: list[XmlToken]) -> str:
-    return " ".join("".join(token.words for token in tokens).split())

@@ -1,4 +1,4 @@
-"""HTML: text in blocks, with inline tags as boundaries between runs; everything else stays byte for byte."""
+"""HTML: text in blocks, with inline tags as boundaries between runs. All other bytes are preserved."""
 
 import re
 from collections.abc import Callable, Hashable
@@ -18,23 +18,24 @@ INLINE = frozenset({
     "strike", "strong", "sub", "sup", "time", "u", "wbr",
 })
 # fmt: on
-# Parts of a sentence that are not translated.
+# Parts of a sentence that are preserved.
 PROTECTED = frozenset({"code", "kbd", "math", "samp", "svg", "tt", "var"})
 READINGS = frozenset({"rp", "rt", "rtc"})
-# Inline elements that are repeated in a translation; pictures and fields of forms appear only once.
+# Inline elements that a bilingual page repeats in the translation; pictures and form fields appear once.
 COPIED = INLINE - {"button", "img", "input", "label", "wbr"}
-# Elements that may contain only text, and lists of links.
+# Elements that allow only text, and lists of links.
 WITHOUT_MARKUP = frozenset({"nav", "option", "title"})
-# Attributes that a page must not have twice.
+# Attributes that must be unique in a page.
 IDENTIFIER = re.compile(r"""\s(?:id|name)\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 STYLE = "opacity: 0.7"
-# Elements without text, or whose text is not meant to be translated.
+# Elements without translatable text.
 SKIPPED = frozenset({"pre", "script", "style", "template", "textarea"})
-# Attributes that readers see or hear; in `<meta>` the content of these names, in buttons the value.
+# Attributes shown or read to users. DESCRIPTIONS are the names of translated `<meta>` elements, BUTTONS the types of
+# `<input>` elements with a translated value.
 TRANSLATED_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
 DESCRIPTIONS = frozenset({"description", "og:description", "og:title", "twitter:description", "twitter:title"})
 BUTTONS = frozenset({"button", "reset", "submit"})
-# Elements that have the language and direction of the page.
+# Elements that declare the language and direction of the page.
 PAGE = frozenset({"body", "html"})
 LANGUAGE_ATTRIBUTES = frozenset({"lang", "xml:lang"})
 TEMPLATE = re.compile(TEMPLATE_SYNTAX)
@@ -45,15 +46,15 @@ CHARSET = re.compile(
 
 def read_html(text: str, tgt_lang: str | None = None, bilingual: bool = False) -> TextFile:
     """
-    Reads a page. Text, titles, descriptions of images and pages, and labels are translated. A block ends at every tag
-    that is not inline, and at `<br>`. `<code>` and the like, elements with `translate="no"`, and the syntax of
-    templates such as `{{ name }}` and `{% tag %}` do not change. Translations omit readings of ruby annotations.
+    Reads a page. Text, titles, labels, and descriptions of images and of the page are translated. Every tag that is
+    not inline ends a block, as does `<br>`. `<code>` and similar elements, elements with `translate="no"`, and
+    template syntax such as `{{ name }}` and `{% tag %}` do not change. Translations omit ruby readings.
 
     Args:
-        tgt_lang: language of the translation, which `lang` and `dir` of the translated page name.
-        bilingual: whether the page is kept. The text of a paragraph, heading, item or cell is then followed by a line
-            with its translation, a `<span class="translation">` with its language; in titles and navigation it follows
-            a slash. Attributes are not translated.
+        tgt_lang: language of the translation, set as `lang` and `dir` of the page.
+        bilingual: whether to keep the text and add its translation: after a paragraph, heading, item or cell on a new
+            line in `<span class="translation">`, in titles and navigation after a slash. Attributes are not
+            translated.
     """
     reader = _Reader(text, tgt_lang, bilingual)
     if bilingual:
@@ -71,14 +72,13 @@ class _Reader:
         self.page = _Page(text, self.tokens, None if bilingual else language_tag(tgt_lang))
         self.annotations = self._ruby_annotations()
         declared = CHARSET.search(text[:4096])
-        # Also in a declared character set other than UTF-8.
         self.file = TextFile(escape_for(declared and declared[1]))
         language = language_tag(tgt_lang)
         attributes = f' lang="{language}" dir="{text_direction(language)}"' if language else ""
         self.opening = f'<br/><span class="translation"{attributes} style="{STYLE}">'
 
     def read(self) -> None:
-        """Reads a page whose text is replaced."""
+        """Reads a page for a translation that replaces its text."""
         position = 0
         while position < len(self.tokens):
             token, stop = self.tokens[position], position + 1
@@ -108,13 +108,12 @@ class _Reader:
             end(self.starts[position])
 
     def _format_of(self, token: Token) -> tuple[Callable[[Hashable], None], Callable[[Hashable], None]]:
-        """Returns what begins and ends a format in the file."""
         if token.tag == "a":
             return self.file.open_link, self.file.close_link
         return self.file.open_style, self.file.close_style
 
     def read_bilingual(self) -> None:
-        """Reads a page in which translations follow the text."""
+        """Reads a page for translations that follow their text."""
         position = done = slash_until = 0
         while position < len(self.tokens):
             token = self.tokens[position]
@@ -131,7 +130,7 @@ class _Reader:
         self._add_paragraph(done, len(self.tokens), False)
 
     def _add_paragraph(self, start: int, stop: int, has_slash: bool) -> None:
-        """Adds the content of a block and, if it has words, its translation."""
+        """Adds a block with, if it has words, a copy to translate."""
         last = self._last_words(start, stop)
         if last is None:
             self.file.add(self._raw(start, stop))
@@ -145,7 +144,7 @@ class _Reader:
             self.file.add("</span>")
 
     def _last_words(self, start: int, stop: int) -> int | None:
-        """Returns the number of the last text in a block that has words to translate, if there is one."""
+        """Returns the number of the last text with words to translate; `None` without any."""
         last, position = None, start
         while position < stop:
             token = self.tokens[position]
@@ -157,7 +156,7 @@ class _Reader:
         return last
 
     def _add_copy(self, start: int, stop: int, copied: frozenset[str]) -> None:
-        """Adds the text of a block again, to be translated, with those tags that are opened and closed in it."""
+        """Adds the text of a block again, to translate, with the tags that are opened and closed in the block."""
         self.file.style = ()
         position, opened = start, set[int]()
         closed_here = {self.starts[number] for number in range(start, stop) if number in self.starts}
@@ -178,7 +177,7 @@ class _Reader:
         self.file.end_block()
 
     def _add_words(self, position: int, stop: int, removed: re.Pattern[str] | None = None) -> int:
-        """Adds text, a template or a protected element, and returns the number of the token after it."""
+        """Adds text, a template or a protected element. Returns the number of the next token."""
         token, behind = self.tokens[position], position + 1
         if token.kind == "text":
             self.file.add_text(token.raw, unescape)
@@ -199,12 +198,12 @@ class _Reader:
 
     def _ruby_annotations(self) -> frozenset[int]:
         """
-        Returns the numbers of the tokens that belong to readings, such as furigana, and of the tags around the words
-        that have them. A `<ruby>` without an end tag, or one that is not translated, has no readings.
+        Returns the numbers of the tokens of ruby readings, such as furigana, and of the tags around their base words.
+        A `<ruby>` without an end tag, or with `translate="no"`, has no readings.
         """
         found: set[int] = set()
         ends = {start: end + 1 for end, start in self.starts.items()}
-        behind = 0  # number of the token after the element whose words have readings
+        behind = 0  # number of the token after the current `<ruby>`
         for position, token in enumerate(self.tokens):
             if token.kind == "start" and token.tag == "ruby" and self.page.is_translated(token):
                 behind = max(behind, ends.get(position, 0))
@@ -218,7 +217,7 @@ class _Reader:
 
 
 class _Page:
-    """Translates in the tags of a page the attributes for readers, and those that name its language."""
+    """Translates the attributes of tags that users read, and sets those that declare the language of the page."""
 
     def __init__(self, text: str, tokens: list[Token], language: str | None):
         self.text, self.language, self.root = text, language, None
@@ -233,13 +232,13 @@ class _Page:
 
     def is_translated(self, token: Token) -> bool:
         if token.tag in SKIPPED | PROTECTED:
-            # In XHTML, `<script/>` and the like are complete elements.
+            # In XHTML, `<script/>` is a complete element.
             return token.is_empty
         values = self.values(token)
         return values.get("translate", "").lower() != "no" and "notranslate" not in values.get("class", "").split()
 
     def add_markup(self, file: TextFile, token: Token) -> None:
-        """Adds a tag or anything else that is not text; what readers see of it is a block of its own."""
+        """Adds markup. Each attribute that users read becomes a block."""
         done = token.start
         values = self.values(token) if token.kind == "start" else {}
         for attribute in token.attributes if token.kind == "start" else ():
@@ -252,13 +251,13 @@ class _Page:
             done = attribute.stop
         rest = self.text[done : token.start + len(token.raw)]
         if token is self.root:
-            # After the name of the tag or its last attribute.
+            # After the tag name or the last attribute.
             place = len("<html") if done == token.start else len(token.attributes[-1].quote)
             rest = rest[:place] + self._missing_attributes(values) + rest[place:]
         file.add(rest)
 
     def _target_value(self, token: Token, attribute: Attribute, raw: str) -> str:
-        """The value of an attribute, which names the target language if it named that of the page."""
+        """Returns the value of an attribute, with the language of the page replaced by the target language."""
         if self.language is None or TEMPLATE.search(raw):
             return raw
         is_page = token.tag in PAGE
@@ -267,16 +266,15 @@ class _Page:
         return text_direction(self.language) if is_page and attribute.name == "dir" else raw
 
     def _missing_attributes(self, values: dict[str, str]) -> str:
-        """Attributes that the page lacks: its language and, if it is written from right to left, its direction."""
+        """Returns missing attributes of the page: its language and, for right-to-left scripts, its direction."""
         language = self.language or ""
-        # The only name in XHTML 1.1.
+        # XHTML 1.1 allows only `xml:lang`.
         name = "xml:lang" if "xmlns" in values else "lang"
         missing = "" if values.keys() & LANGUAGE_ATTRIBUTES else f' {name}="{language}"'
         return missing + (' dir="rtl"' if text_direction(language) == "rtl" and "dir" not in values else "")
 
 
 def _is_for_readers(tag: str, name: str, values: dict[str, str]) -> bool:
-    """Returns whether the value of an attribute is text for readers."""
     if tag == "meta":
         return name == "content" and (values.get("name") or values.get("property") or "").lower() in DESCRIPTIONS
     is_button = tag == "input" and values.get("type", "").lower() in BUTTONS
@@ -284,7 +282,7 @@ def _is_for_readers(tag: str, name: str, values: dict[str, str]) -> bool:
 
 
 def _escape_attribute(attribute: Attribute, escape: Callable[[str], str]) -> Callable[[str], str]:
-    """Makes a function that makes text safe as the value of an attribute; a bare value gets quotation marks."""
+    """Makes a function that escapes the value of an attribute. An unquoted value gets quotation marks."""
     mark = attribute.quote or '"'
     reference = {'"': "&quot;", "'": "&#x27;"}[mark]
     around = "" if attribute.quote else mark

@@ -1,4 +1,4 @@
-"""Finds where the elements of a page end: at their end tags or, if these are left out, where browsers end them."""
+"""Finds the ends of HTML elements: their end tags or, where these are omitted, their implied ends."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from .html_tokens import Token
 VOID = frozenset({
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 })
-# Elements whose start ends a paragraph, and whose end tag ends everything inside them.
+# Elements that end an open paragraph. Their end tags end all elements inside.
 BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "center", "details", "dialog", "dir", "div", "dl", "fieldset",
     "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr", "listing",
@@ -18,7 +18,7 @@ BLOCKS = frozenset({
 })
 ROWS = frozenset({"tbody", "tfoot", "thead", "tr"})
 CELLS = ROWS | {"td", "th"}
-# Elements whose end tag may be left out, with the elements whose start ends them.
+# Elements with an optional end tag, and the elements that end them.
 ENDED_BY = {
     "p": BLOCKS | {"dd", "dt", "li"}, "li": {"li"}, "dt": {"dd", "dt"}, "dd": {"dd", "dt"},
     "option": {"optgroup", "option"}, "optgroup": {"optgroup"},
@@ -27,21 +27,22 @@ ENDED_BY = {
     "thead": ROWS - {"tr"}, "tbody": ROWS - {"tr"}, "tfoot": ROWS - {"tr"},
 }
 # fmt: on
-# The reverse: for every element, those that its start ends.
+# The inverse: the elements that an element ends.
 ENDS = {tag: {ended for ended, by in ENDED_BY.items() if tag in by} for tag in frozenset().union(*ENDED_BY.values())}
-# A tag inside one of these ends no element outside it; parts of tables and lists end within their own table or list.
+# Tags inside one of these do not end elements outside it. Parts of tables and lists are limited to their table or
+# list.
 SCOPES = frozenset({"button", "caption", "object", "table", "td", "template", "th"})
 OWN_SCOPES = dict.fromkeys(CELLS | {"caption", "colgroup"}, frozenset({"table", "template"}))
 OWN_SCOPES |= {"li": SCOPES | {"menu", "ol", "ul"}, "dt": SCOPES | {"dl"}, "dd": SCOPES | {"dl"}}
 OWN_SCOPES |= {"table": frozenset({"template"}), "template": frozenset()}
-# Elements whose end tag also ends what is open inside them; other end tags, such as `</b>`, end only one element.
+# End tags of these also end all elements inside. Other end tags, such as `</b>`, end one element.
 STRUCTURE = BLOCKS | SCOPES | ENDED_BY.keys() | {"body", "datalist", "html", "ruby", "select"}
 
 
 def ends_of_elements(tokens: Sequence[Token]) -> tuple[dict[int, int], dict[int, int]]:
     """
-    Returns, by the numbers of all start tags, the number of the token after the element; and by the numbers of the end
-    tags that end an element, the number of its start tag.
+    Returns two maps: the number of a start tag to the number of the token after its element, and the number of an end
+    tag to the number of its start tag.
     """
     elements = _OpenElements(tokens)
     for position, token in enumerate(tokens):
@@ -54,7 +55,7 @@ def ends_of_elements(tokens: Sequence[Token]) -> tuple[dict[int, int], dict[int,
 
 
 class _OpenElements:
-    """The elements that are open at a token, outermost first, and the ends of those that no longer are."""
+    """The stack of open elements, outermost first, and the ends of closed ones."""
 
     def __init__(self, tokens: Sequence[Token]):
         self.tokens = tokens
@@ -87,15 +88,15 @@ class _OpenElements:
             self.close_from(place, position)
 
     def close_from(self, place: int, position: int) -> None:
-        """Ends all elements from a place on, before a token."""
+        """Ends all elements from a place of the stack on, before a token."""
         while len(self.open) > place:
             start = self.open.pop()
-            if start not in self.ends:  # an end tag may have ended it before those inside
+            if start not in self.ends:  # its end tag may have come before those of inner elements
                 self.ends[start] = position
                 self.by_tag[self.tokens[start].tag].pop()
 
     def _nearest(self, tag: str) -> int | None:
-        """The place of the innermost open element with this tag, unless a scope begins in between."""
+        """Returns the place of the innermost open element with this tag; `None` if a scope hides it."""
         places = self.by_tag.get(tag)
         if not places:
             return None

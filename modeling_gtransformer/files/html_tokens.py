@@ -1,4 +1,4 @@
-"""Splits HTML into tokens as browsers do, in one pass over the text that does not visit characters repeatedly."""
+"""Splits HTML into tokens as browsers do, in linear time."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,28 +8,29 @@ from ..plain_text import TEMPLATE_SYNTAX
 from .character_references import unescape
 
 
-# White space of HTML.
 SPACE = r"\t\n\f\r "
 MARKUP = re.compile(rf"(?P<template>{TEMPLATE_SYNTAX})|<(?P<end>/?)(?P<tag>[a-zA-Z][^{SPACE}/>]*)|<[!?/]")
-# One attribute with the white space before it; before the end of a tag, only white space.
+# An attribute with the white space before it, or white space before the end of a tag.
 ATTRIBUTE = re.compile(
     rf"[{SPACE}/]*(?:{TEMPLATE_SYNTAX}|(?P<name>[^{SPACE}/>][^{SPACE}/>=]*)"
     rf"(?:[{SPACE}]*=[{SPACE}]*(?:\"(?P<double>[^\"]*)(?:\"|\Z)|'(?P<single>[^']*)(?:'|\Z)"
     rf"|(?P<bare>{TEMPLATE_SYNTAX}|[^{SPACE}>\"'][^{SPACE}>]*))?)?)?"
 )
 COMMENT_END = re.compile("--!?>")
-# Elements whose content has no tags; where the value is false, it has no character references either.
+# Elements whose content has no tags, and whether it has character references.
 RAW_TEXT = {"title": True, "textarea": True} | dict.fromkeys(
     ("iframe", "noembed", "noframes", "script", "style", "xmp"), False
 )
 RAW_TEXT_ENDS = {tag: re.compile(rf"</{tag}(?=[{SPACE}/>])", re.IGNORECASE) for tag in RAW_TEXT}
-# What opens like this ends not at the next `>` but at another mark, if there is one.
+# Markup that ends at its own mark, if there is one, instead of the next `>`.
 LONG_MARKUP = {"<![CDATA[": "]]>", "<?php": "?>", "<?=": "?>"}
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """The name of an attribute in lower case, and where its value is in the file; a bare value has no `quote`."""
+    """
+    The name of an attribute in lower case and the place of its value in the file. Unquoted values have no `quote`.
+    """
 
     name: str
     start: int
@@ -39,7 +40,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Token:
-    """A tag, a stretch of text, or anything else, and its characters in the file."""
+    """A tag, text, template or other markup, with its characters in the file."""
 
     kind: str  # "start", "end", "text", "template", "other"
     raw: str
@@ -49,21 +50,21 @@ class Token:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the tag ends with a slash that is not part of an attribute, like an empty element in XML."""
+        """Whether the tag ends with a slash outside its attributes, as empty XML elements do."""
         slash = self.start + len(self.raw) - 2
         return self.raw.endswith("/>") and not any(attribute.stop > slash for attribute in self.attributes[-1:])
 
 
 def words_of(tokens: Iterable[Token]) -> str:
-    """Returns what a reader sees of tokens, on one line."""
+    """Returns the visible text of tokens, on one line."""
     return " ".join("".join(unescape(token.raw) for token in tokens if token.kind == "text").split())
 
 
 def html_tokens(text: str) -> Iterator[Token]:
     """
-    Yields the tokens of a file, whose `raw` add up to the file. What is not closed extends to the end of the file.
+    Yields the tokens of a file; their `raw` add up to the file. Unclosed markup extends to the end of the file.
     """
-    # There are no such ends after these places, which are searched for once and not at every opening.
+    # The last end of each kind, searched once: a search at every opening would take quadratic time.
     last_ends = {opening: text.rfind(closing) for opening, closing in LONG_MARKUP.items()}
     position = 0
     while position < len(text):
@@ -91,7 +92,6 @@ def html_tokens(text: str) -> Iterator[Token]:
 
 
 def _tag(text: str, mark: re.Match[str]) -> Token:
-    """Returns the start or end tag that begins with this mark."""
     attributes, position = [], mark.end()
     while (attribute := ATTRIBUTE.match(text, position)) and attribute.end() > position:
         position = attribute.end()
@@ -104,7 +104,6 @@ def _tag(text: str, mark: re.Match[str]) -> Token:
 
 
 def _raw_text(raw: str, start: int, has_references: bool) -> Iterator[Token]:
-    """Yields the tokens of an element whose content has no tags."""
     position = 0
     for template in re.finditer(TEMPLATE_SYNTAX, raw) if has_references else ():
         if template.start() > position:
@@ -116,7 +115,6 @@ def _raw_text(raw: str, start: int, has_references: bool) -> Iterator[Token]:
 
 
 def _markup_end(text: str, start: int, last_ends: dict[str, int]) -> int:
-    """Returns where a comment, a declaration or an instruction ends."""
     if text.startswith("<!--", start):
         end = COMMENT_END.search(text, start + 2)
         return end.end() if end else len(text)

@@ -1,4 +1,4 @@
-"""What files say about their language: its tag, the direction of its script, and its plural forms."""
+"""Languages in files: tags, text direction and plural forms."""
 
 import re
 from gettext import c2py
@@ -9,15 +9,15 @@ from ..plain_text import language_code
 
 # Upper bound on the plural forms of a catalogue; no language has more than six.
 MAX_FORMS = 10
-# The plural form is looked up for the numbers from 0 to below this one.
+# Plural forms are evaluated for the numbers below this.
 EXAMPLES = 200
-# Scripts from right to left, as in codes such as `arb_Arab`.
+# Right-to-left scripts, as in codes such as `arb_Arab`.
 RIGHT_TO_LEFT = frozenset({"Adlm", "Arab", "Hebr", "Nkoo", "Syrc", "Thaa"})
 
 
 def language_tag(language: str | None) -> str | None:
     """
-    Returns the BCP 47 tag of a language, or `None` for what is not a code.
+    Returns the BCP 47 tag of a language; `None` if the argument is not a language code.
 
     >>> language_tag("de_DE"), language_tag("[en]"), language_tag("en_XX"), language_tag("[target]")
     ('de-DE', 'en', 'en', None)
@@ -28,7 +28,7 @@ def language_tag(language: str | None) -> str | None:
 
 
 def text_direction(tag: str) -> str:
-    """Returns "rtl" for a language that is written from right to left, otherwise "ltr"."""
+    """Returns "rtl" for languages written from right to left, otherwise "ltr"."""
     if any(part in RIGHT_TO_LEFT for part in tag.split("-")):
         return "rtl"
     locale = _locale(tag)
@@ -37,7 +37,7 @@ def text_direction(tag: str) -> str:
 
 def is_same_language(tag: str, other: str) -> bool:
     """
-    Returns whether two tags are of the same language, wherever it is spoken.
+    Returns whether two tags denote one language, in any country.
 
     >>> is_same_language("de-AT", "deu-Latn"), is_same_language("de", "fr-FR"), is_same_language("x-a", "X-A")
     (True, False, True)
@@ -54,27 +54,27 @@ def english_name(language: str | None) -> str:
 
 
 def plural_forms_of(language: str | None) -> str:
-    """Returns the header `Plural-Forms` for a language; that for English if it is unknown."""
+    """Returns the header `Plural-Forms` for a language; English for unknown languages."""
     locale = _locale(language_tag(language) or "en")
     return _babel().messages.plurals.get_plural(str(locale) if locale else "en").plural_forms
 
 
 def numbers_of_forms(plural_forms: str) -> list[list[int]]:
     """
-    Returns, for every plural form, the numbers below 200 that it is for.
+    Returns, for every plural form, the numbers below 200 that use it.
 
     Args:
         plural_forms: header `Plural-Forms` of a catalogue.
 
     Raises:
-        ValueError: the header cannot be read.
+        ValueError: the header is invalid.
 
     >>> [numbers[:3] for numbers in numbers_of_forms("nplurals=2; plural=n != 1;")]
     [[1], [0, 2, 3]]
     """
     header = re.fullmatch(r"\s*nplurals\s*=\s*(\d{1,9})\s*;\s*plural\s*=\s*([^;]+);?\s*", plural_forms)
     if header is None or not 0 < int(header[1]) <= MAX_FORMS:
-        raise ValueError(f"the header Plural-Forms cannot be read: {plural_forms[:200]!r}")
+        raise ValueError(f"invalid header Plural-Forms: {plural_forms[:200]!r}")
     forms: list[list[int]] = [[] for _ in range(int(header[1]))]
     try:
         form_of = c2py(header[2])
@@ -83,12 +83,11 @@ def numbers_of_forms(plural_forms: str) -> list[list[int]]:
             if 0 <= form < len(forms):
                 forms[form].append(number)
     except (ValueError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"the header Plural-Forms cannot be read: {plural_forms[:200]!r}: {error}") from error
+        raise ValueError(f"invalid header Plural-Forms: {plural_forms[:200]!r}: {error}") from error
     return forms
 
 
 def _babel() -> Any:
-    """Imports the library of languages."""
     try:
         import babel.messages.plurals
     except ImportError as error:
@@ -97,7 +96,6 @@ def _babel() -> Any:
 
 
 def _locale(tag: str) -> Any:
-    """Returns Babel's record of a language, or `None`."""
     babel = _babel()
     for code in (tag, tag.split("-")[0]):
         try:

@@ -12,21 +12,21 @@ from .markdown_template import MarkdownTemplate
 
 
 EMPHASIS = frozenset({"Emphasis", "Strong", "Strikethrough"})
-# Blocks and parts of a sentence that are not translated.
+# Blocks and parts of a sentence that are preserved.
 SKIPPED = frozenset({"CodeBlock", "HtmlBlock", "MetadataBlock"})
 PROTECTED = frozenset({"Code", "DisplayMath", "Image", "InlineMath"})
-# Links whose text is not also their name.
+# Links with a text that is not also their address or label.
 NAMED_LINKS = frozenset({"Inline", "Reference"})
 
-# Line ends and tabs, which only references such as `&#10;` put into words.
+# Line ends and tabs inside words come from references such as `&#10;`.
 LINE_END = re.compile(r"[\t\r\n]")
 LINE_BREAK = re.compile(rb"<br\s*/?>", re.IGNORECASE)
 SPECIAL = re.compile(r"([\\`*_~\[\]<>|]|&(?=#?\w+;)|^[-+](?=\s)|^#(?=#{0,5}(?:\s|\Z))|^:(?=::))")
 NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|\Z)")
-# Site generators read {{ name }}, {% tag %}, and the attributes of a heading.
+# Site generators interpret {{ name }}, {% tag %}, and the attributes of a heading.
 TEMPLATE = re.compile((TEMPLATE_SYNTAX + r"|\{[#.][^{}\n]*\}").encode())
 # A line that opens or closes a box: `!!! note "Title"` and `=== "Tab"` of MkDocs, `::: warning Title` of Pandoc and
-# VitePress, `> [!NOTE] Title` of GitHub and Obsidian. The title is text.
+# VitePress, `> [!NOTE] Title` of GitHub and Obsidian. The title is translated.
 DIRECTIVE = re.compile(
     rb"^[ \t>]*(?P<mark>(?:(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?:[ \t]+(?:inline|end)\b)*|===[!+]?(?=[ \t]+\")"
     rb"|:{3,}[ \t]*[\w-]*(?:[ \t]*\{[^{}\n]*\})?|\[![\w-]+\][+-]?)(?!\S)[ \t]*)(?:\"[^\r\n]*(?P<end>\")[ \t]*\r?$)?",
@@ -35,7 +35,7 @@ DIRECTIVE = re.compile(
 
 
 class Event(NamedTuple):
-    """What the parser finds: a kind, such as "Text" or "Start" of a tag, its words, and its place in bytes."""
+    """An event of the parser: a kind, such as "Text" or "Start" of a tag, its words, and its place in bytes."""
 
     kind: str
     tag: str
@@ -45,7 +45,7 @@ class Event(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What the parser takes for a word: a template, or the mark of a directive."""
+    """A template or the mark of a directive, masked as a word for the parser."""
 
     start: int
     stop: int
@@ -54,7 +54,7 @@ class Mark(NamedTuple):
 
 def read_markdown(text: str) -> MarkdownTemplate:
     """
-    Reads a Markdown file. Code, images, formulas, addresses, HTML and the head of a file (`---`) are protected.
+    Reads a Markdown file. Code, images, formulas, addresses, HTML and front matter (`---`) are preserved.
 
     Raises:
         ImportError: pyromark is not installed.
@@ -77,7 +77,7 @@ def read_markdown(text: str) -> MarkdownTemplate:
 
 
 def _marks(content: bytes) -> list[Mark]:
-    """Returns templates and the marks of directives, in order; what overlaps another is left out."""
+    """Returns templates and marks of directives, in order. Overlapping ones are dropped."""
     marks = [Mark(*template.span(), False) for template in TEMPLATE.finditer(content)]
     for directive in DIRECTIVE.finditer(content):
         start, stop = directive.span("mark")
@@ -90,7 +90,7 @@ def _marks(content: bytes) -> list[Mark]:
 
 
 def _events(found: Iterable[tuple[Any, Any]]) -> Iterator[Event]:
-    """Yields the events of the parser; a part that is not translated is one event, whatever is in it."""
+    """Yields the events of the parser, with each preserved part as one event."""
     events = (_event(*item) for item in found)
     for event in events:
         if event.kind == "Start" and event.tag in SKIPPED | PROTECTED:
@@ -109,20 +109,21 @@ def _event(found: Any, place: Any) -> Event:
     if kind not in ("Start", "End"):
         return Event(kind, "", value if isinstance(value, str) else "", place["start"], place["end"])
     if tag == "Link" and details and details["link_type"] not in NAMED_LINKS:
-        tag = "Image"  # does not change either
+        tag = "Image"  # preserved as well
     return Event(kind, tag, "", place["start"], place["end"])
 
 
 class _Reader:
-    """Adds the text of a file, and what is between the events of the parser, to a template."""
+    """Adds the text of a file, and the markup between the parser's events, to a template."""
 
     def __init__(self, content: bytes, marks: list[Mark]):
         self.content, self.marks = content, deque(marks)
         self.file = MarkdownTemplate(_escape, drop_blank_lines=True)
         self.done = 0
-        # What adds the characters before the next event: they may open an emphasis or a link, or continue a paragraph.
+        # The method that adds the markup before the next event: it may open an emphasis or link, or continue a
+        # paragraph.
         self.add: Callable[[str], None] = self.file.add
-        # Words of the line that has not ended, and where it begins; whether it is that of a directive.
+        # Words of the current line, the place where it begins, and whether it belongs to a directive.
         self.words: list[str] = []
         self.start = 0
         self.is_directive = False
@@ -153,7 +154,7 @@ class _Reader:
         start, words = event.start, event.words
         while self.marks and self.marks[0].start < event.stop:
             mark = self.marks.popleft()
-            if mark.start < start:  # in code, or in an address
+            if mark.start < start:  # inside code or an address
                 continue
             self._add_words(self._raw(start, mark.start), start, mark.start)
             self._add_until(mark.start)
@@ -169,7 +170,7 @@ class _Reader:
         self._add_words(words, start, event.stop)
 
     def _add_words(self, words: str, start: int, stop: int) -> None:
-        """Adds words to the line; what the parser reads, as after a backslash, differs from the characters there."""
+        """Adds words to the line. After a backslash, for example, they differ from the characters of the file."""
         is_escaped = self.content[self.done : start].endswith(b"\\")
         if self.content[self.done : start - is_escaped] or not self.words:
             self._add_until(start - is_escaped)
@@ -178,7 +179,6 @@ class _Reader:
         self.done = stop
 
     def _read_part(self, event: Event) -> None:
-        """Adds a part that does not change."""
         raw = self._raw(event.start, event.stop)
         self.done = event.stop
         if event.kind in PROTECTED:
@@ -194,7 +194,6 @@ class _Reader:
         self.file.add(raw)
 
     def _close(self, event: Event) -> None:
-        """Ends an emphasis or a link."""
         self._add_line()
         raw = self._raw(self.done, event.stop)
         self.done = event.stop
@@ -204,10 +203,10 @@ class _Reader:
         self.file.add(raw)
         if event.start in self.links:
             self.file.close_link(self.links.pop())
-        self.add = self.file.add  # an anchor, which shows nothing, has not been opened
+        self.add = self.file.add  # an empty anchor was never opened
 
     def _end_line(self, stop: int) -> None:
-        """Ends a line of a paragraph; after a directive, also the paragraph."""
+        """Ends a line of a paragraph. A line with a directive ends its paragraph."""
         if self.is_directive:
             self._add_until(stop)
             self._end_block()
@@ -220,7 +219,7 @@ class _Reader:
         self.add, self.is_directive = self.file.add, False
 
     def _add_line(self, stop: int | None = None) -> None:
-        """Adds the words of the line, and the characters after them up to the next line."""
+        """Adds the words of the line and the markup up to the next line."""
         words = "".join(self.words)
         if self.words or stop is not None:
             raw = self._raw(self.start, self.done) if self.words else ""
@@ -230,7 +229,7 @@ class _Reader:
         self.done = self.done if stop is None else stop
 
     def _add_until(self, place: int) -> None:
-        """Adds the words of the line, and the characters between them and the next event."""
+        """Adds the words of the line and the markup up to the next event."""
         self._add_line()
         if self.done < place:
             self.add(self._raw(self.done, place))
@@ -241,7 +240,7 @@ class _Reader:
 
 
 def _escape(text: str) -> str:
-    """Returns text that stands for itself in Markdown; addresses are left alone."""
+    """Escapes text for Markdown, except addresses."""
     addresses = [*ADDRESS.finditer(text)]
     ends = [0, *(place for address in addresses for place in address.span()), len(text)]
     pieces = [text[start:stop] for start, stop in pairwise(ends)]

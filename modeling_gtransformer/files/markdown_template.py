@@ -1,4 +1,4 @@
-"""A Markdown file as a template, whose marks of emphasis remain marks when other text is filled in."""
+"""A template for Markdown files. Marks of emphasis stay valid around other text."""
 
 import operator
 from collections.abc import Sequence
@@ -9,7 +9,9 @@ from .template import TextFile, character_before, character_behind
 
 
 class MarkdownTemplate(TextFile):
-    """A file whose marks of emphasis are adapted to the text in them, as `****`, `** x**` and `a_b_` would be text."""
+    """
+    A file with marks of emphasis. They adapt to the text inside: `****`, `** x**` and `a_b_` do not mark emphasis.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -19,7 +21,7 @@ class MarkdownTemplate(TextFile):
         self._emphases: list[tuple[int, int]] = []
 
     def end_block(self) -> None:
-        """Ends the paragraph, and with it every open emphasis."""
+        """Ends the paragraph and every open emphasis."""
         super().end_block()
         self._open_marks.clear()
         self.style = ()
@@ -43,20 +45,20 @@ class MarkdownTemplate(TextFile):
         self.close_style(number)
 
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
-        """Returns the parts of the file with these texts for its runs, and marks that still mark emphasis."""
+        """Returns the parts of the file with these texts for its runs and valid marks of emphasis."""
         parts = super().filled_parts(blocks)
         changes = [0, *accumulate(map(operator.ne, parts, super().filled_parts(self.own_texts())))]
         for first, last in self._emphases:
-            # The part beside it may take words, and the next one is what was beside it.
+            # Words may move to the empty runs beside the marks, so compare up to the neighbours of those.
             if changes[max(first - 2, 0)] == changes[min(last + 3, len(parts))]:
-                continue  # nothing has changed inside it or beside it
+                continue  # unchanged inside and beside
             inside = range(first + 1, last)
             begin = next((number for number in inside if parts[number].strip()), None)
             if begin is None:
                 parts[first] = parts[last] = ""
                 continue
             end = next(number for number in reversed(inside) if parts[number].strip())
-            # White space inside the marks is moved outside.
+            # Marks must touch words, so white space moves outside.
             words = parts[begin].lstrip(" \t")
             parts[first] = parts[begin][: len(parts[begin]) - len(words)] + parts[first]
             parts[begin] = words
@@ -66,6 +68,6 @@ class MarkdownTemplate(TextFile):
             before = character_before(parts, first) if parts[first][:1].strip() else ""
             behind = character_behind(parts, last) if parts[last][-1:].strip() else ""
             if before.isalnum() or behind.isalnum():
-                # Underscores mark nothing inside a word.
+                # Underscores do not mark emphasis inside a word.
                 parts[first], parts[last] = (parts[number].replace("_", "*") for number in (first, last))
         return parts

@@ -1,18 +1,17 @@
-"""Finds where words are in a text, as whole words, with bounded work."""
+"""Finds words in a text, with bounded work."""
 
 import re
 
 from ..plain_text import whole_words
 
 
-# Maximum number of characters that are searched for all words, but at least those of a few searches. No sentence that
-# a person wrote reaches this.
+# Budget of characters to search for all words, and the minimum number of searches. Human-written sentences stay below.
 MAX_CHARACTERS, MIN_SEARCHES = 10_000_000, 10
 
 
 class Occurrences:
     """
-    Finds words in a text, but not as parts of longer ones; case is ignored unless the words are found as written.
+    Finds whole words in a text. Case is ignored unless a match with the given case exists.
 
     >>> Occurrences("in Berlin, in").of("in"), Occurrences("the api").of("API"), Occurrences("APIs").of("API", True)
     ([0, 11], [4], [0])
@@ -24,7 +23,7 @@ class Occurrences:
         self._searches = max(MAX_CHARACTERS // max(len(text), 1), MIN_SEARCHES)
 
     def of(self, words: str, within_words: bool = False) -> list[int]:
-        """Returns where the words begin, within others too if asked; nowhere once too many others were searched."""
+        """Returns the places of words, also inside other words if requested; none once the budget is used up."""
         key = words, within_words
         if not words or (key not in self._found and len(self._found) >= self._searches):
             return []

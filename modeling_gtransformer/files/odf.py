@@ -1,4 +1,4 @@
-"""OpenDocument texts and presentations (ODT, ODP): paragraphs with their formats; everything else is copied."""
+"""OpenDocument texts and presentations (ODT, ODP)."""
 
 from .office import OfficeMarkup, read_office
 from .text_package import TextPackage, read_texts
@@ -6,7 +6,7 @@ from .zip_package import ZipPackage
 
 
 NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
-# Fields whose text a program computes.
+# Fields with computed text.
 COMPUTED = (
     "author-initials", "author-name", "chapter", "conditional-text", "creation-date", "creation-time", "date",
     "editing-duration", "expression", "file-name", "initial-creator", "modification-date", "modification-time",
@@ -27,18 +27,18 @@ MARKUP = OfficeMarkup(
 
 def read_odf(content: bytes) -> TextPackage:
     """
-    Reads an ODT or ODP file: the paragraphs of text, tables, notes, comments, text boxes, slides, headers and
-    footers. A line break or tab ends a sentence. Page numbers, dates and other fields, formulas, charts, deleted text
-    and masters of slides do not change. Translations omit readings of ruby. The file is one document.
+    Reads an ODT or ODP file as one document: the paragraphs of text, tables, notes, comments, text boxes, slides,
+    headers and footers. Line breaks and tabs end a sentence. Page numbers, dates and other fields, formulas, charts,
+    deleted text and slide masters do not change. Translations omit ruby readings.
 
     Raises:
-        ValueError: the file is broken, encrypted, or larger when unpacked than any document.
+        ValueError: the file is broken, encrypted, or too large when unpacked.
     """
     return read_office(content, "not a readable OpenDocument file (.odt, .odp)", _parts, MARKUP)
 
 
 def _parts(package: ZipPackage) -> list[str]:
-    """Returns the name of the content and, for a text, of the styles, which have its headers and footers."""
+    """Returns the parts with paragraphs; the styles of a text contain its headers and footers."""
     kind = read_texts(package, ["mimetype"])["mimetype"].strip()
     is_text = kind.startswith("application/vnd.oasis.opendocument.text")
     return ["content.xml", *(["styles.xml"] if is_text and "styles.xml" in package else [])]

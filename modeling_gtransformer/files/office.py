@@ -1,4 +1,4 @@
-"""Paragraphs in the XML parts of packages: one reader for DOCX, PPTX, ODT, ODP and EPUB, by their element names."""
+"""Reads paragraphs from the XML parts of DOCX, PPTX, ODT, ODP and EPUB packages, by element names."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from .xml_tokens import XmlToken, XmlTree, tag_name, with_attribute, words_of, x
 from .zip_package import ZipPackage
 
 
-# Properties of a run that do not affect how it looks.
+# Properties of a run that do not affect its appearance.
 NO_FORMAT = frozenset({"altLang", "bmk", "dirty", "err", "lang", "noProof", "smtClean", "smtId"})
 Names = Collection[str]
 
@@ -21,19 +21,19 @@ class OfficeMarkup:
     Names of elements such as `w:p`, with the prefixes of `namespaces`.
 
     Attributes:
-        namespaces: prefixes by namespaces; Transitional and Strict Open XML have one prefix.
-        paragraphs: elements that hold a paragraph, which may lie inside another.
-        texts: elements whose whole content is text.
-        mixed: elements that have text between their children.
-        runs, properties: elements around text of one format, and the element in them that describes it.
+        namespaces: prefixes by namespaces; Transitional and Strict Open XML share one prefix.
+        paragraphs: elements that contain a paragraph; they may be nested.
+        texts: elements that contain only text.
+        mixed: elements with text between their children.
+        runs, properties: elements around text of one format, and their child that describes it.
         links: elements around runs that also distinguish a format.
         spans: elements in mixed text that begin and end a format.
         breaks: elements that end a sentence.
-        protected: elements that do not change, with the text that the model reads; `None` for their own text.
-        skipped: elements without text to translate.
-        readings: elements with readings above words.
-        preserves_space: whether an attribute is needed to keep the white space of a text.
-        computed_texts: finds the numbers of the texts that are results of fields.
+        protected: preserved elements, with the text for the model; `None` for their own text.
+        skipped: elements without translatable text.
+        readings: elements with ruby readings.
+        preserves_space: whether white space needs the attribute `xml:space`.
+        computed_texts: returns the numbers of text elements that are results of computed fields.
     """
 
     namespaces: Mapping[str, str]
@@ -52,7 +52,7 @@ class OfficeMarkup:
     computed_texts: Callable[[Sequence[XmlToken], Mapping[int, int]], Collection[int]] | None = None
 
     def name_of(self, token: XmlToken) -> str:
-        """Returns a name such as `w:p`; an empty string for what is not a tag of the format."""
+        """Returns a name such as `w:p`; an empty string for tokens that are not tags of the format."""
         prefix = self.namespaces.get(token.name[0], "")
         return f"{prefix}:{token.name[1]}" if prefix else ""
 
@@ -68,12 +68,12 @@ def read_office(
     Reads an office document as one document.
 
     Args:
-        problem: what the message of every error begins with, such as "not a Word document".
-        parts_of: returns the names of the parts that have paragraphs.
-        transform: changes the tokens of a part before they are read, to add paragraphs.
+        problem: prefix of error messages, such as "not a Word document".
+        parts_of: returns the names of the parts with paragraphs.
+        transform: changes the tokens of a part before reading, to add paragraphs.
 
     Raises:
-        ValueError: the file is broken, encrypted, or larger when unpacked than any document.
+        ValueError: the file is broken, encrypted, or too large when unpacked.
     """
     with reading(problem):
         package = ZipPackage(content)
@@ -85,7 +85,6 @@ def read_office(
 def read_part(
     text: str, markup: OfficeMarkup, transform: Callable[[list[XmlToken]], list[XmlToken]] | None = None
 ) -> TextFile:
-    """Reads the paragraphs of an XML part, whose tokens may be transformed before."""
     tokens = xml_tokens(text)
     return _PartReader(transform(tokens) if transform else tokens, markup, TextFile(xml_escape(text))).read()
 
@@ -96,7 +95,7 @@ class _PartReader(XmlTree):
         self.markup, self.file = markup, file
         self.computed = markup.computed_texts(tokens, self.ends) if markup.computed_texts else ()
         self.originals = self._alternatives()
-        self.parts: dict[int, int] = {}  # number of a part by that of its text element
+        self.parts: dict[int, int] = {}  # part numbers by text elements
         self.links: list[int] = []
         self.inside = [""]
         self.readings_end = 0
@@ -120,7 +119,7 @@ class _PartReader(XmlTree):
         return self.file
 
     def _start(self, position: int, name: str) -> int:
-        """Reads a start tag or its element, and returns the number of the token after it."""
+        """Reads a start tag or its whole element. Returns the number of the next token."""
         file, markup, stop = self.file, self.markup, self.ends[position] + 1
         raw = self.tokens[position].raw
         if name in markup.protected or position in self.computed:
@@ -175,7 +174,7 @@ class _PartReader(XmlTree):
         self.parts[position] = self.file.add_element(raw, words, lambda text: f"{opening}{escape(text)}{closing}")
 
     def _alternatives(self) -> dict[int, int]:
-        """Returns, by texts of alternatives for old programs, the equal texts of the alternative for new ones."""
+        """Maps texts of alternatives for old programs to equal texts of the alternative for new ones."""
         names = [self.markup.name_of(token) if token.kind == "start" else "" for token in self.tokens]
         originals: dict[int, int] = {}
         for start in (number for number, name in enumerate(names) if name == "mc:AlternateContent"):
@@ -189,7 +188,7 @@ class _PartReader(XmlTree):
 
 
 def _style(properties: Sequence[XmlToken]) -> Style:
-    """Returns the format of a run, which distinguishes it from others."""
+    """Returns an identifier of the format of a run."""
     elements = [
         (token.name[1], *sorted(item for item in token.attributes.items() if item[0][1] not in NO_FORMAT))
         for token in properties

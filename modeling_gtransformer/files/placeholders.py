@@ -1,4 +1,4 @@
-"""Placeholders of messages, which a program fills in: a translation must have the placeholders of its source."""
+"""Placeholders of messages. A program fills them in, so a translation must preserve them."""
 
 import re
 from collections import Counter
@@ -7,11 +7,11 @@ from ..plain_text import ADDRESS
 from ..terminology import PLACEHOLDER
 
 
-# Characters that a program may take for the beginning or the end of a placeholder.
+# Characters that may begin or end a placeholder.
 MARKS = "%{}$"
-# Directives of a format, also directly before a letter ("%ds"), where other texts may have a percentage.
+# Format directives, also directly before a letter ("%ds"), where other texts may contain a percentage.
 DIRECTIVE = re.compile(r"%(?:\([^()]*\)|\d+\$)?[-+# 0-9.*hlLzjt]*[a-zA-Z@%]")
-# Placeholders that are filled in the order of the arguments.
+# Placeholders filled by position.
 IN_ORDER = re.compile(r"%(?!\d+\$)[-+# 0-9.*hlLzjt]*[a-zA-Z@]|\{(?:[:!].*)?\}")
 
 
@@ -27,11 +27,11 @@ def placeholders_of(text: str) -> Counter[str]:
 
 def has_same_placeholders(source: str, translation: str, is_format: bool = False) -> bool:
     """
-    Returns whether a translation has the placeholders of its source, each as often, and no remains of any. Those
-    without a name or a number are in the same order.
+    Returns whether a translation has the placeholders of its source, each equally often, without fragments of others.
+    Positional placeholders must also have the order of the source.
 
     Args:
-        is_format: whether a program reads the text as a format even if it has no placeholders.
+        is_format: whether programs interpret the text as a format even without placeholders.
 
     >>> has_same_placeholders("%d orders", "%d Bestellungen"), has_same_placeholders("50% off", "50 Prozent weniger")
     (True, True)
@@ -50,6 +50,6 @@ def has_same_placeholders(source: str, translation: str, is_format: bool = False
 
 
 def _all_of(text: str, is_format: bool) -> list[str]:
-    """Lists the placeholders of a text in order and, of a format, its directives."""
+    """Lists the placeholders of a text in order, after the directives of a format."""
     directives = DIRECTIVE.findall(text) if is_format else []
     return directives + [match[0] for match in PLACEHOLDER.finditer(text) if not ADDRESS.match(match[0])]

@@ -1,4 +1,4 @@
-"""Presentations (PPTX): the text of slides and of their notes, tables included; everything else is copied."""
+"""Presentations (PPTX): the text of slides and their notes."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from .zip_package import ZipPackage
 
 
 MAIN_PART = "ppt/presentation.xml"
-# Namespaces in the two forms of the format, Transitional and Strict.
+# Namespaces of Transitional and Strict Open XML.
 RELATIONSHIPS = (
     "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
     "http://purl.oclc.org/ooxml/officeDocument/relationships",
@@ -32,12 +32,12 @@ MARKUP = OfficeMarkup(
 
 def read_pptx(content: bytes) -> TextPackage:
     """
-    Reads a PPTX file. Slides are read in order, each followed by its notes, and all are one document, as a slide has
-    few sentences, for which the other slides are context. A line break ends a sentence. Slide numbers, dates,
+    Reads a PPTX file. The slides are read in order, each followed by its notes. They are one document, because the few
+    sentences of a slide need the other slides as context. A line break ends a sentence. Slide numbers, dates,
     formulas, charts, SmartArt, comments and masters do not change.
 
     Raises:
-        ValueError: the file is broken, encrypted, or larger when unpacked than any presentation.
+        ValueError: the file is broken, encrypted, or too large when unpacked.
     """
     return read_office(content, "not a readable presentation (.pptx)", _slides, MARKUP)
 
@@ -52,7 +52,7 @@ def _slides(package: ZipPackage) -> list[str]:
         if token.name[1] == "sldId"
     ]
     if lacking := [own for own in ids if own not in targets]:
-        raise ValueError(f"{MAIN_PART} names a slide that does not exist: {lacking[0]!r}")
+        raise ValueError(f"{MAIN_PART} refers to a missing slide: {lacking[0]!r}")
     slides = [*dict.fromkeys(targets[own][1] for own in ids)]
     names = []
     for slide, relations in zip(slides, _relations(package, slides), strict=True):
@@ -61,7 +61,7 @@ def _slides(package: ZipPackage) -> list[str]:
 
 
 def _relations(package: ZipPackage, parts: Sequence[str]) -> list[dict[str, tuple[str, str]]]:
-    """Returns, for every part, the types and names of the parts that it refers to, by their identifiers."""
+    """Returns, for every part, the types and names of its references by their identifiers."""
     names = ["/_rels/".join(part.rpartition("/")[::2]) + ".rels" for part in parts]
     tags = start_tags(package, [name for name in names if name in package])
     return [

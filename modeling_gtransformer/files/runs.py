@@ -1,4 +1,4 @@
-"""Paragraphs as runs of different formats: their sentences, and translations distributed over their runs."""
+"""Paragraphs as runs of different formats: splits them into sentences, and distributes translations over the runs."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,12 @@ class Run:
     """
     A piece of a paragraph, such as the text between two tags, a line, or a part of a subtitle.
 
-    A run with `markup` is protected: the model reads its text, but the file gets the markup, whatever the translation
-    has in its place.
+    A run with `markup` is protected: the model reads its text, and the file gets the markup.
 
     Args:
-        text: what the model reads.
-        markup: what represents a protected run in the file, empty if the run cannot move; `None` for a run that is
-            translated.
-        style: what distinguishes its format from that of other runs, such as the numbers of the tags around it.
+        text: input of the model.
+        markup: characters of a protected run in the file, empty if it cannot move; `None` for a translated run.
+        style: identifies its format, for example by the numbers of the tags around it.
     """
 
     text: str
@@ -31,15 +29,13 @@ class Run:
 
 
 Block = list[Run]
-# Maximum number of words times runs of a sentence whose boundaries are aligned; no sentence that a person wrote
-# reaches it.
+# Upper bound on words times runs of a sentence with aligned boundaries. Human-written sentences stay below.
 MAX_PLACES = 100_000
 
 
 class SplitBlock:
     """
-    A block taken apart into sentences. Numbers alone are not translated, and a sentence does not end inside a
-    protected run.
+    A block split into sentences. A block without translatable letters has none. Protected runs are not split.
 
     >>> block = [Run("Read "), Run("A. B", "`A. B`"), Run(" now. Go.")]
     >>> split = SplitBlock(block, lambda text: ["Read A.", "B now.", "Go."])
@@ -48,8 +44,8 @@ class SplitBlock:
 
     Attributes:
         sentences: the sentences.
-        protected: for every sentence, the texts of the protected runs in it.
-        styled: for every sentence, whether it has runs of several styles, between which its words may move.
+        protected: for every sentence, the texts of its protected runs.
+        styled: for every sentence, whether it has runs of several styles, so that its words may move between them.
     """
 
     def __init__(self, block: Block, splitter: Splitter | None = None):
@@ -59,7 +55,6 @@ class SplitBlock:
         has_words = any(letter.isalpha() for run in block if run.markup is None for letter in run.text)
         split = self._joined(split_text(text, splitter)) if has_words else SplitText([], [text])
         self.sentences, self._separators = split.sentences, split.separators
-        # Where each sentence begins.
         lengths = [len(each) for pair in zip(self._separators, self.sentences, strict=False) for each in pair]
         self._starts = [*accumulate(lengths)][::2]
         pieces = [self._pieces(*place) for place in zip(self.sentences, self._starts, strict=True)]
@@ -73,11 +68,12 @@ class SplitBlock:
         """
         Distributes the translations of the sentences over the runs.
 
-        A boundary between two sentences stays between them. A boundary inside a sentence goes between two words of the
-        translation: so that as many words as possible are where the words are that they are aligned with; or, without
-        an alignment, in proportion to its length, measured from the nearest words that both have (numbers, names,
-        protected runs) on either side. Every run in which a word ends gets at least one, as long as there are enough.
-        Protected runs become their markup, in the order in which the translation has their words, which are removed
+        A boundary between two sentences stays between them. Inside a sentence, a boundary goes between two words of
+        the translation. With an alignment, its place maximizes the words in the runs of the words they are aligned
+        with. Without one, it is proportional between the nearest words common to both: numbers, names and protected
+        runs. Every run in which a word ends gets at least one word, as long as there are enough.
+
+        Protected runs become their markup, in the order of their words in the translation. These words are removed
         from the text around them.
 
         >>> block = [Run("The "), Run("old"), Run(" cat uses "), Run("foo()", "`foo()`"), Run(".")]
@@ -85,7 +81,7 @@ class SplitBlock:
         ['Die ', 'alte', ' Katze nutzt ', '`foo()`', '.']
 
         Args:
-            alignments: one alignment of words per sentence; `None` for those that are not aligned.
+            alignments: an alignment of words for each sentence; `None` if it has none.
 
         Returns:
             One string per run.
@@ -111,7 +107,7 @@ class SplitBlock:
         ]
 
     def _joined(self, split: SplitText) -> SplitText:
-        """Joins sentences where the separator between them is inside a protected run, which would be torn apart."""
+        """Joins sentences whose separator is inside a protected run."""
         bounds = pairwise(self._bounds)
         spans = [span for run, span in zip(self.block, bounds, strict=True) if run.markup is not None and run.text]
         sentences: list[list[str]] = []
@@ -127,7 +123,7 @@ class SplitBlock:
         return SplitText(["".join(parts) for parts in sentences], separators)
 
     def _pieces(self, text: str, start: int) -> dict[int, str]:
-        """Returns the pieces of a part of the block, by the numbers of their runs."""
+        """Returns the pieces of a part of the block by the numbers of their runs."""
         bounds, stop = self._bounds, start + len(text)
         numbers = range(bisect_right(bounds, start) - 1, bisect_left(bounds, stop))
         pieces = {index: text[max(bounds[index] - start, 0) : bounds[index + 1] - start] for index in numbers}
@@ -137,8 +133,8 @@ class SplitBlock:
         self, pieces: dict[int, str], number: int, translation: str, alignment: Alignment | None, markup: list[str]
     ) -> dict[int, str]:
         """
-        Cuts the translation of a sentence into as many pieces as the sentence has. Its protected runs take the order
-        of their words in the translation; if any has empty markup, they cannot move.
+        Cuts the translation of a sentence into pieces. Protected runs take the order of their words in the
+        translation, unless any has empty markup.
         """
         if alignment is not None:
             pieces = self._with_neighbours(pieces, self._starts[number], self.sentences[number])
@@ -160,8 +156,8 @@ class SplitBlock:
 
     def _with_neighbours(self, pieces: dict[int, str], start: int, sentence: str) -> dict[int, str]:
         """
-        Adds the runs that touch a sentence without having any of it, as empty pieces. Words may move there: before
-        markup that the sentence begins with, or after markup that it ends with.
+        Adds empty pieces for translated runs that touch a sentence. Words may move there, before or after the markup
+        at the edge of the sentence.
         """
         first = bisect_left(self._bounds, start) - 1
         last = bisect_right(self._bounds, start + len(sentence))
@@ -172,7 +168,7 @@ class SplitBlock:
 
 
 def _span_alignment(styles: list[Style], texts: list[str], alignment: Alignment) -> SpanAlignment:
-    """Returns which styles the words of a translation belong to: those of the words that they are aligned with."""
+    """Sums the alignment weights of each word by the styles of the words it is aligned with."""
     ends = [*accumulate(map(len, texts))]
     of_words = [styles[bisect_left(ends, word.end())] for word in WORD.finditer("".join(texts))]
     weights: list[dict[Style, float]] = []
@@ -185,7 +181,7 @@ def _span_alignment(styles: list[Style], texts: list[str], alignment: Alignment)
 
 def _by_place(places: Mapping[int, int | None]) -> list[int]:
     """
-    Sorts items by their places; an item without a place goes with the one before it.
+    Sorts items by their places. An item without a place follows its predecessor.
 
     >>> _by_place({1: 10, 3: None, 5: 0})
     [5, 1, 3]

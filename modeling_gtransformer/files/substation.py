@@ -1,4 +1,4 @@
-"""SubStation Alpha subtitles, SSA and ASS: only the text of the dialogue changes, not its tags and drawings."""
+"""SubStation Alpha subtitles (SSA, ASS)."""
 
 import re
 
@@ -9,31 +9,31 @@ from .template import TextFile
 
 SECTION = re.compile(r"\s*\[([^\]]*)\]\s*\Z")
 TIMING = re.compile(TIME)
-# Fields of an event, unless a line names them. The text is the last one and may contain commas.
+# Default fields of an event. The text is last and may contain commas.
 FIELDS = ["layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text"]
-# Override tags, and line breaks.
+# Override tags and line breaks.
 MARKUP = re.compile(r"(?<!\\)\{(?P<tags>[^{}]*)\}|\\[Nn]")
 # A tag that begins or ends a drawing.
 DRAWING = re.compile(r"\\p(\d)")
 ESCAPED = re.compile(r"\\([h{}])")
-# A backslash that would turn what follows into a line break, a space or a tag.
+# A backslash that would form a line break, a space or a tag with the next character.
 SPECIAL = re.compile(r"\\(?=[Nnh{}]|\Z)")
 
 
 def read_substation(text: str) -> TextFile:
     """
-    Reads an SSA or ASS file. The text of its dialogue is translated, with tags such as `{\\i1}` as boundaries between
-    runs and `\\N` as a line break; a sentence may span several events of one style and speaker, like cues in SubRip.
-    Comments, drawings, styles and all other sections do not change.
+    Reads an SSA or ASS file. Dialogue is translated, with tags such as `{\\i1}` as boundaries between runs and `\\N`
+    as a line break. A sentence may span several events of one style and speaker, like cues in SubRip. Comments,
+    drawings, styles and other sections do not change.
 
     Raises:
-        ValueError: there is no dialogue, or a line of it has no readable time.
+        ValueError: the file has no dialogue, or a time is invalid.
     """
     file = TextFile(_escape)
     fields, section = FIELDS, ""
     begun = ended = 0.0
     spoken = None
-    # Any text has a line at its end, which is empty.
+    # The last match is an empty line.
     for number, match in enumerate(LINE.finditer(text), 1):
         line, line_end = match.groups()
         kind, _, values = line.partition(":")
@@ -43,9 +43,7 @@ def read_substation(text: str) -> TextFile:
         elif kind == "format":
             fields = [name.strip().lower() for name in values.split(",")]
             if fields[-1] != "text" or not {"start", "end"} <= {*fields}:
-                raise ValueError(
-                    f"line {number} does not name the fields of subtitles with the text last: {line[:200]!r}"
-                )
+                raise ValueError(f"line {number} must list Start and End, and Text as the last field: {line[:200]!r}")
         elif kind == "dialogue":
             parts = values.split(",", len(fields) - 1)
             if len(parts) < len(fields):
@@ -68,12 +66,11 @@ def read_substation(text: str) -> TextFile:
 def _time(value: str, number: int, line: str) -> float:
     time = TIMING.fullmatch(value)
     if time is None:
-        raise ValueError(f"line {number} has a time that cannot be read, {value[:50]!r}: {line[:200]!r}")
+        raise ValueError(f"line {number} has an invalid time {value[:50]!r}: {line[:200]!r}")
     return seconds(time.groups())
 
 
 def _add_words(file: TextFile, words: str, line_end: str) -> None:
-    """Adds the text of an event, and the line end after it."""
     bare = words.rstrip()
     plain = MARKUP.sub(" ", bare)
     if ITEM.match(plain):
@@ -92,7 +89,6 @@ def _add_words(file: TextFile, words: str, line_end: str) -> None:
 
 
 def _add_stretch(file: TextFile, raw: str, tail: str, is_drawing: bool) -> None:
-    """Adds text without tags, and the line break after it."""
     if is_drawing:
         file.add(raw + tail)
     elif raw or tail:
@@ -104,6 +100,6 @@ def _unescape(raw: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Makes text safe: a word joiner separates a backslash from what it would change."""
+    """Escapes text. A word joiner separates a backslash from a character that it would change."""
     safe = SPECIAL.sub("\\\\\u2060", text).replace("{", "\\{").replace("}", "\\}")
     return safe.replace("\u00a0", "\\h")

@@ -1,4 +1,4 @@
-"""Subtitles, SubRip and WebVTT: only the text of the cues changes; a sentence may span several of them."""
+"""Subtitles (SubRip, WebVTT)."""
 
 import html
 import re
@@ -17,20 +17,20 @@ NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?!\S)(?:[^\r\n]+|(?:\r\n|\r|\n)(?=[^
 # `<i>`, `</font>`, `<00:01:02.000>` of WebVTT, `{\an8}` of SubRip.
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
 SENTENCE_END = re.compile(r"[.!?…。！？♪][\"'”’»)\]]*\Z")
-# Seconds without a subtitle, after which another sentence begins.
+# A pause of this many seconds ends a sentence.
 PAUSE = 3.0
 
 
 def read_subtitles(text: str) -> TextFile:
     """
-    Reads subtitles.
+    Reads subtitles. Only the text of cues changes. Sentences may span several cues. They end within a cue, at the end
+    of a cue with final punctuation, before a dash that marks another speaker, or at a pause of three seconds.
 
     Args:
-        text: a SubRip or WebVTT file. Sentences end within a cue, at the end of a cue with a full stop or the like,
-            before a dash that marks another speaker, or at a pause of three seconds.
+        text: a SubRip or WebVTT file.
 
     Raises:
-        ValueError: there are no cues, or one has no readable timing.
+        ValueError: the file has no cues, or a timing is invalid.
     """
     is_vtt = text.startswith("WEBVTT")
     file = TextFile(partial(html.escape, quote=False)) if is_vtt else TextFile()
@@ -47,7 +47,7 @@ def read_subtitles(text: str) -> TextFile:
             file.add(block[0])
             position = block.end()
         elif cues and not is_vtt and not _ends_cue(text, position):
-            # After a blank line, but still part of the cue before it.
+            # After a blank line, but still part of the previous cue.
             position = _read_cue(file, text, position, is_vtt)
         else:
             words, line_end = _line(text, position)
@@ -61,21 +61,21 @@ def read_subtitles(text: str) -> TextFile:
 
 
 def _line(text: str, position: int) -> tuple[str, str]:
-    """Returns the words of the line that starts here, and the line end with the white space before it."""
+    """Returns the words of the line at a position, and its line end with the white space before it."""
     line, line_end = LINE.match(text, position).groups()  # type: ignore[union-attr]  # any text has a line
     words = line.rstrip(" \t")
     return words, line[len(words) :] + line_end
 
 
 def _ends_cue(text: str, position: int) -> bool:
-    """Returns whether a blank line starts here, or a timing, what looks like one, or the number before it."""
+    """Returns whether a blank line, a timing or the number before one starts at a position."""
     words, line_end = _line(text, position)
     after = position + len(words) + len(line_end)
     return not words or "-->" in words or (words.isdigit() and "-->" in _line(text, after)[0])
 
 
 def _read_cue(file: TextFile, text: str, position: int, is_vtt: bool) -> int:
-    """Adds the lines until the cue ends, and returns where it does."""
+    """Adds the lines of a cue. Returns the position after it."""
     plain = unescape if is_vtt else str
     while position < len(text) and not _ends_cue(text, position):
         words, line_end = _line(text, position)
@@ -87,7 +87,7 @@ def _read_cue(file: TextFile, text: str, position: int, is_vtt: bool) -> int:
                 file.add_line(words[place : tag.start()], "", plain)
             file.add(tag[0])
             place = tag.end()
-        # The next line, or the next cue, continues after a space.
+        # The next line or cue continues after a space.
         file.add_line(words[place:], line_end, plain)
         if SENTENCE_END.search(TAG.sub("", words)):
             file.end_block()
@@ -101,7 +101,7 @@ def _line_number(text: str, position: int) -> int:
 
 def seconds(time: tuple[str | None, ...]) -> float:
     """
-    Returns a time in hours, minutes, seconds and decimals in seconds from the beginning of the film.
+    Converts hours, minutes, seconds and decimals to seconds.
 
     >>> seconds(("1", "00", "02", "50"))
     3602.5

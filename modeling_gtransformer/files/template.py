@@ -1,4 +1,4 @@
-"""A file as a template: blocks of runs to translate, and everything else, which stays byte for byte."""
+"""A file as a template: blocks of runs to translate, and markup that is preserved byte for byte."""
 
 import re
 from collections.abc import Callable, Hashable, Sequence
@@ -7,9 +7,9 @@ from typing import NamedTuple
 from .runs import Block, Run, Style
 
 
-# Hyphens that divide a word at the end of a line.
+# Hyphens that split a word at the end of a line.
 HYPHENS = ("\u2010", "\u00ad")
-# Maximum number of nested formats that are distinguished.
+# Maximum depth of nested formats; deeper ones are ignored.
 MAX_STYLES = 8
 
 
@@ -18,13 +18,13 @@ class TextFile:
     Collects a file from beginning to end, then returns it with other text in its runs.
 
     Args:
-        escape: makes text safe in the file.
-        drop_blank_lines: whether to drop a line that its translation leaves blank, as it would end the paragraph.
+        escape: escapes text for the file.
+        drop_blank_lines: whether to drop a line that its translation leaves blank, which would end the paragraph.
 
     Attributes:
-        blocks: the paragraphs, in order; a sentence never extends beyond one.
+        blocks: the paragraphs, in order; sentences do not cross them.
         document_starts: numbers of the blocks that begin a document.
-        style: formats of the text that comes next.
+        style: formats of the next text.
     """
 
     def __init__(self, escape: Callable[[str], str] = str, drop_blank_lines: bool = False):
@@ -33,32 +33,32 @@ class TextFile:
         self.document_starts = [0]
         self.style: Style = ()
         self._parts: list[str | _Continuation | _FilePart | _Reading] = []
-        # Of the paragraph that has not ended: the number of its block, if it has one; parts where words may move, and
-        # the formats there; parts that are readings.
+        # State of the open paragraph: the number of its block, or `None` without text; parts where words may move,
+        # with their formats; parts that are readings.
         self._open: int | None = None
         self._insertions: list[tuple[int, Style]] = []
         self._readings: list[int] = []
-        # Parts that begin and end a link, and the beginnings of those that have not ended.
+        # Parts that begin and end a link, and the first parts of open links.
         self._links: list[tuple[int, int]] = []
         self._open_links: dict[Hashable, int] = {}
-        # The same of the paragraphs around it.
+        # State of the paragraphs around it.
         self._outer: list[tuple[Style, int | None, list[tuple[int, Style]], list[int]]] = []
 
     def add(self, markup: str) -> None:
-        """Adds markup, which does not change."""
+        """Adds markup, which is preserved."""
         self._parts.append(markup)
 
     def add_continuation(self, markup: str) -> None:
-        """Adds markup before a further line of a paragraph, which is dropped together with that line."""
+        """Adds markup before a further line of a paragraph. It is dropped together with that line."""
         self._parts.append(_Continuation(markup))
 
     def add_reading(self, markup: str) -> None:
-        """Adds a reading above words, which is removed when their paragraph is translated."""
+        """Adds a ruby reading. It is removed when its paragraph is translated."""
         self._readings.append(len(self._parts))
         self._parts.append(markup)
 
     def add_text(self, raw: str, unescape: Callable[[str], str] = str) -> None:
-        """Adds text to translate. The model reads a line end as a space, and the file keeps it at about its place."""
+        """Adds text to translate. The model reads a line end as a space; the file keeps it at a similar place."""
         done = 0
         for end in re.finditer(r"[\r\n][ \t\r\n]*", raw):
             line = raw[done : end.start()].rstrip(" \t")
@@ -68,24 +68,26 @@ class TextFile:
             self.add_line(raw[done:], "", unescape)
 
     def add_line(self, raw: str, tail: str, unescape: Callable[[str], str] = str) -> None:
-        """Adds a line to translate, and the characters between it and the next line of its paragraph. A typographic
-        hyphen at its end divides a word."""
+        """
+        Adds a line to translate, and the characters between it and the next line of its paragraph. A typographic
+        hyphen at its end splits a word.
+        """
         text = unescape(raw)
         if tail:
             text = text[:-1] if text.endswith(HYPHENS) else f"{text} "
         self._add_run(Run(text, style=self.style), raw, tail)
 
     def add_element(self, raw: str, text: str, escape: Callable[[str], str]) -> int:
-        """Adds text together with the markup around it, which `escape` writes as well. Returns the part's number."""
+        """Adds text with the markup around it, which `escape` writes as well. Returns the number of the part."""
         return self._add_run(Run(text, style=self.style), raw, escape=escape)
 
     def add_copy(self, number: int, raw: str) -> None:
-        """Adds text that must be the same as that of another part."""
+        """Adds a copy of the text of another part."""
         part = self._parts[number]
         self._parts.append(part._replace(raw=raw) if isinstance(part, _FilePart) else raw)
 
     def add_protected(self, raw: str, text: str, is_movable: bool = True) -> None:
-        """Adds a part of a sentence that does not change, such as code or an image; the model reads `text`."""
+        """Adds a preserved part of a sentence, such as code or an image. The model reads `text`."""
         self._add_run(Run(text, raw if is_movable else ""), raw if is_movable else "")
         if not is_movable:
             self.add(raw)
@@ -96,31 +98,30 @@ class TextFile:
         self._parts.append(_FilePart(len(self.blocks) - 1, 0, raw, "", escape))
 
     def open_style(self, name: Hashable) -> None:
-        """Begins a format, whose markup comes next. Words may move before it."""
+        """Begins a format before its markup. Words may move in front of it."""
         if len(self.style) < MAX_STYLES:
             self._add_insertion()
             self.style = (*self.style, name)
 
     def close_style(self, name: Hashable) -> None:
-        """Ends a format, whose markup has just been added. Words may move after it."""
+        """Ends a format after its markup. Words may move behind it."""
         if name in self.style:
             self.style = tuple(other for other in self.style if other != name)
             self._add_insertion()
 
     def open_link(self, name: Hashable) -> None:
-        """Begins a link, which is a format. It never becomes empty: without a translation it keeps its text."""
+        """Begins a link, which is a format. A link without translated words keeps its text."""
         self._open_links[name] = len(self._parts)
         self.open_style(name)
 
     def close_link(self, name: Hashable) -> None:
-        """Ends a link, whose markup has just been added."""
+        """Ends a link after its markup."""
         start = self._open_links.pop(name, None)
         if start is not None and not self._open_links:
             self._links.append((start, len(self._parts)))
         self.close_style(name)
 
     def end_block(self) -> None:
-        """Ends the paragraph."""
         if self._open is not None:
             self._use_insertions(self._open)
             for place in self._readings:
@@ -128,33 +129,32 @@ class TextFile:
         self._open, self._insertions, self._readings = None, [], []
 
     def open_paragraph(self) -> None:
-        """Begins a paragraph that may lie inside another, which continues after it."""
+        """Begins a paragraph that may be nested in another."""
         self._outer.append((self.style, self._open, self._insertions, self._readings))
         self.style, self._open, self._insertions, self._readings = (), None, [], []
 
     def close_paragraph(self) -> None:
-        """Ends such a paragraph."""
+        """Ends a paragraph and continues the outer one."""
         self.end_block()
         if self._outer:
             self.style, self._open, self._insertions, self._readings = self._outer.pop()
 
     def begin_document(self) -> None:
-        """Ends the paragraph and the document: what follows is translated without what came before."""
+        """Ends the paragraph and the document. Documents are translated independently."""
         self.end_block()
         if self.document_starts[-1] < len(self.blocks):
             self.document_starts.append(len(self.blocks))
 
     def has_words(self, number: int) -> bool:
-        """Returns whether a part of the file is a run that is not blank."""
+        """Returns whether a part is a run that is not blank."""
         part = self._parts[number]
         return isinstance(part, _FilePart) and bool(part.raw.strip())
 
     def own_texts(self) -> list[list[str]]:
-        """Returns the texts with which the file is filled if nothing changes."""
+        """Returns the texts that leave the file unchanged."""
         return [[run.text if run.markup is None else run.markup for run in block] for block in self.blocks]
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> str:
-        """Returns the file with these texts for its runs."""
         return "".join(self.filled_parts(blocks))
 
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
@@ -184,7 +184,7 @@ class TextFile:
         return result
 
     def _restore_link(self, result: list[str], first: int, last: int) -> None:
-        """Puts the text of a link back if its translation has no words for it."""
+        """Restores the text of a link that its translation leaves without words."""
         inside = [(number, part) for number, part in enumerate(self._parts[first:last], first)]
         runs = [(number, part) for number, part in inside if isinstance(part, _FilePart) and part.raw.strip()]
         if runs and not any(result[number].strip() for number, _ in runs):
@@ -194,7 +194,7 @@ class TextFile:
             result[last - 1] += " " * character_behind(result, last - 1).isalnum()
 
     def _filled(self, part: "_FilePart", text: str, following: str) -> str:
-        """Returns what represents a run in the file, without the line end after it."""
+        """Returns the characters of a run in the file, without its line end."""
         run = self.blocks[part.block][part.number]
         if run.markup is not None:
             return text
@@ -215,12 +215,12 @@ class TextFile:
         return len(self._parts) - 1
 
     def _add_insertion(self) -> None:
-        """Marks a place for an empty run, in case there is no run of its style beside it."""
+        """Marks a place for an empty run, used if the runs beside it have other styles."""
         self._insertions.append((len(self._parts), self.style))
         self._parts.append("")
 
     def _use_insertions(self, number: int, following: Style | None = None) -> None:
-        """Adds the empty runs that are needed before a run of a style, or at the end of a block."""
+        """Adds empty runs where needed before a run of a style, or at the end of a block."""
         block = self.blocks[number]
         for place, style in self._insertions:
             is_beside = bool(block) and block[-1].markup is None and block[-1].style == style
@@ -231,12 +231,12 @@ class TextFile:
 
 
 def character_before(parts: Sequence[str], stop: int) -> str:
-    """Returns the character before a part, if there is one."""
+    """Returns the last character before a part, or an empty string."""
     return next((parts[number][-1] for number in range(stop - 1, -1, -1) if parts[number]), "")
 
 
 def character_behind(parts: Sequence[str], start: int) -> str:
-    """Returns the character after a part, if there is one."""
+    """Returns the first character after a part, or an empty string."""
     return next((parts[number][0] for number in range(start + 1, len(parts)) if parts[number]), "")
 
 
@@ -250,14 +250,14 @@ class _Continuation(str):
 
 
 class _Reading(NamedTuple):
-    """Markup that remains only if its block is unchanged."""
+    """Markup that is dropped when its block changes."""
 
     markup: str
     block: int
 
 
 class _FilePart(NamedTuple):
-    """A run in the file: its numbers, its characters, what follows up to the next line, and what makes text safe."""
+    """A run in the file: its block and number, its characters, the line end after it, and the escape function."""
 
     block: int
     number: int

@@ -1,4 +1,4 @@
-"""A ZIP package with text members, each of which is a template, as one file."""
+"""A ZIP package as one file: text members are templates, other members are copied."""
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,13 +19,12 @@ Read = TypeVar("Read")
 
 class TextPackage:
     """
-    Members of a package as one file. Members whose text does not change, and all others, are copied as they are
-    packed.
+    Members of a package as one file. Unchanged members are copied in compressed form.
 
     Args:
-        texts: contents of members by their names.
-        files: templates of the same members, in reading order.
-        is_one_document: whether all members are one document; otherwise each is one or several.
+        texts: contents of the translated members by name.
+        files: templates of these members, in reading order.
+        is_one_document: whether all members are one document; otherwise each has its own documents.
     """
 
     def __init__(
@@ -44,7 +43,6 @@ class TextPackage:
         self.document_starts = starts if starts and not is_one_document else [0]
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> bytes:
-        """Returns the package with these texts."""
         rest = iter(blocks)
         filled = {name: file.fill([*islice(rest, len(file.blocks))]) for name, file in self._files.items()}
         changed = {name: text.encode() for name, text in filled.items() if text != self._texts[name]}
@@ -53,7 +51,7 @@ class TextPackage:
 
 @contextmanager
 def reading(problem: str) -> Iterator[None]:
-    """Puts a problem such as "not a readable e-book" before the message of every `ValueError`."""
+    """Prefixes the message of every `ValueError`, for example with "not a readable e-book"."""
     try:
         yield
     except ValueError as error:
@@ -62,10 +60,10 @@ def reading(problem: str) -> Iterator[None]:
 
 def read_texts(package: ZipPackage, names: Sequence[str]) -> dict[str, str]:
     """
-    Returns the texts of members, in the order of their names.
+    Returns the texts of members.
 
     Raises:
-        ValueError: the package lacks a member, or a member is not text.
+        ValueError: a member is missing or not text.
     """
     if lacking := [name for name in names if name not in package]:
         raise ValueError(f"it has no {lacking[0]!r}")
@@ -74,19 +72,14 @@ def read_texts(package: ZipPackage, names: Sequence[str]) -> dict[str, str]:
 
 
 def start_tags(package: ZipPackage, names: Sequence[str]) -> dict[str, list[XmlToken]]:
-    """Returns the start tags of members that are XML."""
+    """Returns the start tags of XML members."""
     texts = read_texts(package, names)
     tokens = {name: in_member(name, xml_tokens, text) for name, text in texts.items()}
     return {name: [token for token in own if token.kind == "start"] for name, own in tokens.items()}
 
 
 def in_member(name: str, read: Callable[..., Read], *arguments: object) -> Read:
-    """
-    Applies a function to a member, and returns the result.
-
-    Raises:
-        ValueError: the member is broken; the message names it.
-    """
+    """Calls a function on a member. The message of a `ValueError` gets the name of the member as a prefix."""
     try:
         return read(*arguments)
     except ValueError as error:
@@ -95,7 +88,7 @@ def in_member(name: str, read: Callable[..., Read], *arguments: object) -> Read:
 
 def member_name(reference: str, member: str) -> str:
     """
-    Returns the name of the member to which a reference in another member points.
+    Resolves a reference in a member to the name of another member.
 
     >>> member_name("../text/a%20b.xhtml#c", "OEBPS/nav/toc.ncx"), member_name("/ppt/a.xml", "ppt/slides/b.xml")
     ('OEBPS/text/a b.xhtml', 'ppt/a.xml')

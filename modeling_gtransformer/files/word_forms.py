@@ -1,16 +1,16 @@
-"""Frequent words of a language, and stems."""
+"""Stop words and stemming."""
 
 from .languages import english_name
 
 
-# Babel distinguishes two kinds of Norwegian; the libraries do not.
+# The libraries do not distinguish the written forms of Norwegian, as Babel does.
 KNOWN_AS = {"norwegian bokmål": "norwegian", "norwegian nynorsk": "norwegian"}
 
 
 class WordForms:
     """
-    The most frequent words of a language, `stop_words`, and `stem`, a function from a word to its stem, both in lower
-    case. An unknown language has no stop words, and a word is its own stem.
+    Stop words of a language, and `stem`, a function from a word to its stem, all in lower case. Unknown languages have
+    no stop words, and `stem` returns the word.
 
     Raises:
         ImportError: a library is missing.

@@ -1,4 +1,4 @@
-"""Hard-wrapped text: lines that make up paragraphs."""
+"""Hard-wrapped text."""
 
 import re
 from itertools import pairwise
@@ -7,14 +7,15 @@ from ..plain_text import ADDRESS, ITEM
 from .template import TextFile
 
 
-# Indentation and quotation marks, words with the white space after them, and the line end.
+# Indentation and quotation marks, words, and the line end.
 LINE = re.compile(r"([^\S\r\n>]*(?:>[^\S\r\n>]*)*)([^\r\n]*)(\r\n|\r|\n|\Z)")
 
 
 def read_wrapped(text: str) -> TextFile:
     """
-    Reads hard-wrapped paragraphs, as in e-mails and manual pages. A blank line, an item of a list or a different
-    indentation begins a new one; but a second line may be under the text of an item, or left of the first line.
+    Reads hard-wrapped paragraphs, as in e-mails and manual pages. A blank line, a list item or a change of indentation
+    begins a paragraph. The second line may instead align with the text of a list item, or be indented less than the
+    first.
     """
     file = TextFile(drop_blank_lines=True)
     lines = [_line(*match.groups()) for match in LINE.finditer(text)]
@@ -36,7 +37,7 @@ def read_wrapped(text: str) -> TextFile:
 
 
 def _line(indentation: str, words: str, line_end: str) -> tuple[str, str, str]:
-    """Returns a line with the white space after its words moved to the line end."""
+    """Moves the white space after the words of a line to its line end."""
     bare = words.rstrip()
     return indentation, bare, words[len(bare) :] + line_end
 
@@ -47,12 +48,11 @@ def _has_words(words: str) -> bool:
 
 
 def _without_justification(line: str) -> str:
-    """Makes spaces single again that were doubled to fill the line."""
     return re.sub(r"(?<=\S)  (?=\S)", " ", line)
 
 
 def _continuations(lines: list[tuple[str, str, str]]) -> list[bool]:
-    """Returns, for every line from the second on, whether it continues the line before it."""
+    """Returns for every line after the first whether it continues the previous line."""
     result: list[bool] = []
     for (indentation, words, _), (next_indentation, next_words, _) in pairwise(lines):
         item = ITEM.match(words)

@@ -1,4 +1,4 @@
-"""XLIFF 1.2 and 2: units without a translation get one; inline elements are boundaries of runs, or protected."""
+"""XLIFF 1.2 and 2. Inline elements are boundaries of runs or protected."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,12 +10,12 @@ from .template import TextFile
 from .xml_tokens import XML, XmlToken, XmlTree, tag_name, with_attribute, words_of, xml_escape, xml_tokens
 
 
-# Names in version 1.2 and in version 2 of what has a source and a target.
+# Names of the elements with a source and a target in version 1.2 and in version 2.
 UNITS = {"1": "trans-unit", "2": "segment"}
 LANGUAGE_ATTRIBUTES = {"1": ("file", "target-language"), "2": ("xliff", "trgLang")}
-# States of a target that is not yet a translation, such as a copy of the source.
+# States of a target that is not yet a translation.
 NEW_STATES = {"1": frozenset({"new", "needs-translation"}), "2": frozenset({"initial"})}
-# Inline elements whose text belongs to the sentence, and those that represent something in it.
+# Inline elements around text of the sentence, and elements that represent part of it.
 AROUND_TEXT = frozenset({"g", "mrk", "pc"})
 PLACEHOLDERS = frozenset({"it", "ph", "x"})
 # Empty elements and native codes that begin or end a format.
@@ -24,7 +24,7 @@ OPENING, CLOSING = frozenset({"bpt", "bx", "sc"}), frozenset({"ept", "ex", "ec"}
 
 @dataclass(frozen=True)
 class _Scope:
-    """What applies inside an element: whether to translate text and keep white space, and inline elements' data."""
+    """Inherited state of an element: whether to translate and to preserve white space, and data of inline elements."""
 
     is_translated: bool = True
     keeps_space: bool = False
@@ -33,19 +33,20 @@ class _Scope:
 
 def read_xliff(text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False) -> TextFile:
     """
-    Reads an XLIFF file of version 1.2 or 2. Units without a target, or with one whose state marks it as not yet a
-    translation (`new`, `needs-translation`, `initial`), get a target in the state `translated`; everything else does
-    not change, including elements with `translate="no"`, and units whose translation has other placeholders, which
-    would break the program. Every `<file>` is a document. The target has the inline
-    elements of the source; the model reads the words that a placeholder has.
+    Reads an XLIFF file of version 1.2 or 2. Every `<file>` is a document.
+
+    A unit is translated if it has no target, or a target in the state `new`, `needs-translation` or `initial`. It gets
+    a target in the state `translated`, with the inline elements of the source. Units with `translate="no"` do not
+    change, nor do units whose translation has other placeholders, which would break the program. The model reads the
+    text that a placeholder represents.
 
     Args:
-        tgt_lang: language of the translation, which a file that names no target language then names.
-        mark_fuzzy: whether to mark new targets for review, by the state `needs-review-translation` or, in version 2, a
-            `subState`.
+        tgt_lang: language of the translation, set in files without a target language.
+        mark_fuzzy: whether to mark new targets for review, with the state `needs-review-translation` or, in version 2,
+            a `subState`.
 
     Raises:
-        ValueError: the file is broken, of another version, or for another target language.
+        ValueError: the file is broken, or has another version or target language.
     """
     reader = _Reader(text, language_tag(tgt_lang), mark_fuzzy)
     reader.read()
@@ -53,23 +54,21 @@ def read_xliff(text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False)
 
 
 class _XliffFile(TextFile):
-    """A file whose units do not change if their translation has other placeholders. `untranslated` are the numbers of
-    their first blocks."""
+    """A template that preserves units with changed placeholders. `untranslated` lists the numbers of their blocks."""
 
     def __init__(self, text: str):
         super().__init__(xml_escape(text))
-        # For every unit with a new target: its characters, and the numbers of its parts and of its blocks.
+        # For every unit with a new target: its characters, and the ranges of its parts and blocks.
         self._units: list[tuple[str, slice, slice]] = []
         self.untranslated: list[int] = []
 
     def add_unit(self, raw: str, add: Callable[[], None]) -> None:
-        """Adds a unit, which `add` adds with a target."""
+        """Records the parts and blocks of a unit, which `add` adds."""
         parts, blocks = len(self._parts), len(self.blocks)
         add()
         self._units.append((raw, slice(parts, len(self._parts)), slice(blocks, len(self.blocks))))
 
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
-        """Returns the parts of the file, in order, with these texts for its runs."""
         result = super().filled_parts(blocks)
         self.untranslated = []
         for raw, parts, own in self._units:
@@ -96,7 +95,7 @@ class _Reader(XmlTree):
             raise ValueError(f"not XLIFF: it begins with <{root.name[1]}>")
         self.version = root.get("version")[:1]
         if self.version not in UNITS:
-            raise ValueError(f"XLIFF of the version {root.get('version')!r} is unknown: 1.2, 2.0 and 2.1 are read")
+            raise ValueError(f"unsupported XLIFF version {root.get('version')!r}: supported are 1.2, 2.0 and 2.1")
 
     def read(self) -> None:
         scopes = [_Scope()]
@@ -117,7 +116,6 @@ class _Reader(XmlTree):
             position += 1
 
     def _scope(self, position: int, outer: _Scope) -> _Scope:
-        """Returns what applies inside an element."""
         token = self.tokens[position]
         translated, space = token.get("translate"), token.get("space", XML)
         return _Scope(
@@ -127,7 +125,7 @@ class _Reader(XmlTree):
         )
 
     def _original_data(self, position: int) -> dict[str, str]:
-        """Returns what the inline elements of a unit of version 2 represent, by their `dataRef`."""
+        """Returns the data of the inline elements in a unit of version 2, by `dataRef`."""
         return {
             self.tokens[number].get("id"): self.words(number)
             for place in self.children(position)
@@ -137,17 +135,17 @@ class _Reader(XmlTree):
         }
 
     def _with_language(self, token: XmlToken) -> str:
-        """Returns the characters of a tag that names the target language, with that of the translation."""
+        """Returns a tag with the target language. Raises `ValueError` if it declares another one."""
         _, attribute = LANGUAGE_ATTRIBUTES[self.version]
         there = token.get(attribute)
         if token.kind != "start" or self.language is None:
             return token.raw
         if there and not is_same_language(there, self.language):
-            raise ValueError(f"its target language is {there}, but that of the translation is {self.language}")
+            raise ValueError(f"its target language is {there}, but the translation is in {self.language}")
         return token.raw if there else with_attribute(token.raw, attribute, self.language)
 
     def _add_unit(self, position: int, scope: _Scope) -> None:
-        """Adds a unit, with a target if it needs one."""
+        """Adds a unit, with a new target unless it is translated."""
         # The first child of each name.
         children = {self._local(child): child for child in reversed([*self.children(position)])}
         source, target = children.get("seg-source", children.get("source")), children.get("target")
@@ -161,7 +159,7 @@ class _Reader(XmlTree):
             )
 
     def _add_with_target(self, position: int, source: int, target: int | None, scope: _Scope) -> None:
-        """Adds a unit with a new target, in the place of an old one."""
+        """Adds a unit with a new target. It replaces an old one."""
         unit_tag, behind = self.tokens[position].raw, self.ends[source] + 1
         self.file.add(self._in_state(unit_tag) if self.version == "2" else unit_tag)
         if target is None:
@@ -179,25 +177,23 @@ class _Reader(XmlTree):
         self.file.add(f"</{tag_name(start)}>" + self.raw(rest, self.ends[position] + 1))
 
     def _is_done(self, unit: int, target: int) -> bool:
-        """Returns whether the target of a unit is a translation."""
         inside = self.tokens[target + 1 : self.ends[target]]
         state = self.tokens[target if self.version == "1" else unit].get("state")
         has_content = any(token.kind == "start" or token.words.strip() for token in inside)
         return has_content and state not in NEW_STATES[self.version]
 
     def _in_state(self, tag: str) -> str:
-        """Returns a start tag with the state of having a translation."""
         if self.version == "1":
             return with_attribute(tag, "state", "needs-review-translation" if self.mark_fuzzy else "translated")
         tag = with_attribute(tag, "state", "translated")
         return with_attribute(tag, "subState", "gtransformer:needs-review") if self.mark_fuzzy else tag
 
     def _add_content(self, source: int, scope: _Scope) -> None:
-        """Adds the text and the inline elements of a source as those of a target."""
+        """Adds the text and the inline elements of a source as content of the target."""
         self.file.end_block()
         self.file.style = ()
         position, segments = source + 1, set()
-        opened: dict[int, int] = {}  # from the number of an end tag to that of its start tag
+        opened: dict[int, int] = {}  # start tags by end tags
         while position < self.ends[source]:
             token = self.tokens[position]
             stop = position + 1
@@ -223,7 +219,7 @@ class _Reader(XmlTree):
         self.file.end_block()
 
     def _add_code(self, position: int, stop: int, scope: _Scope) -> None:
-        """Adds an inline element that does not change; the model reads what a placeholder represents."""
+        """Adds a preserved inline element. The model reads the text that a placeholder represents."""
         token, name, raw = self.tokens[position], self._local(position), self.raw(position, stop)
         words = ""
         if _is_protected(token):
@@ -233,7 +229,7 @@ class _Reader(XmlTree):
         elif name in PLACEHOLDERS:
             words = token.get("disp") or scope.data.get(token.get("dataRef"), "") or token.get("equiv")
         words = " ".join(words.split())
-        # An element that ends a format names the one that begins it.
+        # An element that ends a format refers to the element that begins it.
         pair = token.get("startRef") or token.get("rid") or token.get("id")
         if words and not words.startswith("<"):
             self.file.add_protected(raw, words)
@@ -247,7 +243,7 @@ class _Reader(XmlTree):
             self.file.end_block()
 
     def _local(self, position: int) -> str:
-        """Returns the local name of an XLIFF element, or an empty string."""
+        """Returns the local name of an XLIFF tag, or an empty string."""
         token = self.tokens[position]
         return token.name[1] if token.kind in ("start", "end") and token.name[0] == self.namespace else ""
 

@@ -1,4 +1,4 @@
-"""Splits XML into tokens that add up to the text: expat finds where each begins, and expands and fetches nothing."""
+"""Splits XML into tokens with expat, without expanding or loading entities. The tokens add up to the file."""
 
 import html
 import re
@@ -13,10 +13,10 @@ from .character_references import escape_for, unescape
 
 
 XML = "http://www.w3.org/XML/1998/namespace"
-# Separates a namespace from a local name, and occurs in no namespace.
+# Separates a namespace from a local name; illegal in namespaces.
 SEPARATOR = "\n"
 ENCODING = re.compile(r"""<\?xml\s[^<>]{0,200}?encoding\s*=\s*["']([\w.:-]+)""")
-# An attribute of a tag that expat has read, with the white space before it.
+# An attribute of a well-formed tag.
 ATTRIBUTE = re.compile(r"""(?<=\s)([^\s=<>/"']+)\s*=\s*("[^"]*"|'[^']*')""")
 TAG_NAME = re.compile(r"</?([^\s/>]+)")
 
@@ -26,8 +26,8 @@ NO_ATTRIBUTES: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 class XmlToken(NamedTuple):
     """
-    A tag, a stretch of text, or anything else, with its characters in the file; the end tag of an empty element such
-    as `<br/>` has none.
+    A tag, text, or other markup, with its characters in the file. The end tag of an empty element such as `<br/>` has
+    no characters.
     """
 
     kind: str  # "start", "end", "text", "cdata", "other"
@@ -36,12 +36,12 @@ class XmlToken(NamedTuple):
     attributes: Mapping[tuple[str, str], str] = NO_ATTRIBUTES
 
     def get(self, name: str, namespace: str = "") -> str:
-        """The value of an attribute, or an empty string."""
+        """Returns the value of an attribute, or an empty string."""
         return self.attributes.get((namespace, name), "")
 
     @property
     def words(self) -> str:
-        """What a reader sees of a text."""
+        """The text of a token, without markup."""
         return words_of(self.raw) if self.kind in ("text", "cdata") else ""
 
 
@@ -50,7 +50,7 @@ def xml_tokens(text: str) -> list[XmlToken]:
     Returns the tokens of a file.
 
     Raises:
-        ValueError: the file is not well-formed XML, or declares entities.
+        ValueError: the file is not well-formed, or declares entities.
     """
     bare = text.removeprefix("\ufeff")
     content = bare.encode("utf-8", "surrogatepass")
@@ -59,7 +59,6 @@ def xml_tokens(text: str) -> list[XmlToken]:
         marks.parser.Parse(content, True)
     except expat.ExpatError as error:
         raise ValueError(f"broken XML, line {error.lineno}: {expat.ErrorString(error.code)}") from error
-    # Nothing is left out, not even a byte order mark before the first mark.
     places = [0, *(place for place, *_ in marks.found[1:]), len(content)]
     byte_order_mark = [XmlToken("other", "\ufeff")] if bare != text else []
     return byte_order_mark + [
@@ -69,14 +68,14 @@ def xml_tokens(text: str) -> list[XmlToken]:
 
 
 def words_of(raw: str) -> str:
-    """Returns what a reader sees of a text, or of a section in which nothing is markup."""
+    """Returns the text of a text token or CDATA section."""
     if raw.startswith("<![CDATA["):
         return raw.removeprefix("<![CDATA[").removesuffix("]]>")
     return unescape(raw)
 
 
 def ends_of(tokens: Sequence[XmlToken]) -> dict[int, int]:
-    """Returns the numbers of the end tags by those of their start tags."""
+    """Maps the numbers of start tags to the numbers of their end tags."""
     ends, open_tags = {}, []
     for number, token in enumerate(tokens):
         if token.kind == "start":
@@ -87,7 +86,7 @@ def ends_of(tokens: Sequence[XmlToken]) -> dict[int, int]:
 
 
 class XmlTree:
-    """Tokens with the places of their elements, by the numbers of start tags."""
+    """Tokens as a tree. Elements are addressed by the numbers of their start tags."""
 
     def __init__(self, tokens: Sequence[XmlToken]):
         self.tokens, self.ends = tokens, ends_of(tokens)
@@ -96,11 +95,10 @@ class XmlTree:
         return "".join(token.raw for token in self.tokens[start:stop])
 
     def words(self, position: int) -> str:
-        """Returns the text inside an element."""
         return "".join(token.words for token in self.tokens[position : self.ends[position]])
 
     def children(self, position: int) -> Iterator[int]:
-        """Yields the numbers of the start tags of the elements directly inside an element."""
+        """Yields the child elements of an element."""
         place = position + 1
         while place < self.ends[position]:
             if self.tokens[place].kind == "start":
@@ -110,14 +108,14 @@ class XmlTree:
 
 
 def xml_escape(text: str) -> Callable[[str], str]:
-    """Makes a function that makes words safe in a file, also in one that declares a character set other than UTF-8."""
+    """Makes a function that escapes text for a file in its declared character set."""
     declared = ENCODING.match(text[:4096])
     return escape_for(declared and declared[1])
 
 
 def with_attribute(tag: str, name: str, value: str) -> str:
     """
-    Returns a start tag in which an attribute has this value; it is added if it is missing.
+    Sets or adds an attribute of a start tag.
 
     >>> with_attribute("<a b='1'/>", "b", "2"), with_attribute('<a b="1">', "c", "2")
     ('<a b="2"/>', '<a b="1" c="2">')
@@ -136,7 +134,7 @@ def tag_name(tag: str) -> str:
 
 
 class _Marks:
-    """Collects what expat finds: position in bytes, kind, name and attributes; stretches of one kind are one mark."""
+    """Collects the places of tokens in bytes, with kind, name and attributes. Adjacent text is one token."""
 
     def __init__(self) -> None:
         self.found: list[tuple[int, str, str, Mapping[tuple[str, str], str]]] = []
@@ -150,7 +148,7 @@ class _Marks:
         parser.CommentHandler = lambda _: self.note("other")
         parser.ProcessingInstructionHandler = lambda *_: self.note("other")
         parser.StartDoctypeDeclHandler = self.doctype
-        # A reference to an entity that only an external declaration, which is not read, could define.
+        # External entities are not loaded, so a reference to one is text.
         parser.SkippedEntityHandler = lambda *_: self.note("text")
         parser.DefaultHandler = lambda _: self.note("text" if self.depth else "other")
 
@@ -175,9 +173,7 @@ class _Marks:
 
     def doctype(self, name: str, system: str | None, public: str | None, has_internal_subset: int) -> None:
         if has_internal_subset:
-            raise ValueError(
-                "its document type declaration (DOCTYPE) declares something, such as entities: remove it first"
-            )
+            raise ValueError("its document type declaration (DOCTYPE) has an internal subset: remove it first")
         self.note("other")
 
 

@@ -1,4 +1,4 @@
-"""A ZIP package whose members are read within bounds where needed, and otherwise copied as they are packed."""
+"""A ZIP package. Its members are read within a size limit, or copied in compressed form."""
 
 import io
 import struct
@@ -9,8 +9,8 @@ from contextvars import ContextVar
 from copy import copy
 
 
-# Maximum size in bytes of all members that are read, unpacked. Documents of 1,000 pages have a few million; a server
-# allows less.
+# Maximum unpacked size in bytes of all members that are read; the server sets a lower limit. Documents of 1,000 pages
+# have a few million bytes.
 MAX_BYTES = ContextVar("MAX_BYTES", default=64 * 2**20)
 ENCRYPTED, SIZES_BEHIND, UTF_8_NAME = 0x1, 0x8, 0x800
 LOCAL_HEADER = struct.Struct("<4s22xHH")
@@ -50,7 +50,7 @@ class ZipPackage:
         Returns the unpacked content of members.
 
         Raises:
-            ValueError: they are too large, encrypted, packed by an unknown method, or broken.
+            ValueError: a member is encrypted, compressed by an unknown method or broken, or all are too large.
         """
         members = [self._members[name] for name in dict.fromkeys(names)]
         size = sum(member.file_size for member in members)
@@ -61,7 +61,7 @@ class ZipPackage:
         return {member.filename: _read(self._archive, member) for member in members}
 
     def replaced(self, contents: Mapping[str, bytes]) -> bytes:
-        """Returns the package with other contents of some members; all others are copied as they are packed."""
+        """Returns the package with new contents of some members. Other members are copied in compressed form."""
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as archive:
             for member in self._members.values():
@@ -74,7 +74,7 @@ class ZipPackage:
         return buffer.getvalue()
 
     def _copy(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-        """Copies the packed bytes of a member, with its sizes in the header before them."""
+        """Copies the compressed bytes of a member, with its sizes in the local header."""
         header = self._content[member.header_offset : member.header_offset + LOCAL_HEADER.size]
         if len(header) < LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
             raise ValueError(f"{member.filename!r} of the package is broken: it has no header")
@@ -91,7 +91,7 @@ class ZipPackage:
         new.header_offset = stream.tell()
         stream.write(new.FileHeader())
         stream.write(packed)
-        # `ZipFile.writestr` does this after writing a member.
+        # Bookkeeping of `ZipFile.writestr`.
         archive.start_dir = stream.tell()
         archive.filelist.append(new)
         archive.NameToInfo[new.filename] = new
@@ -99,7 +99,7 @@ class ZipPackage:
 
 
 def _name(member: zipfile.ZipInfo) -> str:
-    """Returns the name of a member, which some programs write in UTF-8 without saying so."""
+    """Returns the name of a member. Some programs write UTF-8 without setting its flag."""
     if member.flag_bits & UTF_8_NAME:
         return member.filename
     try:
@@ -109,11 +109,11 @@ def _name(member: zipfile.ZipInfo) -> str:
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Returns the content of a member, which is never longer than the package says."""
+    """Returns the content of a member. Raises `ValueError` if its size differs from the declared one."""
     if member.flag_bits & ENCRYPTED:
         raise ValueError(f"{member.filename!r} of the package is encrypted: remove the password first")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{member.filename!r} of the package is packed by an unknown method ({member.compress_type})")
+        raise ValueError(f"{member.filename!r} of the package has the unknown compression {member.compress_type}")
     try:
         content = archive.read(member)
     except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, OSError) as error:

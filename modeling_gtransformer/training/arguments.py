@@ -1,4 +1,4 @@
-"""Arguments of a training: `Seq2SeqTrainer`'s, and what the paper's training needs in addition."""
+"""Training arguments: `Seq2SeqTrainer`'s, plus those of the paper."""
 
 import logging
 import math
@@ -17,9 +17,9 @@ from ..translation_options import check_bound
 
 logger = logging.getLogger(__name__)
 
-# File in the folder of a training that holds its arguments.
+# File with the arguments in the folder of a training.
 ARGUMENTS_NAME = "arguments.json"
-# Smallest and greatest values of arguments.
+# Valid ranges of arguments.
 RANGES = {
     "max_tokens": (1, math.inf),
     "tokens_per_update": (1, math.inf),
@@ -35,22 +35,20 @@ RANGES = {
 @dataclass
 class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     """
-    Arguments of `Seq2SeqTrainer`, of which `per_device_train_batch_size` has no effect, and those of the paper.
+    Arguments of `Seq2SeqTrainer` and of the paper. `per_device_train_batch_size` has no effect.
 
-    Values that depend on the machine are derived here: the precision, and from `tokens_per_update` the number of
-    batches that each process contributes to an update.
+    Two values are derived for the machine: the precision, and the gradient accumulation from `tokens_per_update`.
     """
 
     max_tokens: int = HfArg(default=4096, help="Upper bound on the tokens in a batch on one device, padding included.")
     tokens_per_update: int | None = HfArg(
         default=None,
-        help="Number of tokens in an update, over all devices and padding included, from which "
-        "gradient_accumulation_steps follows; default: max_tokens times the number of devices times "
-        "gradient_accumulation_steps.",
+        help="Number of tokens in an update, over all devices and padding included; sets gradient_accumulation_steps. "
+        "Default: max_tokens times the number of devices times gradient_accumulation_steps.",
     )
     precision: Literal["auto", "bf16", "fp16", "float32"] = HfArg(
         default="float32",
-        help="Number format of the computation; auto: bf16 on a GPU that has it, else fp16, float32 on a CPU. "
+        help="Number format of the computation; auto: bf16 on a GPU that supports it, else fp16, float32 on a CPU. "
         "--fp16, --bf16 and accelerate launch --mixed_precision override it.",
     )
     fp16: bool | None = HfArg(
@@ -80,24 +78,24 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
     )
     fresh_parameters: list[str] = HfArg(
         default_factory=lambda: ["_global.", "_gate."],
-        help="Substrings in the names of the fresh parameters, which the checkpoint does not have.",
+        help="Substrings in the names of fresh parameters, which are missing in the checkpoint.",
     )
     word_dropout: float = HfArg(
         default=0.0, help="Probability that a source or target input word is replaced by <mask>."
     )
     word_dropout_epochs: int | None = HfArg(
-        default=None, help="Number of first epochs that have word dropout; default: all."
+        default=None, help="Number of first epochs with word dropout; default: all."
     )
     coword_dropout: float = HfArg(
         default=0.0,
-        help="Probability that a source word of a random third of the sentences is replaced by <mask>, so that "
-        "clean neighbours are worth reading (Fernandes et al., 2021).",
+        help="Probability that a source word of a random third of the sentences is replaced by <mask>, to train the "
+        "use of context (Fernandes et al., 2021).",
     )
     restore_callback_states_from_checkpoint: bool = HfArg(
         default=True, help="Resume early stopping with the remaining patience."
     )
     attention_entropy: bool = HfArg(
-        default=False, help="Measure the entropy of attention in validation, which takes one more forward pass."
+        default=False, help="Measure the entropy of attention in validation, with one more forward pass."
     )
     early_stopping_patience: int | None = HfArg(
         default=None, help="Number of evaluations without a better metric_for_best_model after which training stops."
@@ -125,12 +123,7 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
         self.refuse_early_end_of_decay(self.max_steps)
 
     def refuse_early_end_of_decay(self, updates: int) -> None:
-        """
-        Refuses a decay of the learning rate that ends before this number of updates.
-
-        Raises:
-            UsageError: some schedules would rise again.
-        """
+        """Raises `UsageError` if the learning rate decays in fewer updates: some schedules would rise again."""
         if self.decay_steps is not None and self.decay_steps < updates:
             raise UsageError(
                 f"The learning rate ends after decay_steps={self.decay_steps}, before the {updates} updates of the "
@@ -163,20 +156,20 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
                 raise ValueError(f"{name} needs evaluations: set eval_strategy to epoch or steps.")
 
     def _set_save_strategy(self) -> None:
-        """Saves at every evaluation if the best model is to be loaded, because that model must have been saved."""
+        """Saves at every evaluation with `load_best_model_at_end`, so that the best model has a checkpoint."""
         if self.save_strategy is None:
             self.save_strategy = self.eval_strategy if self.load_best_model_at_end else "steps"
         if self.save_steps is None and self.save_strategy == "steps":
             self.save_steps = (self.eval_steps or self.logging_steps) if self.load_best_model_at_end else 500
 
     def _divide_update(self, tokens: int) -> None:
-        """Divides the tokens of an update into batches of the same size, as few as `max_tokens` allows."""
+        """Divides an update into as few batches of equal size as `max_tokens` allows."""
         accumulation = math.ceil(tokens / (self.world_size * self.max_tokens))
         if self.gradient_accumulation_steps not in (1, accumulation):
             raise ValueError(
                 f"tokens_per_update={tokens} on {self.world_size} processes with batches of up to "
-                f"max_tokens={self.max_tokens} means gradient_accumulation_steps={accumulation}, not "
-                f"{self.gradient_accumulation_steps}: give tokens_per_update alone, which determines it."
+                f"max_tokens={self.max_tokens} implies gradient_accumulation_steps={accumulation}, not "
+                f"{self.gradient_accumulation_steps}: set only tokens_per_update."
             )
         self.gradient_accumulation_steps: int = accumulation
         self.max_tokens = math.ceil(tokens / self.batches_per_update)
@@ -185,5 +178,5 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
 def _best_precision(on_cpu: bool) -> str:
     if on_cpu or not torch.cuda.is_available():
         return "float32"
-    # On GPUs older than Ampere, torch emulates bf16, which is slow.
+    # On GPUs older than Ampere, torch emulates bf16 slowly.
     return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"

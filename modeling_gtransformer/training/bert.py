@@ -1,9 +1,9 @@
-"""A G-Transformer whose encoder starts from BERT, to be trained with the recipe `bert` (paper, G-Transformer+BERT).
+"""Builds a G-Transformer with an encoder from BERT, for the recipe `bert` (paper, G-Transformer+BERT).
 
-BERT's layers become the encoder's group attention and feed-forward layers; its word embeddings serve encoder, decoder
+BERT's layers become the encoder's group attention and feed-forward layers. Its word embeddings serve encoder, decoder
 and output layer, so choose a BERT trained on both languages. Decoder, global attention and gates start from random
-weights. BERT's `[CLS]` opens a sentence and its `[SEP]` closes it. When BERT's tokenizer decodes, it does not restore
-all spaces, so also score such models against references that it has encoded and decoded.
+weights. `[CLS]` opens a sentence and `[SEP]` closes it. BERT's tokenizer does not restore all spaces when decoding, so
+also score such models against references that it has encoded and decoded.
 """
 
 import re
@@ -51,23 +51,19 @@ class BertOptions:
 
 
 def convert_bert(options: BertOptions) -> None:
-    """Writes model and processor, and prints how large they are."""
+    """Writes model and processor, and prints their size."""
     with atomic_folder(options.output) as folder:
-        print(_convert(options, folder))
-
-
-def _convert(options: BertOptions, folder: Path) -> str:
-    set_seed(options.seed)
-    tokenizer = AutoTokenizer.from_pretrained(options.bert, bos_token="[CLS]", eos_token="[SEP]")
-    tokenizer.add_special_tokens({"extra_special_tokens": [options.src_lang, options.tgt_lang]})
-    processor = GTransformerProcessor(tokenizer, options.src_lang, options.tgt_lang, normalization=None)
-    bert = BertModel.from_pretrained(options.bert, add_pooling_layer=False)
-    model = gtransformer_from_bert(bert, processor, options.decoder_layers)
-    model.save_pretrained(folder)
-    processor.save_pretrained(folder)
-    keep_origin(folder, options.bert)
-    parameters = f"{model.num_parameters():,} parameters, {bert.num_parameters():,} of them from BERT"
-    return f"{parameters}, in {options.output}"
+        set_seed(options.seed)
+        tokenizer = AutoTokenizer.from_pretrained(options.bert, bos_token="[CLS]", eos_token="[SEP]")
+        tokenizer.add_special_tokens({"extra_special_tokens": [options.src_lang, options.tgt_lang]})
+        processor = GTransformerProcessor(tokenizer, options.src_lang, options.tgt_lang, normalization=None)
+        bert = BertModel.from_pretrained(options.bert, add_pooling_layer=False)
+        model = gtransformer_from_bert(bert, processor, options.decoder_layers)
+        model.save_pretrained(folder)
+        processor.save_pretrained(folder)
+        keep_origin(folder, options.bert)
+        parameters = f"{model.num_parameters():,} parameters, {bert.num_parameters():,} of them from BERT"
+        print(f"{parameters}, in {options.output}")
 
 
 def gtransformer_from_bert(
@@ -76,31 +72,30 @@ def gtransformer_from_bert(
     """
     Builds a G-Transformer with the encoder and the word embeddings of `bert`.
 
-    The encoder's states of a one-sentence document are BERT's, except for the epsilon of the layer norms (1e-12 in
-    BERT, 1e-5 here).
+    The encoder states of a one-sentence document equal BERT's, except for the epsilon of the layer norms (1e-12 in
+    BERT, 1e-5 in G-Transformer).
 
     Args:
-        processor: processor of BERT's tokenizer, to which language codes have been added.
+        processor: processor with BERT's tokenizer and added language codes.
 
     Raises:
-        ValueError: `bert` lacks weights of a plain BERT, or has weights that a plain BERT does not have.
+        ValueError: `bert` has missing or additional weights, unlike a plain BERT.
     """
     model = GTransformerForConditionalGeneration(config_from_bert(bert.config, processor, decoder_layers))
     missing, unexpected = model.model.encoder.load_state_dict(encoder_state_from_bert(bert.state_dict()), strict=False)
     missing = [name for name in missing if not re.search("_global|_gate|^embed_tokens", name)]
     if missing or unexpected:
-        raise ValueError(f"No plain BERT: weights missing {missing}, without a place in a G-Transformer {unexpected}.")
+        raise ValueError(f"Not a plain BERT: missing weights {missing}, unexpected weights {unexpected}.")
     languages = {processor.src_lang, processor.tgt_lang}
     known = [index for token, index in processor.tokenizer.get_vocab().items() if token not in languages]
     model.get_input_embeddings().weight.data[known] = bert.get_input_embeddings().weight.data[known]
-    # The decoder reads the same words, and its positions mean the same.
+    # Decoder positions have the meaning of encoder positions.
     model.model.decoder.embed_positions.weight.data.copy_(model.model.encoder.embed_positions.weight.data)
     processor.configure(model)
     return model
 
 
 def config_from_bert(bert: BertConfig, processor: GTransformerProcessor, decoder_layers: int) -> GTransformerConfig:
-    """Makes the configuration of BERT's layers and of a decoder of the same width."""
     sizes: dict[str, Any] = {}
     for stack, layers in (("encoder", bert.num_hidden_layers), ("decoder", decoder_layers)):
         sizes |= {f"{stack}_layers": layers, f"{stack}_ffn_dim": bert.intermediate_size}
@@ -123,7 +118,7 @@ def config_from_bert(bert: BertConfig, processor: GTransformerProcessor, decoder
 
 
 def encoder_state_from_bert(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Renames BERT's weights to those of the encoder, without the word embeddings."""
+    """Renames BERT's weights for the encoder, without the word embeddings."""
     state = {}
     for name, tensor in state_dict.items():
         for pattern, replacement in RENAMED:

@@ -1,4 +1,4 @@
-"""Makes batches of segments: word dropout, CoWord dropout and padding."""
+"""Batches of segments with word dropout, CoWord dropout and padding."""
 
 from collections.abc import Sequence
 
@@ -9,29 +9,27 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 
-# CoWord dropout adds noise to one of this many consecutive sentences.
+# CoWord dropout adds noise to every sentence with this distance.
 COWORD_DISTANCE = 3
 
 
 class WordDropout(Dataset):
-    """Segments with noise: `<mask>`, or `<unk>` in a vocabulary without it, replaces words with some probability. The
-    labels stay clean.
+    """
+    Segments with noise: random words become `<mask>`, or `<unk>` in vocabularies without it. Labels do not change.
 
-    * Word dropout replaces words of the source and, independently, of the target that the decoder reads (paper,
-      appendix on training).
-    * CoWord dropout (Fernandes et al., 2021) makes context worth reading: it replaces words of the source in every
-      third sentence, from a random one of the first three. The neighbours of these sentences, and the target, stay
-      clean.
+    * Word dropout replaces words of the source and, independently, of the decoder input (paper, appendix on training).
+    * CoWord dropout (Fernandes et al., 2021) replaces source words in every third sentence, starting with a random one
+      of the first three. The clean neighbours of these sentences train the use of context.
 
     Item `e * len(segments) + i` is segment `i` in epoch `e` (see `TokenBatchSampler`). Its noise is a pure function
-    of `(seed, e, i)`: the same with any number of workers and processes, in any order, and after a resumption.
+    of `(seed, e, i)`, so it does not depend on the number of workers and processes, their order, or resumptions.
 
     Args:
-        segments: the segments that `make_segments` returns.
-        processor: distinguishes words from structural tokens. Neither these nor `<unk>` are replaced.
+        segments: output of `make_segments`.
+        processor: distinguishes words from structural tokens; these and `<unk>` are never replaced.
         probability: probability of word dropout.
-        epochs: number of first epochs that have word dropout; `None` means all.
-        coword_probability: probability of CoWord dropout in the sentences that it chooses, in all epochs.
+        epochs: number of first epochs with word dropout; `None` means all.
+        coword_probability: probability of CoWord dropout in the chosen sentences, in all epochs.
     """
 
     def __init__(
@@ -57,7 +55,7 @@ class WordDropout(Dataset):
         return self.__getitems__([item])[0]
 
     def __getitems__(self, items: Sequence[int]) -> list[dict[str, Tensor]]:
-        """Reads the items of a batch from the disk at once."""
+        """Reads the items of a batch at once."""
         places = [divmod(item, len(self.segments)) for item in items]
         segments = self.segments.__getitems__([index for _, index in places])
         return [self._with_noise(segment, *place) for segment, place in zip(segments, places, strict=True)]
@@ -82,8 +80,6 @@ class WordDropout(Dataset):
 
 
 class DocumentCollator:
-    """Pads segments to a batch as the processor does."""
-
     def __init__(self, processor):
         self.processor = processor
 

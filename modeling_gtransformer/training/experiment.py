@@ -1,4 +1,4 @@
-"""One training from a recipe: data, model, trainer, checkpoint, validation scores."""
+"""Runs a training from a recipe: data, model, trainer, checkpoint, validation scores."""
 
 import contextlib
 import logging
@@ -35,21 +35,18 @@ from .trainer import GTransformerTrainer
 
 logger = logging.getLogger(__name__)
 
-# Validation segments that a trained model translates to measure how sure it is of its tokens.
+# Number of validation segments translated to measure the typical confidence of a trained model.
 CONFIDENCE_SEGMENTS = 8
-# Numbers of sentences of a validation document that the card shows: the first one.
+# Permitted numbers of sentences of the validation document shown in the model card.
 SAMPLE_SENTENCES = range(3, 7)
 
 
 def train_recipe(argv: list[str]) -> dict[str, float]:
     """
-    Trains as a recipe and the options after it say.
-
-    Returns:
-        The validation scores of the final model.
+    Trains a recipe with the options after it, and returns the validation scores of the final model.
 
     Raises:
-        UsageError: the training cannot begin.
+        UsageError: the training cannot start.
     """
     with _usage_errors():
         arguments = parse_recipe(argv)
@@ -58,7 +55,7 @@ def train_recipe(argv: list[str]) -> dict[str, float]:
 
 @contextlib.contextmanager
 def _usage_errors() -> Iterator[None]:
-    """Turns errors in what the user gave, before the first update, into a `UsageError`."""
+    """Converts errors of user input before the first update to `UsageError`."""
     try:
         yield
     except UsageError:
@@ -72,14 +69,15 @@ def train(
     model_args: ModelArguments, data_args: DataArguments, training_args: GTransformerTrainingArguments
 ) -> dict[str, float]:
     """
-    Runs the training that the arguments of [`parse_recipe`] describe, and writes the checkpoint with its processor and
-    scores into `output_dir`. An interrupted training continues from its last complete checkpoint.
+    Trains with the arguments of [`parse_recipe`], and writes the checkpoint with its processor and scores into
+    `output_dir`. An interrupted training continues from its last complete checkpoint.
 
     Returns:
-        The validation scores of the final model.
+        Validation scores of the final model.
 
     Raises:
-        UsageError: the corpus or the start has problems, or `output_dir` holds a training with other arguments.
+        UsageError: the corpus or the initial checkpoint has problems, or `output_dir` holds a training with other
+            arguments.
     """
     logging.basicConfig(format="%(asctime)s %(message)s")
     package = logging.getLogger(__package__.partition(".")[0])
@@ -96,7 +94,7 @@ def train(
     if progress.scores is not None:
         logger.warning(f"{training_args.output_dir} holds a finished training: there is nothing left to do.")
         if training_args.push_to_hub:
-            logger.warning("Nothing is uploaded either: gtransformer publish uploads a checkpoint.")
+            logger.warning("To upload it, run gtransformer publish.")
         return progress.scores
     log_plan(training_args)
     with _usage_errors():
@@ -108,7 +106,7 @@ def train(
         logger.warning(f"Continuing from {progress.checkpoint}.")
     trainer.train(resume_from_checkpoint=progress.checkpoint)
 
-    if training_args.world_size == 1:  # sharded models would have to generate together
+    if training_args.world_size == 1:  # sharded models can only generate in all processes at once
         translate_validation(trainer, validation_corpus, data_args)
     trainer.save_model()
     trainer.save_state()
@@ -121,7 +119,7 @@ def train(
 
 
 def translate_validation(trainer: GTransformerTrainer, corpus: StoredCorpus, data_args: DataArguments) -> None:
-    """Translates some validation segments, whose confidence the processor keeps, and a short document for the card."""
+    """Translates validation segments to set the processor's typical confidence, and a short document for the card."""
     segments, (source, target) = trainer.eval_dataset, corpus.columns
     pairs = segment_texts(sample(segments, min(len(segments), CONFIDENCE_SEGMENTS), seed=0), corpus)
     shown = next((each for each in corpus.documents if len(each[source]) in SAMPLE_SENTENCES), None)
@@ -142,14 +140,13 @@ def translate_validation(trainer: GTransformerTrainer, corpus: StoredCorpus, dat
 
 
 def typical_confidence(translated: Sequence[TranslatedDocument]) -> float:
-    """Computes the mean log-probability of the tokens that a model has generated for these documents."""
+    """Computes the mean log-probability of generated tokens."""
     total, tokens = (sum(getattr(document, name) for document in translated) for name in ("log_probability", "tokens"))
     return round(total / max(tokens, 1), 3)
 
 
 def hashes_of_files(args: DataArguments) -> dict[str, list[str]]:
-    """Hashes the files of documents, to tell whether a training continues with the same documents. Files that no
-    longer exist, as may be after a finished training, are left out."""
+    """Hashes the files of documents, to detect changed ones on resumption. Missing files are skipped."""
     hashes = {}
     for name in ("train_files", "validation_files"):
         with contextlib.suppress(FileNotFoundError):
@@ -162,15 +159,15 @@ def hashes_of_files(args: DataArguments) -> dict[str, list[str]]:
 def make_trainer(
     model_args: ModelArguments, data_args: DataArguments, training_args: GTransformerTrainingArguments
 ) -> tuple[GTransformerTrainer, StoredCorpus]:
-    """Makes the trainer with its data, processor and model, and the corpus of its validation."""
-    # Data first, so that its errors show before a model is loaded. One process per machine prepares it.
+    """Returns the trainer with its data, processor and model, and the validation corpus."""
+    # Data errors show before a model is loaded. One process per machine prepares the data.
     with training_args.main_process_first(local=False), training_args.main_process_first(local=True):
         train_corpus, validation_corpus = load_corpora(data_args)
         processor = load_processor(model_args)
         cut = (data_args.segment_tokens, data_args.segment_sentences)
         train_segments = make_segments(train_corpus, processor, *cut, data_args.min_document_tokens)
         validation_segments = make_segments(validation_corpus, processor, *cut)
-    if data_args.segment_sentences != 1:  # single sentences tell nothing about the lengths of segments
+    if data_args.segment_sentences != 1:  # single sentences have no ratio of segment lengths
         processor.target_ratio = target_ratio(train_segments, processor)
     model = load_model(model_args, processor)
     set_beams(model, training_args.generation_num_beams)
@@ -193,27 +190,20 @@ def make_trainer(
 
 
 def refuse_unknown_metric(args: GTransformerTrainingArguments) -> None:
-    """
-    Refuses a `metric_for_best_model` that no evaluation reports, before the training starts.
-
-    Raises:
-        ValueError: no evaluation has the metric that chooses the best model.
-    """
+    """Raises `ValueError` if no evaluation reports `metric_for_best_model`."""
     known = ["loss", *(["s_bleu", "d_bleu"] if args.predict_with_generate else [])]
     metric = (args.metric_for_best_model or "loss").removeprefix("eval_")
     if metric not in known and not (args.attention_entropy and metric.startswith("entropy_")):
         raise ValueError(
-            f"metric_for_best_model is one of {', '.join(known)}, not {metric}; s_bleu and d_bleu need "
+            f"metric_for_best_model must be one of {', '.join(known)}, not {metric}. s_bleu and d_bleu need "
             "--predict_with_generate."
         )
 
 
 def refuse_missing_start(start: str | None) -> None:
     """
-    Refuses to start from a folder that does not exist; any other name may be one on the Hub.
-
-    Raises:
-        UsageError: the folder does not exist; the message has the command that makes it, if a packaged recipe does.
+    Raises `UsageError` if the initial checkpoint is a missing folder, with the command that makes it if a packaged
+    recipe does. Other names may exist on the Hub.
     """
     if start is None or Path(start).exists():
         return
@@ -224,7 +214,7 @@ def refuse_missing_start(start: str | None) -> None:
 
 
 def log_plan(args: GTransformerTrainingArguments) -> None:
-    """Logs the values that were derived for this machine."""
+    """Logs the values derived for this machine."""
     precision = {"no": "float32"}.get(args.mixed_precision, args.mixed_precision)
     logger.info(
         f"Precision: {precision}. Processes: {args.world_size}. Batches per update: {args.batches_per_update}, of up "
@@ -247,8 +237,8 @@ def load_corpora(args: DataArguments) -> tuple[StoredCorpus, StoredCorpus]:
     splits = builder.as_streaming_dataset() if version else datasets.load_dataset(name, args.dataset_config_name)
     if missing := [split for split in ("train", "validation") if split not in splits]:
         raise ValueError(
-            f"{name} has the splits {', '.join(splits)}, but no {' and no '.join(missing)}: save those "
-            "that you want with save_to_disk, and give their folders as train_files and validation_files."
+            f"{name} has the splits {', '.join(splits)}, but no {' and no '.join(missing)}: save the splits with "
+            "save_to_disk, and pass their folders as train_files and validation_files."
         )
     train, validation = (
         StoredCorpus.from_dataset(splits[split], columns, f"{name}:{split}", version and f"{version}:{split}")
@@ -259,10 +249,10 @@ def load_corpora(args: DataArguments) -> tuple[StoredCorpus, StoredCorpus]:
 
 def load_processor(args: ModelArguments) -> GTransformerProcessor:
     """
-    Loads the processor of an earlier training, or makes a new one for a tokenizer.
+    Loads the processor of an earlier training, or makes one for a tokenizer.
 
     Raises:
-        ValueError: the tokenizer has other ids for the words of the checkpoint that the training starts from.
+        ValueError: the ids of the tokenizer differ from those of the initial checkpoint.
     """
     given = {"src_lang": args.src_lang, "tgt_lang": args.tgt_lang}
     processor = GTransformerProcessor.from_pretrained(
@@ -275,12 +265,7 @@ def load_processor(args: ModelArguments) -> GTransformerProcessor:
 
 
 def refuse_other_vocabulary(processor: GTransformerProcessor, checkpoint: str) -> None:
-    """
-    Refuses a tokenizer with which the embeddings of a checkpoint would belong to other words.
-
-    Raises:
-        ValueError: the tokenizer of the checkpoint has other ids for some of the same words.
-    """
+    """Raises `ValueError` if tokenizer and checkpoint have different ids for a token."""
     try:
         own = AutoTokenizer.from_pretrained(checkpoint).get_vocab()
     except (OSError, ValueError):  # the checkpoint has no tokenizer
@@ -288,15 +273,15 @@ def refuse_other_vocabulary(processor: GTransformerProcessor, checkpoint: str) -
     words = processor.tokenizer.get_vocab()
     if other := [word for word, number in words.items() if own.get(word, number) != number]:
         raise ValueError(
-            f"The tokenizer has another vocabulary than that of {checkpoint}, as {other[0]!r} shows: leave out "
-            "tokenizer_name_or_path, and that of the checkpoint is taken."
+            f"The tokenizer and {checkpoint} have different ids for {other[0]!r}: omit tokenizer_name_or_path to use "
+            "the tokenizer of the checkpoint."
         )
 
 
 def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTransformerForConditionalGeneration:
-    """Loads the pretrained model, or makes one from the recipe's configuration, for the processor's languages."""
+    """Loads the pretrained model, or makes one with the recipe's configuration, and sets the languages."""
     if args.model_name_or_path:
-        # Full precision, because Adam's small steps would get lost in a checkpoint stored in half precision.
+        # Full precision: Adam's small steps would be lost in half precision.
         model, info = GTransformerForConditionalGeneration.from_pretrained(
             args.model_name_or_path, dtype=torch.float32, output_loading_info=True, **args.config_values
         )
@@ -311,12 +296,12 @@ def load_model(args: ModelArguments, processor: GTransformerProcessor) -> GTrans
 
         model.add_adapter(LoraConfig(**args.lora_values))
         trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-        logger.info(f"An adapter of {trained:,} parameters, for a model of {model.num_parameters() - trained:,}.")
+        logger.info(f"Training an adapter of {trained:,} parameters for {model.num_parameters() - trained:,}.")
     return model
 
 
 def copy_group_attention(model: GTransformerForConditionalGeneration, fresh: Iterable[str]) -> None:
-    """Copies the weights of group attention to the `fresh` global attention of the same layer."""
+    """Copies the weights of group attention to fresh global attention of the layer."""
     weights = model.state_dict()
     for name in fresh:
         if "_global." in name:
@@ -324,7 +309,7 @@ def copy_group_attention(model: GTransformerForConditionalGeneration, fresh: Ite
 
 
 def set_beams(model: GTransformerForConditionalGeneration, num_beams: int | None) -> None:
-    """Sets the number of beams with which the checkpoint translates to that of its validation."""
+    """Sets the beams of validation as default of the checkpoint."""
     if num_beams:
         model.generation_config.num_beams = num_beams
         model.generation_config.early_stopping = num_beams > 1 or None
@@ -333,10 +318,10 @@ def set_beams(model: GTransformerForConditionalGeneration, num_beams: int | None
 def generation_scores(
     processor: GTransformerProcessor, references: list[list[str]]
 ) -> Callable[[EvalPrediction], dict[str, float]]:
-    """Computes s-BLEU and d-BLEU of translated validation segments, each of which counts as a document."""
+    """Makes a function that computes s-BLEU and d-BLEU of translated validation segments, as documents."""
 
     def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
-        ids = prediction.predictions[: len(references)]  # processes may have padded the last batch with copies
+        ids = prediction.predictions[: len(references)]  # without copies that pad the last batch
         ids[ids == -100] = processor.pad_token_id
         scores = score_documents(processor.batch_decode_sentences(ids), references)
         return {"s_bleu": scores["s-BLEU"]["score"], "d_bleu": scores["d-BLEU/document"]["score"]}

@@ -1,8 +1,8 @@
-"""Converts a checkpoint that was trained with the authors' fairseq code (github.com/baoguangsheng/g-transformer).
+"""Converts checkpoints of the authors' fairseq code (github.com/baoguangsheng/g-transformer).
 
-The checkpoint is loaded without running any code in it, and becomes a model with a processor. A model with BPE reads
-and writes the kind of text that it was trained on, tokenized and truecased by Moses; `train/studies/moses.py` converts
-text in both directions. A model from mBART has mBART's tokenizer.
+The checkpoint is loaded without running its code. A model with BPE reads and writes text tokenized and truecased by
+Moses, like its training data; `train/studies/moses.py` converts text in both directions. A model from mBART has
+mBART's tokenizer.
 """
 
 import argparse
@@ -31,20 +31,20 @@ from .tokenizer import SPECIAL_TOKENS
 
 logger = logging.get_logger(__name__)
 
-# Arguments that change a model's results in a way that no GTransformerConfig has, and that its weights do not show.
+# Arguments that change the results of a model, but are neither supported by GTransformerConfig nor visible in weights.
 UNSUPPORTED = ("encoder_layers_to_keep", "decoder_layers_to_keep", "no_token_positional_embeddings", "prepend_bos")
-# The authors call group attention "local"; here it keeps the name of mBART's attention, from which it starts.
+# The authors' "local" attention is group attention, which has the names of mBART's attention.
 RENAMED = [
     (r"^(encoder|decoder)\.", r"model.\1."),
     (r"_attn_local\.", "_attn."),
     (r"_attn_gate\.0\.", "_attn_gate."),
     (r"^model\.decoder\.output_projection\.", "lm_head."),
 ]
-# The number of a format, and stand-ins for position tables that are computed.
+# Format versions, and placeholders for computed position tables.
 DROPPED = re.compile(r"\.(version|embed_positions\.(_float_tensor|weights))$")
 EMBEDDINGS = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "decoder.output_projection.weight")
 CODES_HEADER = "#version: 0.2"
-# Words that round up the size of a dictionary, and language codes.
+# Padding of a dictionary, and language codes.
 NO_WORD = re.compile(r"madeupword\d{4}|\[\w+\]")
 
 
@@ -56,7 +56,7 @@ class FairseqOptions:
     output: Path = option(MISSING, "New folder for model and processor.", argument=True)
     dict: Path | None = option(None, "File dict.txt of both sides; needs bpe_codes.")
     bpe_codes: Path | None = option(None, "Codes that subword-nmt learned from both languages; needs dict.")
-    tokenizer: str | None = option(None, "Tokenizer instead, such as facebook/mbart-large-cc25.")
+    tokenizer: str | None = option(None, "Tokenizer, such as facebook/mbart-large-cc25, instead of these files.")
 
     def __post_init__(self) -> None:
         files = [self.dict, self.bpe_codes]
@@ -71,7 +71,7 @@ def convert_fairseq(options: FairseqOptions) -> None:
     Writes the model and its processor, and prints a summary.
 
     Raises:
-        ValueError: the files do not belong together, or are not those of such a run.
+        ValueError: the files do not match, or do not belong to the authors' code.
     """
     with atomic_folder(options.output) as folder:
         arguments, weights = read_checkpoint(options.checkpoint)
@@ -87,10 +87,11 @@ def convert_fairseq(options: FairseqOptions) -> None:
 
 def read_checkpoint(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """
-    Loads the arguments and the weights of a fairseq checkpoint without running any code of the file.
+    Loads the arguments and the weights of a fairseq checkpoint without running code of the file.
 
     Raises:
-        ValueError: the file holds more than tensors, numbers, text and the arguments, or is not such a checkpoint.
+        ValueError: the file contains other objects than tensors, numbers, text and the arguments, or is not such a
+            checkpoint.
     """
     try:
         with torch.serialization.safe_globals([argparse.Namespace]):
@@ -100,29 +101,29 @@ def read_checkpoint(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, 
         if found is None:
             raise ValueError(f"{path} is damaged, or was not written by torch.save.") from error
         raise ValueError(
-            f"{path} holds a {found[1]}. Only tensors, numbers, text and an argparse.Namespace are loaded: anything "
-            "else could run code. If you trust the file, save its entries 'args' and 'model' alone: "
+            f"{path} contains a {found[1]}. Only tensors, numbers, text and an argparse.Namespace are loaded, because "
+            "other objects can run code. If you trust the file, save its entries 'args' and 'model' alone: "
             "torch.save({name: checkpoint[name] for name in ('args', 'model')}, path)."
         ) from None
     args, weights = (checkpoint.get(name) if isinstance(checkpoint, dict) else None for name in ("args", "model"))
     if not isinstance(args, argparse.Namespace) or not isinstance(weights, dict):
         raise ValueError(
-            f"{path} is not a checkpoint of the authors' code, which has 'args', an argparse.Namespace, and 'model'."
+            f"{path} is not a checkpoint of the authors' code: 'args' must be an argparse.Namespace, 'model' a dict."
         )
     return vars(args), weights
 
 
 def model_from_fairseq(args: dict[str, Any], weights: dict[str, Tensor]) -> GTransformerForConditionalGeneration:
     """
-    Builds the model of a fairseq run, in float32 as the authors evaluate it.
+    Builds the model of a fairseq run in float32, the precision of the authors' evaluation.
 
     Args:
-        args: the run's arguments, `vars(checkpoint["args"])`.
+        args: `vars(checkpoint["args"])`.
         weights: `checkpoint["model"]`.
 
     Raises:
-        ValueError: an argument that no [`GTransformerConfig`] expresses, or weights that contradict the arguments.
-        RuntimeError: weights have other sizes than the arguments say.
+        ValueError: [`GTransformerConfig`] does not support an argument, or weights contradict the arguments.
+        RuntimeError: sizes of weights contradict the arguments.
     """
     embeddings = [weights[name] for name in EMBEDDINGS if name in weights]
     if len(embeddings) < 3 or not all(each.equal(embeddings[0]) for each in embeddings):
@@ -132,7 +133,7 @@ def model_from_fairseq(args: dict[str, Any], weights: dict[str, Tensor]) -> GTra
     for name, tensor in state.items():
         missing_rows = config.max_position_embeddings + POSITION_OFFSET - len(tensor)
         if name.endswith("embed_positions.weight") and missing_rows:
-            logger.warning(f"{name} has {len(tensor)} positions: beyond these are zeros that were never trained.")
+            logger.warning(f"{name} has {len(tensor)} trained positions: the remaining {missing_rows} are zeros.")
             state[name] = nn.functional.pad(tensor, (0, 0, 0, missing_rows))
     state |= {"model.shared.weight": embeddings[0], "final_logits_bias": torch.zeros(1, config.vocab_size)}
     model = GTransformerForConditionalGeneration(config)
@@ -149,14 +150,14 @@ def config_from_fairseq(args: dict[str, Any], vocab_size: int) -> GTransformerCo
     Makes the configuration of a fairseq run.
 
     Args:
-        args: the run's arguments, `vars(checkpoint["args"])`.
+        args: `vars(checkpoint["args"])`.
 
     Raises:
-        ValueError: an argument is missing, or no [`GTransformerConfig`] expresses it.
+        ValueError: an argument is missing, or [`GTransformerConfig`] does not support it.
     """
     for name in UNSUPPORTED:
         if args.get(name):
-            raise ValueError(f"{name}={args[name]!r} makes another model, which GTransformerConfig cannot express.")
+            raise ValueError(f"GTransformerConfig does not support {name}={args[name]!r}.")
     try:
         for name in ("normalize_before", "learned_pos", "embed_dim"):
             if args[f"encoder_{name}"] != args[f"decoder_{name}"]:
@@ -173,7 +174,7 @@ def config_from_fairseq(args: dict[str, Any], vocab_size: int) -> GTransformerCo
             "dropout": args["dropout"],
             "attention_dropout": args["attention_dropout"],
             "activation_dropout": args["activation_dropout"] or args.get("relu_dropout", 0.0),
-            # The base architectures start from Xavier's distribution, those of mBART from a normal one.
+            # The base architectures use Xavier initialization, mBART's a normal distribution.
             "init_std": 0.02 if args["arch"].startswith("mbart") else None,
         }
         for side in ("encoder", "decoder"):
@@ -194,19 +195,19 @@ def config_from_fairseq(args: dict[str, Any], vocab_size: int) -> GTransformerCo
 
 
 def rename(name: str) -> str:
-    """Gives the name of a fairseq parameter in [`GTransformerForConditionalGeneration`]."""
+    """Returns the name of a fairseq parameter in [`GTransformerForConditionalGeneration`]."""
     for pattern, replacement in RENAMED:
         name = re.sub(pattern, replacement, name)
     return name
 
 
 def _make_processor(arguments: dict[str, Any], options: FairseqOptions, folder: Path) -> GTransformerProcessor:
-    """Makes the processor for the run's languages; some tokenizers keep their files in the folder."""
+    """Makes the processor for the run's languages. Tokenizers with BPE write their files into the folder."""
     source, target = (arguments[name] for name in ("source_lang", "target_lang"))
     if options.tokenizer:
         tokenizer = AutoTokenizer.from_pretrained(options.tokenizer)
         codes = LanguageTokens(tokenizer, ()).codes
-        # The authors write mBART's languages with two letters.
+        # The authors use mBART's languages by their first two letters.
         source, target = (next((c for c in codes if c.startswith(name)), name) for name in (source, target))
         return GTransformerProcessor(tokenizer, source, target)
     assert options.dict and options.bpe_codes
@@ -219,13 +220,13 @@ def _make_processor(arguments: dict[str, Any], options: FairseqOptions, folder: 
 def read_dictionary(path: str | os.PathLike, languages: Sequence[str]) -> list[str]:
     """
     Reads the tokens of a `dict.txt` with lines `word count`, in the order of their ids. As in the authors' task,
-    `<s> <pad> </s> <unk>` come before its words, the language codes `[en]`, ... and `<mask>` after them.
+    `<s> <pad> </s> <unk>` precede the words, and the language codes `[en]`, ... and `<mask>` follow them.
 
     Args:
-        languages: languages of the run's `--langs`, in the same order.
+        languages: languages of the run's `--langs`, in this order.
 
     Raises:
-        ValueError: a line has another form, or a word occurs twice.
+        ValueError: a line has another form, or repeats a word.
     """
     words = dict.fromkeys(SPECIAL_TOKENS)
     with open(path, encoding="utf-8") as file:
@@ -239,16 +240,16 @@ def read_dictionary(path: str | os.PathLike, languages: Sequence[str]) -> list[s
 
 def bpe_tokenizer(words: list[str], codes: str | os.PathLike, folder: str | os.PathLike) -> PreTrainedTokenizerBase:
     """
-    Makes a tokenizer with the pieces of subword-nmt, marked `@@` where a word continues, and their ids in fairseq:
-    pieces that the dictionary does not have are `<unk>`. PhoBERT was trained with fairseq, so its tokenizer does this.
+    Makes a tokenizer with the pieces of subword-nmt, marked `@@` where a word continues, and their fairseq ids. Pieces
+    outside the dictionary become `<unk>`. PhoBERT's tokenizer works this way, because it was trained with fairseq.
 
     Args:
         words: tokens of the dictionary.
-        codes: file that `subword-nmt learn-bpe` wrote.
+        codes: output file of `subword-nmt learn-bpe`.
         folder: folder for the files of the tokenizer.
 
     Raises:
-        ValueError: the codes have another version or form.
+        ValueError: the codes have an unknown version or form.
     """
     header, *merges = Path(codes).read_text(encoding="utf-8").rstrip("\n").split("\n")
     if header != CODES_HEADER:
@@ -256,7 +257,7 @@ def bpe_tokenizer(words: list[str], codes: str | os.PathLike, folder: str | os.P
     for number, merge in enumerate(merges, 2):
         if len(merge.split()) != 2:
             raise ValueError(f"{codes}, line {number}: expected two pieces to merge, found {merge!r}.")
-    # In both files, the tokenizer expects a count at the end of a line, and ignores it.
+    # The tokenizer ignores a count at the end of each line.
     lines = {"vocab.txt": words[len(SPECIAL_TOKENS) :], "bpe.codes": dict.fromkeys(merges)}
     files = [Path(folder, name) for name in lines]
     for file, content in zip(files, lines.values(), strict=True):

@@ -1,14 +1,14 @@
-"""An invented language pair in which a pronoun can be translated only with the help of an earlier sentence.
+"""An invented language pair with pronouns that only an earlier sentence disambiguates.
 
-The target language gives every noun one of two genders; the source language has no gender. A document opens by
-presenting its topic, and its later sentences refer to it as `it`, whose target form follows the gender of the topic:
+Nouns of the target language have one of two genders; the source language has no gender. A document opens by
+presenting its topic. Later sentences refer to it as `it`, which agrees with its gender in the target language:
 
     source   behold the NOUN            today it VERBs the ADJECTIVE NOUN
     target   ARTICLE NOUN appears       PRONOUN ARTICLE NOUN ADJECTIVE+ENDING VERBs today
 
-Word order, articles and endings are decided inside a sentence, but the pronoun never is. So a model that sees one
-sentence at a time gets half of the pronouns right, however long it trains. With the antecedent "previous", a pronoun
-refers to the noun in the sentence before, so the order of the sentences matters, too.
+A sentence determines its word order, articles and endings, but never its pronoun. So a sentence-level model gets half
+of the pronouns right, however long it trains. With the antecedent "previous", a pronoun refers to the noun of the
+previous sentence, so the order of the sentences matters, too.
 """
 
 import itertools
@@ -19,19 +19,18 @@ from typing import Literal, get_args
 
 
 GENDERS = (0, 1)
-# Size of the lexicon.
 WORDS = {"nouns": 48, "names": 16, "verbs": 24, "adjectives": 16, "adverbs": 8}
 Antecedent = Literal["topic", "previous"]
-# Codes of the two languages, source first.
+# Source and target language.
 LANGUAGES = ("[sou]", "[tar]")
 
 
 class InventedLanguagePair:
-    """Lexicon and grammar of a language pair, which a seed determines.
+    """Lexicon and grammar of a language pair.
 
     Args:
-        seed: decides every word and every noun's gender.
-        antecedent: what a pronoun refers to, the "topic" of the document or the noun of the "previous" sentence.
+        seed: determines every word and the gender of every noun.
+        antecedent: antecedent of pronouns, the "topic" of the document or the noun of the "previous" sentence.
 
     Raises:
         ValueError: the antecedent is unknown.
@@ -57,7 +56,7 @@ class InventedLanguagePair:
         self.endings = ("m", "x")
 
     def document(self, rng: random.Random, sentences: int | None = None) -> dict[str, list[str]]:
-        """Draws one aligned document, by default of 4 to 8 sentences: `{"source": [...], "target": [...]}`."""
+        """Draws an aligned document, by default of 4 to 8 sentences: `{"source": [...], "target": [...]}`."""
         *topic, gender = rng.choice(self.nouns)
         opening = ([self.behold, self.the, topic[0]], [self.articles[gender], topic[1], self.appears])
         pairs = [opening]
@@ -69,9 +68,9 @@ class InventedLanguagePair:
         return {"source": [" ".join(words) for words in source], "target": [" ".join(words) for words in target]}
 
     def pronoun_accuracy(self, hypotheses: list[list[str]], references: list[list[str]]) -> float:
-        """Computes the share of sentences with pronouns whose pronouns equal the reference's, over all documents.
+        """Computes the share of reference sentences with pronouns in which the hypothesis has exactly these pronouns.
 
-        A missing, a wrong and a superfluous pronoun all count as errors. Documents are lists of aligned sentences.
+        Documents are lists of aligned sentences. Missing, wrong and superfluous pronouns are errors.
         """
         pairs = [
             (self._pronouns_in(hypothesis), self._pronouns_in(reference))
@@ -85,7 +84,7 @@ class InventedLanguagePair:
         return [word for word in sentence.split() if word in self.pronouns]
 
     def _sentence(self, rng: random.Random, gender: int) -> tuple[tuple[list[str], list[str]], int]:
-        """Draws a sentence on both sides, whose pronoun has that gender; also gives the gender of its noun."""
+        """Draws a sentence pair with a pronoun of this gender. Also returns the gender of its noun."""
         subject = (self.it, self.pronouns[gender]) if rng.random() < 0.7 else rng.choice(self.names)
         verb = rng.choice(self.verbs)
         source, target, noun_gender = self._noun_phrase(rng)
@@ -103,7 +102,7 @@ class InventedLanguagePair:
 
 
 def _words(rng: random.Random, consonants: str, vowels: str):
-    """Yields different words of two or three open syllables, without end."""
+    """Yields distinct words of two or three open syllables, indefinitely."""
     seen = set()
     while True:
         word = "".join(rng.choice(consonants) + rng.choice(vowels) for _ in range(rng.choice((2, 3))))
@@ -115,11 +114,11 @@ def _words(rng: random.Random, consonants: str, vowels: str):
 def write_corpus(
     language_pair: InventedLanguagePair, folder: Path, sizes: dict[str, int], seed: int, sentences: int | None = None
 ) -> dict[str, str]:
-    """Writes JSON lines of documents, and returns the file of each split; no two splits share random numbers.
+    """Writes documents as JSON lines, and returns the file of each split. Splits are drawn independently.
 
     Args:
         sizes: number of documents in each split.
-        sentences: number of sentences in a document; by default `InventedLanguagePair.document` chooses.
+        sentences: number of sentences per document; by default random.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = {}

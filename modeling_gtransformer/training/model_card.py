@@ -1,4 +1,4 @@
-"""The card of a trained checkpoint, made from the files that training and scoring left in its folder."""
+"""Model card of a trained checkpoint, generated from the files in its folder."""
 
 import hashlib
 import math
@@ -26,11 +26,11 @@ TEMPLATE = Path(__file__).with_suffix(".md")
 # A validation document with its translation, in the folder of a training.
 SAMPLE_NAME = "sample.json"
 MARK = "<!-- Generated: {}. A card that has been edited since is kept. -->"
-# What a card says if the training data are unknown.
+# Text of a card for checkpoints without training data.
 NOTHING = "This folder has no record of its training."
-# The part of a card that holds its notes.
+# The notes in a card.
 NOTES = re.compile(r"<!-- Notes -->\n(.*)\n<!-- End of notes -->", re.DOTALL)
-# Training arguments that a card reports, with their labels.
+# Training arguments in the card, with their labels.
 SETTINGS = {
     "learning_rate": "learning rate",
     "pretrained_lr_scale": "its factor for pretrained parameters",
@@ -60,21 +60,21 @@ def write_model_card(
     notes: str = "",
 ) -> None:
     """
-    Writes the card into the folder of a checkpoint. A card that was written or edited by hand is kept with a warning,
-    and so is one in a folder that no longer says how the checkpoint was trained.
+    Writes the card into the folder of a checkpoint. Cards written or edited by hand are preserved with a warning, as
+    are cards with training data that the folder no longer contains.
 
     Args:
-        license: SPDX identifier of the weights' licence; by default that of an earlier generated card, or else that of
-            the checkpoint from which the weights started.
-        dataset: identifier on the Hub of the data that the checkpoint was scored on; by default that of such a card.
+        license: SPDX identifier of the weights' licence. Default: the licence of an earlier generated card, else of
+            the initial checkpoint.
+        dataset: Hub identifier of the test data. Default: from an earlier generated card.
         repository: future repository of the checkpoint; by default `your-name` and the name of the folder.
-        overwrite: whether to replace a card that would otherwise be kept.
-        notes: Markdown that the card has before its limits, such as the attribution of the data; by default that of
-            such a card.
+        overwrite: whether to replace a preserved card.
+        notes: Markdown for the section before the limits, such as the attribution of the data. Default: from an
+            earlier generated card.
 
     Raises:
-        FileNotFoundError: the folder holds no checkpoint.
-        ValueError: the licence is laxer than that of the checkpoint that the weights started from.
+        FileNotFoundError: the folder has no weights.
+        ValueError: the initial checkpoint does not permit the licence.
     """
     path = folder / "README.md"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -89,8 +89,8 @@ def write_model_card(
     for each in (license, of_card if keep else None):
         if not is_allowed(each, of_base):
             raise ValueError(
-                f"The weights started from {base}, which is under {of_base}, and {each} is not known to keep its "
-                f"conditions. Pass license={of_base!r}, if it allows derived models to be published."
+                f"The weights started from {base}, licensed under {of_base}, which may not permit {each}. Pass "
+                f"license={of_base!r} if it permits publishing derived models."
             )
     if keep:
         logger.warning(f"{path} was written or edited by hand and is kept: --overwrite_card replaces it.")
@@ -110,7 +110,7 @@ def write_model_card(
 
 
 def is_generated(text: str) -> bool:
-    """Returns whether a card is unchanged since [`write_model_card`] wrote it."""
+    """Returns whether a card is unchanged since [`write_model_card`] generated it."""
     body, separator, mark = text.replace("\r\n", "\n").rstrip("\n").rpartition("\n\n<!-- ")
     return bool(separator) and f"<!-- {mark}" == MARK.format(_digest(f"{body}\n"))
 
@@ -171,18 +171,18 @@ def _model_card(
 
 
 def read_tests(folder: Path) -> list[dict[str, Any]]:
-    """Reads the scores of every test set: `name`, `scores` and, if there is one, `baseline`."""
+    """Reads the scores of every test set: `name`, `scores` and, if any, `baseline`."""
     return [{"name": file.stem, **read_json(file, {})} for file in sorted((folder / "scores").glob("*.json"))]
 
 
 def _is_on_hub(name: str | None) -> bool:
-    """Returns whether the name can only be that of a model on the Hub."""
+    """Returns whether a name can only be a model on the Hub."""
     is_name = re.fullmatch(r"[\w.-]+/[\w.-]+", name or "") is not None
     return is_name and not Path(name or "").exists() and not (name or "").startswith(("outputs/", "./", "../"))
 
 
 def _parameters(folder: Path) -> int:
-    """Counts parameters from the headers of the weight files."""
+    """Counts parameters in the headers of the weight files."""
     total = 0
     for file in folder.glob("*.safetensors"):
         with safe_open(file, framework="np") as weights:

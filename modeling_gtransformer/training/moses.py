@@ -1,4 +1,4 @@
-"""The paper's preprocessing for models from random weights: Moses tokenization and truecasing, and the way back."""
+"""The paper's preprocessing for models from random weights: Moses tokenization and truecasing, and its inverse."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,8 +7,7 @@ from sacremoses import MosesDetokenizer, MosesTokenizer, MosesTruecaser
 
 
 def learn_truecasing(sentences: Sequence[str], language: str, file: Path) -> Callable[[str], str]:
-    """Returns a function that tokenizes and truecases a sentence. The truecaser learns from `sentences` and is saved
-    in `file`."""
+    """Learns truecasing, saves it in `file`, and returns a function that tokenizes and truecases a sentence."""
     tokenizer, truecaser = MosesTokenizer(language), MosesTruecaser()
     truecaser.train([tokenizer.tokenize(sentence) for sentence in sentences], save_to=str(file))
 
@@ -19,6 +18,6 @@ def learn_truecasing(sentences: Sequence[str], language: str, file: Path) -> Cal
 
 
 def detokenizer(language: str) -> Callable[[str], str]:
-    """Returns a function that turns a tokenized sentence into plain text."""
+    """Returns a function that detokenizes a sentence."""
     moses = MosesDetokenizer(language)
     return lambda sentence: moses.detokenize(sentence.split())

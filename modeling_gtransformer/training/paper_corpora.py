@@ -1,6 +1,6 @@
-"""The paper's corpora, as its authors publish them on the Hub: https://huggingface.co/datasets/gshbao/DocNMT
+"""The paper's corpora, published by its authors: https://huggingface.co/datasets/gshbao/DocNMT
 
-They are English and German text with one sentence per line and a line `<d>` between documents.
+They contain English and German text, with a sentence per line and a line `<d>` between documents.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ LANGUAGES = ("en", "de")
 
 def paper_corpus(name: PaperCorpus, split: str, columns: Sequence[str] = LANGUAGES) -> list[str]:
     """
-    Finds the English and the German file of a split, and downloads them unless they are in the Hub's cache.
+    Returns the two files of a split, downloaded from the Hub or from its cache.
 
     Args:
         name: "ted", "news" or "europarl".
         split: "train", "dev" or "test".
-        columns: names of the columns for the two files. With "de" and "en" the German file comes first, with other
-            names the English one.
+        columns: column names of the two files. With "de" and "en", the German file comes first; with other names, the
+            English one.
     """
     folder = CORPORA[name]
     languages = columns if set(columns) == set(LANGUAGES) else LANGUAGES

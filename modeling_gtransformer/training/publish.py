@@ -1,4 +1,4 @@
-"""Publishes a checkpoint in one commit: weights, processor, code and card."""
+"""Publishes a checkpoint in one commit."""
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -16,8 +16,8 @@ class PublishOptions:
 
     folder: Path = option(MISSING, "Folder of a trained checkpoint.", argument=True)
     repository: str | None = option(None, "Repository on the Hub, e.g. user/name; created if it does not exist.")
-    license: str | None = option(None, "Licence of the weights; default: that of the earlier card or the base.")
-    dataset: str | None = option(None, "Name on the Hub of the dataset that the checkpoint was scored on.")
+    license: str | None = option(None, "Licence of the weights; default: from the earlier card or the base.")
+    dataset: str | None = option(None, "Hub name of the dataset of the scores.")
     notes: Path | None = option(None, "Markdown file with notes for the card, e.g. the attribution of the data.")
     overwrite_card: bool = option(False, "Replace a README.md that was edited by hand, or has more on the training.")
     card_only: bool = option(False, "Write the card into the folder and upload nothing.")
@@ -28,17 +28,16 @@ def publish(options: PublishOptions) -> None:
     """
     Writes the card of a checkpoint and uploads weights, processor, code and card in one commit.
 
-    The card reports the training and all scores in the folder. A README.md that was written or edited by hand is
-    published unchanged. Users of the repository need only Transformers:
-    `pipeline(model="user/name", trust_remote_code=True)`.
+    The card reports the training and all scores in the folder. A README.md written or edited by hand is published
+    unchanged. Users of the repository need only Transformers: `pipeline(model="user/name", trust_remote_code=True)`.
 
     Raises:
-        UsageError: the folder holds no G-Transformer, or no repository is named.
-        ValueError: the licence is laxer than that of the checkpoint that the weights started from.
+        UsageError: the folder has no G-Transformer, or `repository` is missing.
+        ValueError: the initial checkpoint does not permit the licence.
     """
     folder, repository = options.folder, options.repository
     if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder: name that of a trained checkpoint.")
+        raise UsageError(f"{folder} is not a folder: pass the folder of a trained checkpoint.")
     if repository is None and not options.card_only:
         raise UsageError("--repository is missing: name a repository, or write the card only (--card_only).")
     check_folder(str(folder))
@@ -55,10 +54,10 @@ def publish(options: PublishOptions) -> None:
 
 def load_pipeline(folder: str) -> DocumentTranslationPipeline:
     """
-    Loads a checkpoint with the code that is published with it.
+    Loads a checkpoint and the code to publish with it.
 
     Raises:
-        UsageError: the checkpoint is broken, or not of a G-Transformer.
+        UsageError: the checkpoint is broken, or not a G-Transformer.
     """
     model, processor = load_checkpoint(folder)
     if model.config.model_type != "gtransformer":

@@ -1,9 +1,7 @@
-"""Recipes: YAML files of arguments, any of which the command line can override.
+"""Recipes: YAML files of arguments, which the command line can override.
 
-A recipe is a file of the user, or comes with the package and is given by its name, such as "opus_mt".
-
-A recipe that differs from another one in a few arguments names it under `extends`, and holds only these. If it names
-several, later ones override earlier ones.
+A recipe is a file, or the name of a packaged recipe such as "opus_mt". With `extends`, it starts from one or several
+other recipes, later ones overriding earlier ones, and sets only differences.
 """
 
 import difflib
@@ -25,9 +23,9 @@ from .arguments import GTransformerTrainingArguments
 from .paper_corpora import CORPORA, PaperCorpus
 
 
-# Folder of the recipes that come with the package.
+# Folder of packaged recipes.
 RECIPES = Path(__file__).parents[1] / "recipes"
-# Smallest and greatest values of arguments.
+# Valid ranges of arguments.
 RANGES = {
     "segment_tokens": (1, math.inf),
     "segment_sentences": (1, math.inf),
@@ -38,7 +36,7 @@ RANGES = {
 
 @dataclass
 class ModelArguments:
-    """The model to train: a pretrained one, or a fresh one with the given `config` for your own tokenizer."""
+    """The model to train: a pretrained one, or a new one with a `config` and a tokenizer."""
 
     model_name_or_path: str | None = HfArg(
         default=None, help="Folder or Hub name of a G-Transformer or a supported checkpoint."
@@ -98,8 +96,8 @@ class DataArguments:
     paper_corpus: PaperCorpus | None = HfArg(
         default=None, help="One of the paper's corpora on the Hub, instead of files: ted, news or europarl."
     )
-    source_column: str = HfArg(default="source", help="Column that holds the list of source sentences.")
-    target_column: str = HfArg(default="target", help="Column that holds the list of target sentences.")
+    source_column: str = HfArg(default="source", help="Column with the list of source sentences.")
+    target_column: str = HfArg(default="target", help="Column with the list of target sentences.")
     segment_tokens: int = HfArg(
         default=512, help="Keep segments, which end between sentences, below this many tokens."
     )
@@ -107,10 +105,10 @@ class DataArguments:
         default=None, help="Upper bound on the sentences of a segment; 1 trains on single sentences."
     )
     min_document_tokens: int = HfArg(
-        default=0, help="Lower bound on the tokens of a training document; shorter ones are left out."
+        default=0, help="Lower bound on the tokens of a training document; shorter ones are skipped."
     )
     train_segments: int | None = HfArg(
-        default=None, help="Number of training segments, which the seed draws; default: all."
+        default=None, help="Number of training segments, drawn with the seed; default: all."
     )
 
     def __post_init__(self):
@@ -122,15 +120,11 @@ class DataArguments:
         if [files, bool(self.dataset_name), bool(self.paper_corpus)].count(True) != 1:
             raise ValueError("Give either train_files and validation_files, or dataset_name, or paper_corpus.")
         if self.paper_corpus and self.paper_corpus not in CORPORA:
-            raise ValueError(f"paper_corpus is one of {', '.join(CORPORA)}, not {self.paper_corpus}.")
+            raise ValueError(f"paper_corpus must be one of {', '.join(CORPORA)}, not {self.paper_corpus}.")
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """Reads a YAML file.
-
-    Raises:
-        ValueError: it is not a mapping.
-    """
+    """Reads a YAML file. Raises `ValueError` if it is not a mapping."""
     try:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
@@ -142,14 +136,14 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
 
 def find_recipe(name: str | Path, folder: Path = Path()) -> Path:
     """
-    Finds a recipe: a file, relative to the folder, or one that comes with the package.
+    Returns the path of a recipe: a file relative to the folder, or a packaged one.
 
     Raises:
         UsageError: there is no such recipe.
     """
     if (folder / name).is_file():
         return (folder / name).resolve()
-    # Older commands and studies name a packaged recipe by its former folder: train/recipes/opus_mt.yaml.
+    # Older commands and studies use the former folder of packaged recipes: train/recipes/opus_mt.yaml.
     packaged = (RECIPES / str(name).rpartition("recipes/")[2]).with_suffix(".yaml")
     if packaged.is_file():
         return packaged
@@ -158,13 +152,13 @@ def find_recipe(name: str | Path, folder: Path = Path()) -> Path:
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """Asks whether the known name that is most similar to a wrong one was meant; "" if no name is similar."""
+    """Suggests the known name most similar to a wrong one; "" if no name is similar."""
     found = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     return f" (did you mean {found[0]}?)" if found else ""
 
 
 def start_of(folder: str) -> str:
-    """Returns the command that makes the folder from which a packaged recipe starts; "" if none is known."""
+    """Returns the command that writes the folder from which a packaged recipe starts; "" if unknown."""
     if folder == "outputs/bert_start":
         return f"gtransformer convert bert google-bert/bert-base-multilingual-cased {folder}"
     makers = (path.stem for path in sorted(RECIPES.glob("*.yaml")) if read_recipe(path).get("output_dir") == folder)
@@ -173,11 +167,11 @@ def start_of(folder: str) -> str:
 
 def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[str, Any]:
     """
-    Reads the arguments of a recipe: its own, and for the rest those of the recipes that it extends.
+    Returns the arguments of a recipe merged with those of the recipes that it extends.
 
     Raises:
         UsageError: there is no such recipe.
-        ValueError: the file is not a mapping of arguments, or extends itself.
+        ValueError: the file is not a mapping, or extends itself.
     """
     path = find_recipe(path)
     if path in extended_by:
@@ -193,7 +187,7 @@ def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[st
 
 
 def extended(values: dict[str, Any]) -> list[str]:
-    """Finds the recipes that these arguments extend."""
+    """Returns the recipes that a recipe extends."""
     bases = values.get("extends", [])
     return [bases] if isinstance(bases, str) else bases
 
@@ -203,8 +197,7 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
     Parses `recipe [--key value ...]`.
 
     Raises:
-        ValueError, or huggingface_hub's StrictDataclassError: a key or argument is unknown, or values contradict each
-            other.
+        ValueError, or huggingface_hub's StrictDataclassError: an argument is unknown, or values contradict each other.
     """
     arguments = (ModelArguments, DataArguments, GTransformerTrainingArguments)
     parser = HfArgumentParser(
@@ -215,7 +208,7 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
     values = read_recipe(recipe)
     known = {action.dest for action in parser._actions}
     refuse_unknown(set(values) - known, known, f"{recipe}: unknown keys")
-    # A single file or name may stand for a list of one.
+    # A string may stand for a list of one.
     lists = {action.dest for action in parser._actions if action.nargs in ("+", "*")}
     parser.set_defaults(**{k: [v] if k in lists and isinstance(v, str) else v for k, v in values.items()})
     model, data, training, _, unknown = parser.parse_args_into_dataclasses(
@@ -229,11 +222,11 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
     if not model.model_name_or_path:
         if "vocab_size" in model.config_values:
             raise ValueError("config: vocab_size comes from the tokenizer: leave it out.")
-        GTransformerConfig(**model.config_values)  # values that contradict each other show here
+        GTransformerConfig(**model.config_values)  # detects contradictions early
     return model, data, training
 
 
 def refuse_unknown(unknown: set[str], known: set[str], what: str) -> None:
-    """Raises a `UsageError` that names unknown words, each with the known one that may have been meant."""
+    """Raises `UsageError` for unknown names, with similar known ones."""
     if unknown:
         raise UsageError(f"{what} {', '.join(name + closest(name, known) for name in sorted(unknown))}.")

@@ -1,4 +1,4 @@
-"""Decides what a training continues from, once for all processes, on one machine or several."""
+"""Resumption of trainings: the main process decides, for all processes on one or several machines."""
 
 import json
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from .arguments import ARGUMENTS_NAME, GTransformerTrainingArguments
 
 
 RESULTS_NAME = "eval_results.json"
-# Arguments that may change when a training is continued, and prefixes of the names of such arguments.
+# Arguments that may change on resumption, and prefixes of the names of such arguments.
 MAY_CHANGE = {"output_dir", "resume_from_checkpoint", "report_to", "disable_tqdm", "local_rank", "run_name"}
 MAY_CHANGE |= {"save_total_limit", "push_to_hub", "ddp_timeout", "save_on_each_node", "per_device_eval_batch_size"}
 MAY_CHANGE |= {f"dataloader_{name}" for name in ("num_workers", "pin_memory", "prefetch_factor", "persistent_workers")}
@@ -39,16 +39,15 @@ class Progress:
 
 def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> Progress:
     """
-    Finds the progress of the training in `args.output_dir`. The main process looks, and all processes act on its
-    finding. A training that begins, or that continues from `args.resume_from_checkpoint`, keeps its arguments there,
-    so that it is only ever continued with these.
+    Finds the progress of the training in `args.output_dir`, in the main process for all processes. A new training, or
+    one that continues from `args.resume_from_checkpoint`, saves its arguments there.
 
     Args:
-        arguments: all arguments of the training, and other values that must stay the same.
+        arguments: all arguments of the training, and other values that must not change on resumption.
 
     Raises:
-        ValueError: the folder holds a training with other arguments, the checkpoint does not exist, or some processes
-            do not see the files.
+        ValueError: the folder has a training with other arguments, the checkpoint does not exist, or some processes do
+            not have access to the files.
     """
     arguments = {**arguments, "batches_per_update": args.batches_per_update}
     free = MAY_CHANGE | DERIVED_FROM
@@ -69,18 +68,17 @@ def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]
         return found
     kept = Path(args.output_dir) / ARGUMENTS_NAME
     if args.should_save and (args.resume_from_checkpoint or not found.checkpoint):
-        write_json(kept, arguments)  # as a whole, because a file that was cut off would block every later start
+        write_json(kept, arguments)  # atomically: a truncated file would block every later start
     PartialState().wait_for_everyone()
     _refuse_unless_seen(Path(found.checkpoint) / TRAINER_STATE_NAME if found.checkpoint else kept)
     if args.should_save:
-        # The scores of a training that continues would mark it as finished.
+        # Old scores would mark the training as finished.
         (Path(args.output_dir) / RESULTS_NAME).unlink(missing_ok=True)
     return found
 
 
 def last_complete_checkpoint(output_dir: str) -> str | None:
-    """Finds the newest checkpoint in the folder to resume from. A checkpoint whose saving was cut off, by a kill or a
-    full disk, does not count."""
+    """Returns the newest complete checkpoint in a folder. A kill or a full disk leaves incomplete ones."""
     found = Path(output_dir).glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")
     states = [state for state in found if _read_whole(state) is not None]  # Trainer writes the state last
     newest = max(states, key=lambda state: int(state.parent.name.rpartition("-")[2]), default=None)
@@ -91,17 +89,17 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
     if args.resume_from_checkpoint:
         if not (Path(args.resume_from_checkpoint) / TRAINER_STATE_NAME).exists():
             raise ValueError(
-                f"{args.resume_from_checkpoint} is not a checkpoint of a training: name a folder such as "
-                f"{args.output_dir}/{PREFIX_CHECKPOINT_DIR}-500, or leave --resume_from_checkpoint out, and the "
-                "training continues from its last one."
+                f"{args.resume_from_checkpoint} is not a checkpoint of a training: pass a folder such as "
+                f"{args.output_dir}/{PREFIX_CHECKPOINT_DIR}-500, or omit --resume_from_checkpoint to use the "
+                "last checkpoint."
             )
         return Progress(args.resume_from_checkpoint)
     output_dir = Path(args.output_dir)
     file, results = output_dir / ARGUMENTS_NAME, output_dir / RESULTS_NAME
-    # A training that failed before its first checkpoint may begin again with other arguments.
+    # A training that failed before its first checkpoint may restart with other arguments.
     if file.exists() and (any(output_dir.glob("checkpoint-*")) or any(output_dir.glob("*.safetensors"))):
         before = read_json(file, {})
-        # An argument that did not exist at that time had no effect.
+        # Arguments that did not exist at that time had no effect.
         changed = [
             name if isinstance(value, list | dict) else f"{name} ({before[name]}, now {value})"
             for name, value in arguments.items()
@@ -109,7 +107,7 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
         ]
         if changed:
             raise ValueError(
-                f"{output_dir} holds a training with another {', '.join(changed)}: choose another output_dir, remove "
+                f"{output_dir} has a training with another {', '.join(changed)}: choose another output_dir, remove "
                 "this one, or continue anyway with --resume_from_checkpoint."
             )
     if (scores := _read_whole(results)) is not None:
@@ -118,13 +116,13 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
 
 
 def _origin_of(checkpoint: Path) -> dict[str, Any]:
-    """Reads what the training of a checkpoint started from; weights that continue it started from the same."""
+    """Returns the initial model of the training of a checkpoint."""
     before = _read_whole(checkpoint.parent / ARGUMENTS_NAME) or {}
     return {name: before[name] for name in ("model_name_or_path",) if name in before}
 
 
 def _read_whole(file: Path) -> Any:
-    """Reads a JSON file; returns `None` if it does not exist, or its writing was cut off."""
+    """Reads a JSON file; returns `None` if it is missing or truncated."""
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
@@ -135,6 +133,6 @@ def _refuse_unless_seen(file: Path) -> None:
     blind = [index for index, seen in enumerate(gather_object([file.exists()])) if not seen]
     if blind:
         raise ValueError(
-            f"Processes {blind} do not see {file}: put output_dir on a disk that all machines share or, where each "
-            "has its own, train with --save_on_each_node true and copy to each what is to be continued."
+            f"Processes {blind} do not see {file}: put output_dir on a disk shared by all machines. For one disk per "
+            "machine, train with --save_on_each_node true and copy the checkpoint to each of them."
         )

@@ -1,4 +1,4 @@
-"""Batches by number of tokens, the same for every number of processes."""
+"""Batches by number of tokens, independent of the number of processes."""
 
 from collections.abc import Iterator
 
@@ -14,13 +14,12 @@ class TokenBatchSampler(Sampler[list[int]]):
     """
     Batches for one of several data-parallel processes.
 
-    The batches are packed once, from segments that are shuffled by the seed and then sorted by (source length, target
-    length), and their order changes in each epoch. A global step takes the next `world_size * accumulation` batches,
-    so training on two processes sees the same global batches as training on one with twice the gradient accumulation.
-    The largest batches are halved until their number fits: no segment is dropped, and none comes twice.
+    Batches are packed once, from segments shuffled by the seed and then sorted by (source length, target length).
+    Their order changes in each epoch. A global step takes the next `world_size * accumulation` batches, so two
+    processes train on the global batches of one process with twice the gradient accumulation. The largest batches are
+    halved to make their number fit, so an epoch has every segment exactly once.
 
-    The index of segment `i` in epoch `e` is `e * len(lengths) + i`, so that everything random about a segment can be a
-    pure function of the index.
+    The index of segment `i` in epoch `e` is `e * len(lengths) + i`, so that noise can be a pure function of the index.
 
     Args:
         lengths: numbers of source and target tokens of each segment, `(N, 2)`.
@@ -53,7 +52,7 @@ class TokenBatchSampler(Sampler[list[int]]):
         self.segments, self.seed, self.rank, self.world_size, self.epoch = len(pairs), seed, rank, world_size, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Selects the epoch, counted from 0, for the next iteration."""
+        """Selects the epoch, from 0, of the next iteration."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -66,7 +65,7 @@ class TokenBatchSampler(Sampler[list[int]]):
 
 
 def _round_up(batches: list[NDArray], multiple: int) -> list[NDArray]:
-    """Halves the largest batches until their number is a multiple of this one."""
+    """Halves the largest batches until their number is a multiple."""
     batches = list(batches)
     while len(batches) % multiple:
         largest = max(range(len(batches)), key=lambda position: len(batches[position]))

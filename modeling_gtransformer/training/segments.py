@@ -1,7 +1,6 @@
-"""Segments of a corpus: cut and tokenized once, kept on disk, and memory-mapped by every process of a machine.
+"""Segments of a corpus: cut and tokenized once, cached on disk, memory-mapped by all processes of a machine.
 
-Their files are beside the documents of a [`StoredCorpus`], under a name that depends on the documents, the processor,
-the settings and the code.
+Segments are cached in the folder of a [`StoredCorpus`], by documents, processor, settings and code.
 """
 
 import logging
@@ -25,11 +24,11 @@ from ..segmentation import segment
 
 logger = logging.getLogger(__name__)
 
-# Number of documents that are tokenized and written together.
+# Number of documents tokenized at once.
 DOCUMENTS_AT_ONCE = 64
-# Size of text that keeps a process busy for some seconds, so that it is worth starting.
+# Size of text worth a process, which takes seconds to start.
 BYTES_PER_PROCESS = 2**24
-# Share of the training text that the target ratio covers.
+# Share of the training text covered by the target ratio.
 TARGET_QUANTILE = 0.9
 SEGMENT = Features(
     {
@@ -53,21 +52,20 @@ def make_segments(
     min_document_tokens: int = 0,
 ) -> Dataset:
     """
-    Cuts documents at sentence boundaries into training segments of fewer than `segment_tokens` tokens, as the authors
-    do. A longer sentence is a segment of its own.
+    Cuts documents at sentence boundaries into segments of fewer than `segment_tokens` tokens, like the authors. A
+    sentence that is longer becomes a segment.
 
     Args:
-        processor: the `GTransformerProcessor` that tokenizes.
+        processor: `GTransformerProcessor` that tokenizes.
         segment_sentences: upper bound on the sentences in a segment; 1 trains a sentence-level model.
-        min_document_tokens: shorter documents are left out, with a log message (in the paper 768, so that long
-            segments come from the same documents as short ones).
+        min_document_tokens: lower bound on the tokens of a document. Shorter ones are dropped with a warning. The
+            paper uses 768, so that long and short segments come from the same documents.
 
     Returns:
-        Dataset of `input_ids` and `labels` (1-D tensors), memory-mapped; [`segment_lengths`] has their lengths.
+        Memory-mapped dataset of `input_ids` and `labels` (1-D tensors). [`segment_lengths`] returns their lengths.
 
     Raises:
-        ValueError: the tokenizer leaves nothing of some sentences, which the message lists, or no document is long
-            enough.
+        ValueError: sentences have no tokens, as listed in the message, or all documents are too short.
     """
     settings = {
         "segment_tokens": segment_tokens,
@@ -91,26 +89,28 @@ def make_segments(
     except ValueError:
         raise_if_any(list(_untokenizable(corpus, processor)), "sentences without any token")
         raise
-    # Each remaining document has exactly one segment that begins with its first sentence.
+    # The remaining documents have exactly one segment each that begins with the first sentence.
     too_short = len(documents) - int(np.count_nonzero(_column(segments, "first_sentence") == 0))
     if too_short == len(documents):
         raise ValueError(f"No document has min_document_tokens={min_document_tokens} tokens: lower this number.")
     if too_short:
         logger.warning(
-            f"{too_short} of {len(documents)} documents have fewer than {min_document_tokens} tokens and are left out."
+            f"Dropped {too_short} of {len(documents)} documents with fewer than {min_document_tokens} tokens."
         )
     return segments.with_format("torch", columns=["input_ids", "labels"])
 
 
 def segment_lengths(segments: Dataset) -> np.ndarray:
-    """Numbers of source and target tokens of each segment, `(N, 2)`, without reading the segments."""
+    """Returns the numbers of source and target tokens of each segment, `(N, 2)`, without reading the segments."""
     return np.stack([_column(segments, name) for name in ("source_tokens", "target_tokens")], axis=1)
 
 
 def fit_positions(segments: Dataset, corpus: StoredCorpus, config: GTransformerConfig, drop: bool) -> Dataset:
-    """Selects the segments that fit the positions of a model or, where these count from the start of a sentence, whose
-    sentences fit. Longer ones are dropped with a warning, or raise a `ValueError`; the authors also drop them in
-    training and refuse them in validation."""
+    """
+    Selects the segments that fit the positions of a model, by segment or by sentence as its positions count.
+
+    Like the authors, drops longer training segments with a warning and raises `ValueError` for validation segments.
+    """
     tokens, longest_sentences = segment_lengths(segments).max(axis=1), _column(segments, "longest_sentence")
     fit = (tokens <= config.max_document_tokens) & (longest_sentences <= config.max_sentence_tokens)
     if fit.all():
@@ -124,18 +124,17 @@ def fit_positions(segments: Dataset, corpus: StoredCorpus, config: GTransformerC
     )
     if not drop:
         raise ValueError(f"{message}: {'' if by_sentence else 'lower segment_tokens, or '}split long sentences.")
-    logger.warning(f"{message}: left out of training.")
+    logger.warning(f"{message}: dropped from training.")
     return segments.select(np.flatnonzero(fit))
 
 
 def target_ratio(segments: Dataset, processor, quantile: float = TARGET_QUANTILE) -> float:
     """
-    Computes the number of target tokens per source token that this share of the training segments does not exceed.
+    Computes the ratio of target to source tokens that is not exceeded by this share of the training text.
 
-    With the mean, every second full segment of a document would have a translation longer than any that the model was
-    trained on; a higher quantile costs context. With 0.9, at most about 1 % of the segments of four test sets
-    (English-German) have a longer reference, and there are 3 to 6 % more segments than in the paper's cut, which knows
-    the references.
+    With the mean, half of the full segments would have longer translations than any in training. Higher quantiles cost
+    context. With 0.9, at most about 1 % of the segments of four test sets (English-German) have a longer reference,
+    and there are 3 to 6 % more segments than in the paper's cut, which uses the references.
     """
     sentences = _column(segments, "sentences")[:, None]
     source, target = np.maximum(segment_lengths(segments) - sentences * processor.sentence_tokens, 1).T
@@ -146,7 +145,7 @@ def target_ratio(segments: Dataset, processor, quantile: float = TARGET_QUANTILE
 
 
 def sample(segments: Dataset, size: int | None, seed: int) -> Dataset:
-    """Draws this number of segments without replacement (the paper's data scales); `None` means all.
+    """Draws segments without replacement (the paper's data scales); `None` returns all.
 
     Raises:
         ValueError: there are fewer segments.
@@ -159,7 +158,7 @@ def sample(segments: Dataset, size: int | None, seed: int) -> Dataset:
 
 
 def segment_texts(segments: Dataset, corpus: StoredCorpus) -> list[tuple[list[str], list[str]]]:
-    """Reads the source and the target sentences of each segment."""
+    """Returns the source and the target sentences of each segment."""
     places = [_column(segments, name).tolist() for name in ("document", "first_sentence", "sentences")]
     texts = []
     for number, first, size in zip(*places, strict=True):
@@ -205,13 +204,13 @@ def _column(segments: Dataset, name: str) -> np.ndarray:
 
 
 def _processes(text_bytes: int) -> int | None:
-    """Number of processes to tokenize this amount of text; `None` means this process alone."""
+    """Returns the number of processes to tokenize a text; `None` means the current process."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     processes = min(cores, text_bytes // BYTES_PER_PROCESS)
     return processes if processes > 1 else None
 
 
 def _processor_hash(processor) -> str:
-    """Hashes the files of a processor (vocabulary, languages, normalization) and the code on which segments depend."""
+    """Hashes a processor (vocabulary, languages, normalization) and the code on which segments depend."""
     code = hash_of_code(GTransformerProcessor, GTransformerConfig, segment, make_segments, encode_pairs)
     return Hasher.hash([tokenizers.__version__, code, hash_of_processor(processor)])

@@ -1,4 +1,4 @@
-"""Results of a study: scores with means, spreads and significance, curves, one table, and figures."""
+"""Results of a study: scores with means, spreads and significance, training curves, a table, and figures."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ class ParallelDocuments:
 
     Attributes:
         sources, targets: sentences of the corpus.
-        references: text of the targets, with which translations are compared.
+        references: detokenized targets, the references of scores.
     """
 
     sources: list[list[str]]
@@ -43,8 +43,7 @@ class ParallelDocuments:
 def collect(
     study: Results, runs: Sequence[Any], tests: dict[str, ParallelDocuments], text: Callable[[str], str]
 ) -> Results:
-    """Collects scores, curves and trainings of all the runs that have not failed; `text` turns a translated sentence
-    into text."""
+    """Collects scores, curves and trainings of all runs that succeeded; `text` detokenizes a sentence."""
     groups: dict[tuple, list[Any]] = {}
     for run in runs:
         groups.setdefault((run.system, run.value), []).append(run)
@@ -84,8 +83,8 @@ def collect(
 
 
 def read(run: Any, name: str, test: ParallelDocuments, text: Callable[[str], str]) -> Translations:
-    """Reads the translations of a test set, in the segments of the paper: those of training, by source and reference.
-    Freely decoded translations stay in the segments in which they were made."""
+    """Reads the translations of a test set, cut into the segments of the paper by source and reference. Freely decoded
+    translations keep their segments."""
     translations = read_translations(run.folder / f"{name}.jsonl", plain=text)
     if not translations.aligned:
         return translations
@@ -95,7 +94,7 @@ def read(run: Any, name: str, test: ParallelDocuments, text: Callable[[str], str
 
 
 def updates_until(curves: dict[str, list[tuple[int, float]]], until: dict[str, float]) -> int | None:
-    """Finds the update at which a validation loss first came down to its value; `None` if it never did."""
+    """Returns the first update with the given validation loss; `None` if no update reached it."""
     [(name, value)] = until.items()
     return next((step for step, reached in curves.get(name, []) if reached <= value), None)
 
@@ -106,12 +105,12 @@ def score_test(
     references: list[list[str]],
 ) -> Results:
     """
-    Scores a system on a test set: every seed, mean and spread, and whether it differs from the baseline (over the
-    seeds that both have, with documents as the unit); also counts the sentences in and out.
+    Scores a system on a test set: each seed, mean and spread, significance of the difference from the baseline (over
+    common seeds, with documents as the unit), and numbers of sentences.
 
     Args:
         translated: translations of each seed.
-        baselines: translations of each seed by the system that "s-BLEU" or "d-BLEU" is compared with.
+        baselines: translations of each seed by the baseline of "s-BLEU" or "d-BLEU".
     """
     scored = [score_documents(t.documents, references, t.segments, aligned=t.aligned) for t in translated.values()]
     scores: Results = {}
@@ -128,16 +127,16 @@ def score_test(
 def difference(
     score: str, translated: dict[int, Translations], baseline: dict[int, Translations], references: list[list[str]]
 ) -> Results:
-    """Compares a score of two systems; the result is empty if `compare_systems` cannot compare them."""
+    """Compares two systems by a score; returns an empty result if `compare_systems` does not support them."""
     pairs = [(ours, baseline[seed]) for seed, ours in translated.items() if seed in baseline]
-    if score == "d-BLEU/segment":  # the table shows exactly the scores that are compared
+    if score == "d-BLEU/segment":  # compare exactly the scores of the table
         if any(ours.segments != theirs.segments for ours, theirs in pairs):
             return {}
     else:
         pairs = [(ours.as_documents(), theirs.as_documents()) for ours, theirs in pairs]
     if not pairs:
         return {}
-    # Translations of a document by all seeds stay together as its segments, so that tests draw documents, not seeds.
+    # All seeds of a document are segments of one document, because tests sample documents.
     ours, theirs = zip(*pairs, strict=True)
     compared = compare_systems(
         joined([each.documents for each in ours]),
@@ -151,12 +150,12 @@ def difference(
 
 
 def joined(documents_of_seeds: list[Any]) -> list[list[Any]]:
-    """Joins the segments of all seeds, document by document."""
+    """Concatenates the segments of all seeds, document by document."""
     return [list(itertools.chain(*parts)) for parts in zip(*documents_of_seeds, strict=True)]
 
 
 def describe_training(folder: Path) -> Results:
-    """Gives the minutes of a training since it was started or last continued, and the commits at which it ran."""
+    """Returns the minutes since a training was started or last continued, and its commits."""
     history = read_json(folder / TRAINER_STATE_NAME, {})["log_history"]
     [*_, seconds] = (each["train_runtime"] for each in history if "train_runtime" in each)
     commits = list(dict.fromkeys(start["commit"] for start in read_starts(folder)))
@@ -164,7 +163,7 @@ def describe_training(folder: Path) -> Results:
 
 
 def curves_of(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    """Reads the logged values of a training by name, as `(step, value)`."""
+    """Returns the logged values of a training by name, as `(step, value)`."""
     curves: dict[str, list[tuple[int, float]]] = {}
     for record in read_json(folder / TRAINER_STATE_NAME, {})["log_history"]:
         for name in record:
@@ -174,7 +173,7 @@ def curves_of(folder: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def table(results: Results) -> str:
-    """Formats the results as a Markdown table with a row per system and a column per test set and score."""
+    """Formats the results as a Markdown table, with a row per system and a column per test set and score."""
     rows, varied, until = results["rows"], results["varied"], results["until"]
     tests: Results = next((row["scores"] for row in rows if row["scores"]), {})
     present = {(test, score) for row in rows for test, scores in row["scores"].items() for score in scores}
@@ -197,8 +196,7 @@ def table(results: Results) -> str:
 
 
 def cross_entropies(curves: list[dict[str, list]]) -> str:
-    """Averages the entropy of each kind of cross-attention at the end of the runs; the text is empty if nothing was
-    measured."""
+    """Averages the final entropy of each kind of cross-attention over runs; empty if not measured."""
     prefix = "eval_entropy_cross_"
     kinds = sorted({name for run in curves for name in run if name.startswith(prefix)})
     ends = {kind: mean(run[kind][-1][1] for run in curves if kind in run) for kind in kinds}
@@ -217,7 +215,7 @@ def _star(score: Results) -> str:
 
 
 def notes(results: Results) -> Iterator[str]:
-    """Writes the notes under the table: signatures, stars, systems that decoded freely, trainings, failures."""
+    """Yields notes for the table: signatures, significance, free decoding, trainings, failures."""
     scored = [(row, test, scores) for row in results["rows"] for test, scores in row["scores"].items()]
     present = [(name, scores[name]) for _, _, scores in scored for name in SCORES if name in scores]
     for signature, names in _names_by({name: score["signature"] for name, score in present}):
@@ -252,18 +250,18 @@ def _names_by(properties: Results) -> Iterator[tuple[Any, str]]:
 
 
 def label_of(row: Results) -> str:
-    """Names the system of a row and, if the study varies an argument, its value."""
+    """Returns a label with the system and, if the study varies an argument, its value."""
     return row["system"] if row["value"] is None else f"{row['system']}, {row['value']}"
 
 
 def draw_figures(results: Results, folder: Path) -> None:
-    """Writes `loss.svg` and, if the results have their values, `entropy.svg`, `bleu.svg` and `updates.svg`."""
+    """Writes `loss.svg` and, depending on the results, `entropy.svg`, `bleu.svg` and `updates.svg`."""
     rows = [row for row in results["rows"] if row["curves"]]
     if not rows:
         return
 
     def curves(*names: str) -> dict[str, list]:
-        """The curves of these names by their label, a list with a curve per seed."""
+        """Returns a list of curves, one per seed, for each label."""
         return {
             label_of(row) + f", {name.rpartition('_')[2]}" * (len(names) > 1): found
             for row in rows
@@ -272,7 +270,7 @@ def draw_figures(results: Results, folder: Path) -> None:
         }
 
     def over_values(*keys: str) -> dict[str, list]:
-        """The figures over the values of the varied argument, by system, a list with a curve per seed."""
+        """Returns a list of lines over the varied argument, one per seed, for each system."""
         systems: dict[str, list] = {}
         for row in rows:
             figures = reduce(getitem, keys, row)
@@ -297,7 +295,7 @@ def draw_figures(results: Results, folder: Path) -> None:
 
 
 def draw(file: Path, panels: dict[str, dict[str, list]], xlabel: str, ylabel: str, **limits: float) -> None:
-    """Draws panels of lines with one legend; a label has a colour, and a line per seed."""
+    """Draws panels with a common legend. Each label has a colour, and each seed a line."""
     import matplotlib.pyplot as plt
 
     labels = list(dict.fromkeys(itertools.chain(*panels.values())))

@@ -1,4 +1,4 @@
-"""A tiny mBART that translates single sentences, which `make demo` uses in place of a downloaded checkpoint."""
+"""A tiny sentence-level mBART that `make demo` uses instead of a downloaded checkpoint."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ TINY = {
     "encoder_ffn_dim": 256,
     "decoder_ffn_dim": 256,
     "max_position_embeddings": 512,
-    "init_std": 0.08,  # with mBART's 0.02, a model of this width is slow to start learning
+    "init_std": 0.08,  # this width starts learning slowly with mBART's 0.02
 }
 
 
@@ -35,10 +35,10 @@ def pretrain_tiny_mbart(
     learning_rate: float = 2e-3,
 ) -> None:
     """
-    Trains a tokenizer and a small mBART on the single sentences of a corpus, and saves them like any mBART.
+    Trains a tokenizer and a small mBART on the sentences of a corpus, and saves them.
 
     Args:
-        languages: codes for the two languages, new tokens of the tokenizer.
+        languages: language codes, added to the tokenizer.
         size: fields of `MBartConfig`.
     """
     set_seed(seed)
@@ -51,7 +51,7 @@ def pretrain_tiny_mbart(
 
     def collate(segments: list[dict]) -> dict[str, torch.Tensor]:
         batch = pad(segments)
-        # By default, mBART starts the decoder with the language code, which ends the documents here.
+        # mBART starts the decoder with the last token, its language code; our documents start with `<s>`.
         shifted = batch["labels"].masked_fill(batch["labels"] == -100, processor.pad_token_id).roll(1, dims=1)
         shifted[:, 0] = processor.bos_token_id
         return {**batch, "decoder_input_ids": shifted}

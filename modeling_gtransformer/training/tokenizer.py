@@ -1,7 +1,7 @@
-"""Tokenizers for models that start from random weights: one vocabulary for both languages.
+"""Tokenizers for models from random weights, with one vocabulary for both languages.
 
-The vocabulary is `<s> <pad> </s> <unk>`, pieces, language codes, `<mask>`. Texts are normalized to NFKC, and spaces
-are part of the pieces, so decoding restores the text.
+The vocabulary is `<s> <pad> </s> <unk>`, pieces, language codes, `<mask>`. Texts are normalized to NFKC. Spaces are
+part of the pieces, so decoding restores the text.
 """
 
 import unicodedata
@@ -26,7 +26,7 @@ class TokenizerOptions:
     """Options of `gtransformer convert tokenizer`."""
 
     output: Path = option(MISSING, "Folder for the tokenizer.", argument=True)
-    columns: list[str] = option(MISSING, "Columns that hold lists of sentences.")
+    columns: list[str] = option(MISSING, "Columns with lists of sentences.")
     languages: list[str] = option(MISSING, 'Language codes, e.g. "[en]" "[de]".')
     files: list[str] = option([], "Training documents.")
     paper_corpus: PaperCorpus | None = option(None, "One of the paper's corpora on the Hub, instead of files.")
@@ -41,7 +41,7 @@ class TokenizerOptions:
 
 def convert_tokenizer(options: TokenizerOptions) -> None:
     """
-    Trains a tokenizer on documents, for a model that starts from random weights.
+    Trains a tokenizer on documents, for a model from random weights.
 
     Raises:
         ValueError: the documents have problems.
@@ -65,15 +65,15 @@ def train_tokenizer(
     Trains a BPE tokenizer with one vocabulary for all languages.
 
     Args:
-        languages: language codes, each of which becomes one token.
+        languages: language codes, one token each.
         vocab_size: number of tokens without the language codes and `<mask>`.
-        merges: number of BPE merges (in the paper 30000), instead of `vocab_size`, which is then that number and the
-            number of single characters.
+        merges: number of BPE merges (paper: 30000), instead of `vocab_size`, which is then their sum with the number
+            of single characters and special tokens.
     """
     if merges is not None:
         sentences = list(sentences)
         characters = {character for sentence in sentences for character in unicodedata.normalize("NFKC", sentence)}
-        # Pieces write spaces as one more character.
+        # A space is one more character of the pieces.
         vocab_size = merges + len(characters - set(" ")) + 1 + len(SPECIAL_TOKENS)
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Strip()])

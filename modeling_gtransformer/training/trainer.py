@@ -1,4 +1,6 @@
-"""`Seq2SeqTrainer` as the paper trains: token batches, two learning rates, word dropout, losses per target token."""
+"""
+`Seq2SeqTrainer` with the paper's training: token batches, two learning rates, word dropout, loss per target token.
+"""
 
 import copy
 import logging
@@ -28,16 +30,16 @@ class GTransformerTrainer(Seq2SeqTrainer):
     """
     Trains on the segments of `make_segments`. In addition to `Seq2SeqTrainer`:
 
-    * batches hold up to `args.max_tokens` tokens and do not depend on the number of processes (`TokenBatchSampler`),
-      nor do updates of `args.tokens_per_update`;
+    * batches have up to `args.max_tokens` tokens; they and updates of `args.tokens_per_update` do not depend on the
+      number of processes (`TokenBatchSampler`);
     * `args.decay_steps` separates the decay of the learning rate from the end of the training;
-    * parameters that a pretrained checkpoint has get `args.pretrained_lr_scale` times the learning rate;
+    * `args.pretrained_lr_scale` scales the learning rate of pretrained parameters;
     * word dropout and CoWord dropout on the training segments (`WordDropout`);
     * label smoothing inside the model, in training and in validation;
-    * the validation loss is the mean over target tokens, whatever the batches;
+    * the validation loss is the mean over target tokens, independent of batches;
     * `args.attention_entropy` adds `eval_entropy_{encoder,decoder,cross}_{group,global}`, in bits.
 
-    `processing_class` must be the `GTransformerProcessor`; it is saved with every checkpoint.
+    `processing_class` must be the `GTransformerProcessor`. Every checkpoint contains it.
     """
 
     def __init__(self, model, args: GTransformerTrainingArguments, *, processing_class: Any, **kwargs):
@@ -45,7 +47,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
         super().__init__(model, args, processing_class=processing_class, **kwargs)
         self.label_smoother = None
         if args.save_on_each_node:
-            # Transformers would save the weights on the first machine only (seen in 5.17 and 5.23).
+            # Transformers would save the weights on the first machine only (as of 5.17 and 5.23).
             self.model.should_save_on_this_rank = bool
         self.add_callback(_KeepInStep(args.batches_per_update))
         if args.early_stopping_patience is not None:
@@ -64,7 +66,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
             accumulation=args.gradient_accumulation_steps,
         )
         logger.info(f"{len(self.train_dataset)} segments in {len(batch_sampler.batches)} batches.")
-        # Accelerate must not prepare it, because the sampler has already divided the batches among the processes.
+        # Not prepared by Accelerate: the sampler already divides the batches among processes.
         return DataLoader(
             WordDropout(
                 self.train_dataset,
@@ -101,7 +103,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
         done = super()._init_training_state(
             max_steps, updates_per_epoch, num_train_epochs, resume_from_checkpoint, trial
         )
-        # Where early stopping ended the training, no epoch is left, unless the checkpoint is named on purpose.
+        # After early stopping, no epoch is left, unless the user passes a checkpoint.
         stopped = resume_from_checkpoint and self.control.should_training_stop
         return (num_train_epochs, 0) if stopped and not self.args.resume_from_checkpoint else done
 
@@ -128,7 +130,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
             self._add_entropies(inputs, labels)
         if prediction_loss_only or not self.args.predict_with_generate:
             return loss, None, None
-        # Seq2SeqTrainer leaves a limit of 20 tokens in the generation config.
+        # Seq2SeqTrainer would leave a limit of 20 tokens in the generation config.
         config = self.model.generation_config
         self.model.generation_config = copy.deepcopy(config)
         _, generated, _ = super().prediction_step(model, inputs, False, ignore_keys, **gen_kwargs)
@@ -142,7 +144,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
         with torch.no_grad(), self.compute_loss_context_manager():
             sublayers = record_attention(model, **inputs, skip_logits=True)
         target_mask = labels.ne(-100)
-        # A row without labels only pads the last batch.
+        # Rows without labels only pad the last batch.
         source_mask = inputs["attention_mask"].bool() & target_mask.any(dim=1, keepdim=True)
         for kind, (bits, tokens) in attention_entropy(sublayers, source_mask, target_mask).items():
             total = torch.stack([bits.double(), tokens.double()])
@@ -150,7 +152,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
 
     def get_eval_dataloader(self, eval_dataset=None) -> DataLoader:
         dataset = self.eval_dataset if eval_dataset is None else eval_dataset
-        # Processes take equal shares; with Accelerate, copies would pad the last batches and count in the loss.
+        # Processes get equal shares. Accelerate would pad with copies, which count in the loss.
         blank = {**dataset[0], "labels": torch.full_like(dataset[0]["labels"], -100)}
         missing = -len(dataset) % (self.args.world_size * self.args.per_device_eval_batch_size)
         fill = missing * [blank] if self.args.world_size > 1 else []
@@ -176,7 +178,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
             super()._load_best_model()
 
     def _load_adapter(self, checkpoint: str) -> bool:
-        """Loads the adapter of a checkpoint, if it has one; `Trainer` does so only for a model in peft's wrapper."""
+        """Loads the adapter of a checkpoint, if any; `Trainer` supports only models wrapped by peft."""
         file = Path(checkpoint) / "adapter_model.safetensors"
         if not file.exists():
             return False
@@ -189,14 +191,14 @@ class GTransformerTrainer(Seq2SeqTrainer):
             return super().push_to_hub(*args, **kwargs)
 
     def create_model_card(self, license: str | None = None, dataset: str | None = None, **kwargs) -> None:
-        """Writes the card of the trained checkpoint; `license` and `dataset` are identifiers on the Hub."""
+        """Writes the card of the trained checkpoint; `license` and `dataset` are Hub identifiers."""
         if self.is_world_process_zero():
             self.save_state()
             write_model_card(Path(self.args.output_dir), license, dataset, self.hub_model_id)
 
 
 class _StopAtEvalLoss(TrainerCallback):
-    """Ends the training when the validation loss has come down to `args.stop_at_eval_loss`."""
+    """Ends the training when the validation loss reaches `args.stop_at_eval_loss`."""
 
     def on_evaluate(self, args, state, control, metrics=None, **kwargs):
         control.should_training_stop |= metrics.get("eval_loss", math.inf) <= args.stop_at_eval_loss
@@ -204,10 +206,10 @@ class _StopAtEvalLoss(TrainerCallback):
 
 class _KeepInStep(TrainerCallback, ExportableState):
     """
-    Undoes changes that Transformers makes for other models, and keeps the sampler in place, even after a resumption.
+    Re-applies our special tokens after the Trainer's, and sets the epoch of the sampler, also after a resumption.
 
     Args:
-        batches_per_update: number at the start of the training; a checkpoint counts updates, so another number would
+        batches_per_update: number at the start of the training. A checkpoint counts updates, so another number would
             resume at another place in the corpus.
     """
 
@@ -223,10 +225,10 @@ class _KeepInStep(TrainerCallback, ExportableState):
                 f"The checkpoint has {self.batches_per_update} batches per update, this training "
                 f"{args.batches_per_update} ({args.world_size} processes, {args.gradient_accumulation_steps} each): "
                 "it would repeat some segments and miss others. Set tokens_per_update or gradient_accumulation_steps "
-                "so that the number is the same, or accept that with --ignore_data_skip true."
+                "so that the number does not change, or accept that with --ignore_data_skip true."
             )
         self.batches_per_update = args.batches_per_update
-        state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # old checkpoints do not have it
+        state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # missing in old checkpoints
         # Transformers has just made the tokenizer's </s>, which closes a sentence, the end of the sequence.
         processing_class.configure(model)
 

@@ -1,8 +1,8 @@
-"""Trims a checkpoint to the tokens of a text: a smaller output layer, with the same logits for the remaining tokens.
+"""Trims a checkpoint to the tokens of a text. Logits of the remaining tokens do not change.
 
 The trimmed checkpoint has the tokens of the text, all special tokens and language codes, and every single character,
-however rare, so that words that are not in the text can still be spelled. Before anything appears in the output, the
-command checks that the given text is still cut into the same pieces.
+so that other words can still be spelled. The command checks that the tokenization of the text does not change before
+it writes the output.
 """
 
 import itertools
@@ -26,7 +26,7 @@ from ..translation_options import option
 from .licenses import keep_origin
 
 
-# Ends of the names of configuration fields that hold token ids.
+# Suffixes of configuration fields with token ids.
 ID_FIELDS = ("token_id", "suppress_tokens", "words_ids", "sequence_bias")
 NewIds = dict[int, int]
 
@@ -40,16 +40,16 @@ class VocabularyOptions:
     )
     output: Path = option(MISSING, "New folder for the trimmed checkpoint.", argument=True)
     text: list[str] = option(MISSING, "Text whose tokens remain: .jsonl[.gz|.xz], or one sentence per line.")
-    source_column: str = option("source", "Column that holds the source sentences.")
-    target_column: str = option("target", "Column that holds the target sentences.")
+    source_column: str = option("source", "Column with the source sentences.")
+    target_column: str = option("target", "Column with the target sentences.")
 
 
 def convert_vocabulary(options: VocabularyOptions) -> None:
     """
-    Writes the trimmed checkpoint, and prints what became smaller.
+    Writes the trimmed checkpoint, and prints its size.
 
     Raises:
-        ValueError: the tokenizer has a type that cannot be trimmed, or belongs to another model.
+        ValueError: the type of the tokenizer is not supported, or it belongs to another model.
     """
     with atomic_folder(options.output) as folder:
         print(_trim(options, folder))
@@ -77,14 +77,14 @@ def _trim(args: VocabularyOptions, folder: Path) -> str:
 
 
 def as_it_translates(checkpoint: str) -> dict[str, int]:
-    """Gives the configuration fields with which a sentence-level translator still translates as before."""
+    """Returns configuration fields that preserve the translations of a sentence-level checkpoint."""
     config, _ = PreTrainedConfig.get_config_dict(checkpoint)
     is_sentence_level = config.get("model_type") != GTransformerConfig.model_type
     return ONLY_GROUP if is_sentence_level and GTransformerConfig.from_dict(config).template.translates else {}
 
 
 def read_texts(files: Sequence[str], columns: Sequence[str]) -> list[list[str]]:
-    """Reads the sentences of every document: those in the columns, or all of a text file, aligned or not."""
+    """Reads the sentences of every document: those in the columns, or all lines of a text file."""
     texts = []
     for file in (file for given in files for file in files_of(given)):
         names = columns if has_columns(file) else ["text"]
@@ -96,8 +96,8 @@ def tokens_to_keep(
     model, processor: GTransformerProcessor, vocabulary: "Vocabulary", texts: Sequence[list[str]]
 ) -> list[int]:
     """
-    Collects the ids to keep, ascending: those of the text, of everything that is not a word or that a configuration
-    names, and of the pieces that spell words.
+    Returns the ids to keep, ascending: tokens of the text, special tokens, tokens in the configuration, and pieces
+    that spell words.
 
     Raises:
         ValueError: the tokenizer belongs to another model.
@@ -106,10 +106,10 @@ def tokens_to_keep(
     if max(tokenizer.get_vocab().values()) >= size:
         raise ValueError(
             f"The tokenizer has {len(tokenizer)} tokens, the model {size}: this tokenizer belongs to another model, "
-            "or model.resize_token_embeddings(len(processor.tokenizer)) was forgotten."
+            "or you must call model.resize_token_embeddings(len(processor.tokenizer)) first."
         )
     needed = {*processor.structural_token_ids, *tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
-    # The model may have embeddings that belong to no token.
+    # Embeddings may have rows without a token.
     needed |= {token for _, _, value in id_fields(model) for token in ids_in(value)} & {*vocabulary.ids.values()}
     for text in texts:
         for is_target in (False, True):
@@ -121,10 +121,10 @@ def check_tokenization(
     processor: GTransformerProcessor, trimmed: GTransformerProcessor, new_ids: NewIds, texts: Sequence[list[str]]
 ) -> None:
     """
-    Compares the trimmed processor, as it was saved, with the original.
+    Compares the saved trimmed processor with the original.
 
     Raises:
-        ValueError: the id of a token is not that of its embedding, or a sentence is cut into other pieces.
+        ValueError: a token does not have the id of its embedding, or the tokenization of a sentence changes.
     """
     ids = processor.tokenizer.get_vocab()
     if trimmed.tokenizer.get_vocab() != {token: new_ids[old] for token, old in ids.items() if old in new_ids}:
@@ -135,13 +135,13 @@ def check_tokenization(
         expected = renumber(processor.encode_sentences(text, is_target), new_ids)
         for sentence, *pair in zip(text, expected, trimmed.encode_sentences(text, is_target), strict=True):
             if pair[0] != pair[1]:
-                raise ValueError(f"The trimmed tokenizer cuts {sentence!r} into other pieces: it cannot be trimmed.")
+                raise ValueError(f"The trimmed tokenizer tokenizes {sentence!r} differently: it cannot be trimmed.")
 
 
 def trim_model(model, new_ids: NewIds) -> None:
-    """Keeps only the rows of embeddings and output layer that have a new id, in a model that is yet to be saved."""
+    """Keeps the rows of embeddings and output layer that have a new id."""
     embeddings = (model.model.encoder.embed_tokens, model.model.decoder.embed_tokens, model.lm_head)
-    for weight in {layer.weight for layer in embeddings}:  # one, unless the configuration unties them
+    for weight in {layer.weight for layer in embeddings}:  # one if tied
         weight.data = weight.data[[*new_ids]]
     model.final_logits_bias = model.final_logits_bias[:, [*new_ids]]
     if model.generation_config.suppress_tokens:
@@ -153,20 +153,20 @@ def trim_model(model, new_ids: NewIds) -> None:
 
 
 def id_fields(model) -> list[tuple[Any, str, Any]]:
-    """Yields `(configuration, name, value)` of all the model's settings that hold token ids."""
+    """Returns `(configuration, name, value)` of all settings with token ids."""
     configs = (model.config, model.generation_config)
     return [(c, name, value) for c in configs for name, value in c.to_dict().items() if name.endswith(ID_FIELDS)]
 
 
 def ids_in(value: Any) -> set[int]:
-    """Yields the ids in nested lists of ids; a float, as in `sequence_bias`, is not an id."""
+    """Returns the ids in nested lists; floats, as in `sequence_bias`, are not ids."""
     if isinstance(value, list):
         return {token for item in value for token in ids_in(item)}
     return {value} if isinstance(value, int) else set()
 
 
 def renumber(value: Any, new_ids: NewIds) -> Any:
-    """Gives nested lists with the new ids; a number that is not the id of a token stays."""
+    """Replaces ids in nested lists; other numbers do not change."""
     if isinstance(value, list):
         return [renumber(item, new_ids) for item in value]
     return new_ids.get(value, value) if isinstance(value, int) else value
@@ -188,24 +188,24 @@ class Vocabulary:
         self.model = self.content["model"]
         if self.model["type"] not in ("Unigram", "BPE"):
             raise ValueError(
-                f"Only tokenizer.json of the kinds Unigram and BPE can be trimmed, this one is a {self.model['type']}."
+                f"Only tokenizer.json of the types Unigram and BPE can be trimmed, not {self.model['type']}."
             )
         self.ids = tokenizer.get_vocab()
 
     def with_spelling(self, kept: set[int]) -> set[int]:
-        """Adds the ids of the tokens that spell any word, and of those from which the kept tokens are merged."""
+        """Adds the ids of tokens that spell any word, or that merge into kept tokens."""
         return self._with_characters(kept) if self.model["type"] == "Unigram" else self._with_merged(kept)
 
     def _with_characters(self, kept: set[int]) -> set[int]:
-        """Adds characters, and bytes if the model falls back to them."""
+        """Adds characters and, for models with byte fallback, bytes."""
         scores = [score for _, score in self.model["vocab"]]
         spelling = {f"<0x{byte:02X}>" for byte in range(256)} if self.model["byte_fallback"] else set()
         kept = kept | {i for i, (piece, _) in enumerate(self.model["vocab"]) if len(piece) == 1 or piece in spelling}
-        # The lowest score is the measure for unknown characters: if it rose, these could displace known pieces.
+        # Unknown characters have the lowest score. If it rose, they could displace known pieces.
         return (kept | {scores.index(min(scores)), self.model["unk_id"]}) - {None}
 
     def _with_merged(self, kept: set[int]) -> set[int]:
-        """Adds the tokens that merge into the kept ones, and the base alphabet, which no merge makes."""
+        """Adds tokens that merge into kept ones, and the base alphabet, which has no merges."""
         ids = self.model["vocab"]
         parts: dict[int, set[int]] = defaultdict(set)
         for (left, right), merged in self._merges():
@@ -217,13 +217,13 @@ class Vocabulary:
         return kept
 
     def _merges(self) -> Iterator[tuple[list[str], int]]:
-        """Yields the merges of BPE, each with the id of the token that it makes."""
+        """Yields the merges of BPE with the ids of their results."""
         prefix = len(self.model["continuing_subword_prefix"] or "")
         for left, right in self.model["merges"]:
             yield [left, right], self.model["vocab"][left + right[prefix:]]
 
     def write(self, folder: Path, new_ids: NewIds) -> None:
-        """Replaces all tokens in the folder of a saved tokenizer by those that have a new id."""
+        """Writes the trimmed vocabulary into the folder of a saved tokenizer."""
         content = json.loads(json.dumps(self.content))
         model, template = content["model"], content["post_processor"] or {}
         if model["type"] == "Unigram":

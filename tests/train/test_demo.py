@@ -62,5 +62,5 @@ def test_scores_are_of_a_hundred():
 
 def test_models_of_others_are_not_replaced(tmp_path):
     (tmp_path / "gtransformer").mkdir()
-    with pytest.raises(ValueError, match="holds other models: choose an empty folder"):
+    with pytest.raises(ValueError, match="contains other models: choose an empty folder"):
         demo.main(["--output_dir", str(tmp_path / "gtransformer")])

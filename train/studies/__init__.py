@@ -1,1 +1,1 @@
-"""Scripts that make a table or a figure of one study."""
+"""Scripts that make a table or a figure of a study."""

@@ -1,10 +1,10 @@
-"""Compares how many sentences of paragraphs two translators lose: a sentence-level one, which reads each paragraph as
-one input, and a document translator, which finds the sentences of a paragraph (sentencex) and translates each.
+"""Compares the sentences that two translators lose in paragraphs. A sentence-level translator reads each paragraph as
+one input. A document translator splits a paragraph into sentences (sentencex) and translates each.
 
     python train/studies/compare_lost_sentences.py test.jsonl outputs/lost --source_column en --target_column de \\
         --plain Helsinki-NLP/opus-mt-en-de --model outputs/finetuned [--paragraph_sentences 5]
 
-Writes the paragraphs and both translations into the folder, for `gtransformer evaluate lost-sentences`, which counts.
+Writes the paragraphs and both translations into the folder, where `gtransformer evaluate lost-sentences` counts.
 """
 
 import sys
@@ -29,10 +29,10 @@ class ComparisonOptions:
     output: Path = option(MISSING, "Folder for paragraphs, translations and counts.", argument=True)
     plain: str = option(MISSING, "Folder or Hub name of the sentence-level translator.")
     model: str = option(MISSING, "Folder or Hub name of the document translator.")
-    src_lang: str | None = option(None, "Code of the source language; default: the processor's.")
-    tgt_lang: str | None = option(None, "Code of the target language; default: the processor's.")
-    source_column: str = option("source", "Column that holds the source sentences.")
-    target_column: str = option("target", "Column that holds the reference translations.")
+    src_lang: str | None = option(None, "Code of the source language; default: from the processor.")
+    tgt_lang: str | None = option(None, "Code of the target language; default: from the processor.")
+    source_column: str = option("source", "Column with the source sentences.")
+    target_column: str = option("target", "Column with the reference translations.")
     paragraph_sentences: int = option(5, "Number of sentences in a paragraph.", 1)
     num_beams: int = option(5, "Number of beams.", 1)
 
@@ -76,25 +76,20 @@ def compare_lost_sentences(options: ComparisonOptions) -> dict[str, dict[str, in
 
 
 def paragraphs(sentences: list[str], size: int) -> list[list[str]]:
-    """Cuts a document into paragraphs of this many sentences; the last one may be shorter."""
+    """Cuts a document into paragraphs of `size` sentences; the last one may be shorter."""
     lines = [" ".join(sentence.split()) for sentence in sentences]
     return [lines[start : start + size] for start in range(0, len(lines), size)]
 
 
 def as_one_input(translate: DocumentTranslationPipeline, texts: list[str], num_beams: int) -> list[str]:
-    """
-    Translates paragraphs that are read as one sentence each.
-
-    Raises:
-        ValueError: a paragraph is longer than the model's positions.
-    """
+    """Translates each paragraph as one sentence. Raises `ValueError` if any is longer than the model's positions."""
     settings = {**translate.processor.generation_settings(translate.model), "num_beams": num_beams}
     limits = SegmentLimits(translate.model, translate.processor, 512, None, settings)
     lengths = [len(words) for words in translate.processor.encode_sentences(texts)]
     if too_long := sum(limits.max_length(length) > limits.positions for length in lengths):
         raise ValueError(
             f"{too_long} of {len(texts)} paragraphs do not fit the {limits.positions} positions of "
-            f"{translate.model.name_or_path}: make them shorter with --paragraph_sentences."
+            f"{translate.model.name_or_path}: lower --paragraph_sentences."
         )
     translated = translate_documents(
         translate.model, translate.processor, [[text] for text in texts], progress=True, **settings
@@ -103,9 +98,9 @@ def as_one_input(translate: DocumentTranslationPipeline, texts: list[str], num_b
 
 
 def as_documents(translate: DocumentTranslationPipeline, documents: list[list[str]], num_beams: int) -> list[str]:
-    """Translates documents whose lines are paragraphs, and returns the paragraphs."""
+    """Translates documents with one paragraph per line, and returns the paragraphs."""
     named = (NamedDocument(f"Document {number}", "\n".join(lines)) for number, lines in enumerate(documents, 1))
-    # Only the model's own translation counts, without copied placeholders.
+    # Count the model's own translation, without copied placeholders.
     outputs = translate.translate_all(
         named, splitter="sentencex", progress=True, keep_placeholders=False, num_beams=num_beams
     )

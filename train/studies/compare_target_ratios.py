@@ -1,13 +1,12 @@
-"""Compares ways to cut segments before the translation is known: how many have a reference that is too long.
+"""Compares ways to cut segments before the translation is known, by the number of segments with a too long reference.
 
     python train/studies/compare_target_ratios.py test.jsonl ... --train_files train.jsonl \\
         --tokenizer outputs/tokenizer --source_column en --target_column de --src_lang "[en]" --tgt_lang "[de]" \\
         [--json ratios.json]
 
-Documents are cut by their sources, with a translation assumed to be longer by some ratio: by the source alone, by the
-mean ratio of the training text, and by ratios that given shares of that text do not exceed. A segment is too long if
-its reference has more tokens than any segment in training. The last row is the cut of training, which knows the
-references.
+Documents are cut by source length times an expected ratio: 1, the mean ratio of the training text, and ratios that
+given shares of that text do not exceed. A reference is too long if it has more tokens than any segment in training.
+The last row is the cut of training, which uses the references.
 """
 
 import math
@@ -32,10 +31,10 @@ from modeling_gtransformer.translation_options import check_bounds, option
 @dataclass(frozen=True)
 class RatioOptions(LanguageOptions):
     files: list[str] = option(MISSING, "Test documents.", argument=True)
-    train_files: list[str] = option(MISSING, "Documents from which the ratios come.")
+    train_files: list[str] = option(MISSING, "Documents to compute the ratios from.")
     tokenizer: str = option(MISSING, "Folder or Hub name of a tokenizer or a model.")
-    source_column: str = option("source", "Column that holds the source sentences.")
-    target_column: str = option("target", "Column that holds the target sentences.")
+    source_column: str = option("source", "Column with the source sentences.")
+    target_column: str = option("target", "Column with the target sentences.")
     segment_tokens: int = option(512, "Segments have fewer tokens than this.", 1)
     quantiles: list[float] = option([0.75, 0.9, 0.95], "Shares of the training text that the ratios cover.")
 
@@ -46,7 +45,7 @@ class RatioOptions(LanguageOptions):
 
 
 def compare_target_ratios(args: RatioOptions) -> list[dict[str, Any]]:
-    """Prints a row per way to cut and returns them."""
+    """Prints and returns a row per way to cut."""
     check_outputs([args.json], [*args.files, *args.train_files])
     columns = (args.source_column, args.target_column)
     languages = {name: code for name in ("src_lang", "tgt_lang") if (code := getattr(args, name)) is not None}
@@ -75,7 +74,7 @@ def ratios_of(
     segment_tokens: int,
     quantiles: Sequence[float],
 ) -> dict[str, float]:
-    """Target tokens per source token that each way to cut expects."""
+    """Returns the expected target tokens per source token of each way to cut."""
     segments = make_segments(StoredCorpus.from_files(files, columns), processor, segment_tokens)
     around = segments.with_format(None)["sentences"]
     source, target = segment_lengths(segments).sum(axis=0) - sum(around) * processor.sentence_tokens
@@ -87,13 +86,13 @@ def count(
     source: list[list[int]], target: list[list[int]], ratio: float | None, template: int, segment_tokens: int
 ) -> tuple[int, int]:
     """
-    Counts the segments of a document that are too long, and all of them.
+    Counts too long and all segments of a document.
 
     Args:
-        source, target: word ids of the sentences.
-        ratio: target tokens per source token that the cut expects; `None` cuts by the references.
-        template: number of tokens around the words of a sentence.
-        segment_tokens: bound that the tokens of a training segment stay below.
+        source, target: token ids of the sentences.
+        ratio: expected target tokens per source token; `None` cuts by the references.
+        template: number of template tokens per sentence.
+        segment_tokens: segments have fewer tokens than this.
     """
     lengths = [(len(words), len(reference)) for words, reference in zip(source, target, strict=True)]
     expected = [reference if ratio is None else math.ceil(words * ratio) for words, reference in lengths]

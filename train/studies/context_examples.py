@@ -1,10 +1,10 @@
-"""Compares the translation of every sentence in its document with that of the sentence alone (greedy search).
+"""Compares translations of sentences in their documents and in isolation (greedy search).
 
     python train/studies/context_examples.py outputs/finetuned test.jsonl --source_column en --target_column de \\
         [--json context_examples.json]
 
-A translation is better in its document if its sentence chrF against the reference is higher. The report lists the
-sentences that equal their reference in only one of the two translations.
+A translation is better in its document if its sentence chrF is higher. The report lists the sentences that equal their
+reference in only one of the two translations.
 """
 
 import sys
@@ -25,17 +25,17 @@ from modeling_gtransformer.translation_options import option
 class ExampleOptions(LanguageOptions):
     model: str = option(MISSING, "Folder or Hub name of a G-Transformer.", argument=True)
     files: list[str] = option(MISSING, "Documents with their reference translations.", argument=True)
-    source_column: str = option("source", "Column that holds the source sentences.")
-    target_column: str = option("target", "Column that holds the reference translations.")
+    source_column: str = option("source", "Column with the source sentences.")
+    target_column: str = option("target", "Column with the reference translations.")
 
 
 def context_examples(options: ExampleOptions) -> dict[str, Any]:
-    """Prints and returns how many sentences are better and worse in their document, with examples of both."""
+    """Prints and returns the numbers of sentences that are better and worse in their document, with examples."""
     check_outputs([options.json], options.files)
     documents = read_documents(options.files, [options.source_column, options.target_column])
     sources = [document[options.source_column] for document in documents]
     references = [sentence for document in documents for sentence in document[options.target_column]]
-    # Only the model's own translation counts, without copied numbers and placeholders.
+    # Compare the model's own translations, without copied numbers and placeholders.
     translate = Translator(options.model, options.src_lang, options.tgt_lang, num_beams=1, keep_placeholders=False)
     together = translations(translate, sources)
     alone = translations(translate, [[sentence] for document in sources for sentence in document])
@@ -72,7 +72,7 @@ def context_examples(options: ExampleOptions) -> dict[str, Any]:
 
 
 def translations(translate: Translator, documents: list[list[str]]) -> list[str]:
-    """Translates documents, and returns the sentences of all of them."""
+    """Translates documents, and returns all sentences."""
     return [sentence["translation_text"] for output in translate(documents) for sentence in output["sentences"]]
 
 

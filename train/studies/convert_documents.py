@@ -1,14 +1,14 @@
-"""Turns published collections of documents into JSON lines for training and evaluation.
+"""Converts published collections of documents to JSON lines for training and evaluation.
 
     python train/studies/convert_documents.py dochplt en de train.jsonl.xz en-de/*.parquet
     python train/studies/convert_documents.py wmt24pp en de wmt24.jsonl en-de_DE.jsonl
     python train/studies/convert_documents.py wmt25 en cs_CZ wmt25.jsonl wmt25-genmt.jsonl
 
-A document becomes a line with its `id` and two lists, named by the languages.
+A document becomes a line with its `id` and a list of sentences per language.
 
-dochplt: HPLT/DocHPLT on the Hub. A link of its alignment becomes a pair of one sentence or several. Links without a
-translation, or with a lower score than `--min_score`, are left out. So are documents in which fewer than
-`--min_aligned` of the links remain.
+dochplt: HPLT/DocHPLT on the Hub. A link of its alignment becomes a pair of one or several sentences. Links without a
+translation, or with a score below `--min_score`, are dropped. So are documents that keep fewer than `--min_aligned` of
+their links.
 wmt24pp, wmt25: google/wmt24pp on the Hub and github.com/wmt-conference/wmt25-general-mt. A segment and its reference
 become a pair.
 """
@@ -24,21 +24,21 @@ from typing import Any, BinaryIO, Literal, cast
 
 from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import decode_line, parse_record
-from modeling_gtransformer.corpora.corpus_files import TABLES, has_ending, open_decompressed, open_table
+from modeling_gtransformer.corpora.corpus_files import TABLES, has_extension, open_decompressed, open_table
 from modeling_gtransformer.runtime.atomic_file import atomic_file, check_outputs
 from modeling_gtransformer.runtime.json_line import json_line
 from modeling_gtransformer.translation_options import option
 
 
 Record = dict[str, Any]
-# The id of a document, and its pairs.
+# Id and pairs of a document.
 Pairs = tuple[str, list[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
 class ConversionOptions:
     collection: Literal["dochplt", "wmt24pp", "wmt25"] = option(MISSING, "Collection of documents.", argument=True)
-    source: str = option(MISSING, "Source language, as the collection names it.", argument=True)
+    source: str = option(MISSING, "Source language, in the codes of the collection.", argument=True)
     target: str = option(MISSING, "Target language.", argument=True)
     output: Path = option(MISSING, "JSON-lines file, compressed if its extension is .xz.", argument=True)
     files: list[str] = option(MISSING, "Parquet or JSON-lines files.", argument=True)
@@ -47,7 +47,7 @@ class ConversionOptions:
 
 
 def convert_documents(options: ConversionOptions) -> None:
-    """Writes the documents, and prints how many there are."""
+    """Writes the documents, and prints their number."""
     check_outputs([options.output], options.files)
     records = (record for file in options.files for record in records_of(file))
     count = pairs = 0
@@ -60,7 +60,7 @@ def convert_documents(options: ConversionOptions) -> None:
                     count, pairs = count + 1, pairs + len(found)
         except (KeyError, TypeError, AttributeError) as error:
             files = ", ".join(options.files)
-            raise ValueError(f"{files} does not have the form of {options.collection}: {error} is missing.") from error
+            raise ValueError(f"{files} is not in the format of {options.collection}: {error} is missing.") from error
     print(f"{count} documents, {pairs} pairs in {options.output}")
 
 
@@ -69,7 +69,7 @@ def compressed(file: BinaryIO, path: Path) -> AbstractContextManager[BinaryIO]:
 
 
 def records_of(path: str) -> Iterator[Record]:
-    if has_ending(path, TABLES):
+    if has_extension(path, TABLES):
         with open_table(path) as (_, batches):
             yield from (record for batch in batches for record in batch.to_pylist())
     else:
@@ -78,7 +78,7 @@ def records_of(path: str) -> Iterator[Record]:
 
 
 def dochplt(records: Iterable[Record], options: ConversionOptions) -> Iterator[Pairs]:
-    """Rows with the sentences of two documents by their ids, and links between groups of ids."""
+    """Reads rows with the sentences of two documents by id, and links between groups of ids."""
     for row in records:
         texts = [dict(zip(row[side]["ids"], row[side]["sentences"], strict=True)) for side in ("src_doc", "tgt_doc")]
         good = [link for link in row["alignment"] if link["bicleaner-score"] >= options.min_score]
@@ -93,14 +93,14 @@ def dochplt(records: Iterable[Record], options: ConversionOptions) -> Iterator[P
 
 
 def wmt24pp(records: Iterable[Record], options: ConversionOptions) -> Iterator[Pairs]:
-    """Rows of one segment each, in the order of their documents."""
+    """Reads rows of one segment each, in the order of documents."""
     good = (row for row in records if not row["is_bad_source"] and row["domain"] != "canary")
     for name, rows in groupby(good, lambda row: row["document_id"]):
         yield name, [(row["source"].strip(), row["target"].strip()) for row in rows]
 
 
 def wmt25(records: Iterable[Record], options: ConversionOptions) -> Iterator[Pairs]:
-    """Rows of whole documents, whose segments are separated by blank lines; some have no reference."""
+    """Reads rows of whole documents, with blank lines between segments. Some have no reference."""
     for row in records:
         if (row["src_lang"], row["tgt_lang"]) == (options.source, options.target) and row["refs"]:
             sides = [text.split("\n\n") for text in (row["src_text"], row["refs"]["refA"]["ref"])]

@@ -1,4 +1,4 @@
-"""Writes a corpus in an invented language pair, whose pronouns depend on an earlier sentence, and a tokenizer for it.
+"""Writes a corpus in an invented language pair with context-dependent pronouns, and a tokenizer for it.
 
 python train/studies/invented_language.py outputs/corpus --train 500 --valid 25 --test 25 --sentences 80
 """
@@ -21,7 +21,7 @@ class LanguageOptions:
     valid: int = option(100, "Number of documents to validate on.", 0)
     test: int = option(100, "Number of documents to test on.", 0)
     sentences: int | None = option(None, "Number of sentences in a document; default: 4 to 8.", 1)
-    antecedent: Antecedent = option("topic", "Pronouns refer to the topic, or to the noun of the sentence before.")
+    antecedent: Antecedent = option("topic", "Pronouns refer to the topic, or to the noun of the previous sentence.")
     seed: int = option(1, "Seed of the language pair and the documents.")
 
     def __post_init__(self) -> None:
@@ -29,7 +29,6 @@ class LanguageOptions:
 
 
 def invent_language(options: LanguageOptions) -> None:
-    """Writes the corpus and the tokenizer."""
     language_pair = InventedLanguagePair(options.seed, antecedent=options.antecedent)
     sizes = {"train": options.train, "valid": options.valid, "test": options.test}
     files = write_corpus(language_pair, options.output, sizes, options.seed, options.sentences)

@@ -1,4 +1,4 @@
-"""Counts the numbers and codes that translations lack, with and without the check after translation (greedy search).
+"""Counts numbers and codes missing in translations, with and without the check after translation (greedy search).
 
 python train/studies/kept_numbers.py outputs/finetuned test.jsonl --source_column en [--json kept_numbers.json]
 """
@@ -21,11 +21,11 @@ from modeling_gtransformer.translation_options import option
 class NumberOptions(LanguageOptions):
     model: str = option(MISSING, "Folder or Hub name of a G-Transformer.", argument=True)
     files: list[str] = option(MISSING, "Documents to translate.", argument=True)
-    source_column: str = option("source", "Column that holds the source sentences.")
+    source_column: str = option("source", "Column with the source sentences.")
 
 
 def count_kept_numbers(options: NumberOptions) -> dict[str, Any]:
-    """Prints and returns how many numbers and codes there are, are lost, and are named in warnings."""
+    """Prints and returns the counts of numbers and codes, of lost ones, and of warnings about them."""
     check_outputs([options.json], options.files)
     documents = read_documents(options.files, [options.source_column])
     sources = [document[options.source_column] for document in documents]

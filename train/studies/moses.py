@@ -1,11 +1,13 @@
-"""The paper's preprocessing for models from random weights: Moses tokenization and truecasing, and the way back.
+"""The paper's preprocessing for models from random weights: Moses tokenization and truecasing, and its inverse.
 
     python train/studies/moses.py tokenize outputs/moses --files train.jsonl --files dev.jsonl
     python train/studies/moses.py detokenize translations.jsonl translations.raw.jsonl --language de
 
-The truecasers learn from the first file. `--paper_corpus news` writes `train.jsonl`, `dev.jsonl` and `test.jsonl`. The
-paper's BLEU compares text that is detokenized but still truecased, references included; for such scores, detokenize
-the tokenized references as well. The names of the columns are language codes of Moses (en, de, ...).
+The first file trains the truecasers. `--paper_corpus news` writes `train.jsonl`, `dev.jsonl` and `test.jsonl`. Column
+names are language codes of Moses (en, de, ...).
+
+The paper's BLEU compares detokenized, truecased text, including references. To reproduce it, also detokenize the
+tokenized references.
 """
 
 import json
@@ -28,17 +30,17 @@ from modeling_gtransformer.translation_options import option
 @dataclass(frozen=True)
 class TokenizeOptions:
     output: Path = option(MISSING, "Folder for the documents and the truecasers.", argument=True)
-    files: list[str] = option([], "JSON-lines files; the truecasers learn from the first.")
+    files: list[str] = option([], "JSON-lines files; the first one trains the truecasers.")
     paper_corpus: PaperCorpus | None = option(None, "One of the paper's corpora on the Hub, instead of files.")
-    columns: list[str] = option(["en", "de"], "Columns that hold lists of sentences.")
+    columns: list[str] = option(["en", "de"], "Columns with lists of sentences.")
 
     def __post_init__(self) -> None:
         if bool(self.files) == bool(self.paper_corpus):
             raise ValueError("Give either files or paper_corpus.")
         if wrong := [file for file in self.files if not file.endswith(JSON_LINES)]:
-            raise ValueError(f"files: {', '.join(wrong)} should be named *.jsonl[.gz|.xz].")
+            raise ValueError(f"files: {', '.join(wrong)} must be named *.jsonl[.gz|.xz].")
         if len(set(map(stem, self.files))) < len(self.files):
-            raise ValueError(f"files: those of the same name in {', '.join(self.files)} would overwrite each other.")
+            raise ValueError(f"files: {', '.join(self.files)} have equal names: outputs would overwrite each other.")
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class DetokenizeOptions:
 
 
 def tokenize(options: TokenizeOptions) -> None:
-    """Writes every file with its columns tokenized and truecased."""
+    """Writes every file with tokenized and truecased columns."""
     columns = options.columns
     if options.paper_corpus:
         files = {split: paper_corpus(options.paper_corpus, split, columns) for split in SPLITS}
@@ -69,14 +71,14 @@ def tokenize(options: TokenizeOptions) -> None:
 
 
 def detokenize(options: DetokenizeOptions) -> None:
-    """Writes the documents with the sentences of one column as plain text."""
+    """Writes the documents with a detokenized column."""
     check_outputs([options.output], [options.documents])
     documents = read_documents([options.documents], [options.column], blank_ok=True)
     write_changed(documents, {options.column: detokenizer(options.language)}, options.output)
 
 
 def write_changed(documents: Sequence[Document], change: dict[str, Callable[[str], str]], path: Path) -> None:
-    """Writes the documents as JSON lines, with each sentence of a column changed by its function in `change`."""
+    """Writes the documents as JSON lines, with functions applied to the sentences of columns."""
     with atomic_file(path) as file:
         for document in tqdm(documents, desc=path.name, unit=" documents"):
             changed = {column: [f(sentence) for sentence in document[column]] for column, f in change.items()}

@@ -1,12 +1,12 @@
-"""Draws what a model attends to in one document: the attention and the gates of every combined layer.
+"""Draws the attention of a model in a document: weights and gates of every combined layer.
 
     python train/studies/show_attention.py outputs/finetuned talk.jsonl attention.svg --source_column en --stack cross
 
-The model translates the document. The picture has one row per
-layer, with the weights of group attention and of global attention, averaged over the heads: the lighter a place is,
-the more a target token (row) attends to a source token (column); lines are sentence boundaries. On the right is the
-share that the gate gives to group attention, by token and on average. The stacks "encoder" and "decoder" are
-self-attention.
+The model translates the document. Each row of the picture shows a layer: the weights of group and global attention,
+averaged over heads, and the gate. The lighter a point, the more a target token (row) attends to a source token
+(column). Lines are sentence boundaries. The gate panel shows the share of group attention, by token and on average.
+The stacks
+"encoder" and "decoder" are self-attention.
 """
 
 import sys
@@ -25,7 +25,7 @@ from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.translation_options import check_bounds, option
 
 
-LABELLED_TOKENS = 60  # with more tokens, their names would be too small to read
+LABELLED_TOKENS = 60  # labels of more tokens would be illegible
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class AttentionOptions:
     documents: str = option(MISSING, "Documents: .jsonl[.gz|.xz], or text with <d> lines.", argument=True)
     output: Path = option(MISSING, "Picture to write: .svg, .png or .pdf.", argument=True)
     number: int = option(1, "Number of the document to show, counted from 1.", 1)
-    source_column: str = option("source", "Column that holds the source sentences.")
+    source_column: str = option("source", "Column with the source sentences.")
     stack: Literal["encoder", "decoder", "cross"] = option("cross", "Attention stack to show.")
 
     def __post_init__(self) -> None:
@@ -42,16 +42,15 @@ class AttentionOptions:
 
 
 def show_attention(args: AttentionOptions) -> None:
-    """Draws the attention of one document."""
     documents = read_documents([args.documents], [args.source_column])
     if args.number > len(documents):
-        raise ValueError(f"{args.documents} has {len(documents)} documents, none with number {args.number}.")
+        raise ValueError(f"--number {args.number} exceeds the {len(documents)} documents of {args.documents}.")
     translate = Translator(args.model, device="cpu").pipeline
     model, processor = translate.model.eval(), translate.processor
 
     inputs = processor(documents[args.number - 1][args.source_column], return_tensors="pt")
     with torch.inference_mode():
-        # The end of the document is left out, because the model predicts nothing after it.
+        # Without the end of the document, after which the model predicts nothing.
         target = model.generate(**inputs)[:, :-1]
         real = torch.ones_like(target)
         sublayers = record_attention(model, **inputs, decoder_input_ids=target, decoder_attention_mask=real)
@@ -60,7 +59,7 @@ def show_attention(args: AttentionOptions) -> None:
         raise ValueError(f"No layer of the stack {args.stack} has global attention.")
     sides = {
         is_target: (
-            # Matplotlib would read a dollar sign in a token as the start of a formula.
+            # Matplotlib parses a dollar sign as the start of a formula.
             [token.replace("$", r"\$") for token in processor.tokenizer.convert_ids_to_tokens(ids[0].tolist())],
             read_group_tags(ids, model.config, is_target)[0].diff().nonzero()[:, 0].tolist(),
         )
@@ -90,7 +89,7 @@ def show_attention(args: AttentionOptions) -> None:
 
 
 def name_tokens(axis: Any, draw_line: Any, tokens: list[str], boundaries: list[int]) -> None:
-    """Labels an axis with tokens, if they would be readable, and draws lines between sentences."""
+    """Labels an axis with tokens, if legible, and draws sentence boundaries."""
     for boundary in boundaries:
         draw_line(boundary + 0.5, color="gray", linewidth=0.6)
     if len(tokens) <= LABELLED_TOKENS:

@@ -1,8 +1,8 @@
-"""Measures how sure a model is of its own translations, and how many documents would get a warning.
+"""Measures a model's confidence in its translations, and the number of documents with a warning.
 
 python train/studies/typical_confidence.py outputs/finetuned dev.jsonl --source_column en [--save]
 
---save writes the mean into the processor of the model, which then warns of documents on which it is far less sure.
+--save writes the mean into the processor. The model then warns of documents with a much lower confidence.
 """
 
 import sys
@@ -24,14 +24,14 @@ from modeling_gtransformer.translation_options import option
 @dataclass(frozen=True)
 class ConfidenceOptions(ReportOptions):
     model: str = option(MISSING, "Folder of a G-Transformer.", argument=True)
-    files: list[str] = option(MISSING, "Documents of the kind that the model was trained on.", argument=True)
-    source_column: str = option("source", "Column that holds the source sentences.")
+    files: list[str] = option(MISSING, "Documents like the training data of the model.", argument=True)
+    source_column: str = option("source", "Column with the source sentences.")
     save: bool = option(False, "Write the mean into the processor of the model.")
 
 
 def measure_confidence(options: ConfidenceOptions) -> dict[str, Any]:
-    """Prints and returns the mean log-probability of tokens, the lowest mean of a document, and the number of
-    documents far below the mean."""
+    """Prints and returns the mean log-probability of tokens, the lowest document mean, and the number of documents
+    far below the mean."""
     check_outputs([options.json], options.files)
     documents = [record[options.source_column] for record in read_documents(options.files, [options.source_column])]
     translate = Translator(options.model).pipeline

@@ -52,7 +52,7 @@ def test_what_is_examined(corpus, tmp_path):
         ({"source": ["a", 5]}, {}, "not int in a list"),
         ({"source": [["a"]]}, {}, "not list in a list"),
         ({"a": 1}, {}, "no document in the column 'source'"),
-        ({"source": "\ud800"}, {}, r"half of a character \(a lone surrogate\) in the column 'source'"),
+        ({"source": "\ud800"}, {}, r"unpaired surrogate in the column 'source'"),
         ({"source": ["a."], "segments": [1]}, {}, "already has a field 'segments': --overwrite replaces it"),
         ({"source": "a."}, {"free": True}, "free translation needs a list of sentences, not a text"),
     ],

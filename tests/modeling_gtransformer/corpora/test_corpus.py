@@ -92,7 +92,7 @@ BAD_LINES = [
     ('{"en": [], "de": []}', "a document without sentences"),
     ('{"en": ["a", " "], "de": ["b", "c"]}', "(en, sentence 2): a sentence without text"),
     ('{"en": [3], "de": ["b"]}', "a sentence must be text, not int"),
-    ('{"en": ["\\ud800"], "de": ["b"]}', "half of a character"),
+    ('{"en": ["\\ud800"], "de": ["b"]}', "an unpaired surrogate"),
     (b'{"en": ["\xff"], "de": ["b"]}', "not UTF-8"),
     (b'{"en": ' + b"[" * 100_000, "JSON is nested too deeply"),
     ('{"en": ["a"], "de": ["b"], "id": {"x": 1, "x": 2}}', "the field 'x' appears twice in an object"),

@@ -9,7 +9,7 @@ from modeling_gtransformer.corpora.corpus_files import (
     files_of,
     files_of_all,
     has_columns,
-    has_ending,
+    has_extension,
     lies_in,
     open_binary,
     open_decompressed,
@@ -48,7 +48,7 @@ def test_texts_of_a_folder_are_of_one_column(tmp_path):
         (tmp_path / f"{language}.txt").write_text("x")
     texts = [str(tmp_path / f"{language}.txt") for language in ("en", "de")]
     assert files_of_all(texts, 2) == texts and files_of_all([str(tmp_path)], 1) == texts[::-1]
-    with pytest.raises(ValueError, match="name the files one by one"):
+    with pytest.raises(ValueError, match="pass the files one by one"):
         files_of_all([str(tmp_path)], 2)
 
 
@@ -78,7 +78,7 @@ def test_options_of_a_file_system_are_no_part_of_a_name():
     folder = "s3://bucket/corpus?region=eu&scheme=http"
     file = within(folder, "a.jsonl.gz")
     assert file == "s3://bucket/corpus/a.jsonl.gz?region=eu&scheme=http"
-    assert has_columns(file) and has_ending(file, ".gz") and not has_columns(folder)
+    assert has_columns(file) and has_extension(file, ".gz") and not has_columns(folder)
 
 
 def test_unknown_file_systems(tmp_path):

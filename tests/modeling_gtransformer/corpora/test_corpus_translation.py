@@ -52,7 +52,7 @@ def test_a_killed_run_is_continued_byte_for_byte(trained_model, tmp_path, monkey
     partial = tmp_path / "killed.jsonl.partial"
     assert len(list(partial.glob("*.jsonl"))) == 2 and not (tmp_path / "killed.jsonl").exists()
     (partial / ".0123.partial").write_text("the third chunk, cut off in the middle of a")
-    with pytest.raises(ValueError, match="was begun with another num_beams: continue as it was begun, or remove"):
+    with pytest.raises(ValueError, match="was begun with another num_beams: use the earlier one, or remove"):
         run("killed.jsonl", num_beams=2)
     assert run("killed.jsonl") == expected and len(calls) == 5
     assert [path.name for path in tmp_path.glob("*partial*")] == []
@@ -81,7 +81,7 @@ def interrupted(trained_model, tmp_path, monkeypatch):
 
 def test_another_corpus_of_the_same_size_is_refused(interrupted, tmp_path):
     write_corpus(tmp_path / "test.jsonl", reversed(range(7)))
-    with pytest.raises(UsageError, match="was begun with another input: continue as it was begun, or remove"):
+    with pytest.raises(UsageError, match="was begun with another input: use the earlier one, or remove"):
         interrupted()
     write_corpus(tmp_path / "test.jsonl")
     assert interrupted() == [*range(7)]
@@ -115,7 +115,7 @@ def test_a_corpus_that_changes_while_it_is_translated(trained_model, tmp_path, m
         return translate_in_steps(*args, **kwargs)
 
     monkeypatch.setattr(pipeline_gtransformer, "translate_in_steps", change)
-    with pytest.raises(ValueError, match="changed while it was translated"):
+    with pytest.raises(ValueError, match="changed during the translation"):
         translate_corpus(str(trained_model), corpus, str(tmp_path / "out.jsonl"), CorpusOptions())
     assert not (tmp_path / "out.jsonl").exists()
 
@@ -128,7 +128,7 @@ def test_nothing_is_overwritten_unasked(trained_model, tmp_path):
         translate_corpus(model, corpus, corpus, settings, overwrite=True)
     assert (tmp_path / "test.jsonl").read_bytes() == before
     output.write_text("mine")
-    with pytest.raises(UsageError, match="exists: give another one, or --overwrite"):
+    with pytest.raises(UsageError, match="exists: choose another one, or pass --overwrite"):
         translate_corpus(model, corpus, str(output), settings)
     assert output.read_text() == "mine"
     translate_corpus(model, corpus, str(output), settings, overwrite=True)

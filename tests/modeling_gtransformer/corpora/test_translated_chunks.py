@@ -44,14 +44,14 @@ def test_rows_have_the_columns_of_the_schema(tmp_path):
 
 
 def test_another_job_is_refused(chunks):
-    with pytest.raises(UsageError, match="was begun with another beams, model: continue as it was begun, or remove"):
+    with pytest.raises(UsageError, match="was begun with another beams, model: use the earlier one, or remove"):
         chunks.begin({"model": "y", "beams": 2})
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
     for name in ("thesis.txt", ".env"):
         (tmp_path / name).write_text("mine")
-        with pytest.raises(UsageError, match="holds other files"):
+        with pytest.raises(UsageError, match="contains other files"):
             TranslatedChunks(str(tmp_path), CORPUS, 2).begin({})
         assert [path.name for path in tmp_path.iterdir()] == [name]
         (tmp_path / name).unlink()

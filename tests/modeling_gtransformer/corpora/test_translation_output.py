@@ -76,9 +76,9 @@ def test_a_dataset_takes_the_place_of_another(tables, tmp_path):
         (["data/1.arrow", "data/2.arrow"], "out.jsonl", "must be a folder"),
         (["in.jsonl"], "in.jsonl", "is the input"),
         (["data/1.arrow"], "data", "is the input"),
-        (["in.jsonl"], "folder.jsonl", "is a folder: give a file"),
+        (["in.jsonl"], "folder.jsonl", "is a folder: pass a file"),
         (["data/1.arrow"], "folder.jsonl/", "exists and is not a dataset"),
-        (["in.jsonl"], "old.jsonl", "exists: give another one, or --overwrite"),
+        (["in.jsonl"], "old.jsonl", "exists: choose another one, or pass --overwrite"),
     ],
 )
 def test_what_is_in_the_way(tmp_path, monkeypatch, files, output, problem):

@@ -58,7 +58,7 @@ def test_what_the_contexts_are():
     # The true length of the input is kept, where there are documents enough.
     many = in_context("other", documents_of(*[2] * 10, *[3] * 4), 99, TEMPLATE, seed=1)
     assert sorted(map(len, many))[-14:] == [2] * 10 + [3] * 4
-    with pytest.raises(ValueError, match="leave out the context 'other'"):
+    with pytest.raises(ValueError, match="omit the context 'other'"):
         in_context("other", documents[:1], 99, TEMPLATE, seed=1)
 
 
@@ -239,7 +239,7 @@ def test_worth_is_the_gain_over_the_twin(evaluate, trained_model, tmp_path, caps
 
 
 def test_a_twin_has_the_same_tokens(evaluate, trained_model, sentence_level_checkpoint):
-    with pytest.raises(ValueError, match=r"into other tokens than .*: no twin"):
+    with pytest.raises(ValueError, match=r"is not a twin of .*: it tokenizes"):
         evaluate(trained_model, twin=str(sentence_level_checkpoint("marian")))
 
 
@@ -257,10 +257,10 @@ def test_a_sentence_level_translator_gains_nothing(evaluate, sentence_level_chec
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"words": ["formality", "verbs"]}, "neither one of formality, pronouns nor a name with words"),
+        ({"words": ["formality", "verbs"]}, "neither one of formality, pronouns nor a class"),
         ({"words": ["all=er"]}, "all is the name of several classes"),
         ({"words": ["it=er", "it=sie"]}, "it is the name of several classes"),
-        ({"contexts": ["none", "random"]}, "contexts are shuffled, other, none, not random"),
+        ({"contexts": ["none", "random"]}, "contexts must be among shuffled, other, none, not random"),
     ],
 )
 def test_unknown_words_and_contexts_are_refused(options, message):

@@ -97,7 +97,7 @@ def test_sentences_that_training_has_not_seen(score, both, files, capsys):
     write_json_lines(files / "everything.jsonl", [{"source": document} for document in both])
     with pytest.raises(ValueError, match="All test sentences are in"):
         score("ours.jsonl", **{**options, "train_files": ["everything.jsonl"]})
-    with pytest.raises(ValueError, match=r"without sentences aligned .* leave out tokenizer, train_files"):
+    with pytest.raises(ValueError, match=r"without sentences aligned .* omit tokenizer, train_files"):
         score("free.jsonl", **options)
 
 

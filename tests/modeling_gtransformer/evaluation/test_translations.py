@@ -71,7 +71,7 @@ def test_other_segments():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"segments": [1], "translated_segments": [1]}, "decoded freely, others not"),
+        ({"segments": [1], "translated_segments": [1]}, "only some documents were decoded freely"),
         ({"segments": [2]}, r"t\.jsonl, document 2 has 1 sentences, its segments 2: translate it again"),
         *(
             ({"segments": wrong}, r"t\.jsonl, document 2: segments must be numbers of sentences")

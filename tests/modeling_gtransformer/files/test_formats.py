@@ -46,7 +46,7 @@ def test_any_file_comes_back(format, text, words):
     translations = [f"{sentence} {words[number % len(words)]}" for number, sentence in enumerate(file.sentences)]
     for others in (translations, [words[0]] * len(translations), [""] * len(translations)):
         assert isinstance(file.rejoin(others), str)
-    with pytest.raises(ValueError, match="sentences in place of"):
+    with pytest.raises(ValueError, match="one per sentence"):
         file.rejoin([*file.sentences, "one more"])
 
 

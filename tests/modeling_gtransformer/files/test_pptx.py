@@ -109,7 +109,7 @@ def test_formats_go_with_their_words():
     [
         ({"ppt/presentation.xml": None}, "it has no 'ppt/presentation.xml'"),
         ({"ppt/presentation.xml": "<a>"}, "'ppt/presentation.xml' of the package: broken XML"),
-        ({"ppt/_rels/presentation.xml.rels": None}, "ppt/presentation.xml names a slide that does not exist: 'rId"),
+        ({"ppt/_rels/presentation.xml.rels": None}, "ppt/presentation.xml refers to a missing slide: 'rId"),
         ({"ppt/slides/slide1.xml": None}, "it has no 'ppt/slides/slide1.xml'"),
         (
             {"ppt/slides/slide1.xml": '<!DOCTYPE a [<!ENTITY b "c">]><a/>'},

@@ -76,9 +76,9 @@ def test_a_translation_means_itself(words, expected):
     [
         ("just text", "no subtitles in it"),
         (HEAD, "no subtitles in it"),
-        (HEAD + "Dialogue: 0,now,0:00:01.00,A,,0,0,0,,one", "line 11 has a time that cannot be read, 'now'"),
+        (HEAD + "Dialogue: 0,now,0:00:01.00,A,,0,0,0,,one", "line 11 has an invalid time 'now'"),
         (HEAD + "Dialogue: one", "line 11 has 1 fields, not 10"),
-        ("[Events]\nFormat: Text, Start, End", "line 2 does not name the fields of subtitles"),
+        ("[Events]\nFormat: Text, Start, End", "line 2 must list Start and End"),
     ],
 )
 def test_broken_files(content, message):

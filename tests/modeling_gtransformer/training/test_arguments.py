@@ -53,7 +53,7 @@ def test_an_update_is_divided_evenly(processes, number, max_tokens, batches, tok
 def test_a_contradictory_accumulation_is_refused(processes):
     processes(2)
     assert make(max_tokens=256, tokens_per_update=1024, gradient_accumulation_steps=2).batches_per_update == 4
-    with pytest.raises(ValueError, match=r"on 2 processes .* means gradient_accumulation_steps=2, not 8: give tokens"):
+    with pytest.raises(ValueError, match=r"on 2 processes .* implies gradient_accumulation_steps=2, not 8: set only"):
         make(max_tokens=256, tokens_per_update=1024, gradient_accumulation_steps=8)
     assert make(max_tokens=256, gradient_accumulation_steps=8).batches_per_update == 16
 

@@ -190,7 +190,7 @@ def test_loading_runs_no_code(reference, tmp_path, zipped):
     assert args == reference.meta["args"] and weights.keys() == reference.weights.keys()
     args["user_dir"] = Harmful(tmp_path / "harm")
     write_run(tmp_path, args, weights, _use_new_zipfile_serialization=zipped)
-    with pytest.raises(ValueError, match=r"holds a \w+\.mkdir\. Only tensors, .* could run code"):
+    with pytest.raises(ValueError, match=r"contains a \w+\.mkdir\. Only tensors, .* can run code"):
         read_checkpoint(path)
     assert not (tmp_path / "harm").exists()
 

@@ -77,7 +77,7 @@ def test_a_finished_training_that_goes_on_is_finished_no_more(find, checkpoint, 
 
 
 def test_a_checkpoint_that_does_not_exist_is_named(find, checkpoint):
-    with pytest.raises(ValueError, match="checkpoint-8 is not a checkpoint of a training: name a folder such as"):
+    with pytest.raises(ValueError, match="checkpoint-8 is not a checkpoint of a training: pass a folder such as"):
         find(checkpoint=checkpoint.replace("-7", "-8"))
 
 

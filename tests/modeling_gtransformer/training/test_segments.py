@@ -47,7 +47,7 @@ def test_short_documents_are_left_out_and_announced_at_every_start(caplog):
         caplog.clear()
         segments = make_segments(corpus, WordProcessor(), min_document_tokens=14)
         assert places(segments) == [(1, 0, 2)]
-        assert "2 of 3 documents have fewer than 14 tokens and are left out" in caplog.text
+        assert "Dropped 2 of 3 documents with fewer than 14 tokens" in caplog.text
     with pytest.raises(ValueError, match="No document has min_document_tokens=999 tokens"):
         make_segments(corpus, WordProcessor(), min_document_tokens=999)
 

@@ -220,7 +220,7 @@ def test_nothing_to_trim_is_said(save, mbart_tokenizer, capsys):
 def test_other_kinds_are_refused(sentence_level_checkpoint, tmp_path, family):
     (tmp_path / "text.txt").write_text("the cat\n")
     options = VocabularyOptions(str(sentence_level_checkpoint(family)), tmp_path / "new", [str(tmp_path / "text.txt")])
-    with pytest.raises(ValueError, match=r"Only tokenizer.json of the kinds Unigram and BPE can be trimmed"):
+    with pytest.raises(ValueError, match=r"Only tokenizer.json of the types Unigram and BPE can be trimmed"):
         convert_vocabulary(options)
 
 

@@ -79,5 +79,5 @@ def test_wmt25(convert):
     broken = [{**WMT25[0], "refs": {"refA": {"ref": "Jedna."}}}]
     with pytest.raises(ValueError, match="a has 2 segments, but 1 references"):
         convert("wmt25", broken, "en", "cs_CZ")
-    with pytest.raises(ValueError, match="does not have the form of wmt24pp"):
+    with pytest.raises(ValueError, match="is not in the format of wmt24pp"):
         convert("wmt24pp", broken, "en", "cs_CZ")

@@ -18,5 +18,5 @@ def test_picture(trained_model, tmp_path, capsys, stack):
     # Titles are comments of the file, beside their outlines.
     assert re.findall(r"<!-- (\w+, layer \d), global attention -->", picture.read_text()) == [f"{stack}, layer 2"]
     assert f"{stack}, layer 2: the gate leaves 0." in capsys.readouterr().out
-    with pytest.raises(ValueError, match="1 documents, none with number 2"):
+    with pytest.raises(ValueError, match="--number 2 exceeds the 1 documents"):
         show_attention(replace(options, number=2))
