@@ -14,7 +14,7 @@ from modeling_gtransformer.evaluation.attention_recording import record_attentio
 from modeling_gtransformer.runtime.translator import SMALL_MODEL
 
 
-DIALOGUE = ["Yes. I'd like their number, please.", "it is (916) 441-7200."]  # held out from the bundled model
+DOCUMENT = ["The cat sleeps.", "It is old."]  # held out from the bundled model
 
 WIDTH, HEIGHT = 400, 320  # the width of a phone
 STYLE = """
@@ -72,7 +72,7 @@ class Drawing:
 def draw_example() -> str:
     """Draws attention of the last layer of the bundled model at the first word of the second sentence."""
     translate = Translator(str(SMALL_MODEL), device="cpu").pipeline
-    inputs = translate.processor(DIALOGUE, return_tensors="pt")
+    inputs = translate.processor(DOCUMENT, return_tensors="pt")
     with torch.inference_mode():
         target = translate.model.generate(**inputs)[:, :-1]
         sublayers = record_attention(translate.model.eval(), **inputs, decoder_input_ids=target)
@@ -83,7 +83,7 @@ def draw_example() -> str:
     to_target = weights["decoder"]["global"][0, len(target_1)].tolist()[: len(target_1)]
     to_source = weights["cross"]["group"][0, len(target_1)].tolist()[len(source_1) :]
 
-    drawing = Drawing("The decoder writes Sie for it: global attention finds the noun Nummer in the sentence before")
+    drawing = Drawing("The decoder writes Sie for it: global attention finds the noun Katze in the sentence before")
     drawing.text(14, 24, "Translation so far", "bold")
     written = draw_sentence(drawing, 14, 34, target_1, "tag1")
     drawing.text(14, 153, "Next word", "bold")

@@ -23,7 +23,7 @@ from .service import Service
 
 SECONDS = 3600  # storage of files and translations
 SPLITTERS = {"sentencex": "split running text", "line": "one sentence per line or paragraph"}
-EXAMPLE = "Hello, how can I help you?\nYes. I'd like their number, please.\nit is (916) 441-7200."
+EXAMPLE = "The cat sleeps.\nIt is old.\nI have a dog, too.\nIt likes to play in the garden."
 BUTTON: dict[str, Any] = {"size": "md", "min_width": 90}
 PAPER = "[G-Transformer for Document-level Machine Translation](https://aclanthology.org/2021.acl-long.267)"
 
