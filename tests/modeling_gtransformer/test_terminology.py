@@ -77,6 +77,7 @@ def test_a_copy_lacks_nothing(sentence):
         ("%1", "%12"),
         ("a@b.de", "xa@b.dex"),
         ("https://a.b/c", "siehe https://a.b/c//bc"),
+        ("https://a.b/c", "siehe xhttps://a.b/c"),
     ],
 )
 def test_what_became_another_placeholder_is_missing(required, translation):

@@ -82,6 +82,8 @@ def test_words_in_pieces_and_words_that_stay(translation_model, processor, pay_a
     pay_attention(processor, {"x": "▁old", "y": "▁cat"})
     [alignment] = align_words(model, processor, [("xe old cat", "xyxy xe")])
     assert alignment == [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]]
+    pay_attention(processor, {"▁katze": "x", "▁alt": "▁cat"})
+    assert align_words(model, processor, [("x cat", "katze alt")]) == [[[1.0, 0.0], [0.0, 1.0]]]
 
 
 def test_two_words_that_look_at_the_same_one(translation_model, processor, monkeypatch):
