@@ -11,7 +11,6 @@ from fastapi.testclient import TestClient
 from packages import packed
 
 from modeling_gtransformer import Translator
-from modeling_gtransformer.files.glossaries import Concept, Glossary
 from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.server.application import make_application
 from modeling_gtransformer.server.options import ServerOptions
@@ -112,20 +111,6 @@ def test_a_splitter_that_does_not_know_the_language(checkpoint):
         make_application(translator, ServerOptions(page=False))
 
 
-def test_a_glossary_is_for_its_languages(serve, sentence_level_checkpoint):
-    """A request in others has the terms of those, or none."""
-    concept = Concept("", {"en": [("cat", "")], "de": [("katze", "")], "fr": [("chien", "")]})
-    glossary = Glossary("terms", [concept], names_languages=True)
-    model, languages = sentence_level_checkpoint("m2m_100-nllb"), {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn"}
-    client = serve(model, glossary=glossary, languages=languages)
-    german, french, romanian = (
-        client.post("/translate", json={**FIELDS, "target": target}).json()["translatedText"]
-        for target in ("de", "fr", "ro")
-    )
-    assert "katze" in german and "chien" in french
-    assert romanian == Translator(model, **languages)("the cat", tgt_lang="ron_Latn")["translation_text"]
-
-
 @pytest.mark.parametrize("limit, status, seconds", [("max_waiting", 503, "8"), ("max_per_client", 429, "1")])
 def test_one_request_too_many(serve, checkpoint, gate, limit, status, seconds):
     """The client may come again: to a busy server after a batch, which takes as long as the last one."""
@@ -140,21 +125,6 @@ def test_one_request_too_many(serve, checkpoint, gate, limit, status, seconds):
         assert (refused.status_code, refused.headers["retry-after"]) == (status, seconds)
         assert first.result().status_code == 200
     assert client.post("/translate", json=FIELDS).status_code == 200
-
-
-def test_requests_that_wait_share_a_batch(serve, checkpoint, gate):
-    client = serve(checkpoint)
-    service = client.app.state.service
-    waits = gate(service.scheduler.pipeline)
-    with ThreadPoolExecutor() as clients:
-        answers = [clients.submit(client.post, "/translate", json=FIELDS)]
-        assert waits.arrived.wait(60)
-        answers += [clients.submit(client.post, "/translate", json=FIELDS) for _ in range(4)]
-        while service.under_way < 5:
-            client.get("/health")
-        waits.open.set()
-    assert [len(batch) for batch in waits.batches] == [1, 4]
-    assert {answer.result().status_code for answer in answers} == {200}
 
 
 def test_a_server_without_its_thread(checkpoint):
@@ -212,11 +182,6 @@ def test_nothing_of_a_request_is_logged(serve, checkpoint, caplog, capfd, monkey
     assert answer.status_code == 500 and "secret" not in answer.text
     assert "RuntimeError in a request" in caplog.text and "secret" not in caplog.text
     assert "secret" not in "".join(capfd.readouterr())
-
-
-def test_a_translation_that_takes_too_long(serve, checkpoint):
-    answer = serve(checkpoint, max_seconds=0).post("/translate", json=FIELDS)
-    assert answer.status_code == 504 and "send less at a time" in answer.json()["error"]
 
 
 def test_nothing_goes_on_after_a_shutdown(checkpoint):

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from threading import Thread
 from urllib.error import HTTPError, URLError
 
 import pytest
@@ -16,7 +15,6 @@ import uvicorn
 from fastapi.testclient import TestClient
 from repository import ROOT
 
-from modeling_gtransformer import Translator
 from modeling_gtransformer.cli.main import main
 from modeling_gtransformer.server import serve as module
 from modeling_gtransformer.server.options import ServerOptions
@@ -42,17 +40,6 @@ def test_a_client_of_libretranslate(listen, sentence_level_checkpoint):
     assert error.value.code == 400 and "'xx' is no language" in json.load(error.value)["error"]
 
 
-def test_a_client_of_libretranslate_with_a_key(listen, checkpoint, tmp_path):
-    libretranslatepy = pytest.importorskip("libretranslatepy")
-    (tmp_path / "keys.txt").write_text("one\n")
-    _, address = listen(checkpoint, api_keys=str(tmp_path / "keys.txt"))
-    expected = Translator(checkpoint)("the cat")["translation_text"]
-    assert libretranslatepy.LibreTranslateAPI(address, "one").translate("the cat", "en", "de") == expected
-    with pytest.raises(HTTPError) as error:
-        libretranslatepy.LibreTranslateAPI(address).translate("the cat", "en", "de")
-    assert error.value.code == 403
-
-
 @pytest.mark.parametrize("length, sent", [(9_000_000_000, b""), (11_000_000, b"x" * 11_000_000)])
 def test_a_large_body_is_refused_while_it_is_sent(listen, checkpoint, length, sent):
     """The connection ends after the answer, and not before a client that is still sending can read it."""
@@ -62,34 +49,6 @@ def test_a_large_body_is_refused_while_it_is_sent(listen, checkpoint, length, se
         connection.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (length, sent))
         answer = connection.makefile("rb").read()  # to the end: the server closes it
     assert answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b'at most 10,000,000 bytes."}')
-
-
-def test_a_client_that_closes_its_connection(listen, checkpoint, gate):
-    server, address = listen(checkpoint)
-    service = server.config.app.state.service
-    waits = gate(service.scheduler.pipeline)
-    host, port = address.removeprefix("http://").split(":")
-    body = b'{"q": "the cat", "source": "en", "target": "de"}'
-    with socket.create_connection((host, int(port))) as connection:
-        connection.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
-        assert waits.arrived.wait(60)
-    while service.under_way:  # the server learns of it in its own time
-        urllib.request.urlopen(f"{address}/health")
-    waits.open.set()
-    assert post(f"{address}/translate", q="the cat", source="en", target="de").status == 200
-
-
-def test_shutdown_finishes_what_has_begun(listen, checkpoint, gate):
-    server, address = listen(checkpoint)
-    waits, answers = gate(server.config.app.state.service.scheduler.pipeline), []
-    fields = {"q": "the cat", "source": "en", "target": "de"}
-    thread = Thread(target=lambda: answers.append(json.load(post(f"{address}/translate", **fields))))
-    thread.start()
-    assert waits.arrived.wait(60)
-    server.should_exit = True
-    waits.open.set()
-    thread.join()
-    assert answers == [{"translatedText": Translator(checkpoint)("the cat")["translation_text"]}]
 
 
 def test_a_process_that_is_told_to_end_in_the_middle_of_a_document(checkpoint):
