@@ -1,7 +1,5 @@
 """`gtransformer translate`: files and pipes in, the same out, and an exit status that can be relied on."""
 
-import csv
-import errno
 import io
 import json
 import shutil
@@ -18,7 +16,6 @@ from modeling_gtransformer.cli import file_translation
 from modeling_gtransformer.cli.main import main
 from modeling_gtransformer.cli.translate_options import TranslateOptions
 from modeling_gtransformer.files.formats import FILE_FORMATS, FileFormat
-from modeling_gtransformer.runtime import atomic_file
 
 
 TEXT = "\ufeffThe cat sleeps. It is old.\r\n\r\n- the old cat\r\n---"
@@ -112,16 +109,6 @@ def test_files_are_checked_before_the_model_is_loaded(tmp_path, capfd, monkeypat
     assert "a.rst: cannot infer the format from the extension '.rst'; use --format" in errors
     assert f"{tmp_path}/empty: the folder has no files" in errors
     assert errors.endswith("3 files, 3 failed, 0 skipped, 0 warnings\n") and not (tmp_path / "out").exists()
-
-
-def test_a_full_disk_leaves_nothing_behind(checkpoint, tmp_path, capfd, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    (tmp_path / "a.txt").write_text("the cat")
-    monkeypatch.setattr(atomic_file.os, "replace", full)
-    assert run(tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path / "out") == 1
-    assert "a.txt: No space left on device" in capfd.readouterr().err and not any((tmp_path / "out").iterdir())
 
 
 def test_interrupted(checkpoint, tmp_path, capfd, monkeypatch):
@@ -222,34 +209,25 @@ def test_a_plain_translator_into_several_languages(sentence_level_checkpoint, tm
         assert f'xml:lang="{code.replace("_", "-")}"' in (tmp_path / code / "a.tmx").read_text()
 
 
-FILES = {
-    "a.md": "# the *cat*\n\n- it is {name}\n",
-    "a.html": "<p>the <b>cat</b></p>\n",
-    "a.srt": "1\n00:00:01,000 --> 00:00:02,000\nthe cat\n",
-    "a.po": 'msgid ""\nmsgstr ""\n"Language: de\\n"\n\nmsgid "the cat"\nmsgstr ""\n',
-    "a.docx": None,
-}
-
-
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", ["a.md", "a.docx"])
 def test_files(checkpoint, tmp_path, name):
     docx = pytest.importorskip("docx")
-    if FILES[name] is None:
+    if name == "a.docx":
         document = docx.Document()
         document.add_paragraph("the cat")
         document.save(tmp_path / name)
     else:
-        (tmp_path / name).write_text(FILES[name])
+        (tmp_path / name).write_text("# the *cat*\n\n- it is {name}\n")
     (tmp_path / "terms.tsv").write_text("cat\tkatze\n")
     arguments = ["--glossary", tmp_path / "terms.tsv", "--output", tmp_path / "out"]
     assert run(tmp_path / name, "--model", checkpoint, *arguments) == 0
     result = tmp_path / "out" / name
-    if FILES[name] is None:
+    if name == "a.docx":
         assert "katze" in docx.Document(result).paragraphs[0].text
     else:
-        text = result.read_text()
-        assert "katze" in text.replace("*", "").replace("<b>", "").replace("</b>", "")
-        assert text.count("\n") == FILES[name].count("\n") and text.startswith(FILES[name][:2])
+        heading, blank, item = result.read_text().splitlines()
+        assert heading.startswith("# ") and "katze" in heading.replace("*", "")
+        assert not blank and item.startswith("- ") and "{name}" in item
 
 
 def test_a_format_that_is_given(checkpoint, tmp_path, capfd):
@@ -312,24 +290,15 @@ def test_records_of_a_pipe_come_out_as_they_are_done(checkpoint, monkeypatch):
     assert run("--model", checkpoint, "--format", "jsonl") == 0
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "tsv", "tmx"])
-def test_aligned_pairs(checkpoint, expected, tmp_path, kind):
+def test_aligned_pairs(checkpoint, expected, tmp_path):
     (tmp_path / "a.txt").write_bytes(TEXT.encode())
-    arguments = ["--splitter", "sentencex", "--confidence", "--output", tmp_path / "out", "--output_format", kind]
-    assert run(tmp_path / "a.txt", "--model", checkpoint, *arguments) == 0
-    text = (tmp_path / "out" / f"a.{kind}").read_text(encoding="utf-8")
-    pairs = [(pair["source_text"], pair["translation_text"]) for pair in expected["sentences"]]
-    if kind == "jsonl":
-        assert [json.loads(line) for line in text.splitlines()] == expected["sentences"]
-    elif kind == "tsv":
-        rows = list(csv.DictReader(io.StringIO(text), dialect="excel-tab"))
-        assert [(row["source_text"], row["translation_text"]) for row in rows] == pairs
-        assert float(rows[0]["confidence"]) == pytest.approx(expected["sentences"][0]["confidence"])
-    else:
-        units = ElementTree.fromstring(text.encode()).findall("body/tu")
-        assert [tuple(seg.text for seg in unit.iter("seg")) for unit in units] == pairs
-        languages = [tuple(tuv.attrib.values()) for tuv in units[0].findall("tuv")]
-        assert languages == [("en-XX",), ("de-DE",)] and float(units[0].find("prop").text) < 0
+    for kind in ("jsonl", "tmx"):
+        arguments = ["--splitter", "sentencex", "--confidence", "--output", tmp_path, "--output_format", kind]
+        assert run(tmp_path / "a.txt", "--model", checkpoint, *arguments) == 0
+    assert read_json_lines(tmp_path / "a.jsonl") == expected["sentences"]
+    [first, *_] = ElementTree.parse(tmp_path / "a.tmx").findall("body/tu")
+    assert [tuple(tuv.attrib.values()) for tuv in first.findall("tuv")] == [("en-XX",), ("de-DE",)]
+    assert float(first.find("prop").text) < 0
 
 
 def test_files_in_two_languages(checkpoint, tmp_path, capfd):

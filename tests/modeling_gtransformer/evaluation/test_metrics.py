@@ -142,15 +142,6 @@ def test_intervals_leave_out_two_and_a_half_percent_on_each_side():
             assert (result["interval"][1] == 0) == holds_zero and result["interval"][0] < 0
 
 
-def test_ratios_over_documents_are_compared_like_scores():
-    ours, theirs = np.tile([[2.0, 4]], (30, 1)), np.tile([[1.0, 4]], (30, 1))
-    clear = compare_statistics(ours, theirs, ratio)
-    assert clear["difference"] == 0.25 and clear["interval"] == [0.25, 0.25] and clear["p_value"] < 0.01
-    # A difference that half of the documents show, and the others reverse.
-    mixed = compare_statistics(np.vstack([ours[:16], theirs[16:]]), np.vstack([theirs[:16], ours[16:]]), ratio)
-    assert mixed["p_value"] > 0.5 and mixed["interval"][0] < 0 < mixed["interval"][1]
-
-
 def test_draws_in_which_no_document_counts_are_left_out():
     counts = np.array([[1.0, 2], [0, 0], [0, 0]])
     assert compare_statistics(counts, counts / 2, ratio)["interval"] == [0, 0]
