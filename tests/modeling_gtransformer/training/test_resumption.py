@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from modeling_gtransformer.runtime import atomic_file
 from modeling_gtransformer.training import resumption
 from modeling_gtransformer.training.arguments import GTransformerTrainingArguments
 from modeling_gtransformer.training.resumption import Progress, find_progress
@@ -109,15 +108,3 @@ def test_what_a_kill_or_a_full_disk_cut_off_does_not_count(find, checkpoint, tmp
     assert find() == Progress(checkpoint)
     (folder / "trainer_state.json").write_text("{}")
     assert find() == Progress(str(folder))
-
-
-def test_a_disk_that_is_full_from_the_start_leaves_nothing_behind(find, monkeypatch, tmp_path):
-    def full(_, path):
-        raise OSError(28, "No space left on device", str(path))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(atomic_file.os, "replace", full)
-        with pytest.raises(OSError, match="No space left"):
-            find()
-    assert find() == Progress()
-    assert [file.name for file in (tmp_path / "output").iterdir()] == ["arguments.json"]

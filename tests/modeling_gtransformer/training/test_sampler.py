@@ -25,12 +25,6 @@ def test_every_instance_once_and_no_batch_over_the_limit(world_size, accumulatio
     assert all(len(rank) == len(list(rank)) and len(rank) % accumulation == 0 for rank in ranks)
 
 
-def test_two_processes_see_the_global_batches_of_one_with_accumulation():
-    alone = list(sampler(accumulation=2))
-    first, second = (list(sampler(rank=r, world_size=2)) for r in (0, 1))
-    assert [batch for pair in zip(first, second, strict=True) for batch in pair] == alone
-
-
 def test_epochs_shuffle_the_order_reproducibly_and_count_items_on():
     epochs = []
     for epoch in (0, 1, 1):

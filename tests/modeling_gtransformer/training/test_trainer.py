@@ -190,21 +190,6 @@ def test_rows_that_only_fill_up_a_batch_have_no_entropy(make_trainer):
     torch.testing.assert_close(*totals)
 
 
-def test_training_stops_when_validation_does_not_improve(make_trainer):
-    trainer = make_trainer(
-        learning_rate=0.0,
-        eval_steps=1,
-        save_steps=1,
-        max_steps=50,
-        early_stopping_patience=3,
-        stop_at_eval_loss=0.0,  # which is never reached
-        load_best_model_at_end=True,
-        metric_for_best_model="loss",
-    )
-    trainer.train()
-    assert trainer.state.global_step == 4
-
-
 def test_other_updates_are_not_continued(experiment):
     """A checkpoint counts updates: with others it would lie elsewhere in the corpus."""
     settings = {"max_steps": 2, "save_steps": 1, "eval_strategy": "no"}
