@@ -121,14 +121,6 @@ def test_a_document_is_translated_as_its_sentences(family, search):
     assert processor.batch_decode_sentences(outputs)[0] == [PAIRS[s] for s in DOCUMENTS[0]]
 
 
-def test_one_sentence_has_the_beam_of_the_plain_model(family):
-    family, folder, plain, tokenizer = family
-    processor, model = load(folder, family, **ONLY_GROUP)
-    expected = alone(family, plain, tokenizer, processor, model, SENTENCES, num_beams=4)
-    outputs = model.generate(**processor([[s] for s in SENTENCES], return_tensors="pt"), num_beams=4)
-    assert processor.split_sentences(outputs) == [[words] for words in expected]
-
-
 def test_confidences_are_those_of_the_sentences_alone(family):
     """A `</s>` counts for the sentence that it closes, also where the decoder reads it as part of the next one."""
     family, folder, *_ = family

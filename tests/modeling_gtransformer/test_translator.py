@@ -185,13 +185,6 @@ def test_precision(sentence_level_checkpoint, precision):
         assert layer.weight.dtype == torch.bfloat16
 
 
-@pytest.mark.parametrize("family", TRANSLATORS, ids=lambda family: family.name)
-def test_plain_translators(sentence_level_checkpoint, family):
-    translate = Translator(sentence_level_checkpoint(family.name), tgt_lang=family.languages[1])
-    translated = translate(SENTENCES)["sentences"]
-    assert [pair["translation_text"] for pair in translated] == [PAIRS[sentence] for sentence in SENTENCES]
-
-
 @pytest.mark.parametrize(
     "family, languages, words",
     [
