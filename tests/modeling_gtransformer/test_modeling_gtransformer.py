@@ -299,7 +299,7 @@ def test_states_without_tags_open_the_whole_source_with_a_warning(tiny_model, do
     torch.testing.assert_close(model(**bare, group_tags=tags).logits, expected)
     assert not warnings
     assert not torch.allclose(model(**bare).logits, expected)
-    assert ["sentences of the source are unknown" in message for message in warnings] == [True]
+    assert ["source are unknown" in message and "pass group_tags," in message for message in warnings] == [True]
     embeds = model.model.decoder.embed_tokens(target)
     model(**documents, decoder_inputs_embeds=embeds)
     assert "sentences of the target are unknown" in warnings[1] and "pass decoder_group_tags" in warnings[1]

@@ -93,6 +93,7 @@ def test_terms_are_no_parts_of_what_stays():
     terms = Terminology({"order": "Auftrag"})
     assert terms.required("See https://a.org/order for your order.") == ["https://a.org/order", "Auftrag"]
     assert terms.required("Hello {order}, bye") == ["{order}"]
+    assert terms.required("{number}order") == ["{number}", "Auftrag"]
     assert terms.required("Use order now", kept=["order"]) == []
 
 
