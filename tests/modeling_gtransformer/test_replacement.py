@@ -31,6 +31,7 @@ GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat", "订单": 
             "Aufsichtsrat tagte.",
         ),
         ("order by order", "Posten um Reihe", {("Posten", "order"), ("Reihe", "order")}, "Auftrag um Auftrag"),
+        ("order by order", "Auftraggeber um Auftrag", {("Auftraggeber", "order")}, "Auftrag um Auftrag"),
         ("order by order", "AUFTRAG um Reihe", {("AUFTRAG", "order"), ("Reihe", "order")}, "AUFTRAG um Auftrag"),
         # No word is likely to be the translation of the term.
         ("Where is my order?", "Was?", set(), "Was?"),

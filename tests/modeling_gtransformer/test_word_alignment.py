@@ -92,6 +92,9 @@ def test_two_words_that_look_at_the_same_one(translation_model, processor, monke
     monkeypatch.setattr(word_alignment, "_attention", lambda *_: [weights])
     [alignment] = align_words(translation_model(), processor, [("the cat", "die katze")])
     assert alignment[0][0] > alignment[0][1] and alignment[1] == [0.0, 1.0]
+    # One that stays counts as much: 0.6 of 1.6 looks are left for the article, beside all of those at its own.
+    [alignment] = align_words(translation_model(), processor, [("the cat", "die cat")])
+    assert alignment == [pytest.approx([1 / 1.375, 0.375 / 1.375]), [0.0, 1.0]]
 
 
 def test_a_long_sentence_is_not_aligned(translation_model, processor, monkeypatch):
