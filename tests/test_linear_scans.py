@@ -159,13 +159,15 @@ def read_and_fill(content, format, splitter, bilingual=False):
     file.rejoin([f"{sentence} x" for sentence in file.sentences])
 
 
-@pytest.mark.parametrize("format", CONTENTS)
-@pytest.mark.parametrize("split", [False, True])
-def test_files_are_read_and_filled_in_linear_time(format, split):
-    splitter = sentencex_splitter("en") if split else None
+WAYS = [(format, way) for format in CONTENTS for way in ("in lines", "in sentences")]
+
+
+@pytest.mark.parametrize("format, way", [*WAYS, ("html", "bilingual"), ("docx", "bilingual")])
+def test_files_are_read_and_filled_in_linear_time(format, way):
+    splitter = sentencex_splitter("en") if way == "in sentences" else None
     for unit in UNITS[format]:
         contents = [CONTENTS[format]((unit * size)[:size]) for size in (2 * SIZE, 4 * SIZE)]
-        once, twice = (calls(read_and_fill, content, format, splitter) for content in contents)
+        once, twice = (calls(read_and_fill, content, format, splitter, way == "bilingual") for content in contents)
         assert twice <= 2.3 * once + 10 * SIZE, f"{unit!r}: {once} calls, and {twice} for the double"
 
 
@@ -183,14 +185,6 @@ def test_nested_elements_are_read_in_linear_time(outside, nested):
     contents = [content.format(nested * size + ends * size) for size in (SIZE, 2 * SIZE)]
     once, twice = (calls(read_and_fill, content, "xliff", None) for content in contents)
     assert twice <= 2.3 * once + SIZE
-
-
-@pytest.mark.parametrize("format", ["html", "docx"])
-def test_files_in_two_languages_are_made_in_linear_time(format):
-    for unit in UNITS[format]:
-        contents = [CONTENTS[format]((unit * size)[:size]) for size in (2 * SIZE, 4 * SIZE)]
-        once, twice = (calls(read_and_fill, content, format, None, True) for content in contents)
-        assert twice <= 2.3 * once + 10 * SIZE, f"{unit!r}: {once} calls, and {twice} for the double"
 
 
 def test_text_is_read_in_linear_time():

@@ -125,6 +125,15 @@ def test_only_documents_without_source_sentences_are_open(tiny_model):
     assert not torch.allclose(changed[1, 3], together[1, 3])
 
 
+def test_a_ready_made_mask_is_used_as_it_is(tiny_model):
+    """Also by group attention, which it opens to other sentences here."""
+    grouped, plain = tiny_model(**ONLY_GROUP), tiny_model(**ONLY_GLOBAL)
+    plain.load_state_dict(grouped.state_dict())
+    ids = torch.tensor([[0, 5, 2, 0, 6, 2]])
+    states = grouped.get_encoder()(ids, attention_mask=torch.zeros(1, 1, 6, 6)).last_hidden_state
+    torch.testing.assert_close(states, plain.get_encoder()(ids).last_hidden_state)
+
+
 @pytest.fixture
 def plans(monkeypatch):
     """The plans that a model makes."""

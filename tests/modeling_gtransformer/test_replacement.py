@@ -15,7 +15,7 @@ def aligned(source, translation, pairs, rest=0.1):
     return [[0.8 if (target, own) in pairs else rest for own in words[0]] for target in words[1]]
 
 
-GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat"}
+GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat", "订单": "order"}
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,13 @@ GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat"}
         # All words of a term, and each of its occurrences.
         (
             "The board of directors met.",
-            "Der Rat der Direktoren tagte.",
-            {("Rat", "board"), ("der", "of"), ("Direktoren", "directors")},
-            "Der Aufsichtsrat tagte.",
+            "Rat der Direktoren tagte.",
+            {("Rat", "board"), ("der", "of"), ("Direktoren", "board"), ("Direktoren", "directors")},
+            "Aufsichtsrat tagte.",
         ),
         ("order by order", "Posten um Reihe", {("Posten", "order"), ("Reihe", "order")}, "Auftrag um Auftrag"),
-        ("order by order", "Auftrag um Reihe", {("Auftrag", "order"), ("Reihe", "order")}, "Auftrag um Auftrag"),
+        ("order by order", "Auftraggeber um Auftrag", {("Auftraggeber", "order")}, "Auftrag um Auftrag"),
+        ("order by order", "AUFTRAG um Reihe", {("AUFTRAG", "order"), ("Reihe", "order")}, "AUFTRAG um Auftrag"),
         # No word is likely to be the translation of the term.
         ("Where is my order?", "Was?", set(), "Was?"),
         # A number takes the place of a number, with all of its digits, whatever is aligned.
@@ -53,6 +54,7 @@ GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat"}
         ("501 orders, %d of {n}", "%d von 501 {m}", {("501", "n"), ("m", "n")}, "%d von 501 {n}"),
         # Scripts without spaces between words.
         ("the order", "这个订单", {("订", "order"), ("单", "order")}, "这个Auftrag"),
+        ("看订单", "See it", {("See", "看"), ("it", "订")}, "See order"),
         ("room 5012", "房间", {("间", "5012")}, "房间5012"),
     ],
 )

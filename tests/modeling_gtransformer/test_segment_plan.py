@@ -125,6 +125,14 @@ def test_a_long_sentence_in_parts_has_the_required_words_where_they_belong():
     assert all(limits.max_length(len(part.ids)) <= 10 for part in parts)
 
 
+def test_alternatives_of_a_sentence_join_those_of_its_parts():
+    document = plan(["one two three, four five six"], limits_of(positions=10))
+    for number, part in enumerate(document.parts[0]):
+        part.text, part.alternatives = str(number), [f"{number}a", f"{number}b"]
+    assert document.translated(0).text == "0 1"
+    assert document.translated(0).alternatives == ["0a 1a", "0b 1b"]
+
+
 @given(
     lengths=st.lists(st.integers(0, 12), min_size=1, max_size=12),
     tokens=st.integers(16, 80),

@@ -37,6 +37,8 @@ def test_the_best_place_to_cut():
     assert halves("abcdef") == ["abc", "def"]
     # A border far from the middle is worse than a comma near it.
     assert halves("a. one two three, four five six") == ["a. one two three,", "four five six"]
+    # So is a comma in the last quarter.
+    assert halves("seventh seventh,next") == ["seventh", "seventh,next"]
     with pytest.raises(ValueError, match="does not fit"):
         split_long_sentence("abc", lambda part: False)
 
@@ -55,6 +57,7 @@ def test_batches_are_multiples_of_eight():
 def test_an_item_that_fits_into_no_batch_is_refused():
     with pytest.raises(ValueError, match=r"1 segments exceed max_tokens=8, the longest with 9"):
         token_batches([3, 9], [0, 1], max_tokens=8)
+    assert token_batches([4, 4], [0, 1], max_tokens=8) == [[0, 1]]
     assert token_batches([], [], max_tokens=8) == []
 
 

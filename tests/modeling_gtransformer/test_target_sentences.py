@@ -61,6 +61,11 @@ def test_frame_of_any_documents(limits, spare):
         assert all(1 <= count <= limit for count, limit in zip(counts, expected, strict=True))
 
 
+def test_a_source_sentence_may_have_one_token(tiny_model):
+    outputs = tiny_model().generate(torch.tensor([[5, 6, 7]]), group_tags=torch.tensor([[1, 2, 2]]), max_length_b=2)
+    assert len(words_per_sentence(outputs[0])) == 2
+
+
 def test_sentences_may_end_alike():
     """`</s>` is not what comes again too soon, and keeps the score that it had."""
     plain = LogitsProcessorList([RepetitionPenaltyLogitsProcessor(2.0), NoRepeatNGramLogitsProcessor(2)])

@@ -75,8 +75,10 @@ def test_a_copy_lacks_nothing(sentence):
         ("$HOME", "$HOMEPAGE"),
         ("@ann", "@annalena"),
         ("%1", "%12"),
-        ("a@b.de", "xa@b.dex"),
+        ("a@b.de", "xa@b.de"),
+        ("a@b.de", "a@b.dex"),
         ("https://a.b/c", "siehe https://a.b/c//bc"),
+        ("https://a.b/c", "siehe xhttps://a.b/c"),
     ],
 )
 def test_what_became_another_placeholder_is_missing(required, translation):
@@ -92,6 +94,7 @@ def test_terms_are_no_parts_of_what_stays():
     terms = Terminology({"order": "Auftrag"})
     assert terms.required("See https://a.org/order for your order.") == ["https://a.org/order", "Auftrag"]
     assert terms.required("Hello {order}, bye") == ["{order}"]
+    assert terms.required("{number}order") == ["{number}", "Auftrag"]
     assert terms.required("Use order now", protected=["order"]) == []
 
 

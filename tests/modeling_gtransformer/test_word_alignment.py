@@ -82,6 +82,8 @@ def test_words_in_pieces_and_words_that_stay(translation_model, processor, pay_a
     pay_attention(processor, {"x": "▁old", "y": "▁cat"})
     [alignment] = align_words(model, processor, [("xe old cat", "xyxy xe")])
     assert alignment == [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]]
+    pay_attention(processor, {"▁katze": "x", "▁alt": "▁cat"})
+    assert align_words(model, processor, [("x cat", "katze alt")]) == [[[1.0, 0.0], [0.0, 1.0]]]
 
 
 def test_two_words_that_look_at_the_same_one(translation_model, processor, monkeypatch):
@@ -90,6 +92,9 @@ def test_two_words_that_look_at_the_same_one(translation_model, processor, monke
     monkeypatch.setattr(word_alignment, "_attention", lambda *_: [weights])
     [alignment] = align_words(translation_model(), processor, [("the cat", "die katze")])
     assert alignment[0][0] > alignment[0][1] and alignment[1] == [0.0, 1.0]
+    # One that stays counts as much: 0.6 of 1.6 looks are left for the article, beside all of those at its own.
+    [alignment] = align_words(translation_model(), processor, [("the cat", "die cat")])
+    assert alignment == [pytest.approx([1 / 1.375, 0.375 / 1.375]), [0.0, 1.0]]
 
 
 def test_a_long_sentence_is_not_aligned(translation_model, processor, monkeypatch):

@@ -121,19 +121,17 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(chunks, tmp_path, monkeypa
     assert sizes == [(tmp_path / "out" / name).stat().st_size]
 
 
-def test_an_interrupted_file_leaves_nothing(chunks, tmp_path, monkeypatch):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError], ids=["interrupted", "in the way"])
+def test_a_file_that_cannot_have_its_name_leaves_nothing(chunks, tmp_path, monkeypatch, error):
     def interrupt(file):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("os.fsync", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    names = [".manifest.json", ".unfinished"]
+    if error is KeyboardInterrupt:
+        monkeypatch.setattr("os.fsync", interrupt)
+    else:
+        names.append("00000-00000001.jsonl")
+        (tmp_path / "out" / names[-1] / "in the way").mkdir(parents=True)
+    with pytest.raises(error):
         chunks.write(Chunk(0, 1), [{"id": 1}])
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".manifest.json", ".unfinished"]
-
-
-def test_a_file_that_cannot_have_its_name_leaves_nothing(chunks, tmp_path):
-    (tmp_path / "out" / "00000-00000001.jsonl" / "in the way").mkdir(parents=True)
-    with pytest.raises(OSError):
-        chunks.write(Chunk(0, 1), [{"id": 1}])
-    names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == [".manifest.json", ".unfinished", "00000-00000001.jsonl"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names

@@ -148,23 +148,16 @@ def test_sentences_of_a_stream_of_several_documents(make):
     assert told == result["sentences"] and [each["source_text"] for each in told] == texts
 
 
-def test_a_call_has_a_turn(make):
-    scheduler = make()
-    error = ApiError(400, "no luck")
+def test_a_call_has_a_turn_and_overtakes_no_job(make, watch):
+    """Such as many views of attention beside a document."""
+    scheduler, error = make(), ApiError(400, "no luck")
+    batches = watch(scheduler)
 
     def fail():
         raise error
 
-    assert run(scheduler, Call(lambda: 5), Call(fail), Job(["the cat"]))[:2] == [5, error]
-
-
-def test_calls_do_not_overtake_jobs(make, watch):
-    """Such as many views of attention beside a document."""
-    scheduler = make()
-    batches = watch(scheduler)
-    call = Call(lambda: len(batches))
-    _, before = run(scheduler, Job(["the cat"]), call)
-    assert before == 1
+    results = run(scheduler, Job(["the cat"]), Call(lambda: len(batches)), Call(fail), Job(["it is"]))
+    assert results[1:3] == [1, error]
 
 
 def test_jobs_of_a_batch_that_fails_are_tried_alone(make, monkeypatch):
