@@ -16,7 +16,8 @@ Systems:
     ctranslate2          CTranslate2 on single sentences, left out where it is not installed
     NAME-bfloat16, NAME-int8
     NAME,PATH            a G-Transformer without a fast path: unpacked, sequential, or reference (generation of
-                         Transformers, and none of ours)
+                         Transformers, and none of ours); static: with a static cache, whose greedy steps Transformers
+                         compiles and captures on a GPU
 
 Speeds are multiples of the fastest MBart, or else of the first system. `--profile` reports the seconds of each kind of
 operation instead.
@@ -34,7 +35,7 @@ from systems import BOS, SIZES, make_model, make_processor, make_sentences
 
 
 WORDS = 25
-# What MBart's tokenizer adds to a vocabulary (languages and <mask>), and the pieces of ours that are no words.
+# Tokens that MBart's tokenizer adds to a vocabulary (languages and <mask>), and pieces of ours that are not words.
 ADDED_TOKENS, OTHER_PIECES, LANGUAGE = 26, 41, "de_DE"
 SYSTEMS = ["mbart-32", "mbart-64", "gtransformer", "gtransformer-source", "ctranslate2"]
 SYSTEMS += ["gtransformer-int8", "gtransformer-source-int8", "ctranslate2-int8"]
@@ -43,6 +44,7 @@ PATHS: dict[str, dict[str, Any]] = {
     "unpacked": {"pack_weights": False},
     "sequential": {"parallel_sentences": False},
     "reference": {"pack_weights": False, "parallel_sentences": False, "return_dict_in_generate": True},
+    "static": {"pack_weights": False, "cache_implementation": "static"},
 }
 
 

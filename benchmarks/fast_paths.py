@@ -32,7 +32,7 @@ BUNDLED = Path(modeling_gtransformer.__file__).parent / "models" / "dialogues-en
 WITHOUT_TARGET_CONTEXT = {"decoder_global_layers": 0, "cross_global_layers": 0}
 ALL, INDEPENDENT = "all fast paths", "all fast paths, no target-side context"
 GENERATION, MIXIN = "generation_gtransformer", "generation_gtransformer.GTransformerGenerationMixin"
-# What replaces which names of the package while a fast path is off, and arguments of `generate`.
+# Replacements of names of the package that switch a fast path off, and arguments of `generate`.
 OFF: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ALL: ({}, {}),
     "document cache and engine": ({f"{MIXIN}._can_use_document_cache": lambda *_: False}, {}),
@@ -40,7 +40,6 @@ OFF: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "Jacobi decoding": ({f"{GENERATION}.PARALLEL_DOCUMENTS": 0}, {}),
     "packed weights": ({}, {"pack_weights": False}),
     "attention by sentence": ({"group_attention._by_sentence": lambda *_: None}, {}),
-    "blocks of the vocabulary": ({"decoding.BLOCK": 2**30}, {}),
     "finished items leave": ({"decoding.SHRINKS_AT": 2.0}, {}),
     INDEPENDENT: ({}, {}),
     "independent sentences": ({}, {"parallel_sentences": False}),

@@ -1,15 +1,16 @@
-"""What a GPU makes of it, in under ten minutes and with nothing to download: random weights and documents.
+"""Training and decoding on one GPU, in under ten minutes, with random weights and documents.
 
-    python benchmarks/gpu.py [--parts attention training decoding] [--minutes 9] [--name gpu]
+    python benchmarks/gpu.py [--parts attention training decoding graphs] [--minutes 9] [--name gpu]
 
-Everything in bfloat16, against MBart of the same size in the same run:
+Everything runs in bfloat16:
 
-    attention  group attention alone against dense attention and FlexAttention, forward and with the backward pass
-    training   a step on a batch of documents: tokens per second and peak memory, at the sizes base and mbart25
-    decoding   documents of four sentences, greedily and with 5 beams, by their number, with each fast path off in turn
+    attention  group attention against dense attention and FlexAttention, forward and with the backward pass
+    training   a step on a batch of documents, against MBart: tokens per second and peak memory
+    decoding   documents of four sentences, greedily and with 5 beams, against MBart and without fast paths
+    graphs     greedy steps that Transformers compiles and captures (`cache_implementation="static"`)
 
-The results file is written after every measurement. After `--minutes` the command ends with status 3; run again, it
-continues where it ended. A CPU runs it, too: `--sizes tiny --decoded_sizes tiny --lengths 32 --tokens 32`.
+The script writes its results after every measurement. After `--minutes` it exits with status 3; run it again, and it
+continues with the next measurement. On a CPU, use `--sizes tiny --decoded_sizes tiny --lengths 32 --tokens 32`.
 """
 
 import argparse
@@ -18,11 +19,12 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import attention
 import torch
-from decoding import PATHS, WORDS, make_corpus, make_runs
+from decoding import WORDS, make_corpus, make_runs
 from measure import DEVICE, interleaved, memory_mb, parse_options, ratios, save, show, speeds
 from systems import SIZES, make_model
 from training import make_batch, make_step
@@ -32,12 +34,10 @@ from modeling_gtransformer.evaluation.provenance import origin
 
 Row = dict[str, Any]
 TRAINED = ["mbart", "mbart-sentences", "gtransformer", "gtransformer-k0"]
-DECODED = [
-    "mbart-bfloat16",
-    "mbart-64-bfloat16",
-    *(f"gtransformer-bfloat16,{path}".removesuffix(",") for path in PATHS),
-]
+OURS = "gtransformer-bfloat16"
+DECODED = ["mbart-bfloat16", "mbart-64-bfloat16", OURS, f"{OURS},sequential", f"{OURS},reference"]
 DECODED += ["gtransformer-source-bfloat16"]
+GRAPHS = [f"{OURS},sequential", f"{OURS},static"]
 
 
 def measure_attention(length: int, backward: bool, repeats: int) -> Row:
@@ -59,10 +59,11 @@ def measure_training(size: str, length: int, documents: int, repeats: int) -> Ro
     return {name: {**row, "peak_memory_gb": memory[name]} for name, row in rows.items()}
 
 
-def measure_decoding(size: str, sentences: int, documents: int, beams: int, repeats: int) -> Row:
-    runs = make_runs(DECODED, size, make_corpus(documents, sentences), beams)
+def measure_decoding(systems: list[str], size: str, sentences: int, documents: int, beams: int, repeats: int) -> Row:
+    torch.compiler.reset()
+    runs = make_runs(systems, size, make_corpus(documents, sentences), beams)
     tokens = documents * sentences * (WORDS + 1)
-    return speeds(interleaved(runs, repeats), tokens, "tokens", DECODED[0])
+    return speeds(interleaved(runs, repeats), tokens, "tokens", systems[0])
 
 
 def free_memory() -> None:
@@ -84,18 +85,18 @@ def measurements(args: argparse.Namespace) -> Iterator[tuple[str, Callable[[], R
                 documents = max(args.tokens // length, 1)
                 name = f"training, {size}, {documents} documents of {length} tokens"
                 yield name, partial(measure_training, size, length, documents, args.repeats)
-    for size in args.decoded_sizes if "decoding" in args.parts else []:
-        for documents in args.documents:
-            for beams in args.beams:
-                name = f"decoding, {size}, {documents} documents, {beams} beams"
-                yield name, partial(measure_decoding, size, args.sentences, documents, beams, args.repeats)
+    for part, systems, beam_sizes in (("decoding", DECODED, args.beams), ("graphs", GRAPHS, [1])):
+        for size, documents, beams in product(args.decoded_sizes, args.documents, beam_sizes):
+            if part in args.parts:
+                name = f"{part}, {size}, {documents} documents, {beams} beams"
+                yield name, partial(measure_decoding, systems, size, args.sentences, documents, beams, args.repeats)
 
 
 def main(argv: list[str] | None = None) -> None:
     args = parse_options(
         __doc__,
         argv,
-        parts=["attention", "training", "decoding"],
+        parts=["attention", "training", "decoding", "graphs"],
         sizes=["base", "mbart25"],
         decoded_sizes=["base"],
         lengths=[512, 1024, 4096, 8192],

@@ -27,7 +27,7 @@ GROWTH = 64
 
 
 class TargetCache(EncoderDecoderCache):
-    """A cache of Transformers that also remembers the target ids, which say what sentence a token is in."""
+    """A cache of Transformers that also stores the target ids, from which the sentence of a token follows."""
 
     def __init__(self, self_attention_cache: Cache, cross_attention_cache: Cache):
         super().__init__(self_attention_cache, cross_attention_cache)
@@ -191,7 +191,7 @@ class DocumentCache(StepCache):
         if self.length and new_tokens != 1:
             raise ValueError("A DocumentCache takes one token at a time: use a DynamicCache, or start again.")
         in_open = group_tags == group_tags[:, -1:]
-        # Tokens that no longer belong to the open sentence go to a place that nobody reads.
+        # Tokens of closed sentences go to a place that is never read.
         places = torch.where(in_open, in_open.cumsum(dim=1) - 1, self.max_sentence_length)
         self.places = places[:, -new_tokens:].clamp(max=self.max_sentence_length)
         if self.length == 0:
@@ -300,7 +300,7 @@ class DocumentCache(StepCache):
         self.documents, self.step, self.open_sources, self.source_masks = len(documents), None, {}, {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Follows the beams, each of which continues one of its own document."""
+        """Reorders beams within documents."""
         writers = self.writers.index_select(0, beam_idx)
         differs = (writers != self.writers).any(dim=0)
         self.writers = writers

@@ -19,7 +19,7 @@ class Context(NamedTuple):
 
 class ContextMask(NamedTuple):
     """
-    What every row sees, and where it is among the rows of its document.
+    The tokens that every row sees, and its place among the rows of its document.
 
     Attributes:
         document: which tokens of its document a row sees, `(R, P)`, bool.
@@ -39,9 +39,9 @@ def rows_of_documents(documents: Tensor, number: int) -> tuple[Tensor, Tensor]:
     number of documents."""
     row = torch.arange(len(documents), device=documents.device)
     counts = documents.bincount(minlength=number)
-    first, most = counts.cumsum(0) - counts, int(counts.max())
-    rows = first[:, None] + torch.arange(most, device=documents.device)
-    return rows.clamp(max=len(documents) - 1), documents * most + row - first[documents]
+    first, width = counts.cumsum(0) - counts, int(counts.max())
+    rows = first[:, None] + torch.arange(width, device=documents.device)
+    return rows.clamp(max=len(documents) - 1), documents * width + row - first[documents]
 
 
 def context_attention(queries: Tensor, keys: Context, values: Context, mask: ContextMask, scaling: float) -> Tensor:

@@ -31,10 +31,8 @@ IMPOSSIBLE = -1.0e9
 SHRINKS_AT = 1 / 8
 # Logits of sentences in memory at a time (32M are 128 MB in float32).
 STEP_LOGITS = 2**25
-# Logits that a CPU keeps in its cache while it chooses tokens, and the places of a vocabulary that are compared first.
-CACHED_LOGITS, BLOCK = 2**18, 64
 
-# Logits processors that score every token by itself, and others that change no sentence of a document.
+# Logits processors that score every token separately, and processors that leave documents unchanged.
 TOKEN_PROCESSORS = (GroupTagLogitsProcessor, SuppressTokensLogitsProcessor)
 NEUTRAL_PROCESSORS = (SentenceStreamer, ForcedBOSTokenLogitsProcessor)
 
@@ -134,24 +132,16 @@ class TemplateDecoder:
         for observe in self.observers:
             observe(ids, logits)
         allowed = self.limits.allowed(*before)
-        size = max(CACHED_LOGITS // logits.shape[1] if logits.device.type == "cpu" else len(logits), 1)
-        parts = [slice(first, first + size) for first in range(0, max(len(logits), 1), size)]
-        best = [self._best(logits[part], allowed.too_short[part], count, normalize) for part in parts]
-        scores, tokens = zip(*best, strict=True)
+        normalizer = logits.logsumexp(dim=-1, keepdim=True) if normalize else 0.0
+        logits.index_fill_(1, self.banned, -torch.inf)
+        logits[:, self.template.eos_id].masked_fill_(allowed.too_short, -torch.inf)
+        scores, tokens = best_tokens(logits, count)
         is_first = torch.arange(count, device=self.device) == 0
         forced_scores = torch.where(is_first, 0.0, -torch.inf)
         return (
-            torch.where(allowed.is_forced, forced_scores, torch.cat(scores)),
-            torch.where(allowed.is_forced, allowed.forced, torch.cat(tokens)),
+            torch.where(allowed.is_forced, forced_scores, scores - normalizer),
+            torch.where(allowed.is_forced, allowed.forced, tokens),
         )
-
-    def _best(self, logits: Tensor, too_short: Tensor, count: int, normalize: bool) -> tuple[Tensor, Tensor]:
-        """The best tokens and their scores where none is forced; overwrites logits of tokens that may not come."""
-        normalizer = logits.logsumexp(dim=-1, keepdim=True) if normalize else 0.0
-        logits.index_fill_(1, self.banned, -torch.inf)
-        logits[:, self.template.eos_id].masked_fill_(too_short, -torch.inf)
-        scores, tokens = best_tokens(logits, count)
-        return scores - normalizer, tokens
 
     def _processed(self, scores: Tensor, ids: Tensor, *before: Tensor | int, normalize: bool) -> Tensor:
         """Scores `(R, V)` after all processors."""
@@ -165,21 +155,8 @@ class TemplateDecoder:
 
 
 def best_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """What `topk` returns for scores `(R, V)`, faster where V is large: the best tokens are in the best blocks. A
-    single token is the first of equal ones, as in the greedy search of Transformers."""
-    blocks = scores.shape[1] // BLOCK
-    if blocks <= count:
-        return _top(scores, count)
-    whole = blocks * BLOCK
-    best = _top(scores[:, :whole].unflatten(1, (blocks, BLOCK)).amax(dim=-1), count)[1]
-    places = best[..., None] * BLOCK + torch.arange(BLOCK, device=scores.device)
-    rest = torch.arange(whole, scores.shape[1], device=scores.device).expand(len(scores), -1)
-    places = torch.cat([places.flatten(1), rest], dim=1)
-    values, index = _top(scores.gather(1, places), count)
-    return values, places.gather(1, index)
-
-
-def _top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The best tokens of scores `(R, V)` and their ids, best first. A single token is the first of equal ones, as in
+    the greedy search of Transformers."""
     # `topk` does not define the order of equal scores, which are frequent in bfloat16.
     return scores.max(dim=-1, keepdim=True) if count == 1 else scores.topk(count, dim=-1)
 
@@ -189,11 +166,13 @@ class Rows(ABC):
     Items that are decoded, with N beams each.
 
     Attributes:
+        decoder: the decoder over their sources.
         tokens: the last token of each beam, `(B, N)`.
         budget: upper bound of the number of tokens that remain to be written.
         shrinks: whether items may leave.
     """
 
+    decoder: TemplateDecoder
     tokens: Tensor
     budget: int
     shrinks: bool = True
@@ -202,6 +181,14 @@ class Rows(ABC):
     def step(self, tokens: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """Reads the next tokens `(B, N)` and returns the best of those that follow: their scores, for a single beam
         logits, otherwise log-probabilities, and their ids, `(B, N, count)`, or fewer in a small vocabulary."""
+
+    def best(self, hidden_states: Tensor, ids: Tensor, count: int, *before: Tensor | int) -> tuple[Tensor, Tensor]:
+        """The result of a step, given the states `(R, D)` of its tokens; for the other arguments see
+        [`TemplateDecoder.best`]."""
+        self.decoder.steps += 1
+        shape = self.tokens.shape
+        scores, tokens = self.decoder.best(hidden_states, ids, count, *before, normalize=shape[1] > 1)
+        return scores.view(*shape, -1), tokens.view(*shape, -1)
 
     @abstractmethod
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
@@ -371,7 +358,7 @@ class DocumentRows(Rows):
         self.sources = self.decoder.sources.of(self.rows)
 
     def step(self, tokens: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        decoder = self.decoder
+        decoder, self.tokens = self.decoder, tokens
         self.ids = torch.cat([self.ids, tokens.flatten()[:, None]], dim=1)
         self.number, words = sentence_progress(self.ids, decoder.template)
         hidden_states = decoder.states(
@@ -382,10 +369,8 @@ class DocumentRows(Rows):
             self.cache,
             group_tags=read_group_tags(self.ids, decoder.model.config, is_target=True),
         )[:, -1]
-        decoder.steps += 1
         before = (self.rows, self.number, words, self.ids.shape[1], self.ids[:, -1])
-        best = decoder.best(hidden_states, self.ids, count, *before, normalize=self.beams > 1)
-        return best[0].view(*tokens.shape, -1), best[1].view(*tokens.shape, -1)
+        return self.best(hidden_states, self.ids, count, *before)
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
         template = self.decoder.template
@@ -417,8 +402,8 @@ def decode_documents(
 def decode_independently(decoder: TemplateDecoder, beams: int, ranking: Ranking) -> list[list[int]]:
     """
     Returns the documents of a decoder's batch, including the tokens that end them, where no layer of the decoder has
-    global attention and positions count from the start of every sentence. Each sentence is a document of its own, with
-    beams of its own, as in a sentence-level translator.
+    global attention and positions count from the start of every sentence. Each sentence is a separate document with
+    separate beams, as in a sentence-level translator.
     """
     template, sources = decoder.template, decoder.sources
     rows, index = sentence_places(sources.tags)

@@ -70,14 +70,14 @@ SENTENCE_LIMITS = {
     "pack_weights": True,
 }
 
-# The `max_length` that Transformers' Seq2SeqTrainer leaves in a model's generation config: a limit that nobody chose.
+# The `max_length` that Transformers' Seq2SeqTrainer leaves in a model's generation config: an artefact, ignored.
 SEQ2SEQ_TRAINER_LENGTH = 20
 
 # Greedy search drafts sentences in parallel for at most this many documents, as more of them fill a step on their own,
 # and only if the longest document is at least this many times as long as the longest sentence.
 PARALLEL_DOCUMENTS, PARALLEL_SENTENCES = 12, 3
 
-# What the engine decodes: by these modes, with these arguments of `generate`, up to these ends.
+# Modes, arguments of `generate` and stopping criteria that the engine supports.
 ENGINE_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.BEAM_SEARCH)
 ENGINE_ARGUMENTS = {
     "input_ids",
@@ -172,7 +172,7 @@ class GenerateCall:
 
 class GTransformerGenerationMixin(GenerationMixin):
     """`generate` for documents. It comes before Transformers' `GenerationMixin` among the base classes, and leaves
-    to it whatever its own loops do not support."""
+    to it the searches that our loops do not support."""
 
     # The `forward` that the engine reimplements; an override falls back to Transformers.
     known_forward: ClassVar[Callable]
@@ -238,7 +238,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         **Engine.** Greedy and beam search run in this package, find the results of Transformers' loops, and apply the
         logits processors that Transformers builds from the settings. Sampling, assisted generation, several return
         sequences, other caches, other stopping criteria and `return_dict_in_generate` run in Transformers. On a CPU,
-        float32 linear layers and gates use packed copies of their weights, which double their memory;
+        large float32 linear layers and gates use packed copies of their weights, which double their memory;
         `pack_weights=False` turns this off.
 
         **Parallel sentences.** Independent sentences (`config.independent_sentences`) are decoded in parallel, with
@@ -298,7 +298,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         """
         beyond = call.beyond_the_engine
         if self._forward_hooks or self._forward_pre_hooks or type(self).forward is not type(self).known_forward:
-            beyond.append("hooks of the model, or a forward of its own")
+            beyond.append("hooks of the model or an overridden forward")
         if call.config.parallel_sentences:
             self._refuse_in_parallel(call, beyond)
         can_use_cache = self._can_use_document_cache(call)
@@ -412,7 +412,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         self, call: GenerateCall, decoder: TemplateDecoder, prompts: Tensor, beams: int, ranking: Ranking
     ) -> Tensor | DocumentsOutput:
         """Drafts and verifies the sentences of every document in parallel, then runs a beam search for each of them in
-        the context of the others, if asked for."""
+        the context of the others, if there are beams."""
         jacobi = JacobiDecoder(decoder, gives_up=not call.config.parallel_sentences)
         documents, rounds = jacobi.decode(prompts)
         if beams > 1:

@@ -6,8 +6,8 @@ Translation via Parallel Decoding"). Here a block is a sentence. Every sentence 
 alone. A pass over the document then computes the model's choice of every token, as in speculative decoding. Sentences
 with another token are decoded again, in parallel, from the first such token on, in the context of the latest
 translations of the other sentences, until each rejoins its previous continuation. The last few long sentences of a
-round are verified as far as they are. What precedes the first such token of a document is final, and every round makes
-it longer. If there are too many rounds, the rest is decoded token by token.
+round are verified unfinished. The tokens before the first rejected one of a document are final, and every round adds
+to them. If there are too many rounds, the rest is decoded token by token.
 
 Positions count the tokens of the document. Where earlier sentences are not yet translated, their source lengths are
 used instead.
@@ -267,8 +267,8 @@ class JacobiDecoder:
 
 class SentenceRows(Rows):
     """
-    Sentences that grow token by token, each in the context of its document. What rows share, a document and its
-    source, is stored once.
+    Sentences that grow token by token, each in the context of its document. Rows share one copy of their
+    document and its source.
 
     Args:
         cache: keys and values of documents.
@@ -338,20 +338,17 @@ class SentenceRows(Rows):
             source_mask=self.source_masks,
             group_tags=self.row_number[:, None],
         )[:, -1]
-        decoder.steps += 1
         self.tokens, self.read = tokens, self.read + 1
         self.expected, self.old_rest = self.old_rest[:, :1], self.old_rest[:, 1:]
         last = tokens.flatten()
         progress = progress_after(last, self.row_number, read, decoder.template)
-        before = (self.rows, *progress, self.row_start + read + 1, last)
-        best = decoder.best(hidden_states, tokens.reshape(-1, 1), count, *before, normalize=self.beams > 1)
-        return best[0].view(*tokens.shape, -1), best[1].view(*tokens.shape, -1)
+        return self.best(hidden_states, last[:, None], count, self.rows, *progress, self.row_start + read + 1, last)
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
         eos, end = self.decoder.template.eos_id, self.decoder.template.end
         if self.beams == 1:
             return (chosen == eos) | (chosen == self.expected).any(dim=1, keepdim=True)
-        # Where a token of its own ends a document, it follows `</s>`, as if this were the only sentence.
+        # A token that ends a document follows `</s>`, as if this were the only sentence.
         return (chosen if end is None else self.tokens.gather(1, parents)) == eos
 
     def follow(self, rows: Tensor) -> None:
@@ -378,7 +375,7 @@ def progress_after(tokens: Tensor, number: Tensor, read: Tensor, template: Targe
 
 class SentenceCache(StepCache):
     """
-    Keys and values of sentences that grow token by token, in rows of their own, and of the documents around them.
+    Keys and values of sentences that grow token by token, one per row, and of the documents around them.
 
     Args:
         cache: keys and values of all documents, filled by a pass over them.

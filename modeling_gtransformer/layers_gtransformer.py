@@ -202,7 +202,7 @@ def init_linear_as_base(linear: nn.Linear | GTransformerGate) -> None:
 
 
 def states_by_kind(states: Tensor, positions: Tensor | None) -> dict[str, Tensor]:
-    """What each kind of attention reads from the states `(B, T, D)`: the global one adds `positions`, if any."""
+    """The states `(B, T, D)` that each kind of attention reads: global attention adds `positions`, if any."""
     return {"group": states, "global": states if positions is None else states + positions.to(states.dtype)}
 
 

@@ -149,7 +149,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
         return torch.arange(length, device=tokens.tags.device)[None] + past_length
 
     def global_positions(self, tokens: TaggedTokens) -> Tensor | None:
-        """What the global attention adds to the states of tokens `(B, T)`: `(B, T, D)`, or nothing."""
+        """Positions `(B, T, D)` that global attention adds to the states of tokens `(B, T)`, if any."""
         if self.config.global_positions == "none":
             return None
         return self.embed_global_positions(tokens.tags)

@@ -1,8 +1,8 @@
 """Weights in the layout that a CPU multiplies fastest, while documents are translated.
 
 Decoding multiplies few rows at a time, which an ordinary matrix product does at a fraction of the machine's peak rate.
-oneDNN reorders a weight once for its own kernels, as `torch.compile` does with frozen weights. The packed copies take
-as much memory as the weights of the linear layers, and are freed when the translation ends.
+oneDNN reorders a weight once for its own kernels, as `torch.compile` does with frozen weights. Only large weights are
+packed. The copies take as much memory as the packed weights, and are freed when the translation ends.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,6 +20,11 @@ Methods = list[tuple[nn.Module, str]]
 
 # Number of rows that oneDNN optimises the layout for: a few beams. More rows lose nothing with it.
 ROWS = 16
+# Smaller products are faster without packing: a weight of 2 MB fits in the cache of a core, and up to three rows are
+# products of vectors.
+MIN_SIZE, MIN_ROWS = 2**19 + 1, 4
+# Packing takes as long as about this many products save. An encoder, which reads a document once, stays unpacked.
+PACKS_AFTER = 16
 
 # The replaced methods of each model in use, and the number of its users, which may be in several threads.
 _packed: WeakKeyDictionary[nn.Module, tuple[Methods, int]] = WeakKeyDictionary()
@@ -29,10 +34,10 @@ _lock = RLock()  # an abandoned translation may end while another begins, in the
 @contextmanager
 def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
     """
-    In this context, linear layers and gates of a model multiply by packed weights where possible: in float32 on a CPU,
-    without gradients; queries, keys and values of the same states are one product. Weights are packed when they are
-    first used. Packed sums round differently, as in another batch. Several translations may use a model at once; the
-    last one that ends frees its packed weights.
+    In this context, linear layers and gates of a model multiply by packed weights where this is possible and pays: in
+    float32 on a CPU, without gradients, from `MIN_SIZE` weights and `MIN_ROWS` rows on, after `PACKS_AFTER` such
+    products. Queries, keys and values of the same states are one product. Packed sums round differently, as in
+    another batch. Several translations may use a model at once; the last one that ends frees its packed weights.
 
     Args:
         model: layers of another class (quantised or adapted ones), and those with their own `forward` (offloaded
@@ -58,7 +63,7 @@ def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
 
 
 def _pack(model: nn.Module) -> Methods:
-    """Replaces the methods of a model's modules whose weights can be packed, and returns which these are."""
+    """Replaces the methods of a model's modules whose weights are packed, and returns these methods."""
     methods = [method for module in model.modules() for method in _packed_methods(module)]
     for module, name, method in methods:
         # An attribute of the instance takes precedence over the method of its class.
@@ -87,15 +92,15 @@ def _joined(parameters: list[Tensor]) -> Tensor:
 
 
 def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, Callable]]:
-    """Yields the methods of a module whose weights can be packed: the module, the name and the replacement."""
-    if _can_be_packed(module, nn.Linear):
+    """Yields the methods of a module whose weights are packed: the module, the name and the replacement."""
+    if _can_be_packed(nn.Linear, module):
         yield module, "forward", PackedProduct(module)
-    elif _can_be_packed(module, GTransformerGate):
+    elif _can_be_packed(GTransformerGate, module):
         product = PackedProduct(module)
         yield module, "logits", lambda *outputs: product(torch.cat(outputs, dim=-1))
     elif isinstance(module, GTransformerAttention):
         parts = (module.q_proj, module.k_proj, module.v_proj)
-        if all(_can_be_packed(part, nn.Linear) for part in parts):
+        if _can_be_packed(nn.Linear, *parts):
             together, apart = PackedProduct(*parts), module.project
 
             def project(states: Tensor):
@@ -106,12 +111,12 @@ def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, Callabl
             yield module, "project", project
 
 
-def _can_be_packed(layer: nn.Module, kind: type[nn.Module]) -> bool:
+def _can_be_packed(kind: type[nn.Module], *layers: nn.Module) -> bool:
+    """Whether these layers can be one product with packed weights, and are large enough."""
     return (
-        type(layer) is kind
-        and not {"forward", "logits"} & layer.__dict__.keys()
-        and layer.weight.device.type == "cpu"
-        and layer.weight.dtype == torch.float32
+        all(type(layer) is kind and not {"forward", "logits"} & layer.__dict__.keys() for layer in layers)
+        and all(layer.weight.device.type == "cpu" and layer.weight.dtype == torch.float32 for layer in layers)
+        and sum(layer.weight.numel() for layer in layers) >= MIN_SIZE
         and torch.backends.mkldnn.is_available()
         and torch.backends.mkldnn.enabled
     )
@@ -123,12 +128,16 @@ def _has_hooks(layer: nn.Module) -> bool:
 
 
 def _where_possible(packed: Callable, ordinary: Callable) -> Callable:
-    """Returns a method that falls back to the ordinary one where packed weights cannot serve."""
+    """Returns a method that falls back to the ordinary one where packed weights cannot serve or do not pay."""
+
+    products = 0
 
     def method(*states: Tensor):
+        nonlocal products
         elsewhere = torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling()
-        if elsewhere or any(each.dtype != torch.float32 for each in states):
+        if elsewhere or states[0].shape[:-1].numel() < MIN_ROWS or any(each.dtype != torch.float32 for each in states):
             return ordinary(*states)
-        return packed(*states)
+        products += 1
+        return (packed if products > PACKS_AFTER else ordinary)(*states)
 
     return method

@@ -42,7 +42,7 @@ REPETITION_PROCESSORS = (
 
 class NextTokens(NamedTuple):
     """
-    The tokens that may follow R prefixes, besides those that are never words.
+    The tokens that may follow R prefixes; tokens that are never words are excluded elsewhere.
 
     Attributes:
         forced: a token for each prefix, `(R, 1)`, and whether it must come, `is_forced` `(R, 1)`.
@@ -239,7 +239,7 @@ class SentenceCountCriteria(StoppingCriteria):
 
 class DocumentLengthCriteria(StoppingCriteria):
     """
-    Ends documents that are generated freely, each at its own length, whatever it is batched with.
+    Ends documents that are generated freely, each at its own length, in any batch.
 
     Args:
         lengths: maximum number of tokens of each document, `(B,)`.

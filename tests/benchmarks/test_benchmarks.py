@@ -85,5 +85,7 @@ def test_gpu_continues_where_it_ended(bench, capsys):
     first = bench("gpu", *options, "--parts", "attention")
     assert list(first) == ["attention, backward, 32 tokens"]
     results = bench("gpu", *options)
-    assert results["attention, backward, 32 tokens"] == first["attention, backward, 32 tokens"] and len(results) == 3
-    assert results["decoding, tiny, 1 documents, 1 beams"]["gtransformer-bfloat16,reference"]["tokens_per_second"] > 0
+    assert results["attention, backward, 32 tokens"] == first["attention, backward, 32 tokens"] and len(results) == 4
+    for part, path in (("decoding", "reference"), ("graphs", "static")):
+        row = results[f"{part}, tiny, 1 documents, 1 beams"]
+        assert row[f"gtransformer-bfloat16,{path}"]["tokens_per_second"] > 0

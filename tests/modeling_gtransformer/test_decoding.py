@@ -73,25 +73,12 @@ def test_the_parent_beam_decides_whether_a_document_has_ended(template):
         assert model.generate(**arguments).equal(of_transformers(model, **arguments))
 
 
-@pytest.mark.parametrize("vocabulary", [20, 64, 1283])
-@pytest.mark.parametrize("count", [1, 10])
-def test_the_best_tokens_are_those_of_all(vocabulary, count):
-    """Also where tokens may not come, and where the best are beside each other or at the end of the vocabulary."""
-    scores = torch.randn(50, vocabulary, generator=torch.Generator().manual_seed(0))
-    scores[:, 3:9] += 3
-    scores[10:20, -3:] += 9
-    scores[20:30, 5:] = -torch.inf
-    best, tokens = best_tokens(scores, count)
-    assert best.equal(scores.topk(count).values) and scores.gather(1, tokens).equal(best)
-
-
-@pytest.mark.parametrize("vocabulary", [50, 3000])
-def test_greedy_documents_in_bfloat16_are_those_of_transformers(vocabulary):
+def test_greedy_documents_in_bfloat16_are_those_of_transformers():
     """Its loop takes the first of equal scores, which are frequent in eight bits."""
-    scores = torch.randn(300, vocabulary, generator=torch.Generator().manual_seed(0)).bfloat16().float()
+    scores = torch.randn(300, 3000, generator=torch.Generator().manual_seed(0)).bfloat16().float()
     assert (scores == scores.amax(dim=1, keepdim=True)).sum(dim=1).max() > 1
     assert best_tokens(scores, 1)[1][:, 0].equal(scores.argmax(dim=1))
-    model = seeded_model(vocab_size=vocabulary, init_std=0.25).to(torch.bfloat16)
+    model = seeded_model(vocab_size=3000, init_std=0.25).to(torch.bfloat16)
     for seed in range(5):
         torch.manual_seed(seed)
         arguments = {**random_documents([[3, 2], [4, 1, 2], [2]]), "max_length_b": 4, "parallel_sentences": False}

@@ -3,8 +3,9 @@ import functools
 import pytest
 import torch
 from accelerate import cpu_offload
-from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, words_per_sentence
+from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, words_per_sentence
 from transformers import GenerationConfig, Seq2SeqTrainer, Seq2SeqTrainingArguments
+from transformers.generation import CompileConfig
 from transformers.utils import logging
 
 from modeling_gtransformer import GTransformerForConditionalGeneration
@@ -351,15 +352,21 @@ def test_a_sentence_takes_all_positions_that_it_may_have(tiny_model, search):
     assert words_per_sentence(output) == [6, 6]
 
 
-def test_steps_of_a_static_cache_have_one_layout(tiny_model):
-    """Else a compiled model compiles again at every step of a single document."""
-    model, layouts = tiny_model(position_scope="sentence"), set()
+@pytest.mark.parametrize("config", [{}, {"position_scope": "sentence"}], ids=str)
+@pytest.mark.parametrize("documents", [1, 2])
+def test_steps_of_a_static_cache_are_one_graph(tiny_model, config, documents):
+    """Transformers compiles them on a GPU and captures their kernels. Here its settings ask for it on a CPU."""
+    model, graphs = tiny_model(init_std=0.25, **config), []
 
-    def record(module, args, kwargs):
-        tensors = (kwargs["decoder_group_tags"], kwargs["decoder_position_ids"])
-        if kwargs["decoder_input_ids"].shape[1] == 1:
-            layouts.add(tuple((each.shape, each.stride()) for each in tensors))
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
 
-    model.register_forward_pre_hook(record, with_kwargs=True)
-    model.generate(torch.tensor([[0, 5, 6, 2, 0, 7, 2]]), cache_implementation="static", max_length_b=3)
-    assert len(layouts) == 1
+    torch.compiler.reset()
+    compiled = CompileConfig(backend=backend, mode=None)
+    compiled._compile_all_devices = True
+    for lengths in ([2, 3, 1], [3, 1, 2]):
+        arguments = {**random_documents([lengths] * documents), "max_length": 30, "max_length_b": 3}
+        outputs = model.generate(**arguments, cache_implementation="static", compile_config=compiled)
+        assert outputs.equal(model.generate(**arguments))
+    assert len(graphs) == 1

@@ -23,6 +23,13 @@ class Products(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
+@pytest.fixture(autouse=True)
+def small_weights_are_packed(monkeypatch):
+    """Tiny models take the path of large ones."""
+    for name in ("MIN_SIZE", "MIN_ROWS", "PACKS_AFTER"):
+        monkeypatch.setattr(f"modeling_gtransformer.packed_weights.{name}", 0)
+
+
 @pytest.fixture
 def linear():
     torch.manual_seed(0)
@@ -39,6 +46,16 @@ def test_products_with_packed_weights(shape, bias):
         torch.testing.assert_close(layer(states), expected)
     assert (products.packed, products.products) == (1, 2)
     assert "forward" not in layer.__dict__
+
+
+@pytest.mark.parametrize("limit, value", [("MIN_SIZE", 48 * 64 + 1), ("MIN_ROWS", 6), ("PACKS_AFTER", 2)])
+@pytest.mark.parametrize("above", [0, 1])
+def test_few_small_products_are_not_packed(linear, monkeypatch, limit, value, above):
+    monkeypatch.setattr(f"modeling_gtransformer.packed_weights.{limit}", value - above)
+    states = torch.randn(5, 48)
+    with torch.no_grad(), packed_weights(linear), Products() as products:
+        torch.testing.assert_close(linear(states), linear(states))
+    assert products.packed == above
 
 
 def test_gates_multiply_both_outputs_by_one_packed_weight():

@@ -173,7 +173,8 @@ def test_alternatives_are_those_of_their_segment(translator, segment, model, pro
         assert [part.alternatives for part in done.parts] == [list(each) for each in zip(*documents[1:], strict=True)]
 
 
-def test_the_generation_config_of_a_model_refuses_packed_weights(translator, model):
+def test_the_generation_config_of_a_model_refuses_packed_weights(translator, model, monkeypatch):
+    monkeypatch.setattr("modeling_gtransformer.packed_weights.MIN_SIZE", 0)
     for setting, arguments, packs in ((None, {}, True), (False, {}, False), (False, {"pack_weights": True}, True)):
         model.generation_config.pack_weights = setting
         with translator(**arguments).packed_weights():
