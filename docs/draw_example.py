@@ -93,12 +93,12 @@ def draw_example() -> str:
     draw_sentence(drawing, 14, 260, source_1, "tag1")
     drawing.links(word, 135, written, 60, to_target, "global")
     drawing.links(word, 161, own, 228, to_source, "group")
-    for y, kind, sees, style in (
-        (92, "global attention", "sees all sentences", "marked"),
-        (188, "group attention", "sees its own sentence", "bold"),
+    for y, kind, scope, style in (
+        (92, "global attention", "all sentences", "marked"),
+        (188, "group attention", "its own sentence", "bold"),
     ):
         drawing.text(386, y, kind, f"end {style}")
-        drawing.text(386, y + 16, sees, "end small")
+        drawing.text(386, y + 16, scope, "end small")
     for y, tag in ((52, 1), (153, 2), (246, 2), (278, 1)):
         drawing.text(386, y, f"tag {tag}", "end soft")
     return drawing.svg()
