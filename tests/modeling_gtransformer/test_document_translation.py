@@ -126,7 +126,7 @@ def test_a_long_sentence_comes_in_parts(translator):
     [translated] = translator([["the cat", long, "a"]], confidence=True)
     assert len(translated.sentences) == 3 == sum(translated.segments)
     [warning] = translated.warnings
-    assert warning.startswith("Document 1, sentence 2 has") and warning.endswith("parts.")
+    assert warning.startswith("Document 1, sentence 2 has") and warning.endswith("positions of a sentence.")
     first, second, _ = translated.texts
     assert " " in second and len(second) > len(first)
     limits = SegmentLimits(translator.model, translator.processor, 512, None, {})

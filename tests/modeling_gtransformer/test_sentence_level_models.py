@@ -45,7 +45,7 @@ def test_an_object_with_its_tokenizer(marian, sentence_level_checkpoint):
 def test_without_a_processor_it_says_what_to_pass(marian):
     converted = from_sentence_level_model(marian)
     converted.name_or_path = ""
-    with pytest.raises(ValueError, match="pass processor="):
+    with pytest.raises(ValueError, match="as processor="):
         load_processor(converted, None)
 
 

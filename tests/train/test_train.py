@@ -107,7 +107,7 @@ def test_every_recipe_trains(experiment, tmp_path, sentence_level_checkpoint):
         ),
         (["{recipe}", "--model_name_or_path", "./absent"], "The training starts from ./absent, which does not exist."),
         (["{recipe}", "--tokenizer_name_or_path", "./absent"], "absent"),
-        (["{recipe}", "--max_steps", "3"], "holds a training with another max_steps (8, now 3): choose another"),
+        (["{recipe}", "--max_steps", "3"], "has a training with another max_steps (8, now 3): choose another"),
         (["{recipe}", "--max_tokens", "9", "--output_dir", "other"], "9"),
         (["{recipe}", "--decay_steps", "2", "--output_dir", "other"], "before the 8 updates of the training"),
     ],

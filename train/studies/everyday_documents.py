@@ -2,7 +2,7 @@
 
     python train/studies/everyday_documents.py outputs/everyday
 
-`everyday.yaml` has the words and the patterns. `train.jsonl` and `dev.jsonl` are for training. No two consecutive
+`shared/everyday.yaml` has the words and the patterns. `train.jsonl` and `dev.jsonl` are for training. No two consecutive
 sentences of `test.jsonl` are in them, and no noun of `new_nouns.jsonl`.
 """
 
@@ -130,7 +130,7 @@ def contract(sentence: str) -> str:
 
 def write_everyday(options: EverydayOptions) -> None:
     """Writes the files."""
-    everyday = Everyday(Path(__file__).with_name("everyday.yaml"), options.seed)
+    everyday = Everyday(Path(__file__).parent / "shared" / "everyday.yaml", options.seed)
     known, new = everyday.known_nouns, everyday.new_nouns
     used: set[tuple[str, ...]] = set()
     options.output.mkdir(parents=True, exist_ok=True)

@@ -370,7 +370,7 @@ def test_a_report_on_consistency(checkpoint, tmp_path, capfd, monkeypatch):
 
 def test_a_report_on_words(tmp_path):
     """By the attention of the model that comes with the package."""
-    (tmp_path / "a.txt").write_text("How many people?\nFive people.\nA table for two people, please.\n")
+    (tmp_path / "a.txt").write_text("How many people?\nFour people.\nFor five people, please.\n")
     assert (
         run(tmp_path / "a.txt", "--output", tmp_path, "--overwrite", "--consistency_report", tmp_path / "c.tsv") == 1
     )

@@ -87,7 +87,7 @@ def test_it_is_finished_when_all_is_there_and_nothing_has_changed(chunks, tmp_pa
     for chunk in chunks.left():
         chunks.write(chunk, [{"chunk": chunk}])
     (tmp_path / "out" / ".0123456789abcdef.partial").write_text("of a writer that was killed")
-    with pytest.raises(ValueError, match=r"b\.jsonl changed while it was translated"):
+    with pytest.raises(ValueError, match=r"b\.jsonl changed during the translation"):
         chunks.finish(["1", "3"])
     chunks.finish(["1", "2"])
     assert len(list((tmp_path / "out").iterdir())) == 5

@@ -72,7 +72,7 @@ def test_voita_and_bawden(tmp_path):
     with pytest.raises(ValueError, match="is not a contrastive suite in a known format"):
         read_suite(tmp_path / "other.json")
     (tmp_path / "other.json").write_text("{")
-    with pytest.raises(ValueError, match=r"other\.json is broken"):
+    with pytest.raises(ValueError, match=r"other\.json is not valid JSON"):
         read_suite(tmp_path / "other.json")
 
 

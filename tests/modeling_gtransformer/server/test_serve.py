@@ -39,7 +39,7 @@ def test_a_client_of_libretranslate(listen, sentence_level_checkpoint):
     assert detected[0]["language"] == "de" and detected[0]["confidence"] > 50
     with pytest.raises(HTTPError) as error:
         client.translate("the cat", "en", "xx")
-    assert error.value.code == 400 and "Cannot translate from 'xx'" in json.load(error.value)["error"]
+    assert error.value.code == 400 and "Cannot translate into 'xx'" in json.load(error.value)["error"]
 
 
 def test_a_client_of_libretranslate_with_a_key(listen, checkpoint, tmp_path):

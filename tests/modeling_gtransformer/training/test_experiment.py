@@ -122,7 +122,7 @@ def test_a_training_whose_documents_have_changed_is_not_continued(experiment, tm
     moved = documents.rename(tmp_path / "moved.jsonl")
     assert train_recipe([recipe]) == scores  # nothing is left to do for which they were needed
     documents.write_text("".join(moved.read_text().splitlines(keepends=True)[:20]))
-    with pytest.raises(ValueError, match="holds a training with another content of train_files: choose"):
+    with pytest.raises(ValueError, match="has a training with another content of train_files: choose"):
         train_recipe([recipe])
 
 

@@ -169,7 +169,7 @@ def test_all_weights_are_used_and_none_is_missing(reference, caplog):
     with pytest.raises(ValueError, match="lack 'doc_mode'"):
         model_from_fairseq({name: value for name, value in args.items() if name != "doc_mode"}, weights)
     Reference("mbart_prenorm_learned_k2")
-    assert "encoder.embed_positions.weight has 98 positions" in caplog.text
+    assert "encoder.embed_positions.weight has 98 trained positions" in caplog.text
 
 
 class Harmful:

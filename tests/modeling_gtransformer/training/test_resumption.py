@@ -43,7 +43,7 @@ def test_continued_on_another_number_of_processes(find, checkpoint, processes):
 def test_not_continued_with_other_updates(find, checkpoint):
     with pytest.raises(
         ValueError,
-        match=r"holds a training with another max_tokens \(256, now 171\), batches_per_update \(4, now 6\): choose",
+        match=r"has a training with another max_tokens \(256, now 171\), batches_per_update \(4, now 6\): choose",
     ):
         find(processes=3)
     with pytest.raises(ValueError, match="another batches_per_update"):

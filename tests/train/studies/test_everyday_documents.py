@@ -25,7 +25,7 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def asides():
     """The German sentences that do not belong to a noun."""
-    patterns = Path(everyday_documents.__file__).with_name("everyday.yaml").read_text("utf-8")
+    patterns = Path(everyday_documents.__file__).parent.joinpath("shared", "everyday.yaml").read_text("utf-8")
     return {german for _, german in yaml.safe_load(patterns)["between"]}
 
 
@@ -51,9 +51,9 @@ def test_pronouns_have_the_gender_of_the_noun_before(files, asides):
     for document in files["train"]:
         pairs = itertools.pairwise(zip(document["en"], document["de"], strict=True))
         for (_, before), (source, following) in pairs:
-            noun = re.match(r"(Der|Die|Das) \w+ ist ", before)
-            if noun and re.match(r"It is \w+\.", source) and not {before, following} & asides:
-                pronoun = {"Der": "Er", "Die": "Sie", "Das": "Es"}[noun[1]]
-                assert following.startswith(f"{pronoun} ist "), (before, following)
+            noun = re.match(r"(Der|Die|Das|Dieser|Diese|Dieses) \w+ ist ", before)
+            if noun and re.match(r"It (is|was) (very )?\w+\.", source) and not {before, following} & asides:
+                pronoun = {"r": "Er", "e": "Sie", "s": "Es"}[noun[1][-1]]
+                assert following.startswith(f"{pronoun} "), (before, following)
                 found.add(pronoun)
     assert found == {"Er", "Sie", "Es"}

@@ -51,7 +51,7 @@ def test_an_input_is_not_overwritten(files):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["a.txt"], r"files: a\.txt should be named"),
+        (["a.txt"], r"files: a\.txt must be named"),
         (["a/train.jsonl", "b/train.jsonl.xz"], "would overwrite each other"),
         ([], "either files or paper_corpus"),
     ],
