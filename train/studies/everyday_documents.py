@@ -2,8 +2,8 @@
 
     python train/studies/everyday_documents.py outputs/everyday
 
-`shared/everyday.yaml` has the words and the patterns. `train.jsonl` and `dev.jsonl` are for training. No two consecutive
-sentences of `test.jsonl` are in them, and no noun of `new_nouns.jsonl`.
+`shared/everyday.yaml` has the words and the patterns. `train.jsonl` and `dev.jsonl` are for training. They contain no
+two consecutive sentences of `test.jsonl`, and no noun of `new_nouns.jsonl`.
 """
 
 import itertools
