@@ -3,7 +3,7 @@
     python benchmarks/files.py [--megabytes 5] [--formats text markdown] [--kinds "one word"]
 
 Measures splitting into sentences with sentencex, finding placeholders, and rejoining with one-word and with longer
-translations. No model runs. A text fails after ten minutes.
+translations. No model runs. A text that takes ten minutes counts as failed.
 """
 
 import argparse

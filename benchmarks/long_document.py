@@ -2,9 +2,9 @@
 
     python benchmarks/long_document.py [--sentences 100 1000 10000]
 
-Sentences have eight random words. A small sentence-level translator, with group attention only and 512 learned
-positions, decodes eight tokens per sentence greedily. Every document has more tokens than the model has positions.
-Each is translated in a new process, after a short one.
+Sentences have eight random words. A small model with 512 learned positions, and only group attention like a
+sentence-level translator, decodes eight tokens per sentence greedily. Every document has more tokens than the model
+has positions. Each is translated in a new process, after a short one.
 """
 
 import random

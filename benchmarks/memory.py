@@ -5,8 +5,8 @@
 A trained parameter takes 16 bytes for parameter, gradient and AdamW's two states, or 20 on several GPUs, which sum
 gradients in a copy. A frozen parameter takes 4 bytes. Forward passes over one and two documents of 512 tokens, in
 float32 and under autocast to bfloat16, measure saved bytes per token and a fixed part (a second gradient of the
-embeddings, weights in bfloat16). Checkpointing adds one recomputed layer. A chunk of logits with its gradient adds to
-this. Of a card's memory, 1 GB is reserved for CUDA, and 90 % of the rest is available. `gpu.py` measures actual
+embeddings, weights in bfloat16). Checkpointing adds one recomputed layer. A chunk of logits and its gradient are
+added, too. Of a card's memory, 1 GB is reserved for CUDA, and 90 % of the rest is available. `gpu.py` measures actual
 memory.
 """
 

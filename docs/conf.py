@@ -1,4 +1,4 @@
-"""Sphinx configuration. Builds from the root of the repository, so that links work in both.
+"""Sphinx configuration. Builds from the root of the repository, so that links work there and in the documentation.
 
     sphinx-build -c docs . site
 

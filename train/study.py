@@ -19,7 +19,7 @@ A study is a YAML file:
     until: {eval_loss: 0.01}                      # optional: count the updates until a validation loss
 
 Every run has a folder with its log and translations. Failed runs, and runs that start from them, are reported and
-skipped. Running the command again resumes missing runs. `results.json` and `results.md` contain scores, means and
+skipped. Running the command again completes what is missing. `results.json` and `results.md` contain scores, means and
 spreads over seeds, and significance. `loss.svg`, `entropy.svg`, `bleu.svg` and `updates.svg` show the curves. Files
 are relative to the working directory. Recipes are packaged, or relative to the folder of the study.
 """
@@ -223,7 +223,7 @@ class Commands:
         """Trains and translates unless this is complete, and records a failure in the run."""
         try:
             if run.start and run.start.failure:
-                raise RuntimeError(f"its start {run.start.system} failed")
+                raise RuntimeError(f"it starts from {run.start.system}, which failed")
             self.call(run, [*self.launch, TRAIN, str(run.folder / "recipe.yaml")])
             for test, options in run.translate.items():
                 words = shlex.split(command_line("translate", options))[1:]

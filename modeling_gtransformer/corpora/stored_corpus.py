@@ -1,7 +1,7 @@
 """Checked documents on disk, in the cache of `datasets`: read once, memory-mapped by all processes of a machine.
 
-A fingerprint of content, columns and code names the Arrow files in the cache (`HF_DATASETS_CACHE`). So the cache
-serves copies of a corpus in any place, and no changed corpus.
+A fingerprint of content, columns and code names the Arrow files in the cache (`HF_DATASETS_CACHE`). So copies of a
+corpus in other places share the cache, and a changed corpus is read again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -77,7 +77,7 @@ class StoredCorpus:
         return cls(documents, columns, fingerprint, read)
 
     def where(self, document: int, sentence: int) -> str:
-        """Returns the place of a source sentence, e.g. `train.en:57`. Reads the corpus again, so use it in errors."""
+        """Returns the place of a source sentence, e.g. `train.en:57`. Reads the corpus again, so use it for errors."""
         places = (found.where for index, found in enumerate(self.read()) if index == document)
         return next(places)(self.columns[0], sentence)
 

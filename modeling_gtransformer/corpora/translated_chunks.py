@@ -64,7 +64,8 @@ class TranslatedChunks:
         elif before != job:
             changed = sorted(name for name in {**job, **before} if job.get(name) != before.get(name))
             raise UsageError(
-                f"{self.folder} was begun with another {', '.join(changed)}: use the earlier one, or remove it."
+                f"{self.folder} was begun with another {', '.join(changed)}: use the earlier one, or remove the "
+                "folder."
             )
 
     def __iter__(self) -> Iterator[Chunk]:

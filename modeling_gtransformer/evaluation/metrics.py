@@ -137,7 +137,7 @@ def compare_statistics(
     drawn = rng.multinomial(number, np.full(number, 1 / number), size=trials)
     [observed] = scores(ours.sum(0, keepdims=True)) - scores(theirs.sum(0, keepdims=True))
     shuffled = scores((1 - swapped) @ ours + swapped @ theirs) - scores(swapped @ ours + (1 - swapped) @ theirs)
-    # Trials may equal the observed difference up to rounding, and it counts as a trial.
+    # Trials may equal the observed difference up to rounding. The observed difference counts as a trial.
     extreme = np.sum(np.abs(shuffled) >= abs(observed) - 1e-9)
     return {
         "difference": float(observed),

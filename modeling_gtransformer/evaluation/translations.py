@@ -90,8 +90,8 @@ def read_translations(
 
 def in_common_segments(*translations: Translations) -> list[Translations] | None:
     """
-    Returns translations of one corpus in common segments, of a freely decoding system if there is one. Returns `None`
-    if two such systems have different segments.
+    Returns translations of one corpus in common segments: those of a freely decoding system, if there is one. Returns
+    `None` if two such systems have different segments.
     """
     free = [each for each in translations if not each.aligned]
     segments = (free or translations)[0].segments

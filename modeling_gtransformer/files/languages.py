@@ -54,7 +54,7 @@ def english_name(language: str | None) -> str:
 
 
 def plural_forms_of(language: str | None) -> str:
-    """Returns the header `Plural-Forms` for a language; English for unknown languages."""
+    """Returns the header `Plural-Forms` for a language; that of English for unknown languages."""
     locale = _locale(language_tag(language) or "en")
     return _babel().messages.plurals.get_plural(str(locale) if locale else "en").plural_forms
 

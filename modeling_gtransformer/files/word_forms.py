@@ -9,8 +9,8 @@ KNOWN_AS = {"norwegian bokmål": "norwegian", "norwegian nynorsk": "norwegian"}
 
 class WordForms:
     """
-    Stop words of a language, and `stem`, a function from a word to its stem, all in lower case. Unknown languages have
-    no stop words, and `stem` returns the word.
+    The `stop_words` of a language, and `stem`, a function from a word to its stem, all in lower case. Unknown
+    languages have no stop words, and `stem` returns the word.
 
     Raises:
         ImportError: a library is missing.

@@ -35,8 +35,8 @@ def read_xliff(text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False)
     """
     Reads an XLIFF file of version 1.2 or 2. Every `<file>` is a document.
 
-    A unit is translated if it has no target, or a target in the state `new`, `needs-translation` or `initial`. It gets
-    a target in the state `translated`, with the inline elements of the source. Units with `translate="no"` do not
+    A unit is translated if its target is missing, empty, or in the state `new`, `needs-translation` or `initial`. It
+    gets a target in the state `translated`, with the inline elements of the source. Units with `translate="no"` do not
     change, nor do units whose translation has other placeholders, which would break the program. The model reads the
     text that a placeholder represents.
 

@@ -173,7 +173,9 @@ class _Marks:
 
     def doctype(self, name: str, system: str | None, public: str | None, has_internal_subset: int) -> None:
         if has_internal_subset:
-            raise ValueError("its document type declaration (DOCTYPE) has an internal subset: remove it first")
+            raise ValueError(
+                "its document type declaration (DOCTYPE) has an internal subset, such as entities: remove it first"
+            )
         self.note("other")
 
 

@@ -113,7 +113,7 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     if member.flag_bits & ENCRYPTED:
         raise ValueError(f"{member.filename!r} of the package is encrypted: remove the password first")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{member.filename!r} of the package has the unknown compression {member.compress_type}")
+        raise ValueError(f"{member.filename!r} of the package has an unknown compression ({member.compress_type})")
     try:
         content = archive.read(member)
     except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, OSError) as error:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 
-# CoWord dropout adds noise to every sentence with this distance.
+# Distance between the sentences with noise of CoWord dropout.
 COWORD_DISTANCE = 3
 
 

@@ -309,7 +309,7 @@ def copy_group_attention(model: GTransformerForConditionalGeneration, fresh: Ite
 
 
 def set_beams(model: GTransformerForConditionalGeneration, num_beams: int | None) -> None:
-    """Sets the beams of validation as default of the checkpoint."""
+    """Makes the number of beams of the validation the default of the checkpoint."""
     if num_beams:
         model.generation_config.num_beams = num_beams
         model.generation_config.early_stopping = num_beams > 1 or None

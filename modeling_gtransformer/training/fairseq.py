@@ -207,7 +207,7 @@ def _make_processor(arguments: dict[str, Any], options: FairseqOptions, folder: 
     if options.tokenizer:
         tokenizer = AutoTokenizer.from_pretrained(options.tokenizer)
         codes = LanguageTokens(tokenizer, ()).codes
-        # The authors use mBART's languages by their first two letters.
+        # The authors shorten mBART's language codes to two letters.
         source, target = (next((c for c in codes if c.startswith(name)), name) for name in (source, target))
         return GTransformerProcessor(tokenizer, source, target)
     assert options.dict and options.bpe_codes

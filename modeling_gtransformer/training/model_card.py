@@ -26,7 +26,7 @@ TEMPLATE = Path(__file__).with_suffix(".md")
 # A validation document with its translation, in the folder of a training.
 SAMPLE_NAME = "sample.json"
 MARK = "<!-- Generated: {}. A card that has been edited since is kept. -->"
-# Text of a card for checkpoints without training data.
+# Text of a card without a record of the training.
 NOTHING = "This folder has no record of its training."
 # The notes in a card.
 NOTES = re.compile(r"<!-- Notes -->\n(.*)\n<!-- End of notes -->", re.DOTALL)
@@ -61,7 +61,7 @@ def write_model_card(
 ) -> None:
     """
     Writes the card into the folder of a checkpoint. Cards written or edited by hand are preserved with a warning, as
-    are cards with training data that the folder no longer contains.
+    are cards that describe a training of which the folder no longer has a record.
 
     Args:
         license: SPDX identifier of the weights' licence. Default: the licence of an earlier generated card, else of

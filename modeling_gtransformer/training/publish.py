@@ -17,7 +17,7 @@ class PublishOptions:
     folder: Path = option(MISSING, "Folder of a trained checkpoint.", argument=True)
     repository: str | None = option(None, "Repository on the Hub, e.g. user/name; created if it does not exist.")
     license: str | None = option(None, "Licence of the weights; default: from the earlier card or the base.")
-    dataset: str | None = option(None, "Hub name of the dataset of the scores.")
+    dataset: str | None = option(None, "Hub name of the dataset that the checkpoint was scored on.")
     notes: Path | None = option(None, "Markdown file with notes for the card, e.g. the attribution of the data.")
     overwrite_card: bool = option(False, "Replace a README.md that was edited by hand, or has more on the training.")
     card_only: bool = option(False, "Write the card into the folder and upload nothing.")

@@ -65,7 +65,7 @@ class TokenBatchSampler(Sampler[list[int]]):
 
 
 def _round_up(batches: list[NDArray], multiple: int) -> list[NDArray]:
-    """Halves the largest batches until their number is a multiple."""
+    """Halves the largest batches until their number is divisible by `multiple`."""
     batches = list(batches)
     while len(batches) % multiple:
         largest = max(range(len(batches)), key=lambda position: len(batches[position]))

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 # Number of documents tokenized at once.
 DOCUMENTS_AT_ONCE = 64
-# Size of text worth a process, which takes seconds to start.
+# Size of text that keeps a process busy for some seconds, so that it is worth its start.
 BYTES_PER_PROCESS = 2**24
 # Share of the training text covered by the target ratio.
 TARGET_QUANTILE = 0.9
@@ -109,7 +109,8 @@ def fit_positions(segments: Dataset, corpus: StoredCorpus, config: GTransformerC
     """
     Selects the segments that fit the positions of a model, by segment or by sentence as its positions count.
 
-    Like the authors, drops longer training segments with a warning and raises `ValueError` for validation segments.
+    Longer segments are dropped with a warning if `drop`, else raise `ValueError`. The authors also drop them in
+    training and refuse them in validation.
     """
     tokens, longest_sentences = segment_lengths(segments).max(axis=1), _column(segments, "longest_sentence")
     fit = (tokens <= config.max_document_tokens) & (longest_sentences <= config.max_sentence_tokens)

@@ -201,7 +201,7 @@ class Vocabulary:
         scores = [score for _, score in self.model["vocab"]]
         spelling = {f"<0x{byte:02X}>" for byte in range(256)} if self.model["byte_fallback"] else set()
         kept = kept | {i for i, (piece, _) in enumerate(self.model["vocab"]) if len(piece) == 1 or piece in spelling}
-        # Unknown characters have the lowest score. If it rose, they could displace known pieces.
+        # Scores of unknown characters derive from the lowest score. If it rose, they could displace known pieces.
         return (kept | {scores.index(min(scores)), self.model["unk_id"]}) - {None}
 
     def _with_merged(self, kept: set[int]) -> set[int]:

@@ -144,7 +144,7 @@ def test_a_failure_is_reported_with_what_starts_from_it(make_study, experiment, 
     good, failed, child = study.run_study(make_study(systems=systems, baseline="good"))["rows"]
     assert good["scores"] and not good["failures"] and not failed["scores"]
     assert "exceed max_tokens=1" in failed["failures"][1]
-    assert child["failures"][1] == "its start broken failed"
+    assert child["failures"][1] == "it starts from broken, which failed"
     assert "| broken | 0 | – | – | – | failed | failed | failed |" in capsys.readouterr().out
 
 

@@ -1,4 +1,4 @@
-"""Compares ways to cut segments before the translation is known, by the number of segments with a too long reference.
+"""Compares ways to cut segments before the translation is known, by the number of segments with too long references.
 
     python train/studies/compare_target_ratios.py test.jsonl ... --train_files train.jsonl \\
         --tokenizer outputs/tokenizer --source_column en --target_column de --src_lang "[en]" --tgt_lang "[de]" \\
@@ -86,7 +86,7 @@ def count(
     source: list[list[int]], target: list[list[int]], ratio: float | None, template: int, segment_tokens: int
 ) -> tuple[int, int]:
     """
-    Counts too long and all segments of a document.
+    Counts the segments of a document whose reference is too long, and all of them.
 
     Args:
         source, target: token ids of the sentences.

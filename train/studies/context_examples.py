@@ -3,8 +3,8 @@
     python train/studies/context_examples.py outputs/finetuned test.jsonl --source_column en --target_column de \\
         [--json context_examples.json]
 
-A translation is better in its document if its sentence chrF is higher. The report lists the sentences that equal their
-reference in only one of the two translations.
+A translation is better in its document if its sentence chrF against the reference is higher. The report lists the
+sentences that equal their reference in only one of the two translations.
 """
 
 import sys

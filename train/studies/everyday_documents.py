@@ -70,7 +70,7 @@ class Everyday:
         self.known_nouns = [noun for noun in nouns if noun not in self.new_nouns]
 
     def document(self, nouns: list[Noun]) -> list[Pair]:
-        """Returns a document of one to three topics; in one of twelve documents, a sentence without its noun."""
+        """Returns a document of one to three topics or, once in twelve times, of one sentence without its noun."""
         if self.random.random() < 1 / 12:
             noun = self.random.choice(nouns)
             forms = self.forms(noun) | dict(zip(("er", "ihn"), ("es", "es"), strict=True))

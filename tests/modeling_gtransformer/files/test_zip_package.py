@@ -69,7 +69,7 @@ ONE = packed({"a": b"one"}, zipfile.ZIP_STORED)
         (b"no package", "it is not a ZIP package"),
         (broken_content(ONE), "'a' of the package is broken: Bad CRC-32"),
         (changed(ONE, 8, 1), "'a' of the package is encrypted: remove the password first"),
-        (changed(ONE, 10, 99), "'a' of the package has the unknown compression"),
+        (changed(ONE, 10, 99), "'a' of the package has an unknown compression"),
         (changed(ONE, 24, 2**31, 4), "its text takes 2048 MiB unpacked, more than the 64 allowed"),
         (changed(ONE, 24, 5, 4), "'a' of the package is broken"),
         (changed(ONE, 20, 2**20, 4), "members of the package overlap"),
