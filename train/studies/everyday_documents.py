@@ -136,7 +136,7 @@ def write_everyday(options: EverydayOptions) -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     files = {"train": (known, options.train), "dev": (known, options.test), "test": (known, options.test)}
     for name, (nouns, size) in (files | {"new_nouns": (new, options.test)}).items():
-        fresh = {EXAMPLE} if name in ("train", "dev") else used
+        fresh = {tuple(map(contract, EXAMPLE))} if name in ("train", "dev") else used
         candidates = (everyday.document(nouns) for _ in itertools.count())
         documents = list(itertools.islice((pairs for pairs in candidates if not fresh & consecutive(pairs)), size))
         used |= {pair for pairs in documents for pair in consecutive(pairs)}
@@ -148,8 +148,8 @@ def write_everyday(options: EverydayOptions) -> None:
 
 
 def consecutive(pairs: list[Pair]) -> set[tuple[str, ...]]:
-    """Returns every two consecutive source sentences; of a document of one sentence, that sentence."""
-    sources = [source for source, _ in pairs]
+    """Returns every two consecutive source sentences, contracted; of a document of one sentence, that sentence."""
+    sources = [contract(source) for source, _ in pairs]
     return set(itertools.pairwise(sources)) or {tuple(sources)}
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from train.studies import everyday_documents
-from train.studies.everyday_documents import EXAMPLE, EverydayOptions, write_everyday
+from train.studies.everyday_documents import EXAMPLE, EverydayOptions, contract, write_everyday
 
 
 NAMES = ("train", "dev", "test", "new_nouns")
@@ -31,7 +31,7 @@ def asides():
 
 def test_test_sets_are_held_out(files, asides):
     def consecutive(name):
-        return {pair for document in files[name] for pair in itertools.pairwise(document["en"])}
+        return {pair for document in files[name] for pair in itertools.pairwise(map(contract, document["en"]))}
 
     def nouns(name):
         sentences = [sentence for document in files[name] for sentence in document["de"] if sentence not in asides]
@@ -41,7 +41,7 @@ def test_test_sets_are_held_out(files, asides):
         NAMES[1:], 100
     )
     training = consecutive("train") | consecutive("dev")
-    assert EXAMPLE not in training
+    assert tuple(map(contract, EXAMPLE)) not in training
     assert not training & (consecutive("test") | consecutive("new_nouns"))
     assert nouns("new_nouns") and not nouns("new_nouns") & nouns("train")
 
