@@ -5,8 +5,7 @@
 The model translates the document. Each row of the picture shows a layer: the weights of group and global attention,
 averaged over heads, and the gate. The lighter a point, the more a target token (row) attends to a source token
 (column). Lines are sentence boundaries. The gate panel shows the share of group attention, by token and on average.
-The stacks
-"encoder" and "decoder" are self-attention.
+The stacks "encoder" and "decoder" are self-attention.
 """
 
 import sys
