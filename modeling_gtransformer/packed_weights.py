@@ -23,7 +23,7 @@ ROWS = 16
 # Smaller products are faster without packing: a weight of 2 MB fits in the cache of a core, and up to three rows are
 # products of vectors.
 MIN_SIZE, MIN_ROWS = 2**19 + 1, 4
-# Packing takes as long as about this many products save. An encoder, which reads a document once, stays unpacked.
+# Packing takes as long as about this many products save. An encoder, with one product per batch, rarely gets there.
 PACKS_AFTER = 16
 
 # The replaced methods of each model in use, and the number of its users, which may be in several threads.

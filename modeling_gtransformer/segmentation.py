@@ -15,8 +15,8 @@ def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None
 
     Args:
         costs: number of tokens of every sentence, including its template; for sentence pairs, of the longer side.
-        segment_tokens: exclusive upper bound on the total cost of a segment. A sentence with a higher cost becomes a
-            separate segment.
+        segment_tokens: exclusive upper bound on the total cost of a segment. A sentence that costs as much or more
+            becomes a separate segment.
         segment_sentences: maximum number of sentences in a segment; 1 gives the sentence-level baseline.
 
     Returns:

@@ -125,8 +125,9 @@ def _targets(formats: dict[str, str], options: TranslateOptions) -> dict[str, Pa
     ):
         targets = dict.fromkeys(names, output)
     elif options.output.lower().endswith(CORPORA) and not output.is_dir():
-        results = ", ".join(sorted(f"*{extension}" for extension in extensions if extension)) or "no file but a folder"
-        raise UsageError(f"--output {options.output}: pass a folder, or for a single result {results}.")
+        results = ", ".join(sorted(f"*{extension}" for extension in extensions if extension))
+        single = f", or for a single result {results}" if results else ""
+        raise UsageError(f"--output {options.output}: pass a folder{single}.")
     else:
         if len({*names.values()}) < len(names):
             names = {file: _folder_of(file, names) / name for file, name in names.items()}

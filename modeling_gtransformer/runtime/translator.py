@@ -31,7 +31,7 @@ class Translator:
         model: folder or Hub name of a G-Transformer or a sentence-level translator such as Opus-MT; by default the
             small English-German dialogue model of the package.
         src_lang, tgt_lang: languages; by default the processor's.
-        device: device of the model; by default a GPU, or a CPU without one.
+        device: device of the model; by default a GPU if one is available where the model is loaded, else the CPU.
         precision: type of the weights: "float32", "bfloat16", "float16", or "int8" for 8-bit linear layers on a CPU.
             By default the checkpoint's type; a CPU loads float16, which is slow there, as float32.
         source_column: column of documents, each a text or a list of sentences.

@@ -9,7 +9,7 @@ from ..translation_options import option
 
 @dataclass(frozen=True)
 class ServerOptions(ModelOptions):
-    """Options of a server: translation, address, and limits of requests. Raises `ValueError` out of bounds."""
+    """Options of a server: translation, address, and limits of requests. Raises `ValueError` for one out of bounds."""
 
     splitter: Literal["line", "sentencex"] | None = option(
         "sentencex", "One sentence per line, or split running text with the package sentencex."

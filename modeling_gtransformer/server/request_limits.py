@@ -111,7 +111,7 @@ class BoundedRequests:
             self.open -= 1
 
     async def _read(self, scope: Any, receive: Any) -> bytes:
-        """Reads the body of a request. Raises `ApiError` for a large, slow or surplus request."""
+        """Reads the body of a request. Raises `ApiError` for a large, slow or surplus request, and [`ClientGone`]."""
         if self.open > 2 * self.options.max_waiting:
             raise ApiError(503, "The server is busy: try again later.", 1)
         announced = dict(scope["headers"]).get(b"content-length", b"0")

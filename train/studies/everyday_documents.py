@@ -148,7 +148,7 @@ def write_everyday(options: EverydayOptions) -> None:
 
 
 def consecutive(pairs: list[Pair]) -> set[tuple[str, ...]]:
-    """Returns every two consecutive source sentences, contracted; of a document of one sentence, that sentence."""
+    """Returns every two consecutive source sentences or, for a document of one sentence, that sentence, contracted."""
     sources = [contract(source) for source, _ in pairs]
     return set(itertools.pairwise(sources)) or {tuple(sources)}
 
