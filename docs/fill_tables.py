@@ -75,7 +75,9 @@ def make_table(name: str) -> str:
     text, number = markdown([*rows_of(table, records)]), table.get("origin", 0)
     if number < 0:
         return f"{text}\n"
-    return f"{text}\n\n{origin(records[number])}{' (the other files likewise)' * (len(records) > 1)}\n"
+    others = sorted({record["commit"] for record in records} - {records[number]["commit"]})
+    likewise = f" (the other files likewise{', some at ' * bool(others)}{', '.join(others)})" if len(records) > 1 else ""
+    return f"{text}\n\n{origin(records[number])}{likewise}\n"
 
 
 def rows_of(table: dict[str, Any], records: list[dict[str, Any]]) -> Iterator[list[str]]:
