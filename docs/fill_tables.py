@@ -76,7 +76,8 @@ def make_table(name: str) -> str:
     if number < 0:
         return f"{text}\n"
     others = sorted({record["commit"] for record in records} - {records[number]["commit"]})
-    likewise = f" (the other files likewise{', some at ' * bool(others)}{', '.join(others)})" if len(records) > 1 else ""
+    places = f", some at {', '.join(others)}" if others else ""
+    likewise = f" (the other files likewise{places})" * (len(records) > 1)
     return f"{text}\n\n{origin(records[number])}{likewise}\n"
 
 

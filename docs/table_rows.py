@@ -94,7 +94,7 @@ def by_system(labels: None, record: Record) -> Iterator[Row]:
     """Yields a row per system, with its figures by setting, from results by setting."""
     settings = {name: row for name, row in record["results"].items() if isinstance(row, dict)}
     for system in next(iter(settings.values())):
-        yield (NAMES[system],), {name: row[system] for name, row in settings.items()}
+        yield (NAMES.get(system, system),), {name: row[system] for name, row in settings.items()}
 
 
 def once(labels: None, *records: Record) -> Iterator[Row]:
