@@ -73,8 +73,9 @@ class Everyday:
         """Returns a document of one to three topics or, once in twelve times, of one sentence without its noun."""
         if self.random.random() < 1 / 12:
             noun = self.random.choice(nouns)
-            forms = self.forms(noun) | dict(zip(("er", "ihn"), ("es", "es"), strict=True))
-            return [self.fill(self.random.choice(self.following(noun.kind, with_person=False)), forms)]
+            english, german = self.forms(noun)
+            pattern = self.random.choice(self.following(noun.kind, with_person=False))
+            return [self.fill(pattern, noun.kind, (english, german | {"er": "es", "ihn": "es"}))]
         topics = self.random.choice((1, 1, 2, 3))
         pairs = [pair for _ in range(topics) for pair in self.topic(self.random.choice(nouns))]
         if self.random.random() < 0.3:
@@ -86,12 +87,12 @@ class Everyday:
         first = self.random.choice(self.patterns["first"] + 2 * self.patterns["kinds"][noun.kind]["first"])
         if self.random.random() < 0.2:
             yield self.between()
-        yield self.fill(first, forms)
+        yield self.fill(first, noun.kind, forms)
         following = self.following(noun.kind, with_person="{who}" in first[0])
         for pattern in self.random.sample(following, self.random.choice((1, 1, 2, 3))):
             if self.random.random() < 0.2:
                 yield self.between()
-            yield self.fill(pattern, forms)
+            yield self.fill(pattern, noun.kind, forms)
 
     def following(self, kind: str, with_person: bool) -> list[list[str]]:
         patterns = self.patterns["next"] + 2 * self.patterns["kinds"][kind]["next"]
@@ -101,23 +102,21 @@ class Everyday:
         source, target = self.random.choice(self.patterns["between"])
         return source, target
 
-    def forms(self, noun: Noun) -> dict[str, Any]:
-        """Returns what replaces the names in braces: English text and German text, or text of both."""
-        person = self.random.choice(self.patterns["people"])
-        names = FORMS["m"].split()
-        german = dict(zip(names, FORMS[noun.gender].split(), strict=True))
-        articles = {name: f"{form} {noun.target}" for name, form in german.items() if name not in ("er", "ihn")}
+    def forms(self, noun: Noun) -> tuple[dict[str, str], dict[str, str]]:
+        """Returns the English and the German text for the names in braces, with a random person."""
+        who, wer, she, sie = self.random.choice(self.patterns["people"])
         article = "an" if noun.source[0] in "aeiou" else "a"
         english = {"a": f"{article} {noun.source}"} | {name: f"{name} {noun.source}" for name in ("the", "my", "this")}
-        return english | german | articles | {"who": person[:2], "she": person[2:], "kind": noun.kind}
+        forms = zip(FORMS["m"].split(), FORMS[noun.gender].split(), strict=True)
+        german = {name: form if name in ("er", "ihn") else f"{form} {noun.target}" for name, form in forms}
+        return english | {"who": who, "she": she}, german | {"who": wer, "she": sie}
 
-    def fill(self, pattern: list[str], forms: dict[str, Any]) -> Pair:
-        adjectives = self.patterns["kinds"][forms["kind"]]["adjectives"].split(", ")
-        one, two = (adjective.rsplit(" ", 1) for adjective in self.random.sample(adjectives, 2))
-        both = {"who": forms["who"], "she": forms["she"], "adjective": one, "adjective2": two}
+    def fill(self, pattern: list[str], kind: str, forms: tuple[dict[str, str], dict[str, str]]) -> Pair:
+        adjectives = self.patterns["kinds"][kind]["adjectives"].split(", ")
+        pairs = (adjective.rsplit(" ", 1) for adjective in self.random.sample(adjectives, 2))
         source, target = (
-            text.format(**forms | {name: words[side] for name, words in both.items()})
-            for side, text in enumerate(pattern)
+            text.format(**words, adjective=one, adjective2=two)
+            for text, words, one, two in zip(pattern, forms, *pairs, strict=True)
         )
         return source[0].upper() + source[1:], target[0].upper() + target[1:]
 
@@ -134,11 +133,11 @@ def write_everyday(options: EverydayOptions) -> None:
     known, new = everyday.known_nouns, everyday.new_nouns
     used: set[tuple[str, ...]] = set()
     options.output.mkdir(parents=True, exist_ok=True)
-    files = {"train": (known, options.train), "dev": (known, options.test), "test": (known, options.test)}
-    for name, (nouns, size) in (files | {"new_nouns": (new, options.test)}).items():
-        fresh = {tuple(map(contract, EXAMPLE))} if name in ("train", "dev") else used
+    for name, nouns in (("train", known), ("dev", known), ("test", known), ("new_nouns", new)):
+        size = options.train if name == "train" else options.test
+        excluded = {tuple(map(contract, EXAMPLE))} if name in ("train", "dev") else used
         candidates = (everyday.document(nouns) for _ in itertools.count())
-        documents = list(itertools.islice((pairs for pairs in candidates if not fresh & consecutive(pairs)), size))
+        documents = list(itertools.islice((pairs for pairs in candidates if not excluded & consecutive(pairs)), size))
         used |= {pair for pairs in documents for pair in consecutive(pairs)}
         with open(options.output / f"{name}.jsonl", "w", encoding="utf-8") as file:
             for pairs in documents:

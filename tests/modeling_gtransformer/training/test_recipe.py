@@ -57,10 +57,7 @@ def test_positions_count_in_the_sentence_except_in_rows_of_the_paper():
     scopes = {path.stem: (read_recipe(path).get("config") or {}).get("position_scope") for path in RECIPES.glob("*")
               if path.is_file()}  # fmt: skip
     of_sentences = {name for name, scope in scopes.items() if scope == "sentence"}
-    assert of_sentences == {"opus_mt", "nllb", "nllb_lora", "mbart50", "mbart25", "mbart25_lora"} | {
-        "dialogues",
-        "dialogues_everyday",
-    }
+    assert of_sentences == {"opus_mt", "nllb", "nllb_lora", "mbart50", "mbart25", "mbart25_lora", "dialogues"}
     assert scopes["mbart25_paper"] == scopes["mbart25_documents"] == "document"
 
 
