@@ -24,7 +24,8 @@ from hub_fixtures import runner, runner_without_package, running_hub
 from repository import ROOT
 from workplace import LONGER, furnish
 
-from modeling_gtransformer import GTransformerConfig
+from modeling_gtransformer import GTransformerConfig, Translator
+from modeling_gtransformer.runtime.translator import SMALL_MODEL
 from modeling_gtransformer.training.recipe import read_recipe
 
 
@@ -171,6 +172,32 @@ def test_messages_of_troubleshooting_are_in_the_code():
 def test_the_example_shows_what_the_bundled_model_attends_to(tmp_path):
     runpy.run_path(str(DOCS / "draw_example.py"))["main"]([str(tmp_path / "example.svg")])
     assert (tmp_path / "example.svg").read_text() == (DOCS / "images/example.svg").read_text(), "draw it again"
+
+
+CARD = f"{SMALL_MODEL.relative_to(ROOT)}/README.md"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", CARD, "hub_cards/space/README.md"])
+def test_examples_are_translations_of_the_bundled_model(page):
+    """Tables of sentences alone and in their document, and what commands and code print."""
+    text, translate = (ROOT / page).read_text("utf-8"), Translator()
+    shown, found = [], []
+    for table in re.findall(r"^\| source \| each sentence alone \|.*\n.*\n((?:\|.*\n)+)", text, re.MULTILINE):
+        rows = [row.strip("| ").replace("*", "").split(" | ") for row in table.splitlines()]
+        sources, *columns = zip(*rows, strict=True)
+        shown += columns
+        found.append(tuple(translate([source])["translation_text"] for source in sources))
+        found.append(tuple(pair["translation_text"] for pair in translate(list(sources))["sentences"]))
+    for language, code, printed in re.findall(r"```(\w+)\n([^`]*)```\n\n```text\n([^`]*)\n```", text):
+        shown.append(printed)
+        if language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as stream:
+                exec(compile(code, page, "exec"), {})
+            found.append(stream.getvalue().strip())
+        else:
+            [piped] = re.findall(r'^printf "(.*)\\n" \| gtransformer translate$', code, re.MULTILINE)
+            found.append(translate(piped.replace("\\n", "\n"))["translation_text"])
+    assert shown and found == shown
 
 
 @pytest.fixture
