@@ -112,7 +112,7 @@ def refuse_missing_tensors(name: str, missing: Sequence[str]) -> None:
 
 
 def chunks(documents: Iterable[NamedDocument]) -> Iterator[list[NamedDocument]]:
-    """Groups documents into chunks of at most `MAX_DOCUMENTS` documents and `MAX_CHARACTERS` characters."""
+    """Groups documents into chunks of up to `MAX_DOCUMENTS` documents and `MAX_CHARACTERS` characters."""
     chunk: list[NamedDocument] = []
     characters = 0
     for document in documents:

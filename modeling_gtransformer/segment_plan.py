@@ -66,7 +66,7 @@ class Segment:
 
 class SegmentLimits:
     """
-    Limits of a segment: at most `sentences` sentences, and fewer than `tokens` tokens in the source and in a target of
+    Limits of a segment: up to `sentences` sentences, and fewer than `tokens` tokens in the source and in a target of
     the usual length. The target fits the model's positions even if every translation has its maximum length.
     """
 

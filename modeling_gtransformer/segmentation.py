@@ -74,7 +74,7 @@ def longest_first_batches(lengths: Sequence[int], max_tokens: int) -> list[list[
 
 def token_batches(lengths: Sequence[int], order: Any, max_tokens: int) -> list[Any]:
     """
-    Packs items into batches of at most `max_tokens` tokens, padding included: number of items times maximum length.
+    Packs items into batches of up to `max_tokens` tokens, padding included: number of items times maximum length.
 
     Args:
         lengths: number of tokens of each item.

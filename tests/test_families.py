@@ -185,10 +185,14 @@ def test_closed_gates_change_no_translation(family, positions):
         assert processor.split_sentences(outputs) == [expected]
 
 
+@pytest.mark.parametrize(
+    "family",
+    [family for family in FAMILIES if len(family.languages) >= 4],
+    ids=lambda family: family.name,
+    indirect=True,
+)
 def test_three_target_languages_in_one_process(family):
     family, folder, plain, tokenizer = family
-    if len(family.languages) < 4:
-        pytest.skip("models of this family translate into one language only")
     processor, model = load(folder, family, **ONLY_GROUP)
     for language in family.languages[1:]:
         of_language = processor.for_languages(tgt_lang=language)

@@ -10,7 +10,7 @@ from torch.utils import backend_registration
 
 @pytest.mark.skipif(
     not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"),
-    reason="this torch knows no devices that are written in Python",
+    reason="this torch cannot register a device that is written in Python",
 )
 def test_a_device_that_is_not_the_cpu():
     """In a process of its own, as torch takes the stand-in for the accelerator of the machine."""

@@ -28,7 +28,9 @@ from transformers import pipeline
 pipeline("document-translation", model={checkpoint!r}).save_pretrained({folder!r})
 """
 
-pytestmark = pytest.mark.skipif(not ENVIRONMENTS, reason="neither .venv-oldest nor .venv-newest exists")
+pytestmark = pytest.mark.skipif(
+    not ENVIRONMENTS, reason="needs the environment of make test-oldest or make test-newest"
+)
 
 
 @pytest.mark.parametrize("python", ENVIRONMENTS, ids=lambda path: path.parts[-3])

@@ -46,7 +46,10 @@ ODD = [
 ]
 HOSTILE = ["</s> a dog", ">>por<< a dog", ">>xx<<", "a <pad> b", "<unk>", "<s>"]
 
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no tokenizers of published checkpoints in {FOLDER}")
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(),
+    reason="needs tokenizers of published Opus-MT models: set PUBLISHED_PROCESSORS to their folder",
+)
 
 
 class Published:

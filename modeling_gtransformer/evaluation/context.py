@@ -257,7 +257,7 @@ def _among_others(
     while left := [document for document in left if document]:
         mixed: Sentences = []
         tokens = 0
-        # Documents with the most remaining sentences come first, so that no sentence is alone at the end.
+        # Documents with more remaining sentences come first, so that no sentence is alone at the end.
         longest_first = sorted(left, key=lambda each: (len(each), rng.random()), reverse=True)
         for document in longest_first[: next(wanted)]:
             if mixed and tokens + cost(document[-1]) >= segment_tokens:

@@ -108,8 +108,8 @@ class Consistency:
 
 def _linked_words(sentence: str, translation: str, alignment: Alignment) -> Iterator[tuple[str, str]]:
     """
-    Yields pairs of words that have the most weight for each other. A sentence of one word has none: it is compared as
-    a sentence.
+    Yields pairs of words with the maximum weight for each other. A sentence of one word has none: it is compared as a
+    sentence.
 
     >>> list(_linked_words("the cat", "die Katze schläft", [[0.6, 0.4], [0.1, 0.9], [0.3, 0.7]]))
     [('the', 'die'), ('cat', 'Katze')]

@@ -81,11 +81,11 @@ class ClientGone(Exception):
 
 class BoundedRequests:
     """
-    ASGI middleware that reads the body of a request, at most `max_bytes` within `read_seconds`, before it calls the
+    ASGI middleware that reads the body of a request, up to `max_bytes` within `read_seconds`, before it calls the
     application. It cancels the application if the client disconnects.
 
-    At most `2 * max_waiting` requests with a body are open at a time, which bounds memory, and at most
-    `2 * max_per_client` per address, so that slow clients cannot block other clients.
+    The maximum number of open requests with a body is `2 * max_waiting`, which bounds memory, and `2 * max_per_client`
+    per address, so that slow clients cannot block other clients.
     """
 
     def __init__(self, app: Any, options: ServerOptions):

@@ -134,7 +134,7 @@ def target_ratio(segments: Dataset, processor, quantile: float = TARGET_QUANTILE
     Computes the ratio of target to source tokens that is not exceeded by this share of the training text.
 
     With the mean, half of the full segments would have longer translations than any in training. Higher quantiles cost
-    context. With 0.9, at most about 1 % of the segments of four test sets (English-German) have a longer reference,
+    context. With 0.9, up to about 1 % of the segments of four test sets (English-German) have a longer reference,
     and there are 3 to 6 % more segments than in the paper's cut, which uses the references.
     """
     sentences = _column(segments, "sentences")[:, None]

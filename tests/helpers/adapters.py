@@ -9,7 +9,7 @@ from transformers import MBartConfig, MBartForConditionalGeneration
 
 @cache
 def refusal() -> str | None:
-    """What Transformers says against this version of peft, if anything: 5.24 wants one that is not yet released."""
+    """The error of Transformers for this version of peft, if any: 5.24 requires peft 0.22, not yet released."""
     sizes = {"d_model": 4, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 4, "decoder_ffn_dim": 4}
     heads = {"encoder_attention_heads": 1, "decoder_attention_heads": 1}
     model = MBartForConditionalGeneration(MBartConfig(vocab_size=8, **sizes, **heads))

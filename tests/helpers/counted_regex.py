@@ -80,7 +80,7 @@ class CountedRegex:
             if self._is_at(argument, position):
                 yield position
         else:
-            raise NotImplementedError(f"No pattern of the project had {code} so far: add its case here.")
+            raise NotImplementedError(f"Unsupported regex code {code}: add its case here.")
 
     def _repeat(self, body, least, most, position, is_greedy):
         if len(body) == 1 and body[0][0] in ONE_CHARACTER and is_greedy:
@@ -140,4 +140,4 @@ class CountedRegex:
                 for near in (self.text[max(position - 1, 0) : position], self.text[position : position + 1])
             ]
             return around[0] != around[1]
-        raise NotImplementedError(f"No pattern of the project had {place} so far: add its case here.")
+        raise NotImplementedError(f"Unsupported regex position {place}: add its case here.")

@@ -235,7 +235,7 @@ CATALOGUE = [
 ]
 
 
-@pytest.mark.skipif(shutil.which("msgfmt") is None, reason="needs gettext")
+@pytest.mark.skipif(shutil.which("msgfmt") is None, reason="needs msgfmt: apt-get install gettext")
 def test_catalogues_of_a_bad_model_are_valid(tmp_path):
     random = Random(0)
     entries = [

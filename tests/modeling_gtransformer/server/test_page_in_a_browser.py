@@ -17,7 +17,7 @@ screenshot = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(screenshot)
 for programs in (screenshot.BROWSERS, ("chromedriver",)):
     if not any(map(shutil.which, programs)):
-        pytest.skip(f"{programs[0]} is not installed", allow_module_level=True)
+        pytest.skip("needs a browser: apt-get install chromium chromium-driver", allow_module_level=True)
 
 TEXT = "the cat sleeps\nit is <b>old</b> & ${1+1} {{value}}\n" + "z" * 150
 # Of every sentence, the contrast of its text and its background as WCAG defines it.
