@@ -4,7 +4,7 @@
         [--json context_examples.json]
 
 A translation is better in its document if its sentence chrF against the reference is higher. The report lists the
-sentences that equal their reference in only one of the two translations.
+first 40 sentences that equal their reference in only one of the two translations, for each of them.
 """
 
 import sys
@@ -19,6 +19,9 @@ from modeling_gtransformer.evaluation.report import LanguageOptions, write_repor
 from modeling_gtransformer.runtime.atomic_file import check_outputs
 from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.translation_options import option
+
+
+LISTED = 40
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def context_examples(options: ExampleOptions) -> dict[str, Any]:
         **{name: len(listed) for name, listed in examples.items()},
     }
     print(", ".join(f"{name} {count}" for name, count in counts.items()))
-    report = {"results": counts, "examples": examples}
+    report = {"results": counts, "examples": {name: found[:LISTED] for name, found in examples.items()}}
     write_report(None, options, report)
     return report
 
