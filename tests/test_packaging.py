@@ -1,6 +1,7 @@
 """What is built and installed: every file is there, and without an extra the commands say which one they need."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,9 @@ from repository import ROOT
 from modeling_gtransformer import __version__
 
 
+REPOSITORY = "https://github.com/user/gtransformer"
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """The folder of the wheel and the source distribution."""
@@ -27,6 +31,8 @@ def built(tmp_path_factory):
     )
     for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
+    links = [sys.executable, str(ROOT / ".ci" / "absolute_links.py"), REPOSITORY, "v1.0"]
+    subprocess.run(links, cwd=source, check=True)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(output), str(source)]
     process = subprocess.run(command, capture_output=True, text=True)
     assert process.returncode == 0, process.stdout + process.stderr
@@ -104,6 +110,19 @@ def test_every_file_is_built(built):
     }
     with tarfile.open(sdist) as archive:
         assert {"/".join(name.split("/")[1:]) for name in archive.getnames()} >= expected
+
+
+def test_links_on_a_package_index_are_absolute(built):
+    """Links lead to the tag's pages and files, the image to the file itself."""
+    [wheel] = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        [metadata_file] = [name for name in archive.namelist() if name.endswith("/METADATA")]
+        targets = re.findall(r"\]\(([^)]+)\)", archive.read(metadata_file).decode())
+    assert not [target for target in targets if not target.startswith(("https://", "#"))]
+    own = [target.removeprefix(f"{REPOSITORY}/") for target in targets if target.startswith(REPOSITORY)]
+    files = [target.partition("#")[0] for target in own]
+    assert "raw/v1.0/docs/images/example.svg" in own and "blob/v1.0/CONTRIBUTING.md" in own
+    assert all((ROOT / file.split("/", 2)[2]).is_file() for file in files)
 
 
 IMPORTS = """
