@@ -1,6 +1,6 @@
 """Make the links of README.md absolute, for package indexes: python .ci/absolute_links.py REPOSITORY_URL v0.2.0
 
-Run from the root of the repository, before the package is built. The image must be the file itself, not a page about it.
+Run from the root of the repository, before the package is built. Indexes show the image only if it is the file itself.
 """
 
 import re
