@@ -47,6 +47,7 @@ def figures(results):
         "decoding --documents 2 --sentences 2 --systems mbart mbart-2 gtransformer-int8 --size tiny --repeats 1",
         "decoding --documents 1 --sentences 1 --beams 1 --systems gtransformer,reference --size tiny --profile",
         "files --megabytes 0.0002 --formats text --kinds lines schemes",
+        "loading --size tiny --repeats 1",
         "long_document --sentences 3",
         "memory --sizes tiny --cards 11",
         "startup --sentences 40 --words 50",
