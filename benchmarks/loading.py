@@ -3,7 +3,7 @@
     python benchmarks/loading.py [--size mbart25] [--repeats 3]
 
 Every model is loaded in a new process, in turn. The seconds leave out the imports. Memory is the peak (VmHWM, Linux)
-with all weights in memory, above that of the imports, also as a multiple of the weights. "gtransformer" loads MBart's weights, and draws those of global
+with all weights in memory, above that of the imports. "gtransformer" loads MBart's weights, and draws those of global
 attention and gates; "gtransformer, saved" loads its own checkpoint.
 """
 
