@@ -20,6 +20,10 @@ from sacrebleu.metrics import BLEU, CHRF
 logger = logging.getLogger(__name__)
 
 Documents = Sequence[Sequence[str]]
+# Numbers of reference sentences in the segments of every document, if known.
+Segments = Sequence[Sequence[int]] | None
+# Sufficient statistics of each score, `(documents, statistics)`.
+Statistics = dict[str, np.ndarray]
 # Comparisons of fewer documents cause a warning.
 FEW = 10
 # Number of trials of every test over documents, and their seed.
@@ -38,7 +42,7 @@ UNITS = {
 def score_documents(
     hypotheses: Documents,
     references: Documents,
-    segments: Sequence[Sequence[int]] | None = None,
+    segments: Segments = None,
     tokenize: str = "13a",
     aligned: bool = True,
 ) -> dict[str, dict[str, Any]]:
@@ -79,7 +83,7 @@ def compare_systems(
     hypotheses: Documents,
     baseline: Documents,
     references: Documents,
-    segments: Sequence[Sequence[int]] | None = None,
+    segments: Segments = None,
     tokenize: str = "13a",
     trials: int = TRIALS,
     seed: int = SEED,
@@ -97,19 +101,35 @@ def compare_systems(
     Returns:
         By name of the score: the result of `compare_statistics`.
     """
-    _check(hypotheses, references, segments, aligned)
-    _check(baseline, references, segments, baseline_aligned)
-    one, other = _strings(hypotheses, segments, aligned), _strings(baseline, segments, baseline_aligned)
-    expected, results = _strings(references, segments), {}
-    for name in (name for name in one if name in other):
-        scorer = _scorer(name, tokenize)
-        ours, theirs = (_statistics(scorer, documents[name], expected[name]) for documents in (one, other))
+    ours = document_statistics(hypotheses, references, segments, tokenize, aligned)
+    theirs = document_statistics(baseline, references, segments, tokenize, baseline_aligned)
+    return compare_scores(ours, theirs, tokenize, trials, seed)
 
-        def scores(sums: np.ndarray, score=scorer._compute_score_from_stats) -> np.ndarray:
+
+def compare_scores(ours: Statistics, theirs: Statistics, tokenize: str, *draws: int) -> dict[str, dict[str, Any]]:
+    """Compares two systems by the scores that both have; `draws` are trials and seed of the tests."""
+    results = {}
+    for name in (name for name in ours if name in theirs):
+        score = _scorer(name, tokenize)._compute_score_from_stats
+
+        def scores(sums: np.ndarray, score=score) -> np.ndarray:
             return np.array([score(each).score for each in sums.tolist()])
 
-        results[name] = compare_statistics(ours, theirs, scores, trials, seed)
+        results[name] = compare_statistics(ours[name], theirs[name], scores, *draws)
     return results
+
+
+def document_statistics(
+    hypotheses: Documents, references: Documents, segments: Segments, tokenize: str, aligned: bool
+) -> Statistics:
+    """Sums the sufficient statistics of every score of [`score_documents`] over each document."""
+    _check(hypotheses, references, segments, aligned)
+    expected, statistics = _strings(references, segments), {}
+    for name, documents in _strings(hypotheses, segments, aligned).items():
+        extract = _scorer(name, tokenize)._extract_corpus_statistics
+        pairs = zip(documents, expected[name], strict=True)
+        statistics[name] = np.array([np.sum(extract(ours, [theirs]), axis=0) for ours, theirs in pairs])
+    return statistics
 
 
 def compare_statistics(
@@ -156,35 +176,23 @@ def _scorer(name: str, tokenize: str) -> Any:
     return CHRF() if name == "chrF" else BLEU(tokenize=tokenize)
 
 
-def _strings(
-    documents: Documents, segments: Sequence[Sequence[int]] | None, aligned: bool = True
-) -> dict[str, list[list[str]]]:
+def _strings(documents: Documents, segments: Segments, aligned: bool = True) -> dict[str, list[list[str]]]:
     """Returns the strings that each score compares, by document."""
     sentences = [list(document) for document in documents]
     strings = {"s-BLEU": sentences} if aligned else {}
     if segments is not None:
-        cuts = (itertools.pairwise(np.cumsum([0, *sizes])) for sizes in segments)
-        strings["d-BLEU/segment"] = (
-            sentences
-            if not aligned
-            else [
-                [" ".join(document[start:end]) for start, end in cut]
-                for document, cut in zip(documents, cuts, strict=True)
-            ]
-        )
+        pairs = zip(documents, segments, strict=True)
+        strings["d-BLEU/segment"] = [_joined(*pair) for pair in pairs] if aligned else sentences
     strings["d-BLEU/document"] = [[" ".join(document)] for document in documents]
     return strings | ({"chrF": sentences} if aligned else {})
 
 
-def _statistics(scorer: Any, hypotheses: list[list[str]], references: list[list[str]]) -> np.ndarray:
-    """Sums the sufficient statistics of a score over each document, `(documents, statistics)`."""
-    pairs = zip(hypotheses, references, strict=True)
-    return np.array([np.sum(scorer._extract_corpus_statistics(ours, [theirs]), axis=0) for ours, theirs in pairs])
+def _joined(sentences: Sequence[str], sizes: Sequence[int]) -> list[str]:
+    rest = iter(sentences)
+    return [" ".join(itertools.islice(rest, size)) for size in sizes]
 
 
-def _check(
-    hypotheses: Documents, references: Documents, segments: Sequence[Sequence[int]] | None, aligned: bool
-) -> None:
+def _check(hypotheses: Documents, references: Documents, segments: Segments, aligned: bool) -> None:
     """
     Raises `ValueError` if numbers of documents, sentences or segments differ from the reference. By default, a
     document is one segment.

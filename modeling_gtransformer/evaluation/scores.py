@@ -12,7 +12,14 @@ from ..runtime.atomic_file import check_outputs
 from ..translation_options import check_bounds, option
 from .metrics import compare_systems, score_documents
 from .report import ReportOptions, write_report
-from .translations import Translations, in_common_segments, read_sentences, read_translations, segment_sizes
+from .translations import (
+    Translations,
+    compare_translations,
+    in_common_segments,
+    read_sentences,
+    read_translations,
+    segment_sizes,
+)
 
 
 THIRDS = ("first", "middle", "last")
@@ -112,25 +119,12 @@ def _scores_of(
     ours: Translations, references: list[list[str]], tokenize: str, theirs: Translations | None = None
 ) -> dict[str, dict[str, Any]]:
     """Scores the documents. Scores of both systems include the difference to the baseline."""
-    pair = in_common_segments(ours, theirs) if theirs else None
-    if pair:  # compare exactly the scores in the table
-        ours, theirs = pair
+    compared: dict[str, dict[str, Any]] = {}
+    if theirs:  # compare exactly the scores in the table
+        ours, theirs = in_common_segments(ours, theirs)
+        compared = compare_translations([ours], [theirs], references, tokenize)
     scores = score_documents(ours.documents, references, ours.segments, tokenize, ours.aligned)
-    if theirs:
-        one, other = pair or (ours.as_documents(), theirs.as_documents())
-        compared = compare_systems(
-            one.documents,
-            other.documents,
-            references,
-            one.segments,
-            tokenize,
-            aligned=one.aligned,
-            baseline_aligned=other.aligned,
-        )
-        if not pair:  # the two systems have different segments
-            compared.pop("d-BLEU/segment", None)
-        scores = {name: {**score, **compared.get(name, {})} for name, score in scores.items()}
-    return scores
+    return {name: {**score, **compared.get(name, {})} for name, score in scores.items()}
 
 
 def _s_bleu(ours: list, *baseline: list, references: list, tokenize: str) -> dict[str, Any]:

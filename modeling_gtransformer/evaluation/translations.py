@@ -9,6 +9,7 @@ from typing import Any
 from ..corpora.corpus import DOCUMENT_LINE, read_documents
 from ..corpora.corpus_files import has_columns, open_decompressed
 from ..segmentation import segment
+from .metrics import compare_scores, document_statistics
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,6 @@ class Translations:
         """Returns the translations in other segments. Freely decoded ones keep their segments."""
         return replace(self, segments=segments) if self.aligned else self
 
-    def as_documents(self) -> "Translations":
-        """Returns the translations with each document as one segment."""
-        sizes = [[sum(size)] for size in self.segments] if self.segments else [[len(d)] for d in self.documents]
-        documents = self.documents if self.aligned else [[" ".join(document)] for document in self.documents]
-        return replace(self, documents=documents, segments=sizes)
-
 
 def read_translations(
     file: str | Path, column: str = "translation", plain: Callable[[str], str] = str
@@ -88,16 +83,31 @@ def read_translations(
     )
 
 
-def in_common_segments(*translations: Translations) -> list[Translations] | None:
+def in_common_segments(*translations: Translations) -> list[Translations]:
     """
-    Returns translations of one corpus in common segments: those of a freely decoding system, if there is one. Returns
-    `None` if two such systems have different segments.
+    Returns translations of one corpus in common segments: those of a freely decoding system, if there is one. Several
+    such systems keep their own.
     """
-    free = [each for each in translations if not each.aligned]
-    segments = (free or translations)[0].segments
-    if segments is None or any(each.segments != segments for each in free):
-        return None
-    return [each.cut(segments) for each in translations]
+    [segments, *_] = [each.segments for each in translations if not each.aligned] or [translations[0].segments]
+    return [each.cut(segments) if segments else each for each in translations]
+
+
+def compare_translations(
+    ours: Sequence[Translations], theirs: Sequence[Translations], references: list[list[str]], tokenize: str = "13a"
+) -> dict[str, dict[str, Any]]:
+    """
+    Compares two systems, each with a translation per seed, by every score of both; per segment only if their segments
+    are the same. Tests sample documents, so a document includes its translations by all seeds.
+    """
+    one, other = (
+        [document_statistics(t.documents, references, t.segments, tokenize, t.aligned) for t in side]
+        for side in (ours, theirs)
+    )
+    names = one[0].keys() & other[0].keys()
+    if [each.segments for each in ours] != [each.segments for each in theirs]:
+        names -= {"d-BLEU/segment"}
+    sums = ({name: sum(each[name] for each in side) for name in names} for side in (one, other))
+    return compare_scores(*sums, tokenize)
 
 
 def read_sentences(file: str, column: str) -> list[list[str]]:

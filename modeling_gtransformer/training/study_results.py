@@ -11,9 +11,15 @@ from typing import Any
 
 from transformers.trainer import TRAINER_STATE_NAME
 
-from ..evaluation.metrics import compare_systems, score_documents
+from ..evaluation.metrics import score_documents
 from ..evaluation.report import markdown
-from ..evaluation.translations import SentenceCounts, Translations, read_translations, segment_sizes
+from ..evaluation.translations import (
+    SentenceCounts,
+    Translations,
+    compare_translations,
+    read_translations,
+    segment_sizes,
+)
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import read_json
 from .recipe import parse_recipe
@@ -113,6 +119,10 @@ def score_test(
         baselines: translations of each seed by the baseline of "s-BLEU" or "d-BLEU".
     """
     scored = [score_documents(t.documents, references, t.segments, aligned=t.aligned) for t in translated.values()]
+    compared: Results = {}
+    for kind, baseline in baselines.items():
+        if pairs := [(ours, baseline[seed]) for seed, ours in translated.items() if seed in baseline]:
+            compared[kind] = compare_translations(*zip(*pairs, strict=True), references)
     scores: Results = {}
     for name in SCORES:
         if name in scored[0]:
@@ -120,38 +130,8 @@ def score_test(
             spread = stdev(values) if len(values) > 1 else None
             scores[name] = {"seeds": values, "signature": scored[0][name]["signature"]}
             scores[name] |= {"mean": mean(values), "spread": spread}
-            scores[name] |= difference(name, translated, baselines.get(name.partition("/")[0], {}), references)
+            scores[name] |= compared.get(name.partition("/")[0], {}).get(name, {})
     return {**scores, "sentences": [asdict(each.counts) for each in translated.values()]}
-
-
-def difference(
-    score: str, translated: dict[int, Translations], baseline: dict[int, Translations], references: list[list[str]]
-) -> Results:
-    """Compares two systems by a score; returns an empty result if `compare_systems` does not support them."""
-    pairs = [(ours, baseline[seed]) for seed, ours in translated.items() if seed in baseline]
-    if score == "d-BLEU/segment":  # compare exactly the scores of the table
-        if any(ours.segments != theirs.segments for ours, theirs in pairs):
-            return {}
-    else:
-        pairs = [(ours.as_documents(), theirs.as_documents()) for ours, theirs in pairs]
-    if not pairs:
-        return {}
-    # All seeds of a document are segments of one document, because tests sample documents.
-    ours, theirs = zip(*pairs, strict=True)
-    compared = compare_systems(
-        joined([each.documents for each in ours]),
-        joined([each.documents for each in theirs]),
-        joined([references for _ in pairs]),
-        joined([each.segments for each in ours]),
-        aligned=ours[0].aligned,
-        baseline_aligned=theirs[0].aligned,
-    )
-    return compared.get("s-BLEU" if score == "s-BLEU" else "d-BLEU/segment", {})
-
-
-def joined(documents_of_seeds: list[Any]) -> list[list[Any]]:
-    """Concatenates the segments of all seeds, document by document."""
-    return [list(itertools.chain(*parts)) for parts in zip(*documents_of_seeds, strict=True)]
 
 
 def describe_training(folder: Path) -> Results:
