@@ -36,9 +36,7 @@ def record_attention(model: GTransformerForConditionalGeneration, **inputs: Any)
     return sublayers
 
 
-def attention_entropy(
-    sublayers: list[LayerAttention], source_mask: Tensor, target_mask: Tensor
-) -> dict[str, tuple[Tensor, Tensor]]:
+def attention_entropy(sublayers: list[LayerAttention], source_mask: Tensor, target_mask: Tensor) -> dict[str, Tensor]:
     """
     Computes the entropy of attention distributions in bits: 0 if every token attends to one token, log2(n) if
     attention is uniform over n tokens (paper, section 3.2). As in the authors' code, weights are first averaged over
@@ -50,13 +48,13 @@ def attention_entropy(
         target_mask: whether each target token is real instead of padding, bool, `(B, T)`.
 
     Returns:
-        Sum over tokens and layers, and number of terms, by stack and kind (`encoder_group`, `cross_global`, ...).
+        Sum over tokens and layers, and number of terms, `(2,)`, by stack and kind (`encoder_group`, ...).
     """
-    totals: dict[str, tuple[Tensor, Tensor]] = {}
+    totals: dict[str, Tensor] = {}
     for sublayer in sublayers:
         real = source_mask if sublayer.stack == "encoder" else target_mask
         for kind, weights in sublayer.weights.items():
             bits = torch.special.entr(weights).sum(dim=-1)[real].sum() / torch.log(weights.new_tensor(2.0))
-            bits_before, tokens_before = totals.get(f"{sublayer.stack}_{kind}", (0, 0))
-            totals[f"{sublayer.stack}_{kind}"] = (bits_before + bits, tokens_before + real.sum())
+            name, of_layer = f"{sublayer.stack}_{kind}", torch.stack([bits.double(), real.sum().double()])
+            totals[name] = totals.get(name, 0) + of_layer
     return totals

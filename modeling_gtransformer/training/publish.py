@@ -32,7 +32,7 @@ def publish(options: PublishOptions) -> None:
     unchanged. Users of the repository need only Transformers: `pipeline(model="user/name", trust_remote_code=True)`.
 
     Raises:
-        UsageError: the folder has no G-Transformer, or `repository` is missing.
+        UsageError: the folder has no G-Transformer or a broken one, or `repository` is missing.
         ValueError: the initial checkpoint does not permit the licence.
     """
     folder, repository = options.folder, options.repository
@@ -41,26 +41,16 @@ def publish(options: PublishOptions) -> None:
     if repository is None and not options.card_only:
         raise UsageError("--repository is missing: name a repository, or write the card only (--card_only).")
     check_folder(str(folder))
-    pipeline = None if options.card_only else load_pipeline(str(folder))
+    if not options.card_only:
+        model, processor = load_checkpoint(str(folder))
+        if (kind := model.config.model_type) != "gtransformer":
+            raise UsageError(f"{folder} is not a G-Transformer but a sentence-level {kind}: fine-tune it first.")
     notes = options.notes.read_text(encoding="utf-8") if options.notes else ""
     write_model_card(folder, options.license, options.dataset, repository, options.overwrite_card, notes)
-    if pipeline is None:
+    if options.card_only:
         print(folder / "README.md")
     else:
+        pipeline = DocumentTranslationPipeline(model, processor=processor)
         print(
             pipeline.push_to_hub(str(repository), commit_message="Upload checkpoint", private=options.private or None)
         )
-
-
-def load_pipeline(folder: str) -> DocumentTranslationPipeline:
-    """
-    Loads a checkpoint and the code to publish with it.
-
-    Raises:
-        UsageError: the checkpoint is broken, or not a G-Transformer.
-    """
-    model, processor = load_checkpoint(folder)
-    if model.config.model_type != "gtransformer":
-        kind = model.config.model_type
-        raise UsageError(f"{folder} is not a G-Transformer but a sentence-level {kind}: fine-tune it first.")
-    return DocumentTranslationPipeline(model, processor=processor)

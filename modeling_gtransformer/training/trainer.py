@@ -146,8 +146,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
         target_mask = labels.ne(-100)
         # Rows without labels only pad the last batch.
         source_mask = inputs["attention_mask"].bool() & target_mask.any(dim=1, keepdim=True)
-        for kind, (bits, tokens) in attention_entropy(sublayers, source_mask, target_mask).items():
-            total = torch.stack([bits.double(), tokens.double()])
+        for kind, total in attention_entropy(sublayers, source_mask, target_mask).items():
             self._entropies[kind] = self._entropies.get(kind, 0) + total
 
     def get_eval_dataloader(self, eval_dataset=None) -> DataLoader:

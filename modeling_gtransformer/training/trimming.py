@@ -51,29 +51,27 @@ def convert_vocabulary(options: VocabularyOptions) -> None:
     Raises:
         ValueError: the type of the tokenizer is not supported, or it belongs to another model.
     """
-    with atomic_folder(options.output) as folder:
-        print(_trim(options, folder))
+    checkpoint, output = options.checkpoint, options.output
+    with atomic_folder(output) as folder:
+        texts = read_texts(options.text, [options.source_column, options.target_column])
+        processor = GTransformerProcessor.from_pretrained(checkpoint)
+        model = GTransformerForConditionalGeneration.from_pretrained(checkpoint, **as_it_translates(checkpoint))
 
-
-def _trim(args: VocabularyOptions, folder: Path) -> str:
-    texts = read_texts(args.text, [args.source_column, args.target_column])
-    processor = GTransformerProcessor.from_pretrained(args.checkpoint)
-    model = GTransformerForConditionalGeneration.from_pretrained(args.checkpoint, **as_it_translates(args.checkpoint))
-
-    size, parameters = model.config.vocab_size, model.num_parameters()
-    vocabulary = Vocabulary(processor.tokenizer)
-    kept = tokens_to_keep(model, processor, vocabulary, texts)
-    if len(kept) == size:
-        return f"All {size} tokens are needed: there is nothing to trim, so {args.output} was not written."
-    new_ids = {old: new for new, old in enumerate(kept)}
-    processor.save_pretrained(folder)
-    vocabulary.write(folder, new_ids)
-    check_tokenization(processor, GTransformerProcessor.from_pretrained(folder), new_ids, texts)
-    trim_model(model, new_ids)
-    model.save_pretrained(folder)
-    keep_origin(folder, args.checkpoint)
-    millions = f"{parameters / 1e6:.1f}M -> {model.num_parameters() / 1e6:.1f}M"
-    return f"{size} -> {len(kept)} tokens, parameters {millions}, in {args.output}"
+        size, parameters = model.config.vocab_size, model.num_parameters()
+        vocabulary = Vocabulary(processor.tokenizer)
+        kept = tokens_to_keep(model, processor, vocabulary, texts)
+        if len(kept) == size:
+            print(f"All {size} tokens are needed: there is nothing to trim, so {output} was not written.")
+            return
+        new_ids = {old: new for new, old in enumerate(kept)}
+        processor.save_pretrained(folder)
+        vocabulary.write(folder, new_ids)
+        check_tokenization(processor, GTransformerProcessor.from_pretrained(folder), new_ids, texts)
+        trim_model(model, new_ids)
+        model.save_pretrained(folder)
+        keep_origin(folder, checkpoint)
+        millions = f"{parameters / 1e6:.1f}M -> {model.num_parameters() / 1e6:.1f}M"
+        print(f"{size} -> {len(kept)} tokens, parameters {millions}, in {output}")
 
 
 def as_it_translates(checkpoint: str) -> dict[str, int]:

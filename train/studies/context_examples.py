@@ -7,6 +7,7 @@ A translation is better in its document if its sentence chrF against the referen
 first 40 sentences that equal their reference in only one of the two translations, for each of them.
 """
 
+import itertools
 import sys
 from dataclasses import MISSING, dataclass
 from typing import Any
@@ -42,31 +43,26 @@ def context_examples(options: ExampleOptions) -> dict[str, Any]:
     translate = Translator(options.model, options.src_lang, options.tgt_lang, num_beams=1, keep_placeholders=False)
     together = translations(translate, sources)
     alone = translations(translate, [[sentence] for document in sources for sentence in document])
-    places = [(number, position) for number, document in enumerate(sources) for position in range(len(document))]
 
-    gains = [
-        chrf(one, right) - chrf(other, right) for one, other, right in zip(together, alone, references, strict=True)
-    ]
-    examples: dict[str, list[dict[str, Any]]] = {"only_in_document": [], "only_alone": []}
-    for (number, position), right, one, other in zip(places, references, together, alone, strict=True):
-        if (one == right) != (other == right):
-            source = sources[number]
-            example = {
-                "document": number + 1,
-                "sentence": position + 1,
-                "source": source[position],
-                "reference": right,
-            }
-            example |= {"previous": source[position - 1] if position else None, "in_document": one, "alone": other}
-            examples["only_in_document" if one == right else "only_alone"].append(example)
+    rows: list[dict[str, Any]] = []
+    translated = zip(references, together, alone, strict=True)
+    for number, source in enumerate(sources, 1):
+        for position, (previous, sentence) in enumerate(itertools.pairwise([None, *source]), 1):
+            reference, in_document, by_itself = next(translated)
+            place = {"document": number, "sentence": position, "source": sentence, "reference": reference}
+            rows.append({**place, "previous": previous, "in_document": in_document, "alone": by_itself})
+    gains = [chrf(row["in_document"], row["reference"]) - chrf(row["alone"], row["reference"]) for row in rows]
+    examples = {
+        "only_in_document": [row for row in rows if row["in_document"] == row["reference"] != row["alone"]],
+        "only_alone": [row for row in rows if row["alone"] == row["reference"] != row["in_document"]],
+    }
     counts = {
-        "sentences": len(gains),
-        "same": sum(one == other for one, other in zip(together, alone, strict=True)),
+        "sentences": len(rows),
+        "same": sum(row["in_document"] == row["alone"] for row in rows),
         "better": sum(gain > 0 for gain in gains),
         "worse": sum(gain < 0 for gain in gains),
-        "equal_in_document": sum(one == right for one, right in zip(together, references, strict=True)),
-        "equal_alone": sum(other == right for other, right in zip(alone, references, strict=True)),
-        **{name: len(listed) for name, listed in examples.items()},
+        **{f"equal_{name}": sum(row[name] == row["reference"] for row in rows) for name in ("in_document", "alone")},
+        **{name: len(found) for name, found in examples.items()},
     }
     print(", ".join(f"{name} {count}" for name, count in counts.items()))
     report = {"results": counts, "examples": {name: found[:LISTED] for name, found in examples.items()}}
