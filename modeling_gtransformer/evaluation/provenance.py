@@ -1,4 +1,4 @@
-"""Provenance of figures: command, commit, hardware, versions."""
+"""Provenance of figures and trainings: command, commit, hardware, versions."""
 
 import os
 import platform
@@ -10,10 +10,12 @@ import torch
 import transformers
 
 from ..hub import __version__
+from ..runtime.atomic_file import read_json, write_json
 
 
 # Folder of the code: a checkout, or the installation folder.
 ROOT = Path(__file__).resolve().parents[2]
+STARTS_NAME = "starts.json"
 
 
 def provenance(command: list[str]) -> dict[str, Any]:
@@ -36,6 +38,17 @@ def origin() -> dict[str, Any]:
             "transformers": transformers.__version__,
         },
     }
+
+
+def keep_start(folder: Path, checkpoint: str | None) -> None:
+    """Records the origin of a training in its folder, after those of the training whose checkpoint it continues."""
+    before = read_starts(Path(checkpoint).parent) if checkpoint else []
+    write_json(folder / STARTS_NAME, [*before, origin()])
+
+
+def read_starts(folder: Path) -> list[dict[str, Any]]:
+    """Returns the origin of each start of a training, because other code may have continued it."""
+    return read_json(folder / STARTS_NAME, [])
 
 
 def commit_of(checkout: Path) -> str:

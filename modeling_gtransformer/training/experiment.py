@@ -18,6 +18,7 @@ from ..corpora.fingerprint import hash_of_file
 from ..corpora.stored_corpus import StoredCorpus
 from ..document_translation import translate_documents
 from ..evaluation.metrics import score_documents
+from ..evaluation.provenance import keep_start
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import write_json
@@ -29,7 +30,6 @@ from .paper_corpora import paper_corpus
 from .recipe import DataArguments, ModelArguments, parse_recipe, start_of
 from .resumption import find_progress
 from .segments import fit_positions, make_segments, sample, segment_texts, target_ratio
-from .starts import keep_start
 from .trainer import GTransformerTrainer
 
 

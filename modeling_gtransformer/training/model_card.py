@@ -12,12 +12,12 @@ from transformers import AutoConfig
 from transformers.utils import logging
 
 from ..configuration_gtransformer import GTransformerConfig
+from ..evaluation.provenance import read_starts
 from ..hub import TAGS
 from ..plain_text import language_code
 from ..runtime.atomic_file import read_json, write_atomic
 from .arguments import ARGUMENTS_NAME
 from .licenses import base_license, is_allowed
-from .starts import read_starts
 
 
 logger = logging.get_logger(__name__)

@@ -1,9 +1,8 @@
 """Resumption of trainings: the main process decides, for all processes on one or several machines."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, gather_object
@@ -24,17 +23,11 @@ MAY_CHANGE_FROM = ("hub_", "log_", "logging_")
 DERIVED_FROM = {"tokens_per_update", "gradient_accumulation_steps", "precision"}
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The progress of the training in a folder.
+class Progress(NamedTuple):
+    """The progress of the training in a folder."""
 
-    Attributes:
-        checkpoint: folder to continue from.
-        scores: scores of a finished training.
-    """
-
-    checkpoint: str | None = None
-    scores: dict[str, float] | None = None
+    checkpoint: str | None = None  # folder to continue from
+    scores: dict[str, float] | None = None  # of a finished training
 
 
 def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> Progress:

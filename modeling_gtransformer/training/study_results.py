@@ -12,6 +12,7 @@ from typing import Any
 from transformers.trainer import TRAINER_STATE_NAME
 
 from ..evaluation.metrics import score_documents
+from ..evaluation.provenance import read_starts
 from ..evaluation.report import markdown
 from ..evaluation.translations import (
     SentenceCounts,
@@ -23,7 +24,6 @@ from ..evaluation.translations import (
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import read_json
 from .recipe import parse_recipe
-from .starts import read_starts
 
 
 SCORES = ("s-BLEU", "d-BLEU/segment", "d-BLEU/document")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from modeling_gtransformer import __version__
 from modeling_gtransformer.evaluation.formality import FormalityOptions
-from modeling_gtransformer.evaluation.provenance import ROOT, commit_of, provenance
+from modeling_gtransformer.evaluation.provenance import ROOT, commit_of, keep_start, provenance, read_starts
 from modeling_gtransformer.evaluation.report import command_line
 from modeling_gtransformer.evaluation.scores import ScoreOptions
 
@@ -26,6 +26,18 @@ def test_the_command_line_of_options():
     )
     thirds = command_line("evaluate scores", ScoreOptions("t.jsonl", "r.jsonl", thirds=True))
     assert thirds == "gtransformer evaluate scores t.jsonl --reference r.jsonl --thirds"
+
+
+def test_starts_are_kept_in_order(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert read_starts(first) == []
+    for checkpoint in (None, None):  # begun anew in the place of the first
+        keep_start(first, checkpoint)
+    assert [start["commit"] for start in read_starts(first)] == [commit_of(ROOT)]
+    assert set(read_starts(first)[0]) == {"commit", "hardware", "versions"}
+    for folder, number in ((first, 2), (second, 3)):
+        keep_start(folder, str(first / "checkpoint-5"))
+        assert len(read_starts(folder)) == number
 
 
 def test_a_checkout_that_git_does_not_read(tmp_path):

@@ -16,6 +16,7 @@ from transformers import EvalPrediction
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.corpora import stored_corpus
 from modeling_gtransformer.document_loss import sentence_log_probabilities
+from modeling_gtransformer.evaluation.provenance import STARTS_NAME, read_starts
 from modeling_gtransformer.training.experiment import (
     CONFIDENCE_SEGMENTS,
     generation_scores,
@@ -29,7 +30,6 @@ from modeling_gtransformer.training.experiment import (
 from modeling_gtransformer.training.model_card import write_model_card
 from modeling_gtransformer.training.recipe import DataArguments, ModelArguments, parse_recipe
 from modeling_gtransformer.training.segments import sample, target_ratio
-from modeling_gtransformer.training.starts import STARTS_NAME, read_starts
 from modeling_gtransformer.training.tokenizer import train_tokenizer
 
 
