@@ -25,6 +25,7 @@ from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.evaluation.metrics import score_documents
 from modeling_gtransformer.evaluation.provenance import provenance
+from modeling_gtransformer.evaluation.report import markdown
 from modeling_gtransformer.runtime.atomic_file import write_json
 from modeling_gtransformer.runtime.translator import SMALL_MODEL, Translator
 from modeling_gtransformer.runtime.usage_error import UsageError
@@ -125,10 +126,8 @@ def score(
 
 def score_table(scores: dict[str, dict[str, float]]) -> str:
     """Formats a line per system with a column per score."""
-    columns = next(iter(scores.values()))
-    lines = [" " * 20 + "".join(f"{column:>10}" for column in columns)]
-    lines += [f"{name:20}" + "".join(f"{row[column]:10.2f}" for column in columns) for name, row in scores.items()]
-    return "\n".join(lines)
+    rows = [[name, *(f"{each:.2f}" for each in row.values())] for name, row in scores.items()]
+    return markdown([["system", *next(iter(scores.values()))], *rows])
 
 
 def aligned_table(rows: Sequence[tuple[str, str]]) -> str:

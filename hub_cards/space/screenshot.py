@@ -8,15 +8,11 @@ Needs Chromium and its driver, on Debian: apt-get install chromium chromium-driv
 import base64
 import shutil
 import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Annotated
-from urllib.error import URLError
 
 import typer
 from selenium import webdriver
@@ -27,44 +23,26 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 from typer import Option
 
+from modeling_gtransformer.server.options import ServerOptions
+from modeling_gtransformer.server.serve import make_server
 
-PACKAGE = Path(__file__).parents[2]
+
 BROWSERS = ("chromium", "google-chrome")
 SECONDS = 180  # timeout of a page or a translation
 
 
 @contextmanager
-def running_server(checkpoint: str, *options: str) -> Iterator[str]:
-    """
-    Runs a server of the checkpoint in a process, and yields its address.
-
-    Raises:
-        RuntimeError: the server ended, or does not answer.
-    """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "modeling_gtransformer.cli.main", "serve", "--model", checkpoint]
-    address = f"http://127.0.0.1:{port}/"
-    server = subprocess.Popen([*command, "--port", str(port), *options], cwd=PACKAGE)
+def running_server(checkpoint: str) -> Iterator[str]:
+    """Runs a server of the checkpoint in a thread, and yields its address."""
+    server = make_server(ServerOptions(model=checkpoint))
+    sock = socket.create_server(("127.0.0.1", 0))
+    thread = Thread(target=server.run, kwargs={"sockets": [sock]})
+    thread.start()
     try:
-        deadline = time.monotonic() + SECONDS
-        while not _answers(address):
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"The server does not answer. Its exit status is {server.poll()}.")
-            time.sleep(0.2)
-        yield address
+        yield f"http://127.0.0.1:{sock.getsockname()[1]}/"
     finally:
-        server.terminate()
-        server.wait()
-
-
-def _answers(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(address):
-            return True
-    except URLError:
-        return False
+        server.should_exit = True
+        thread.join()
 
 
 @contextmanager
