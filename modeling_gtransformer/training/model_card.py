@@ -11,7 +11,6 @@ from safetensors import safe_open
 from transformers import AutoConfig
 from transformers.utils import logging
 
-from ..configuration_gtransformer import GTransformerConfig
 from ..evaluation.provenance import read_starts
 from ..hub import TAGS
 from ..plain_text import language_code
@@ -49,6 +48,8 @@ SETTINGS = {
     "bf16": "bf16",
     "seed": "seed",
 }
+# Validation scores in the card.
+VALIDATION = {"eval_loss": "loss per token %.3f", "eval_s_bleu": "s-BLEU %.2f", "eval_d_bleu": "d-BLEU %.2f"}
 
 
 def write_model_card(
@@ -124,10 +125,10 @@ def _model_card(
 ) -> ModelCard:
     config = AutoConfig.from_pretrained(folder)
     processor = read_json(folder / "processor_config.json", {})
-    arguments, state = read_json(folder / ARGUMENTS_NAME, {}), read_json(folder / "trainer_state.json", {})
+    arguments = read_json(folder / ARGUMENTS_NAME, {})
     tests, name = read_tests(folder), (repository or folder.resolve().name).rpartition("/")[2]
     languages = {side: language_code(processor.get(side)) for side in ("src_lang", "tgt_lang")}
-    base, adapter = arguments.get("model_name_or_path"), read_json(folder / "adapter_config.json", {})
+    base = arguments.get("model_name_or_path")
     on_hub = base if _is_on_hub(base) else None
     data = ModelCardData(
         language=[language for language in languages.values() if language],
@@ -147,23 +148,23 @@ def _model_card(
         address=repository or f"your-name/{name}",
         source=languages["src_lang"] or "any language",
         target=languages["tgt_lang"] or "any language",
-        parameters=f"{_parameters(folder):,}" + (" of the adapter, beside its base" if adapter else ""),
-        layers=f"{config.encoder_layers} + {config.decoder_layers} of width {config.d_model}",
-        combined=_combined(config),
-        positions=config.max_position_embeddings if config.position_embedding_type == "learned" else "any number",
-        vocabulary=f"{config.vocab_size:,}",
+        parameters=_parameters(folder),
+        adapter=(folder / "adapter_config.json").exists(),
+        config=config,
+        combined={
+            stack: [number for number, kind in enumerate(config.attention_types(stack), 1) if kind == "combined"]
+            for stack in ("encoder", "decoder", "cross")
+        },
         base=(on_hub or (f"`{Path(base).name}`" if base else "random weights")) + (f", {of_base}" if of_base else ""),
         data=_data(arguments),
-        settings={
-            text: value
-            for name, text in SETTINGS.items()
-            if (value := arguments.get(name)) is not None and value is not False
-        },
-        progress=_progress(state, read_starts(folder)),
+        arguments=arguments,
+        settings=SETTINGS,
+        validation=VALIDATION,
+        state=read_json(folder / "trainer_state.json", {}),
+        starts=read_starts(folder),
+        results=read_json(folder / "all_results.json", {}),
         tests=tests,
         compared=any("p_value" in score for test in tests for score in test["scores"].values()),
-        validation=_validation(read_json(folder / "all_results.json", {})),
-        segment_tokens=arguments.get("segment_tokens") or 512,
         notes=notes.strip(),
         # The text of a private corpus must not be published by accident.
         sample=read_json(folder / SAMPLE_NAME, []) if dataset else [],
@@ -193,14 +194,6 @@ def _parameters(folder: Path) -> int:
     return total
 
 
-def _combined(config: GTransformerConfig) -> str:
-    layers = {
-        stack: [str(number) for number, kind in enumerate(config.attention_types(stack), 1) if kind == "combined"]
-        for stack in ("encoder", "decoder", "cross")
-    }
-    return "; ".join(f"{stack}: layers {', '.join(numbers) or 'none'}" for stack, numbers in layers.items())
-
-
 def _data(arguments: dict[str, Any]) -> str:
     if "segment_tokens" not in arguments:  # not trained, or only converted
         return NOTHING
@@ -213,23 +206,6 @@ def _data(arguments: dict[str, Any]) -> str:
     if arguments.get("segment_sentences"):
         cut += f" and after {arguments['segment_sentences']} sentences"
     return f"Trained on {source}, in {cut}."
-
-
-def _progress(state: dict[str, Any], starts: list[dict[str, Any]]) -> str:
-    if not state:
-        return ""
-    text = f"{state['global_step']} updates, {state['epoch']:.2f} epochs"
-    end = next((entry for entry in reversed(state["log_history"]) if "train_runtime" in entry), None)
-    if end:
-        text += f"; since it was started or last continued, {end['train_runtime'] / 60:.1f} minutes"
-    if starts:
-        text += f" on {starts[-1]['hardware']}, with the code at {starts[-1]['commit']}"
-    return text + "."
-
-
-def _validation(results: dict[str, Any]) -> str:
-    names = {"eval_loss": "loss per token {:.3f}", "eval_s_bleu": "s-BLEU {:.2f}", "eval_d_bleu": "d-BLEU {:.2f}"}
-    return ", ".join(text.format(results[name]) for name, text in names.items() if name in results)
 
 
 def _eval_results(tests: list[dict[str, Any]], dataset: str | None) -> list[EvalResult]:
