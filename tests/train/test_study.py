@@ -267,10 +267,10 @@ def test_every_shipped_study_can_be_planned(path, tmp_path, monkeypatch):
     assert study.plan_runs(study.read_study(str(path)), path.parent, tmp_path)
 
 
-def translated(*wrong, aligned=True):
+def translated(*wrong):
     """Translations in which these words are wrong."""
     documents = [[" ".join("x" if w in wrong else w for w in text.split()) for text in d] for d in DOCUMENTS]
-    return Translations(documents, [[1, 1], [1]], aligned, SentenceCounts(3, 3, 0))
+    return Translations(documents, [[1, 1], [1]], True, SentenceCounts(3, 3, 0))
 
 
 def test_seeds_are_paired_and_documents_are_the_unit():
@@ -292,13 +292,6 @@ def test_seeds_are_paired_and_documents_are_the_unit():
         assert scores[name]["seeds"] == singles and scores[name]["spread"] == pytest.approx(deviation)
     alone = score_test({1: ours[1]}, {"s-BLEU": theirs}, DOCUMENTS)["s-BLEU"]
     assert alone["spread"] is None and "p_value" not in alone
-
-
-def test_systems_that_decoded_freely_in_other_segments_are_compared_by_documents():
-    other = Translations([["the cat sat"], ["a dog"]], [[2], [1]], False, SentenceCounts(3, 3, 0))
-    scores = score_test({1: translated("cat", aligned=False)}, {"d-BLEU": {1: other}}, DOCUMENTS)
-    assert "difference" not in scores["d-BLEU/segment"] and "difference" in scores["d-BLEU/document"]
-    assert "s-BLEU" not in scores
 
 
 def test_the_table_marks_what_is_significant():

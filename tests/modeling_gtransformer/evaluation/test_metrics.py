@@ -70,11 +70,6 @@ def test_a_free_system_is_compared_with_an_aligned_one():
     assert other_way["d-BLEU/segment"]["difference"] == -compared["d-BLEU/segment"]["difference"]
 
 
-def test_a_system_does_not_differ_from_itself():
-    results = compare_systems(HYPOTHESES, HYPOTHESES, REFERENCES, trials=50)
-    assert all(r["difference"] == 0 and r["p_value"] == 1 and r["interval"] == [0, 0] for r in results.values())
-
-
 def test_a_clear_difference_is_significant_and_a_chance_one_is_not():
     references = [document for _ in range(10) for document in REFERENCES]
     worse = [[sentence.replace("the", "this") for sentence in document] for document in references]
@@ -140,15 +135,6 @@ def test_intervals_leave_out_two_and_a_half_percent_on_each_side():
             assert (result["interval"][0] == 0) == holds_zero and result["interval"][1] > 0
         for result in compare_systems(baseline, hypotheses, references).values():
             assert (result["interval"][1] == 0) == holds_zero and result["interval"][0] < 0
-
-
-def test_ratios_over_documents_are_compared_like_scores():
-    ours, theirs = np.tile([[2.0, 4]], (30, 1)), np.tile([[1.0, 4]], (30, 1))
-    clear = compare_statistics(ours, theirs, ratio)
-    assert clear["difference"] == 0.25 and clear["interval"] == [0.25, 0.25] and clear["p_value"] < 0.01
-    # A difference that half of the documents show, and the others reverse.
-    mixed = compare_statistics(np.vstack([ours[:16], theirs[16:]]), np.vstack([theirs[:16], ours[16:]]), ratio)
-    assert mixed["p_value"] > 0.5 and mixed["interval"][0] < 0 < mixed["interval"][1]
 
 
 def test_draws_in_which_no_document_counts_are_left_out():

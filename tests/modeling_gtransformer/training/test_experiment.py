@@ -138,22 +138,6 @@ def test_a_tokenizer_is_that_of_the_checkpoint(experiment, tmp_path):
         )
 
 
-def test_a_sample_of_the_instances(experiment):
-    """Drawn by the seed, without replacement; more than there are is an error."""
-    settings = {"max_steps": 2, "train_segments": 8, "eval_strategy": "no", "max_tokens": 512}
-    scores = [train_recipe([experiment(f"sample{i}", **settings, seed=seed)]) for i, seed in enumerate((1, 1, 2))]
-    assert scores[0]["eval_loss"] == scores[1]["eval_loss"] != scores[2]["eval_loss"]
-    with pytest.raises(ValueError, match="train_segments=999, but the corpus has"):
-        train_recipe([experiment("sample-999", train_segments=999)])
-
-
-def test_documents_of_the_papers_corpora(news_corpus):
-    arguments = DataArguments(paper_corpus="news", source_column="en", target_column="de")
-    corpus, validation = load_corpora(arguments)
-    assert [document["de"] for document in corpus.documents] == [["train de one .", "two ."], ["three ."]]
-    assert validation.documents[0]["en"] == ["dev en one .", "two ."]
-
-
 @pytest.mark.parametrize("dataset_streaming", [False, True])
 def test_documents_of_a_dataset(dataset_streaming, tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")

@@ -168,11 +168,6 @@ def test_mistakes_are_named(experiment, changes, message):
         parse_recipe([experiment("mistake", **changes)])
 
 
-def test_an_argument_that_nobody_has_is_an_error(experiment):
-    with pytest.raises(ValueError, match=r"Unknown options word_drop \(did you mean word_dropout\?\)\.$"):
-        parse_recipe([experiment("unknown"), "--word_drop", "0.1"])
-
-
 def test_the_usage_names_the_subcommand(capsys):
     with pytest.raises(SystemExit):
         parse_recipe([])

@@ -25,12 +25,6 @@ def test_every_instance_once_and_no_batch_over_the_limit(world_size, accumulatio
     assert all(len(rank) == len(list(rank)) and len(rank) % accumulation == 0 for rank in ranks)
 
 
-def test_two_processes_see_the_global_batches_of_one_with_accumulation():
-    alone = list(sampler(accumulation=2))
-    first, second = (list(sampler(rank=r, world_size=2)) for r in (0, 1))
-    assert [batch for pair in zip(first, second, strict=True) for batch in pair] == alone
-
-
 def test_epochs_shuffle_the_order_reproducibly_and_count_items_on():
     epochs = []
     for epoch in (0, 1, 1):
@@ -41,30 +35,6 @@ def test_epochs_shuffle_the_order_reproducibly_and_count_items_on():
     first, second = ([[i % len(LENGTHS) for i in batch] for batch in epoch] for epoch in epochs[:2])
     assert first != second and sorted(map(sorted, first)) == sorted(map(sorted, second))
     assert all(i // len(LENGTHS) == 1 for batch in epochs[1] for i in batch)
-
-
-def test_batches_are_the_same_in_every_version():
-    """A seed means the same batches for ever: those of the first version, in which lengths were lists."""
-    rng = random.Random(5)
-    lengths = [(rng.randint(5, 90), rng.randint(5, 90)) for _ in range(24)]
-    batches = TokenBatchSampler(lengths, max_tokens=300, seed=3, accumulation=4)
-    packed = [[17, 10, 16], [14, 13, 5], [19, 23, 12, 21], [18, 7, 20], [1, 6, 11], [3, 2, 8], [9, 0, 15], [22, 4]]
-    assert [batch.tolist() for batch in batches.batches] == packed
-    batches.set_epoch(1)
-    assert list(batches) == [[24 + index for index in packed[position]] for position in (2, 1, 4, 0, 5, 7, 6, 3)]
-
-
-def test_segments_of_equal_length_are_packed_in_random_order():
-    """Drawn by the seed; neighbours in the corpus would otherwise stand in the same batch in every training."""
-    samplers = [TokenBatchSampler([(10, 10)] * 64, max_tokens=160, seed=seed) for seed in (1, 1, 2)]
-    first, again, other = ([batch.tolist() for batch in each.batches] for each in samplers)
-    assert first == again != other
-    assert [index for batch in first for index in batch] != list(range(64))
-
-
-def test_batches_are_of_similar_length():
-    padding = sum(len(b) * max(max(LENGTHS[i]) for i in b) for b in sampler()) / sum(max(p) for p in LENGTHS)
-    assert padding < 1.4
 
 
 def test_too_long_an_instance_and_too_few_instances_are_errors():

@@ -23,7 +23,7 @@ from modeling_gtransformer.document_translation import translate_documents
 from modeling_gtransformer.training import trimming
 from modeling_gtransformer.training.licenses import base_license
 from modeling_gtransformer.training.tokenizer import SPECIAL_TOKENS, train_tokenizer
-from modeling_gtransformer.training.trimming import VocabularyOptions, convert_vocabulary, renumber, tokens_to_keep
+from modeling_gtransformer.training.trimming import VocabularyOptions, convert_vocabulary, tokens_to_keep
 
 
 CORPUS = ["the cat is old.", "it sleeps.", "the old cat sleeps.", "die katze ist alt.", "sie schläft.", "alt ist sie."]
@@ -222,7 +222,3 @@ def test_other_kinds_are_refused(sentence_level_checkpoint, tmp_path, family):
     options = VocabularyOptions(str(sentence_level_checkpoint(family)), tmp_path / "new", [str(tmp_path / "text.txt")])
     with pytest.raises(ValueError, match=r"Only tokenizer.json of the types Unigram and BPE can be trimmed"):
         convert_vocabulary(options)
-
-
-def test_renumber():
-    assert renumber([[1, 2.0], 5, None], {1: 7, 2: 8}) == [[7, 2.0], 5, None]
