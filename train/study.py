@@ -123,12 +123,7 @@ def run_study(args: StudyOptions) -> dict[str, Any]:
 
 
 def read_study(path: str) -> dict[str, Any]:
-    """
-    Reads a study, and fills in defaults.
-
-    Raises:
-        UsageError: unknown or missing keys or systems.
-    """
+    """Reads a study, and fills in defaults. Raises `UsageError` for unknown or missing keys or systems."""
     study = DEFAULTS | {name: value for name, value in read_yaml(path).items() if value is not None}
     if unknown := sorted(study.keys() - DEFAULTS):
         raise UsageError(f"{path}: unknown keys {', '.join(unknown)}; known keys: {', '.join(sorted(DEFAULTS))}.")
@@ -187,12 +182,7 @@ def plan_runs(study: dict[str, Any], folder: Path, output: Path) -> list[Trainin
 
 
 def translate_options(folder: Path, test: str, source: str, options: dict[str, Any]) -> TranslateOptions:
-    """
-    Returns options to translate a test set with the model in a folder.
-
-    Raises:
-        UsageError: an option is unknown.
-    """
+    """Returns options to translate a test set with the model in a folder; raises `UsageError` for unknown ones."""
     format: Any = None if has_columns(source) else "documents"
     output = str(folder / f"{test}.jsonl")
     known = {field.name for field in fields(TranslateOptions)}
@@ -207,12 +197,7 @@ def read_test(files: list[str], columns: tuple[str, str], text: Callable[[str], 
 
 
 class Commands:
-    """Trains and translates in processes that share the cores and end with the study.
-
-    Args:
-        launch: command that starts train.py.
-        threads: number of threads of each process.
-    """
+    """Trains and translates in processes of some threads each that end with the study; `launch` starts train.py."""
 
     def __init__(self, launch: list[str], threads: int):
         self.launch, self.running, self.stopped = launch, set[subprocess.Popen](), False
@@ -241,12 +226,7 @@ class Commands:
             print(f"{run.name}: failed, {error}", file=sys.stderr, flush=True)
 
     def call(self, run: TrainingRun, command: list[str]) -> None:
-        """
-        Runs a command with a log in the run's folder.
-
-        Raises:
-            RuntimeError: the command failed, or the study was stopped.
-        """
+        """Runs a command with a log in the run's folder. Raises `RuntimeError` if it fails or the study is stopped."""
         if self.stopped:
             raise RuntimeError("stopped")
         log, name = run.folder / "study.log", "train.py" if TRAIN in command else "translate"

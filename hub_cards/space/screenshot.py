@@ -91,12 +91,7 @@ def wait_for(driver: webdriver.Chrome, selector: str) -> WebElement:
 
 
 def press(driver: webdriver.Chrome, name: str) -> None:
-    """
-    Presses a button with the keyboard.
-
-    Raises:
-        RuntimeError: the keyboard does not reach it.
-    """
+    """Presses a button with the keyboard. Raises `RuntimeError` if the keyboard does not reach it."""
     for _ in range(60):
         focused = driver.switch_to.active_element
         if focused.tag_name == "button" and focused.text.startswith(name):

@@ -68,12 +68,7 @@ class ContextOptions(ModelOptions):
 
 
 def word_class(text: str) -> tuple[str, list[str]]:
-    """
-    Parses `name` or `name=word,word`.
-
-    Raises:
-        ValueError: there is no class with this name.
-    """
+    """Parses `name` or `name=word,word`. Raises `ValueError` for an unknown name without words."""
     name, _, words = text.partition("=")
     words = words or WORD_CLASSES.get(name, "")
     if not words:

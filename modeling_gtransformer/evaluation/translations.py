@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..corpora.corpus import DOCUMENT_LINE, read_documents
 from ..corpora.corpus_files import has_columns, open_decompressed
 from ..segmentation import segment
@@ -106,8 +108,8 @@ def compare_translations(
     names = one[0].keys() & other[0].keys()
     if [each.segments for each in ours] != [each.segments for each in theirs]:
         names -= {"d-BLEU/segment"}
-    sums = ({name: sum(each[name] for each in side) for name in names} for side in (one, other))
-    return compare_scores(*sums, tokenize)
+    sums = [{name: np.sum([each[name] for each in side], axis=0) for name in names} for side in (one, other)]
+    return compare_scores(sums[0], sums[1], tokenize)
 
 
 def read_sentences(file: str, column: str) -> list[list[str]]:

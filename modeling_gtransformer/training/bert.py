@@ -73,13 +73,7 @@ def gtransformer_from_bert(
     Builds a G-Transformer with the encoder and the word embeddings of `bert`.
 
     The encoder states of a one-sentence document equal BERT's, except for the epsilon of the layer norms (1e-12 in
-    BERT, 1e-5 in G-Transformer).
-
-    Args:
-        processor: processor with BERT's tokenizer and added language codes.
-
-    Raises:
-        ValueError: `bert` has missing or additional weights, unlike a plain BERT.
+    BERT, 1e-5 in G-Transformer). Raises `ValueError` if `bert` has other weights than a plain BERT.
     """
     model = GTransformerForConditionalGeneration(config_from_bert(bert.config, processor, decoder_layers))
     missing, unexpected = model.model.encoder.load_state_dict(encoder_state_from_bert(bert.state_dict()), strict=False)

@@ -201,10 +201,8 @@ def refuse_unknown_metric(args: GTransformerTrainingArguments) -> None:
 
 
 def refuse_missing_start(start: str | None) -> None:
-    """
-    Raises `UsageError` if the initial checkpoint is a missing folder, with the command that makes it if a packaged
-    recipe does. Other names may exist on the Hub.
-    """
+    """Raises `UsageError` if the initial checkpoint is a missing folder, with the command of a packaged recipe for it,
+    if any. Other names may exist on the Hub."""
     if start is None or Path(start).exists():
         return
     if command := start_of(start):
@@ -248,12 +246,7 @@ def load_corpora(args: DataArguments) -> tuple[StoredCorpus, StoredCorpus]:
 
 
 def load_processor(args: ModelArguments) -> GTransformerProcessor:
-    """
-    Loads the processor of an earlier training, or makes one for a tokenizer.
-
-    Raises:
-        ValueError: the ids of the tokenizer differ from those of the initial checkpoint.
-    """
+    """Loads the processor of an earlier training, or makes one for a tokenizer with the initial checkpoint's ids."""
     given = {"src_lang": args.src_lang, "tgt_lang": args.tgt_lang}
     processor = GTransformerProcessor.from_pretrained(
         args.tokenizer_name_or_path or args.model_name_or_path,

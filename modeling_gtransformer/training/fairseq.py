@@ -220,13 +220,8 @@ def _make_processor(arguments: dict[str, Any], options: FairseqOptions, folder: 
 def read_dictionary(path: str | os.PathLike, languages: Sequence[str]) -> list[str]:
     """
     Reads the tokens of a `dict.txt` with lines `word count`, in the order of their ids. As in the authors' task,
-    `<s> <pad> </s> <unk>` precede the words, and the language codes `[en]`, ... and `<mask>` follow them.
-
-    Args:
-        languages: languages of the run's `--langs`, in this order.
-
-    Raises:
-        ValueError: a line has another form, or repeats a word.
+    `<s> <pad> </s> <unk>` precede the words, and the codes of `--langs`, `[en]`, ... and `<mask>` follow them. Raises
+    `ValueError` for a line of another form or with a word that is there already.
     """
     words = dict.fromkeys(SPECIAL_TOKENS)
     with open(path, encoding="utf-8") as file:
@@ -241,15 +236,8 @@ def read_dictionary(path: str | os.PathLike, languages: Sequence[str]) -> list[s
 def bpe_tokenizer(words: list[str], codes: str | os.PathLike, folder: str | os.PathLike) -> PreTrainedTokenizerBase:
     """
     Makes a tokenizer with the pieces of subword-nmt, marked `@@` where a word continues, and their fairseq ids. Pieces
-    outside the dictionary become `<unk>`. PhoBERT's tokenizer works this way, because it was trained with fairseq.
-
-    Args:
-        words: tokens of the dictionary.
-        codes: output file of `subword-nmt learn-bpe`.
-        folder: folder for the files of the tokenizer.
-
-    Raises:
-        ValueError: the codes have an unknown version or form.
+    outside the dictionary become `<unk>`. PhoBERT's tokenizer works this way, because it was trained with fairseq; its
+    files are in the folder. Raises `ValueError` for codes of an unknown version or form.
     """
     header, *merges = Path(codes).read_text(encoding="utf-8").rstrip("\n").split("\n")
     if header != CODES_HEADER:

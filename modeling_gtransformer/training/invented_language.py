@@ -114,12 +114,8 @@ def _words(rng: random.Random, consonants: str, vowels: str):
 def write_corpus(
     language_pair: InventedLanguagePair, folder: Path, sizes: dict[str, int], seed: int, sentences: int | None = None
 ) -> dict[str, str]:
-    """Writes documents as JSON lines, and returns the file of each split. Splits are drawn independently.
-
-    Args:
-        sizes: number of documents in each split.
-        sentences: number of sentences per document; by default random.
-    """
+    """Writes as many documents as JSON lines as each split has, drawn independently, and returns its file. Documents
+    have the given number of sentences, by default a random one."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {}
     for part, size in sizes.items():

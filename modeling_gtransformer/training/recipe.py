@@ -135,12 +135,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
 
 
 def find_recipe(name: str | Path, folder: Path = Path()) -> Path:
-    """
-    Returns the path of a recipe: a file relative to the folder, or a packaged one.
-
-    Raises:
-        UsageError: there is no such recipe.
-    """
+    """Returns the path of a recipe, a file relative to the folder or a packaged one; raises `UsageError` without."""
     if (folder / name).is_file():
         return (folder / name).resolve()
     # Older commands and studies use the former folder of packaged recipes: train/recipes/opus_mt.yaml.

@@ -146,11 +146,8 @@ def target_ratio(segments: Dataset, processor, quantile: float = TARGET_QUANTILE
 
 
 def sample(segments: Dataset, size: int | None, seed: int) -> Dataset:
-    """Draws segments without replacement (the paper's data scales); `None` returns all.
-
-    Raises:
-        ValueError: there are fewer segments.
-    """
+    """Draws segments without replacement (the paper's data scales); `None` returns all. Raises `ValueError` for too
+    few segments."""
     if size is None:
         return segments
     if size > len(segments):

@@ -33,17 +33,11 @@ Results = dict[str, Any]
 
 @dataclass(frozen=True)
 class ParallelDocuments:
-    """
-    The documents of a test set.
-
-    Attributes:
-        sources, targets: sentences of the corpus.
-        references: detokenized targets, the references of scores.
-    """
+    """The documents of a test set."""
 
     sources: list[list[str]]
     targets: list[list[str]]
-    references: list[list[str]]
+    references: list[list[str]]  # detokenized targets
 
 
 def collect(
@@ -111,18 +105,15 @@ def score_test(
     references: list[list[str]],
 ) -> Results:
     """
-    Scores a system on a test set: each seed, mean and spread, significance of the difference from the baseline (over
-    common seeds, with documents as the unit), and numbers of sentences.
-
-    Args:
-        translated: translations of each seed.
-        baselines: translations of each seed by the baseline of "s-BLEU" or "d-BLEU".
+    Scores the translations of each seed of a system: every seed, mean and spread, numbers of sentences, and the
+    significance of differences from the baselines of "s-BLEU" and "d-BLEU" over common seeds, by documents.
     """
     scored = [score_documents(t.documents, references, t.segments, aligned=t.aligned) for t in translated.values()]
     compared: Results = {}
     for kind, baseline in baselines.items():
-        if pairs := [(ours, baseline[seed]) for seed, ours in translated.items() if seed in baseline]:
-            compared[kind] = compare_translations(*zip(*pairs, strict=True), references)
+        if seeds := [seed for seed in translated if seed in baseline]:
+            ours, theirs = ([system[seed] for seed in seeds] for system in (translated, baseline))
+            compared[kind] = compare_translations(ours, theirs, references)
     scores: Results = {}
     for name in SCORES:
         if name in scored[0]:
@@ -279,18 +270,18 @@ def draw(file: Path, panels: dict[str, dict[str, list]], xlabel: str, ylabel: st
     import matplotlib.pyplot as plt
 
     labels = list(dict.fromkeys(itertools.chain(*panels.values())))
+    colors = plt.colormaps["tab10" if len(labels) <= 10 else "tab20"]
+    color_of = {label: colors(number % 20) for number, label in enumerate(labels)}
     figure, axes = plt.subplots(
         1, len(panels), figsize=(4.5 * len(panels), 3.5), squeeze=False, sharey=True, layout="constrained"
     )
     for panel, (title, lines) in zip(axes[0], panels.items(), strict=True):
         for label, seeds in lines.items():
-            color = plt.colormaps["tab10" if len(labels) <= 10 else "tab20"](labels.index(label) % 20)
             for x, y in seeds:
-                panel.plot(x, y, color=color, linewidth=1.2, marker="." if len(x) < 10 else None)
-            panel.plot([], [], color=color, label=label)
+                panel.plot(x, y, color=color_of[label], linewidth=1.2, marker="." if len(x) < 10 else None)
         panel.set(title=title, xlabel=xlabel, ylabel=ylabel if panel is axes[0][0] else None, **limits)
         panel.grid(alpha=0.3)
-    entries = dict(pair for panel in axes[0] for pair in zip(*panel.get_legend_handles_labels()[::-1], strict=True))
-    figure.legend(entries.values(), entries, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    entries = [plt.Line2D([], [], color=color, label=label) for label, color in color_of.items()]
+    figure.legend(handles=entries, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     figure.savefig(file)
     plt.close(figure)

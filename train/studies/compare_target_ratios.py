@@ -86,13 +86,8 @@ def count(
     source: list[list[int]], target: list[list[int]], ratio: float | None, template: int, segment_tokens: int
 ) -> tuple[int, int]:
     """
-    Counts the segments of a document whose reference is too long, and all of them.
-
-    Args:
-        source, target: token ids of the sentences.
-        ratio: expected target tokens per source token; `None` cuts by the references.
-        template: number of template tokens per sentence.
-        segment_tokens: segments have fewer tokens than this.
+    Counts the segments of a document of token ids whose reference is too long, and all of them. Without a `ratio`, the
+    references cut it. Sentences have `template` tokens more.
     """
     lengths = [(len(words), len(reference)) for words, reference in zip(source, target, strict=True)]
     expected = [reference if ratio is None else math.ceil(words * ratio) for words, reference in lengths]
