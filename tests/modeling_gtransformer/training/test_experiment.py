@@ -166,12 +166,14 @@ def ids_of(segments):
     return [row["input_ids"].tolist() for row in segments]
 
 
-def test_the_sample_is_what_is_trained_on(experiment):
+def test_a_sample_or_long_documents_are_what_is_trained_on(experiment):
     """And nothing of the validation is left out."""
-    whole, drawn = (trainer_of(experiment(f"drawn-{size}", train_segments=size, seed=3)) for size in (None, 5))
+    changes = {"drawn-all": {}, "drawn": {"train_segments": 5}, "long": {"min_document_tokens": 80}}
+    whole, drawn, long = (trainer_of(experiment(name, seed=3, **each)) for name, each in changes.items())
     assert ids_of(drawn.train_dataset) == ids_of(sample(whole.train_dataset, 5, seed=3))
     assert ids_of(drawn.train_dataset) != ids_of(sample(whole.train_dataset, 5, seed=42))
-    assert ids_of(drawn.eval_dataset) == ids_of(whole.eval_dataset)
+    assert 0 < len(long.train_dataset) < len(whole.train_dataset)
+    assert ids_of(drawn.eval_dataset) == ids_of(long.eval_dataset) == ids_of(whole.eval_dataset)
 
 
 def test_the_processor_learns_how_long_translations_become(experiment, trained_model):
@@ -225,11 +227,11 @@ def test_training_may_leave_out_what_is_too_long_but_validation_may_not(experime
 
 
 def test_half_precision_checkpoints_are_trained_in_full(trained_model, experiment, tmp_path):
-    model = GTransformerForConditionalGeneration.from_pretrained(trained_model).bfloat16()
-    model.save_pretrained(tmp_path)
-    shutil.copytree(trained_model, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*config*", "model*"))
-    shutil.copy(trained_model / "processor_config.json", tmp_path)
-    shutil.copy(trained_model / "tokenizer_config.json", tmp_path)
+    for part in (
+        GTransformerForConditionalGeneration.from_pretrained(trained_model).bfloat16(),
+        GTransformerProcessor.from_pretrained(trained_model),
+    ):
+        part.save_pretrained(tmp_path)
     arguments = ModelArguments(model_name_or_path=str(tmp_path))
     loaded = load_model(arguments, load_processor(arguments))
     assert {parameter.dtype for parameter in loaded.parameters()} == {torch.float32}
@@ -243,13 +245,6 @@ def test_a_search_by_beams_stops_early_as_the_papers(tiny_model, num_beams, earl
     assert (model.generation_config.num_beams, model.generation_config.early_stopping) == (num_beams, early_stopping)
     set_beams(model, None)
     assert model.generation_config.num_beams == num_beams
-
-
-def test_short_documents_are_left_out_of_training_alone(experiment):
-    """Validation is of the same documents, whatever a training leaves out."""
-    whole, long = (trainer_of(experiment(f"least{tokens}", min_document_tokens=tokens)) for tokens in (0, 80))
-    assert 0 < len(long.train_dataset) < len(whole.train_dataset)
-    assert len(long.eval_dataset) == len(whole.eval_dataset)
 
 
 def test_what_fills_up_the_last_batch_has_no_score(trained_model):

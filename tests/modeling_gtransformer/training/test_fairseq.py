@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 import torch
 from fairseq_reference import MERGES, PAD, WORDS, Reference, write_run
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
@@ -244,27 +244,22 @@ def bpe(tmp_path_factory):
     return theirs, words, bpe_tokenizer(words, folder / "code", folder)
 
 
-def ids_of(pieces, words):
-    return [words.index(piece if piece in words else "<unk>") for piece in pieces]
+def with_examples(test):
+    for line in CORPUS[:4] + UNSEEN:
+        test = example(line)(test)
+    return test
 
 
-@pytest.mark.parametrize("line", CORPUS[:4] + UNSEEN)
+@with_examples
+@given(st.lists(st.text("theoldrcaäwsq☃.", min_size=1, max_size=9), min_size=1, max_size=6).map(" ".join))
 def test_pieces_of_subword_nmt(bpe, line):
     theirs, dictionary, tokenizer = bpe
-    ids = tokenizer(line, add_special_tokens=False)["input_ids"]
-    assert ids == ids_of(theirs.process_line(line).split(), dictionary)
-    assert ("<unk>" in tokenizer.convert_ids_to_tokens(ids)) == (line in UNSEEN)
+    ids, pieces = tokenizer(line, add_special_tokens=False)["input_ids"], theirs.process_line(line).split()
+    assert ids == [dictionary.index(piece if piece in dictionary else "<unk>") for piece in pieces]
+    if line in CORPUS + UNSEEN:
+        assert ("<unk>" in tokenizer.convert_ids_to_tokens(ids)) == (line in UNSEEN)
     if line in CORPUS:
         assert "@@ " in theirs.process_line(line) and tokenizer.decode(ids) == line
-
-
-@given(
-    st.lists(st.text("theoldrcaäwsq☃.", min_size=1, max_size=9), min_size=1, max_size=6).map(" ".join),
-)
-def test_pieces_of_any_words(bpe, line):
-    theirs, dictionary, tokenizer = bpe
-    ids = tokenizer(line, add_special_tokens=False)["input_ids"]
-    assert ids == ids_of(theirs.process_line(line).split(), dictionary)
 
 
 def test_documents_of_bpe(bpe, tmp_path):

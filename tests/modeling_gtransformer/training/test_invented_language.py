@@ -19,15 +19,9 @@ def documents(language_pair, number, seed=0):
     return [language_pair.document(rng) for _ in range(number)]
 
 
-def test_documents_are_aligned_and_follow_from_the_seed():
-    drawn = documents(InventedLanguagePair(seed=1), 20)
-    assert drawn == documents(InventedLanguagePair(seed=1), 20)
-    assert drawn != documents(InventedLanguagePair(seed=2), 20)
-    assert all(len(document["source"]) == len(document["target"]) >= 4 for document in drawn)
-
-
 def test_words_have_one_meaning():
-    pair = InventedLanguagePair(seed=1)
+    pair, same, other = (InventedLanguagePair(seed) for seed in (1, 1, 2))
+    assert pair.nouns == same.nouns != other.nouns
     lexicon = [word[:2] for word in (*pair.nouns, *pair.names, *pair.verbs, *pair.adjectives, *pair.adverbs)]
     source, target = (list(words) for words in zip(*lexicon, strict=True))
     source += [pair.behold, pair.the, pair.it]
@@ -59,6 +53,7 @@ def test_guessing_gets_about_half_of_the_pronouns():
         [" ".join(pair.pronouns[0] if word in pair.pronouns else word for word in sentence.split()) for sentence in d]
         for d in references
     ]
+    assert {len(document) for document in references} == {4, 5, 6, 7, 8}
     assert pair.pronoun_accuracy(references, references) == 1
     assert 0.35 < pair.pronoun_accuracy(guesses, references) < 0.65
 

@@ -1,7 +1,6 @@
 """What stands for a downloaded checkpoint is a plain mBART that has learnt single sentences."""
 
 import datasets
-import pytest
 from tiny import ONLY_GROUP, SIZE
 from transformers import AutoTokenizer, MBartForConditionalGeneration
 
@@ -13,25 +12,17 @@ from modeling_gtransformer.training.tiny_mbart import pretrain_tiny_mbart
 SENTENCES = {"en": ["a b c", "b c", "c a", "b b a"], "de": ["x y z", "y z", "z x", "y y x"]}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = str(tmp_path_factory.mktemp("mbart"))
+def test_sentences_are_learnt_from_their_source(tmp_path):
     corpus = StoredCorpus.from_dataset(datasets.Dataset.from_list([SENTENCES] * 8), ("en", "de"))
     size = {**SIZE, "init_std": 0.08}
-    pretrain_tiny_mbart(folder, corpus, ("[en]", "[de]"), 1, size, steps=80, learning_rate=1e-2)
-    return folder
-
-
-def test_checkpoint_is_one_of_mbart_with_its_tokenizer(folder):
-    model, report = MBartForConditionalGeneration.from_pretrained(folder, output_loading_info=True)
+    pretrain_tiny_mbart(str(tmp_path), corpus, ("[en]", "[de]"), 1, size, steps=80, learning_rate=1e-2)
+    model, report = MBartForConditionalGeneration.from_pretrained(tmp_path, output_loading_info=True)
     assert not any(report[name] for name in ("missing_keys", "unexpected_keys", "mismatched_keys"))
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
     assert model.config.vocab_size == len(tokenizer) and tokenizer.convert_tokens_to_ids("[de]") == len(tokenizer) - 2
 
-
-def test_sentences_are_learnt_from_their_source(folder):
-    processor = GTransformerProcessor.from_pretrained(folder, src_lang="[en]", tgt_lang="[de]")
-    model = GTransformerForConditionalGeneration.from_pretrained(folder, **ONLY_GROUP).eval()
+    processor = GTransformerProcessor.from_pretrained(tmp_path, src_lang="[en]", tgt_lang="[de]")
+    model = GTransformerForConditionalGeneration.from_pretrained(tmp_path, **ONLY_GROUP).eval()
     sources, targets = ([[sentence] for sentence in SENTENCES[side]] for side in ("en", "de"))
     right, wrong = (
         model(**processor(sources, other, return_tensors="pt")).loss.item()

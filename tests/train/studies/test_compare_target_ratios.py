@@ -2,23 +2,9 @@
 
 import json
 
-import pytest
 from json_lines import write_json_lines
 
-from train.studies.compare_target_ratios import RatioOptions, compare_target_ratios, count
-
-
-@pytest.mark.parametrize(
-    "ratio, expected",
-    [
-        (1.0, (1, 2)),  # 4 + 4, 4: the first two have 14 tokens in the reference
-        (1.5, (0, 3)),
-        (None, (0, 3)),
-    ],
-)
-def test_segments_that_are_too_long(ratio, expected):
-    source, target = ([[1] * n for n in lengths] for lengths in ((2, 2, 2), (5, 5, 2)))
-    assert count(source, target, ratio, template=2, segment_tokens=9) == expected
+from train.studies.compare_target_ratios import RatioOptions, compare_target_ratios
 
 
 def test_the_table(checkpoint, tmp_path, capsys):
