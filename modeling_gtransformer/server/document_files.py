@@ -4,8 +4,9 @@ import asyncio
 import secrets
 from pathlib import PurePosixPath
 
+from starlette.exceptions import HTTPException
+
 from ..files import EXTENSIONS, FILE_FORMATS, decode
-from .api_error import ApiError
 
 
 def content_of(name: str, content: bytes) -> tuple[str | bytes, str]:
@@ -13,12 +14,12 @@ def content_of(name: str, content: bytes) -> tuple[str | bytes, str]:
     Returns the content of a file, decoded for text formats, and its format.
 
     Raises:
-        ApiError: the extension is unsupported.
+        HTTPException: the extension is unsupported.
         ValueError: a file in a text format cannot be decoded.
     """
     extension = PurePosixPath(name).suffix.lower()
     if extension not in EXTENSIONS:
-        raise ApiError(400, f"Unsupported format. Supported extensions: {' '.join(EXTENSIONS)}.")
+        raise HTTPException(400, f"Unsupported format. Supported extensions: {' '.join(EXTENSIONS)}.")
     format = EXTENSIONS[extension]
     binary = format != "text" and FILE_FORMATS[format].binary
     return content if binary else decode(content), format

@@ -17,7 +17,7 @@ from gradio.utils import get_upload_folder
 
 from ..files import ALIGNED_FORMATS
 from ..pipeline_gtransformer import DocumentTranslationPipeline
-from .api_error import as_api_error
+from .api_error import as_http_error
 from .attention_view import attended_sentences, attention_html
 from .document_files import content_of, translated_name
 from .pairs_view import pair_html
@@ -74,7 +74,7 @@ def read(text: str, file: str | None) -> tuple[str, str | bytes, str]:
     Returns name, content and format of a file or, without a file, of a text.
 
     Raises:
-        ApiError, ValueError: the format is unsupported, or the file has expired or cannot be decoded.
+        HTTPException, ValueError: the format is unsupported, or the file has expired or cannot be decoded.
     """
     if file is None:
         return "text.txt", text, "text"
@@ -90,7 +90,7 @@ def errors_on_page() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise gr.Error(escape(as_api_error(error).message), duration=None, print_exception=False) from error
+        raise gr.Error(escape(as_http_error(error).detail), duration=None, print_exception=False) from error
 
 
 class Events:

@@ -9,11 +9,14 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
+from starlette.exceptions import HTTPException
+
 from ..files.zip_package import MAX_BYTES
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, PreparedDocument
 from ..runtime.usage_error import UsageError, user_message
 from ..sentence import TranslatedSentence
-from .api_error import ApiError, unforeseen
+from .api_error import unforeseen
+from .request_limits import check_number
 
 
 # Maximum bytes of the unpacked text of a package: per character, because Word's markup is verbose, and for styles.
@@ -171,7 +174,7 @@ class Scheduler:
         try:
             self._prepare(job)
         except BaseException as error:  # panics of Rust libraries are not subclasses of Exception
-            Task([job]).fail(error if isinstance(error, ApiError | ImportError) else unforeseen(error))
+            Task([job]).fail(error if isinstance(error, HTTPException | ImportError) else unforeseen(error))
             return
         is_open = job.on_sentence is None
         task = next((each for each in self._tasks if is_open and each.can_take(job, self.max_tokens)), None)
@@ -186,15 +189,14 @@ class Scheduler:
         try:
             job.prepared = [self.pipeline.prepare(each, format=job.format, **job.options) for each in named]
         except ValueError as error:
-            raise ApiError(400, f"The document cannot be read: {user_message(error)}") from error
+            raise HTTPException(400, f"The document cannot be read: {user_message(error)}") from error
         sentences = [sentence for prepared in job.prepared for sentence in prepared.sentences]
-        if (characters := sum(len(sentence.text) for sentence in sentences)) > self.max_characters:
-            raise ApiError(413, f"The request has {characters:,} characters. The maximum is {self.max_characters:,}.")
+        check_number(sum(len(sentence.text) for sentence in sentences), self.max_characters, "characters")
         processor = self.pipeline.processor
         try:
             encoded = processor.encode_sentences([each.text for each in sentences if each.is_translated])
         except ValueError as error:
-            raise ApiError(400, f"The document cannot be translated: {user_message(error)}") from error
+            raise HTTPException(400, f"The document cannot be translated: {user_message(error)}") from error
         job.tokens = sum(len(tokens) + processor.sentence_tokens for tokens in encoded)
 
     def _advance(self, task: Task) -> bool:
@@ -212,7 +214,7 @@ class Scheduler:
             task.finish(end.value)
             return False
         except BaseException as error:
-            is_expected = isinstance(error, ApiError | UsageError) or isinstance(task.jobs[0], Call)
+            is_expected = isinstance(error, HTTPException | UsageError) or isinstance(task.jobs[0], Call)
             if len(task.jobs) == 1:
                 task.fail(error if is_expected else unforeseen(error))
             else:  # retry each job alone, before later jobs
@@ -224,7 +226,7 @@ class Scheduler:
         if task.seconds > self.max_seconds:
             task.steps.close()
             seconds = f"{self.max_seconds:g} seconds"
-            task.fail(ApiError(504, f"The translation took more than {seconds} and was stopped: send less text."))
+            task.fail(HTTPException(504, f"The translation took more than {seconds} and was stopped: send less text."))
         return task.seconds <= self.max_seconds
 
     def _translate(self, jobs: list[Job]) -> Steps:

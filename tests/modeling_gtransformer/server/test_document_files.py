@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
+from starlette.exceptions import HTTPException
 
-from modeling_gtransformer.server.api_error import ApiError
 from modeling_gtransformer.server.document_files import TranslatedFiles, content_of, translated_name
 
 
@@ -14,7 +14,7 @@ def test_contents_of_files():
     with pytest.raises(ValueError, match="not UTF-8"):
         content_of("a.html", b"\xff")
     for name in ("a", "", "a.pdf", ".txt"):
-        with pytest.raises(ApiError, match=r"Supported extensions: \.txt"):
+        with pytest.raises(HTTPException, match=r"Supported extensions: \.txt"):
             content_of(name, b"")
 
 

@@ -6,9 +6,9 @@ import json
 import shutil
 
 import pytest
+from starlette.exceptions import HTTPException
 from transformers import pipeline
 
-from modeling_gtransformer.server.api_error import ApiError
 from modeling_gtransformer.server.routes import server_sent_events
 
 
@@ -157,7 +157,7 @@ def test_an_error_in_the_middle_of_a_stream():
     async def read():
         sentences, task = asyncio.Queue(), asyncio.get_running_loop().create_future()
         sentences.put_nowait(None)
-        task.set_exception(ApiError(504, "too long"))
+        task.set_exception(HTTPException(504, "too long"))
         return [line async for line in server_sent_events({"translation_text": "ä"}, sentences, task)]
 
     sentence, error = asyncio.run(read())
