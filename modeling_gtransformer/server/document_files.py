@@ -29,8 +29,8 @@ def translated_name(name: str, target: str) -> str:
     """
     Adds the target language to the name of a file.
 
-    >>> translated_name("C:\\\\letters\\\\to Ann.docx", "de")
-    'to Ann.de.docx'
+    >>> translated_name("C:\\\\letters\\\\to Ann.docx", "de"), translated_name("../../etc/a.b.txt", "de")
+    ('to Ann.de.docx', 'a.b.de.txt')
     """
     path = PurePosixPath(name.replace("\\", "/"))
     return f"{path.stem}.{target}{path.suffix}"
