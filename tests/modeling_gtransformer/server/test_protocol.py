@@ -11,7 +11,6 @@ from modeling_gtransformer.server.protocol import (
     FileFields,
     TranslateFields,
     Upload,
-    in_openapi,
     read_fields,
 )
 
@@ -62,23 +61,10 @@ def test_what_cannot_be_read(body, content_type):
     assert error.value.status_code == 400
 
 
-def test_the_first_problem_is_named():
-    with pytest.raises(HTTPException, match="alternatives: Input should be greater"):
-        read(TranslateFields, b'{"q": "a", "alternatives": -1}', "application/json")
-
-
 def test_only_the_first_problem_of_a_list_is_looked_for():
     with pytest.raises(HTTPException) as error:
         read(TranslateFields, json.dumps({"q": [1] * 1000}).encode(), "application/json")
     assert error.value.__cause__.error_count() == 2  # it is no text, and no list of texts
-
-
-def test_the_description_names_the_fields():
-    content = in_openapi(TranslateFields)["requestBody"]["content"]
-    assert content["application/json"]["schema"]["required"] == ["q"]
-    content = in_openapi(FileFields)["requestBody"]["content"]
-    assert [*content] == ["multipart/form-data"]
-    assert content["multipart/form-data"]["schema"]["properties"]["file"]["format"] == "binary"
 
 
 def test_an_unpaired_surrogate_is_refused():

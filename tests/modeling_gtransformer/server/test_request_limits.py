@@ -134,22 +134,6 @@ def test_a_client_that_goes_while_it_sends():
     assert app.got == [] and client.answers == []
 
 
-def test_a_client_that_goes_while_it_waits():
-    app = Application(works=True)
-    request(Client(part(b"the cat"), stays=False), app)
-    assert app.got == [b"the cat"] and app.cancelled
-
-
-def test_what_is_no_request_is_passed_on():
-    seen = []
-
-    async def app(scope, receive, send):
-        seen.append(scope["type"])
-
-    request(Client(), app, {"type": "lifespan"})
-    assert seen == ["lifespan"]
-
-
 @pytest.fixture
 def keys_file(tmp_path):
     (tmp_path / "keys.txt").write_text("one\n# of us\n\n  twö\n", encoding="utf-8-sig")
