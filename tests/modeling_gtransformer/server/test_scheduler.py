@@ -213,11 +213,6 @@ def test_unexpected_errors_are_not_the_fault_of_the_client(make, monkeypatch, ca
     assert {record.name for record in caplog.records} == {"uvicorn.error"}
 
 
-def test_a_large_job_is_refused(make):
-    [error] = run(make(max_characters=10), Job(["the cat sleeps."]))
-    assert error.status_code == 413 and "15 characters. The maximum is 10" in error.detail
-
-
 def test_seconds_of_its_own_batches_count(make, monkeypatch):
     """Those of other jobs do not."""
     seconds = iter(range(1000))
