@@ -23,7 +23,7 @@ from .document_files import content_of, translated_name
 from .pairs_view import pair_html
 from .protocol import PairFields
 from .request_languages import Pair
-from .scheduler import Call
+from .scheduler import Job
 from .service import Service
 
 
@@ -126,8 +126,8 @@ class Events:
 
     async def attention(self, request: gr.Request, translation: Translation | None, sentence: int) -> str:
         with errors_on_page():
-            call = Call(lambda: attention_of(self.service.scheduler.pipeline, translation, sentence))
-            task = asyncio.create_task(self.service.run(request, call))
+            job = Job(call=lambda: attention_of(self.service.scheduler.pipeline, translation, sentence))
+            task = asyncio.create_task(self.service.run(request, job))
             with self._owned(request, task):
                 return await unless_cancelled(task)
 

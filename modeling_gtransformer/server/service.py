@@ -19,7 +19,7 @@ from .options import ServerOptions
 from .protocol import PairFields
 from .request_languages import Languages, Pair
 from .request_limits import ApiKeys, ClientLimit, check_number
-from .scheduler import Call, Job, Scheduler
+from .scheduler import Job, Scheduler
 
 
 # A request of FastAPI or Gradio.
@@ -113,7 +113,7 @@ class Service:
         max_characters = self.options.max_characters * (1 if format == "text" else MARKUP)
         check_number(sum(map(len, _texts_of(documents))), max_characters, "characters")
 
-    async def run(self, request: AnyRequest, job: Job | Call, key: str | None = None) -> Any:
+    async def run(self, request: AnyRequest, job: Job, key: str | None = None) -> Any:
         """
         Returns the result of a job. Cancelling the caller cancels the job.
 

@@ -9,7 +9,7 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from modeling_gtransformer import Translator
-from modeling_gtransformer.server.scheduler import Call, Job, Scheduler
+from modeling_gtransformer.server.scheduler import Job, Scheduler
 
 
 # Batches of one or two sentences.
@@ -156,7 +156,7 @@ def test_a_call_has_a_turn_and_overtakes_no_job(make, watch):
     def fail():
         raise error
 
-    results = run(scheduler, Job(["the cat"]), Call(lambda: len(batches)), Call(fail), Job(["it is"]))
+    results = run(scheduler, Job(["the cat"]), Job(call=lambda: len(batches)), Job(call=fail), Job(["it is"]))
     assert results[1:3] == [1, error]
 
 
