@@ -14,7 +14,8 @@ from .xml_tokens import XmlToken, xml_tokens
 from .zip_package import ZipPackage
 
 
-Content, Read = TypeVar("Content"), TypeVar("Read")
+Content = TypeVar("Content")
+Read = TypeVar("Read")
 
 
 class TextPackage:
