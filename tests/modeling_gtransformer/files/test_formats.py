@@ -173,6 +173,12 @@ def test_what_is_wrong_with_a_file_is_named(format):
             SplitFile(content, format)
 
 
+@pytest.mark.parametrize("format", ["markdown", "xliff", "po"])
+def test_formats_without_a_place_for_two_languages(format):
+    with pytest.raises(ValueError, match=f"the format '{format}' cannot hold source and translation in parallel"):
+        SplitFile("", format, bilingual=True)
+
+
 UNIT = '<xliff version="1.2"><file><body><trans-unit><source>{}</source></trans-unit></body></file></xliff>'
 SEGMENT = '<xliff version="2.0"><file><unit><segment><source>{}</source></segment></unit></file></xliff>'
 FORMATTED = {
