@@ -4,8 +4,8 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from ..corpora.chunk_translation import ChunkTranslator, TranslatedRecord, examine, groups, problems_of_source
-from ..corpora.corpus import Document, decode_line, iterate_sources, of_record, parse_record
+from ..corpora.chunk_translation import ChunkTranslator, TranslatedRecord, examine, problems_of_source, read_chunks
+from ..corpora.corpus import Document, decode_line, parse_record
 from ..corpora.corpus_translation import translate_corpus
 from ..corpora.ray_translation import translate_with_ray
 from ..runtime.json_line import json_line
@@ -25,9 +25,8 @@ def translate_documents(job: Job, options: TranslateOptions, translator: Transla
     else:
         examine(job.file, options, options.overwrite)
         translate = ChunkTranslator(translator, options)
-        documents = iterate_sources(job.file, options.source_column)
         with job.open_target() as target:
-            for group in groups(documents, options.chunk_documents):
+            for _, group in read_chunks([job.file], options):
                 translated = translate(group)
                 target.writelines(json_line(each.record) for each in translated)
                 watch(translated)
@@ -65,7 +64,7 @@ def translate_pipe(job: Job, options: TranslateOptions, translator: Translator, 
 
 def read_document(line: bytes, place: str, options: TranslateOptions) -> Document:
     """Reads a document from a line of JSON. Raises `ValueError` if it is none, or is not translatable."""
-    document = of_record(parse_record(decode_line(line)), place)
+    document = Document(parse_record(decode_line(line)), place)
     if problems := list(problems_of_source(document, options, options.overwrite)):
         raise ValueError(problems[0].removeprefix(f"{place}: "))
     return document

@@ -16,7 +16,7 @@ from ..pipeline_gtransformer import NamedDocument
 from ..runtime.translator import Translator, as_document
 from ..sentence import Sentence
 from ..translation_options import CorpusOptions
-from .corpus import Document, iterate_sources
+from .corpus import Document, iterate_documents
 from .corpus_files import TABLES, has_extension, open_table
 from .fingerprint import hash_of_file, hashes_of_translator
 from .free_translation import translate_freely
@@ -71,7 +71,7 @@ def examine(path: str, options: CorpusOptions, overwrite: bool) -> FileContent:
     """
     digest = hash_of_file(path)
     problems_of = partial(problems_of_source, options=options, overwrite=overwrite)
-    documents = sum(1 for _ in iterate_sources(path, options.source_column, problems_of))
+    documents = sum(1 for _ in iterate_documents([path], [options.source_column], problems_of=problems_of))
     return FileContent(path, digest, documents, schema_of(path, options) if has_extension(path, TABLES) else None)
 
 
@@ -110,20 +110,17 @@ def added_fields(options: CorpusOptions) -> list[str]:
 
 
 def read_chunks(
-    files: Sequence[str], options: CorpusOptions, wanted: Collection[Chunk]
+    files: Sequence[str], options: CorpusOptions, wanted: Collection[Chunk] | None = None
 ) -> Iterator[tuple[Chunk, list[Document]]]:
-    """Reads the wanted chunks of a corpus."""
-    for file in sorted({chunk.file for chunk in wanted}):
-        documents = iterate_sources(files[file], options.source_column)
-        for number, group in enumerate(groups(documents, options.chunk_documents)):
-            if (chunk := Chunk(file, number)) in wanted:
+    """Reads chunks of a corpus that [`examine`] has checked, by default all."""
+    for file, path in enumerate(files):
+        if wanted is not None and file not in {chunk.file for chunk in wanted}:
+            continue
+        documents = iterate_documents([path], [options.source_column], problems_of=lambda document: ())
+        chunks = map(Chunk, itertools.repeat(file), itertools.count())
+        while group := list(itertools.islice(documents, options.chunk_documents)):
+            if (chunk := next(chunks)) in (wanted or [chunk]):
                 yield chunk, group
-
-
-def groups(documents: Iterator[Document], size: int) -> Iterator[list[Document]]:
-    """Yields lists of up to `size` documents."""
-    while group := list(itertools.islice(documents, size)):
-        yield group
 
 
 class TranslatedRecord(NamedTuple):

@@ -21,7 +21,7 @@ import lzma
 import math
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -47,15 +47,26 @@ class Document:
     Attributes:
         record: its columns (lists of sentences) and any other fields of the corpus.
         place: its first line, e.g. `train.jsonl:5`.
-        where: returns the place of a sentence of a column, e.g. `train.de:57`.
+        lines: in plain text, file and first line of each column.
     """
 
     record: dict[str, Any]
     place: str
-    where: Callable[[str, int], str]
+    lines: Mapping[str, tuple[str, int]] | None = None
 
     def __getitem__(self, column: str) -> list[str]:
         return self.record[column]
+
+    def where(self, column: str, sentence: int) -> str:
+        """Returns the place of a sentence, e.g. `train.de:57`."""
+        if self.lines is None:
+            return f"{self.place} ({column}, sentence {sentence + 1})"
+        path, first = self.lines[column]
+        return f"{path}:{first + sentence}"
+
+
+# Lists the problems of a document.
+Problems = Callable[[Document], Iterable[str]]
 
 
 def read_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bool = False) -> list[Document]:
@@ -63,7 +74,9 @@ def read_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bool 
     return list(iterate_documents(files, columns, blank_ok))
 
 
-def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bool = False) -> Iterator[Document]:
+def iterate_documents(
+    files: Sequence[str], columns: Sequence[str], blank_ok: bool = False, problems_of: Problems | None = None
+) -> Iterator[Document]:
     """
     Reads and checks documents with aligned sentences in `columns`, and yields the valid ones.
 
@@ -71,21 +84,23 @@ def iterate_documents(files: Sequence[str], columns: Sequence[str], blank_ok: bo
         files: paths or URIs of files with all the columns, of folders of such files, or of plain text files, one per
             column in this order.
         blank_ok: whether to accept sentences without text, which a system may have written.
+        problems_of: lists the problems of a document instead of the default checks: missing columns, wrong types,
+            documents without sentences, unequal numbers of sentences, sentences without text.
 
     Raises:
-        ValueError: lists the problems of all files at the end: broken lines, missing columns, wrong types, documents
-            without sentences, unequal numbers of sentences, sentences without text.
+        ValueError: lists the problems of all files at the end, including broken lines.
     """
     problems: list[str] = []
     files = files_of_all(files, len(columns))
-    problems_of = partial(_problems_of, columns=columns, blank_ok=blank_ok)
+    problems_of = problems_of or partial(_problems_of, columns=columns, blank_ok=blank_ok)
     yield from checked(_read(files, columns, problems), problems_of, problems, ", ".join(files))
 
 
 def _read(files: Sequence[str], columns: Sequence[str], problems: list[str]) -> Iterator[Document]:
     """Reads files with all columns, or one text file per column. Raises `ValueError` for other extensions."""
     if all(map(has_columns, files)):
-        return (document for file in files for document in _read_records(file, problems))
+        readers = (_read_table if has_extension(file, TABLES) else _read_json_lines for file in files)
+        return (document for read, file in zip(readers, files, strict=True) for document in read(file, problems))
     if len(files) == len(columns) and not any(has_columns(file) or has_extension(file, OTHERS) for file in files):
         return _read_text(files, columns, problems)
     raise ValueError(
@@ -93,34 +108,17 @@ def _read(files: Sequence[str], columns: Sequence[str], problems: list[str]) -> 
     )
 
 
-def iterate_sources(
-    file: str, column: str, problems_of: Callable[[Document], Iterable[str]] = lambda document: ()
-) -> Iterator[Document]:
-    """
-    Reads the documents of a file with a source column, and yields those without problems.
-
-    Raises:
-        ValueError: lists the problems of the file at the end.
-    """
-    problems: list[str] = []
-    yield from checked(_read([file], [column], problems), problems_of, problems, file)
-
-
 def iterate_dataset(dataset: Iterable[dict], columns: Sequence[str], name: str = "dataset") -> Iterator[Document]:
     """Yields documents of a `datasets` dataset, or any iterable of dicts with these columns, checked like files."""
-    documents = (of_record(record, f"{name}[{i}]") for i, record in enumerate(dataset))
+    documents = (Document(record, f"{name}[{i}]") for i, record in enumerate(dataset))
     return checked(documents, partial(_problems_of, columns=columns, blank_ok=False), [], name)
-
-
-def _read_records(path: str, problems: list[str]) -> Iterator[Document]:
-    return (_read_table if has_extension(path, TABLES) else _read_json_lines)(path, problems)
 
 
 def _read_table(path: str, problems: list[str]) -> Iterator[Document]:
     try:
         with open_table(path) as (_, batches):
             for number, record in enumerate(record for batch in batches for record in batch.to_pylist()):
-                yield of_record(record, f"{path}[{number}]")
+                yield Document(record, f"{path}[{number}]")
     except (FileNotFoundError, PermissionError):
         raise
     except (pyarrow.ArrowException, OSError) as error:
@@ -132,7 +130,7 @@ def _read_json_lines(path: str, problems: list[str]) -> Iterator[Document]:
         if not line:
             continue  # such as a trailing line feed
         try:
-            yield of_record(parse_record(line), f"{path}:{number}")
+            yield Document(parse_record(line), f"{path}:{number}")
         except ValueError as error:
             problems.append(f"{path}:{number}: {error}")
 
@@ -174,9 +172,9 @@ def _read_text(files: Sequence[str], columns: Sequence[str], problems: list[str]
         for file, part in zip(files, parts, strict=True):
             counts[file] += part is not None
         if None not in parts:
-            first_lines = {column: (file, part[0]) for column, file, part in zip(columns, files, parts, strict=True)}
+            lines = {column: (file, part[0]) for column, file, part in zip(columns, files, parts, strict=True)}
             record = {column: part[1] for column, part in zip(columns, parts, strict=True)}
-            yield Document(record, _in_text(first_lines, columns[0], 0), partial(_in_text, first_lines))
+            yield Document(record, f"{files[0]}:{parts[0][0]}", lines)
     if len(set(counts.values())) > 1:
         unequal = ", ".join(f"{file} has {count}" for file, count in counts.items())
         problems.append(f"unequal numbers of documents: {unequal}")
@@ -226,22 +224,8 @@ def decode_line(line: bytes) -> str:
         raise ValueError(f"not UTF-8, {error.reason} at byte {error.start + 1}") from error
 
 
-def of_record(record: dict[str, Any], place: str) -> Document:
-    """Makes the document of a record at a place."""
-    return Document(record, place, partial(_in_record, place))
-
-
-def _in_record(place: str, column: str, sentence: int) -> str:
-    return f"{place} ({column}, sentence {sentence + 1})"
-
-
-def _in_text(first_lines: dict[str, tuple[str, int]], column: str, sentence: int) -> str:
-    path, first = first_lines[column]
-    return f"{path}:{first + sentence}"
-
-
 def checked(
-    documents: Iterable[Document], problems_of: Callable[[Document], Iterable[str]], problems: list[str], name: str
+    documents: Iterable[Document], problems_of: Problems, problems: list[str], name: str
 ) -> Iterator[Document]:
     """
     Yields the documents without problems.

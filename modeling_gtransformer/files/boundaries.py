@@ -95,10 +95,10 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
     """
     sentence = "".join(pieces)
     starts = [0, *accumulate(map(len, pieces))]
-    own, theirs = _ProtectedWords(sentence), _ProtectedWords(translation)
+    own, theirs = Occurrences(sentence), Occurrences(translation)
     words_of = {number: pieces[number].strip() for number in protected}
     begins = {number: starts[number] + len(pieces[number]) - len(pieces[number].lstrip()) for number in protected}
-    parts = {number for number in protected if not own.is_whole(words_of[number], begins[number])}
+    parts = {number for number in protected if not _contains(own.of(words_of[number]), begins[number])}
     for words in {words_of[number] for number in protected if number not in parts}:
         own.claim(words)
         theirs.claim(words)
@@ -107,9 +107,10 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
     result: dict[int, int | None] = {}
     for number in protected:
         words, start = words_of[number], begins[number]
-        found, in_sentence = (text.places(words, number in parts) for text in (theirs, own))
-        if number in parts and start not in in_sentence:  # a larger protected piece claimed this place
-            found, in_sentence = (text.within_words(words) for text in (theirs, own))
+        kind = "unclaimed" if number in parts else "whole"
+        if number in parts and not _contains(own.of(words, kind), start):
+            kind = "any"  # a larger protected piece claimed this place
+        found, in_sentence = theirs.of(words, kind), own.of(words, kind)
         to_come[words] -= 1
         if len(found) == len(in_sentence):
             ordinal = bisect_left(in_sentence, start)
@@ -124,33 +125,9 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
     return result
 
 
-class _ProtectedWords:
-    """Finds whole words, or words inside others except where protected words begin."""
-
-    def __init__(self, text: str):
-        self._occurrences = Occurrences(text)
-        self._whole: dict[str, set[int]] = {}
-        self._claimed: set[int] = set()
-        self._within: dict[str, list[int]] = {}
-
-    def is_whole(self, words: str, place: int) -> bool:
-        if words not in self._whole:
-            self._whole[words] = {*self._occurrences.of(words)}
-        return place in self._whole[words]
-
-    def claim(self, words: str) -> None:
-        """Reserves the places of whole words: matches inside words skip them."""
-        self._claimed.update(self._occurrences.of(words))
-
-    def places(self, words: str, within_words: bool) -> list[int]:
-        if not within_words:
-            return self._occurrences.of(words)
-        if words not in self._within:
-            self._within[words] = [place for place in self.within_words(words) if place not in self._claimed]
-        return self._within[words]
-
-    def within_words(self, words: str) -> list[int]:
-        return self._occurrences.of(words, within_words=True)
+def _contains(places: Sequence[int], place: int) -> bool:
+    number = bisect_left(places, place)
+    return number < len(places) and places[number] == place
 
 
 def cut_around_protected(
@@ -296,7 +273,7 @@ class _BoundaryPlaces:
         if start == bound < stop:
             return self.before_words, 0
         # Between two marks such as `-` and `(`.
-        marks = self.occurrences.of(self.source[max(bound - 1, 0) : bound + 1], within_words=True)
+        marks = self.occurrences.of(self.source[max(bound - 1, 0) : bound + 1], "any")
         return (marks, 1) if marks else (self.behind_words, 0)
 
 

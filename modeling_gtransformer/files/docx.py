@@ -1,4 +1,10 @@
-"""Word documents (DOCX)."""
+"""
+Word documents (DOCX): the paragraphs of text, tables, headers, footers, notes, comments and text boxes, split into
+runs of one format.
+
+Line breaks and tabs end a sentence. Computed fields such as page numbers do not change. A text box stored in two
+versions is translated once. Translations omit ruby readings.
+"""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -77,18 +83,7 @@ MARKUP = OfficeMarkup(
 
 
 def read_docx(content: bytes, tgt_lang: str | None = None, bilingual: bool = False) -> TextPackage:
-    """
-    Reads a DOCX file: the paragraphs of text, tables, headers, footers, notes, comments and text boxes, split into
-    runs of one format. Line breaks and tabs end a sentence. Computed fields such as page numbers do not change. A text
-    box stored in two versions is translated once. Translations omit ruby readings.
-
-    Args:
-        tgt_lang: language of the translation, set on copies of paragraphs.
-        bilingual: whether to translate a marked copy after each paragraph instead of the paragraph.
-
-    Raises:
-        ValueError: the file is broken, encrypted, or too large when unpacked.
-    """
+    """Reads a DOCX file. Copies of paragraphs in a bilingual document declare the target language."""
     transform = partial(with_copies, name_of=MARKUP.name_of, language=language_tag(tgt_lang)) if bilingual else None
     return read_office(content, "not a Word document (.docx)", _parts, MARKUP, transform)
 

@@ -1,13 +1,18 @@
-"""E-books (EPUB 2 and 3)."""
+"""
+E-books (EPUB 2 and 3): first the pages of the spine in order, as HTML, then navigation pages outside the spine, then
+the table of contents of EPUB 2 (NCX).
 
-from collections.abc import Sequence
+Each is a document. The title is translated; other metadata do not change.
+"""
+
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from .html import read_html
 from .languages import is_same_language, language_tag, text_direction
 from .office import OfficeMarkup, read_part
 from .template import TextFile
-from .text_package import TextPackage, in_member, member_name, read_texts, reading, start_tags
+from .text_package import TextPackage, member_name, prefixed, start_tags
 from .xml_tokens import XML, XmlToken, with_attribute
 from .zip_package import ZipPackage
 
@@ -29,18 +34,8 @@ FONT_ALGORITHMS = frozenset({"http://www.idpf.org/2008/embedding", "http://ns.ad
 
 
 def read_epub(content: bytes, tgt_lang: str | None = None, bilingual: bool = False) -> TextPackage:
-    """
-    Reads an EPUB file: first the pages of the spine in order, as HTML, then navigation pages outside the spine, then
-    the table of contents of EPUB 2 (NCX). Each is a document. The title is translated; other metadata do not change.
-
-    Args:
-        tgt_lang: language of the translation, set in the book and its pages.
-        bilingual: whether to keep the text and add the translation after it.
-
-    Raises:
-        ValueError: the file is broken, encrypted, or too large when unpacked.
-    """
-    with reading("not a readable e-book (.epub)"):
+    """Reads an EPUB file. The translated book and its pages declare the target language."""
+    with prefixed("not a readable e-book (.epub)"):
         package = ZipPackage(content)
         if CONTAINER not in package:
             raise ValueError(f"it has no {CONTAINER}")
@@ -73,20 +68,17 @@ def _read_book(package: ZipPackage, tgt_lang: str | None, bilingual: bool) -> Te
     page_names, contents_names = (
         [*dict.fromkeys(member_name(item.get("href"), book) for item in kind)] for kind in (pages, contents)
     )
-    texts = read_texts(package, [book, *page_names, *contents_names])
-    language = language_tag(tgt_lang)
-    files = {book: in_member(book, _read_labels, texts[book], BOOK, language, bilingual)}
-    files |= {name: read_html(texts[name], tgt_lang, bilingual) for name in page_names}
-    files |= {
-        name: in_member(name, _read_labels, texts[name], CONTENTS, language, bilingual) for name in contents_names
-    }
-    return TextPackage(package, texts, files)
+    readers: dict[str, Callable[[str], TextFile]] = {book: _label_reader(BOOK, tgt_lang, bilingual)}
+    readers |= dict.fromkeys(page_names, partial(read_html, tgt_lang=tgt_lang, bilingual=bilingual))
+    readers |= dict.fromkeys(contents_names, _label_reader(CONTENTS, tgt_lang, bilingual))
+    return TextPackage(package, readers)
 
 
-def _read_labels(text: str, markup: OfficeMarkup, language: str | None, bilingual: bool) -> TextFile:
-    """Reads an XML file with titles or labels. A bilingual book keeps its language."""
-    change = partial(_with_copies, markup=markup) if bilingual else partial(_in_language, language=language)
-    return read_part(text, markup, change)
+def _label_reader(markup: OfficeMarkup, tgt_lang: str | None, bilingual: bool) -> Callable[[str], TextFile]:
+    """Makes a reader of XML files with titles or labels. A bilingual book keeps its language."""
+    change = partial(_with_copies, markup=markup)
+    in_language = partial(_in_language, language=language_tag(tgt_lang))
+    return partial(read_part, markup=markup, transform=change if bilingual else in_language)
 
 
 def _with_copies(tokens: Sequence[XmlToken], markup: OfficeMarkup) -> list[XmlToken]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate, chain, islice, pairwise
 from pathlib import PurePath
 from typing import Protocol
@@ -39,37 +38,36 @@ class FileFormat:
 
     Attributes:
         extensions: file extensions.
-        read: parses the content of a file.
+        read: parses the content of a file. Raises `ValueError` if the file is broken.
         binary: whether `read` takes bytes instead of a string.
-        options: arguments of [`SplitFile`] that are passed to `read`.
-        read_bilingual: parses a file and translates a marked copy of each paragraph, if the format allows it.
+        options: arguments of [`SplitFile`] that are passed to `read`. With `bilingual`, it keeps each paragraph and
+            translates a marked copy after it.
     """
 
     extensions: tuple[str, ...]
     read: Callable[..., TranslatableFile]
     binary: bool = False
     options: tuple[str, ...] = ()
-    read_bilingual: Callable[..., TranslatableFile] | None = None
 
 
-LANGUAGE, CATALOGUE = ("tgt_lang",), ("tgt_lang", "mark_fuzzy")
+BILINGUAL, CATALOGUE = ("tgt_lang", "bilingual"), ("tgt_lang", "mark_fuzzy")
 FILE_FORMATS = {
     "wrapped": FileFormat((), read_wrapped),
     "markdown": FileFormat((".md", ".markdown"), read_markdown),
-    "html": FileFormat((".html", ".htm", ".xhtml"), read_html, False, LANGUAGE, partial(read_html, bilingual=True)),
+    "html": FileFormat((".html", ".htm", ".xhtml"), read_html, options=BILINGUAL),
     "subtitles": FileFormat((".srt", ".vtt"), read_subtitles),
     "ass": FileFormat((".ass", ".ssa"), read_substation),
     "po": FileFormat((".po", ".pot"), Catalogue, options=CATALOGUE),
     "xliff": FileFormat((".xlf", ".xliff"), read_xliff, options=CATALOGUE),
-    "docx": FileFormat((".docx",), read_docx, True, LANGUAGE, partial(read_docx, bilingual=True)),
+    "docx": FileFormat((".docx",), read_docx, binary=True, options=BILINGUAL),
     "pptx": FileFormat((".pptx",), read_pptx, binary=True),
     "odf": FileFormat((".odt", ".odp"), read_odf, binary=True),
-    "epub": FileFormat((".epub",), read_epub, True, LANGUAGE, partial(read_epub, bilingual=True)),
+    "epub": FileFormat((".epub",), read_epub, binary=True, options=BILINGUAL),
 }
 
 
 # Formats that can hold source and translation in parallel.
-BILINGUAL_FORMATS = ("text", *(name for name, format in FILE_FORMATS.items() if format.read_bilingual))
+BILINGUAL_FORMATS = ("text", *(name for name, format in FILE_FORMATS.items() if "bilingual" in format.options))
 
 # Plain text needs no reader.
 EXTENSIONS = {".txt": "text", **{own: name for name, format in FILE_FORMATS.items() for own in format.extensions}}
@@ -105,17 +103,16 @@ class SplitFile:
         mark_fuzzy: bool = False,
         bilingual: bool = False,
     ):
-        read = FILE_FORMATS[format].read_bilingual if bilingual else FILE_FORMATS[format].read
-        if read is None:
+        own = FILE_FORMATS[format]
+        if bilingual and "bilingual" not in own.options:
             raise ValueError(not_bilingual(format))
-        binary = FILE_FORMATS[format].binary
-        if isinstance(content, bytes) != binary:
-            raise ValueError(f"the format {format!r} takes {'bytes' if binary else 'a string'}")
+        if isinstance(content, bytes) != own.binary:
+            raise ValueError(f"the format {format!r} takes {'bytes' if own.binary else 'a string'}")
         self._mark = ""
         if isinstance(content, str) and content.startswith("\ufeff"):
             self._mark, content = content[0], content[1:]
-        options = {"tgt_lang": tgt_lang, "mark_fuzzy": mark_fuzzy}
-        self._file = read(content, **{name: options[name] for name in FILE_FORMATS[format].options})
+        options = {"tgt_lang": tgt_lang, "mark_fuzzy": mark_fuzzy, "bilingual": bilingual}
+        self._file = own.read(content, **{name: options[name] for name in own.options})
         self._blocks = [SplitBlock(block, splitter) for block in self._file.blocks]
         self.sentences, self.protected, self.styled = (
             list(chain.from_iterable(getattr(block, name) for block in self._blocks))

@@ -64,16 +64,20 @@ class Glossary:
     concepts: list[Concept]
     names_languages: bool = False
 
-    def between(self, src_lang: str | None, tgt_lang: str | None) -> dict[str, str]:
+    def between(self, src_lang: str | None, tgt_lang: str | None, required: bool = True) -> dict[str, str]:
         """
         Returns the terms of one language with their translations into another: the preferred term of each concept,
         else its first permitted one.
 
+        Args:
+            required: whether to raise an error if there are none.
+
         Raises:
             ValueError: a term has several translations, or no concept has terms in both languages.
         """
-        source, target = self._tags(src_lang, tgt_lang)
-        if not source or not target:
+        tags = (language_tag(src_lang), language_tag(tgt_lang)) if self.names_languages else ("source", "target")
+        source, target = (tag or "" for tag in tags)
+        if required and not (source and target):
             raise ValueError("it has terms in several languages: choose two with src_lang and tgt_lang")
         glossary: dict[str, str] = {}
         known: dict[str, str] = {}  # in lower case: matching ignores case
@@ -83,21 +87,10 @@ class Glossary:
                     if known.setdefault(term.lower(), translation) != translation:
                         raise ValueError(f"{concept.place}: {term!r} already has another translation")
                     glossary[term] = translation
-        if self.concepts and not glossary:
-            tags = ", ".join(sorted({tag for concept in self.concepts for tag in concept.terms}))
-            raise ValueError(f"no concept has terms in both {source} and {target}; its languages are {tags}")
+        if required and self.concepts and not glossary:
+            known_tags = ", ".join(sorted({tag for concept in self.concepts for tag in concept.terms}))
+            raise ValueError(f"no concept has terms in both {source} and {target}; its languages are {known_tags}")
         return glossary
-
-    def has_terms_between(self, src_lang: str | None, tgt_lang: str | None) -> bool:
-        """Returns whether any concept has a term in one language and a permitted one in the other."""
-        source, target = self._tags(src_lang, tgt_lang)
-        return any(concept.terms_in(source) and concept.translations(target) for concept in self.concepts)
-
-    def _tags(self, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
-        """Returns the keys of the terms in two languages; the key of an unknown language is empty."""
-        if not self.names_languages:
-            return "source", "target"
-        return language_tag(src_lang) or "", language_tag(tgt_lang) or ""
 
 
 def read_glossary(path: str | Path) -> Glossary:
@@ -117,7 +110,7 @@ def read_glossary(path: str | Path) -> Glossary:
     extension = Path(path).suffix.lower()
     if extension == ".tbx":
         return Glossary(str(path), list(_concepts(text)), names_languages=True)
-    glossary = Glossary(str(path), list(_lines(text, _separator(text) if extension == ".csv" else "\t")))
+    glossary = Glossary(str(path), _comma_separated(text) if extension == ".csv" else list(_lines(text, "\t")))
     glossary.between(None, None)
     return glossary
 
@@ -143,33 +136,24 @@ def _lines(text: str, separator: str) -> Iterator[Concept]:
         raise ValueError(f"line {reader.line_num}: {error}") from error
 
 
-def _separator(text: str) -> str:
-    """
-    Returns the separator of a CSV file: the comma, or the semicolon that some spreadsheets write.
-
-    Raises:
-        ValueError: both divide all lines.
-    """
-    dividing = [separator for separator in ",;" if _divides(text, separator)]
-    if len(dividing) == 2:
+def _comma_separated(text: str) -> list[Concept]:
+    """Reads CSV with commas, or with the semicolons that some spreadsheets write: the one that divides all lines."""
+    found: dict[str, list[Concept]] = {}
+    errors: dict[str, ValueError] = {}
+    for separator in ",;":
+        try:
+            found[separator] = list(_lines(text, separator))
+        except ValueError as error:
+            errors[separator] = error
+    if not errors and found[","]:
         raise ValueError(
             "both commas and semicolons divide all lines in two: put terms that contain either in quotation marks"
         )
-    if dividing:
-        return dividing[0]
+    if found:
+        return next(iter(found.values()))
     # Some line is wrong. The separator of the first line leads to a message about it.
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    return ";" if ";" in first and "," not in first else ","
-
-
-def _divides(text: str, separator: str) -> bool:
-    """Returns whether a separator divides all lines into the columns of a glossary or a report."""
-    try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        sizes = {len(row) for row in rows if any(map(str.strip, row))}
-    except csv.Error:
-        return False
-    return bool(sizes) and sizes <= {2, len(COLUMNS)}
+    first = next(line for line in text.splitlines() if line.strip())
+    raise errors[";" if ";" in first and "," not in first else ","]
 
 
 def _concepts(text: str) -> Iterator[Concept]:

@@ -1,7 +1,7 @@
 """HTML: text in blocks, with inline tags as boundaries between runs. All other bytes are preserved."""
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Iterator
 
 from ..plain_text import TEMPLATE_SYNTAX
 from .character_references import escape_for, unescape
@@ -57,10 +57,7 @@ def read_html(text: str, tgt_lang: str | None = None, bilingual: bool = False) -
             translated.
     """
     reader = _Reader(text, tgt_lang, bilingual)
-    if bilingual:
-        reader.read_bilingual()
-    else:
-        reader.read()
+    reader.read(bilingual)
     return reader.file
 
 
@@ -77,70 +74,53 @@ class _Reader:
         attributes = f' lang="{language}" dir="{text_direction(language)}"' if language else ""
         self.opening = f'<br/><span class="translation"{attributes} style="{STYLE}">'
 
-    def read(self) -> None:
-        """Reads a page for a translation that replaces its text."""
-        position = 0
-        while position < len(self.tokens):
-            token, stop = self.tokens[position], position + 1
-            if position in self.annotations:
-                self.file.add_reading(token.raw)
-            elif self._is_protected(token) and token.tag not in INLINE | PROTECTED:
-                stop = self.ends[position]
-                self.file.end_block()
-                self.file.add(self._raw(position, stop))
-            elif token.kind in ("text", "template") or self._is_protected(token):
-                stop = self._add_words(position, len(self.tokens))
+    def read(self, bilingual: bool) -> None:
+        slash_until = 0
+        for start, stop, is_inline in self._sections():
+            token = self.tokens[start]
+            if is_inline and bilingual:
+                self._add_with_copy(start, stop, start < slash_until)
+            elif is_inline:
+                self._add_inline(start, stop)
             else:
-                self._add_tag(position)
-            position = stop
+                self.file.end_block()
+                if bilingual or self._is_protected(token):
+                    self.file.add(self._raw(start, stop))
+                else:
+                    self.page.add_markup(self.file, token)
+                if token.kind == "start" and token.tag in WITHOUT_MARKUP:
+                    slash_until = max(slash_until, self.ends[start])
         self.file.end_block()
 
-    def _add_tag(self, position: int) -> None:
-        token = self.tokens[position]
-        is_inline = token.tag in INLINE
-        if token.kind in ("start", "end") and not is_inline:
-            self.file.end_block()
-        begin, end = self._format_of(token)
-        if is_inline and position in self.paired:
-            begin(position)
-        self.page.add_markup(self.file, token)
-        if is_inline and position in self.starts:
-            end(self.starts[position])
-
-    def _format_of(self, token: Token) -> tuple[Callable[[Hashable], None], Callable[[Hashable], None]]:
-        if token.tag == "a":
-            return self.file.open_link, self.file.close_link
-        return self.file.open_style, self.file.close_style
-
-    def read_bilingual(self) -> None:
-        """Reads a page for translations that follow their text."""
-        position = done = slash_until = 0
+    def _sections(self) -> Iterator[tuple[int, int, bool]]:
+        """Yields the ranges of tags that end a block and of protected blocks, and of the inline content between."""
+        begun = position = 0
         while position < len(self.tokens):
-            token = self.tokens[position]
-            is_protected = self._is_protected(token)
+            token, is_annotation = self.tokens[position], position in self.annotations
+            is_protected = not is_annotation and self._is_protected(token)
             stop = self.ends[position] if is_protected else position + 1
             is_inline = token.tag in INLINE or (is_protected and token.tag in PROTECTED)
-            if token.kind in ("start", "end") and not is_inline and position not in self.annotations:
-                self._add_paragraph(done, position, done < slash_until)
-                self.file.add(self._raw(position, stop))
-                done = stop
-                if token.kind == "start" and token.tag in WITHOUT_MARKUP:
-                    slash_until = max(slash_until, self.ends[position])
+            if token.kind in ("start", "end") and not is_inline and not is_annotation:
+                if begun < position:
+                    yield begun, position, True
+                yield position, stop, False
+                begun = stop
             position = stop
-        self._add_paragraph(done, len(self.tokens), False)
+        if begun < position:
+            yield begun, position, True
 
-    def _add_paragraph(self, start: int, stop: int, has_slash: bool) -> None:
+    def _add_with_copy(self, start: int, stop: int, has_slash: bool) -> None:
         """Adds a block with, if it has words, a copy to translate."""
         last = self._last_words(start, stop)
         if last is None:
             self.file.add(self._raw(start, stop))
         elif has_slash:
             self.file.add(self._raw(start, last + 1) + " / ")
-            self._add_copy(start, last + 1, frozenset())
+            self._add_inline(start, last + 1, frozenset())
             self.file.add(self._raw(last + 1, stop))
         else:
             self.file.add(self._raw(start, stop) + self.opening)
-            self._add_copy(start, stop, COPIED)
+            self._add_inline(start, stop, COPIED)
             self.file.add("</span>")
 
     def _last_words(self, start: int, stop: int) -> int | None:
@@ -155,40 +135,49 @@ class _Reader:
             position = self.ends[position] if self._is_protected(token) else position + 1
         return last
 
-    def _add_copy(self, start: int, stop: int, copied: frozenset[str]) -> None:
-        """Adds the text of a block again, to translate, with the tags that are opened and closed in the block."""
-        self.file.style = ()
-        position, opened = start, set[int]()
-        closed_here = {self.starts[number] for number in range(start, stop) if number in self.starts}
+    def _add_inline(self, start: int, stop: int, copied: frozenset[str] | None = None) -> None:
+        """
+        Adds inline content to translate.
+
+        Args:
+            copied: for a copy of a block, the elements to copy if they begin and end in the block.
+        """
+        position, is_copy = start, copied is not None
+        pairs = ((self.starts[end], end) for end in range(start, stop) if self.starts.get(end, -1) >= start)
+        kept = {tag for pair in pairs if self.tokens[pair[0]].tag in (copied or ()) for tag in pair}
+        if is_copy:
+            self.file.style = ()
         while position < stop:
             token, behind = self.tokens[position], position + 1
             if position in self.annotations:
-                pass
-            elif token.kind in ("text", "template") or self._is_protected(token):
-                behind = self._add_words(position, stop, IDENTIFIER)
-            elif token.tag in copied and position in closed_here:
-                opened.add(position)
-                self._format_of(token)[0](position)
-                self.file.add(IDENTIFIER.sub("", token.raw))
-            elif self.starts.get(position) in opened:
-                self.file.add(token.raw)
-                self._format_of(token)[1](self.starts[position])
+                if not is_copy:
+                    self.file.add_reading(token.raw)
+            elif token.kind == "text":
+                self.file.add_text(token.raw, unescape)
+            elif token.kind == "template":
+                self.file.add_protected(token.raw, token.raw)
+            elif self._is_protected(token):
+                behind = self.ends[position]
+                inside = self.tokens[position:behind]
+                raws = [IDENTIFIER.sub("", one.raw) if is_copy and one.kind == "start" else one.raw for one in inside]
+                self.file.add_protected("".join(raws), words_of(inside))
+            elif position in kept or not is_copy:
+                self._add_tag(position, is_copy)
             position = behind
-        self.file.end_block()
+        if is_copy:
+            self.file.end_block()
 
-    def _add_words(self, position: int, stop: int, removed: re.Pattern[str] | None = None) -> int:
-        """Adds text, a template or a protected element. Returns the number of the next token."""
-        token, behind = self.tokens[position], position + 1
-        if token.kind == "text":
-            self.file.add_text(token.raw, unescape)
-        elif token.kind == "template":
-            self.file.add_protected(token.raw, token.raw)
+    def _add_tag(self, position: int, is_copy: bool) -> None:
+        """Adds an inline tag, or other markup, as the boundary of a format."""
+        token, file = self.tokens[position], self.file
+        if position in self.paired:
+            (file.open_link if token.tag == "a" else file.open_style)(position)
+        if is_copy:
+            file.add(IDENTIFIER.sub("", token.raw))
         else:
-            behind = min(self.ends[position], stop)
-            inside = self.tokens[position:behind]
-            raws = [removed.sub("", one.raw) if removed and one.kind == "start" else one.raw for one in inside]
-            self.file.add_protected("".join(raws), words_of(inside))
-        return behind
+            self.page.add_markup(file, token)
+        if position in self.starts:
+            (file.close_link if token.tag == "a" else file.close_style)(self.starts[position])
 
     def _is_protected(self, token: Token) -> bool:
         return token.kind == "start" and not self.page.is_translated(token)

@@ -11,25 +11,40 @@ MAX_CHARACTERS, MIN_SEARCHES = 10_000_000, 10
 
 class Occurrences:
     """
-    Finds whole words in a text. Case is ignored unless a match with the given case exists.
+    Finds words in a text. Case is ignored unless a whole word with the given case exists.
 
-    >>> Occurrences("in Berlin, in").of("in"), Occurrences("the api").of("API"), Occurrences("APIs").of("API", True)
+    >>> Occurrences("in Berlin, in").of("in"), Occurrences("the api").of("API"), Occurrences("APIs").of("API", "any")
     ([0, 11], [4], [0])
     """
 
     def __init__(self, text: str):
         self.text = text
-        self._found: dict[tuple[str, bool], list[int]] = {}
+        self._found: dict[tuple[str, str], list[int]] = {}
+        self._claimed: set[int] = set()
         self._searches = max(MAX_CHARACTERS // max(len(text), 1), MIN_SEARCHES)
 
-    def of(self, words: str, within_words: bool = False) -> list[int]:
-        """Returns the places of words, also inside other words if requested; none once the budget is used up."""
-        key = words, within_words
+    def claim(self, words: str) -> None:
+        """Reserves the places of whole words, which are no longer unclaimed."""
+        self._claimed.update(self.of(words))
+
+    def of(self, words: str, kind: str = "whole") -> list[int]:
+        """
+        Returns the places of words; none once the budget is used up.
+
+        Args:
+            kind: "whole" words, "any" occurrence, also inside other words, or "unclaimed" ones of any.
+        """
+        key = words, kind
         if not words or (key not in self._found and len(self._found) >= self._searches):
             return []
         if key not in self._found:
-            pattern = re.escape(words) if within_words else whole_words(words)
-            places = [match.start() for match in re.finditer(pattern, self.text, re.IGNORECASE)]
-            exact = [place for place in places if self.text.startswith(words, place)]
-            self._found[key] = places if within_words else exact or places
+            self._found[key] = self._places(words, kind)
         return self._found[key]
+
+    def _places(self, words: str, kind: str) -> list[int]:
+        if kind == "unclaimed":
+            return [place for place in self.of(words, "any") if place not in self._claimed]
+        pattern = whole_words(words) if kind == "whole" else re.escape(words)
+        places = [match.start() for match in re.finditer(pattern, self.text, re.IGNORECASE)]
+        exact = [place for place in places if self.text.startswith(words, place)]
+        return exact or places if kind == "whole" else places

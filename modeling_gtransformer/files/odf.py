@@ -1,7 +1,15 @@
-"""OpenDocument texts and presentations (ODT, ODP)."""
+"""
+OpenDocument texts and presentations (ODT, ODP): the paragraphs of text, tables, notes, comments, text boxes, slides,
+headers and footers.
+
+Line breaks and tabs end a sentence. Page numbers, dates and other fields, formulas, charts, deleted text and slide
+masters do not change. Translations omit ruby readings.
+"""
+
+from functools import partial
 
 from .office import OfficeMarkup, read_office
-from .text_package import TextPackage, read_texts
+from .text_package import read_texts
 from .zip_package import ZipPackage
 
 
@@ -25,20 +33,13 @@ MARKUP = OfficeMarkup(
 )
 
 
-def read_odf(content: bytes) -> TextPackage:
-    """
-    Reads an ODT or ODP file as one document: the paragraphs of text, tables, notes, comments, text boxes, slides,
-    headers and footers. Line breaks and tabs end a sentence. Page numbers, dates and other fields, formulas, charts,
-    deleted text and slide masters do not change. Translations omit ruby readings.
-
-    Raises:
-        ValueError: the file is broken, encrypted, or too large when unpacked.
-    """
-    return read_office(content, "not a readable OpenDocument file (.odt, .odp)", _parts, MARKUP)
-
-
 def _parts(package: ZipPackage) -> list[str]:
     """Returns the parts with paragraphs; the styles of a text contain its headers and footers."""
     kind = read_texts(package, ["mimetype"])["mimetype"].strip()
     is_text = kind.startswith("application/vnd.oasis.opendocument.text")
     return ["content.xml", *(["styles.xml"] if is_text and "styles.xml" in package else [])]
+
+
+read_odf = partial(
+    read_office, problem="not a readable OpenDocument file (.odt, .odp)", parts_of=_parts, markup=MARKUP
+)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from .runs import Style
 from .template import TextFile
-from .text_package import TextPackage, in_member, read_texts, reading
+from .text_package import TextPackage, prefixed
 from .xml_tokens import XmlToken, XmlTree, tag_name, with_attribute, words_of, xml_escape, xml_tokens
 from .zip_package import ZipPackage
 
@@ -75,11 +76,10 @@ def read_office(
     Raises:
         ValueError: the file is broken, encrypted, or too large when unpacked.
     """
-    with reading(problem):
+    with prefixed(problem):
         package = ZipPackage(content)
-        texts = read_texts(package, parts_of(package))
-        files = {name: in_member(name, read_part, text, markup, transform) for name, text in texts.items()}
-        return TextPackage(package, texts, files, is_one_document=True)
+        read = partial(read_part, markup=markup, transform=transform)
+        return TextPackage(package, dict.fromkeys(parts_of(package), read), is_one_document=True)
 
 
 def read_part(

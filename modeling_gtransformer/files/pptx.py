@@ -1,9 +1,15 @@
-"""Presentations (PPTX): the text of slides and their notes."""
+"""
+Presentations (PPTX): the slides in order, each followed by its notes.
+
+They are one document, because the few sentences of a slide need the other slides as context. A line break ends a
+sentence. Slide numbers, dates, formulas, charts, SmartArt, comments and masters do not change.
+"""
 
 from collections.abc import Sequence
+from functools import partial
 
 from .office import OfficeMarkup, read_office
-from .text_package import TextPackage, member_name, start_tags
+from .text_package import member_name, start_tags
 from .zip_package import ZipPackage
 
 
@@ -28,18 +34,6 @@ MARKUP = OfficeMarkup(
     breaks={"a:br"},
     protected={"a:fld": None, "m:oMath": None},
 )
-
-
-def read_pptx(content: bytes) -> TextPackage:
-    """
-    Reads a PPTX file. The slides are read in order, each followed by its notes. They are one document, because the few
-    sentences of a slide need the other slides as context. A line break ends a sentence. Slide numbers, dates,
-    formulas, charts, SmartArt, comments and masters do not change.
-
-    Raises:
-        ValueError: the file is broken, encrypted, or too large when unpacked.
-    """
-    return read_office(content, "not a readable presentation (.pptx)", _slides, MARKUP)
 
 
 def _slides(package: ZipPackage) -> list[str]:
@@ -72,3 +66,6 @@ def _relations(package: ZipPackage, parts: Sequence[str]) -> list[dict[str, tupl
         }
         for part, name in zip(parts, names, strict=True)
     ]
+
+
+read_pptx = partial(read_office, problem="not a readable presentation (.pptx)", parts_of=_slides, markup=MARKUP)

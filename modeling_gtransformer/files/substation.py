@@ -2,8 +2,7 @@
 
 import re
 
-from ..plain_text import ITEM
-from .subtitles import LINE, PAUSE, SENTENCE_END, TIME, seconds
+from .subtitles import LINE, PAUSE, TIME, add_dialogue, seconds
 from .template import TextFile
 
 
@@ -12,9 +11,7 @@ TIMING = re.compile(TIME)
 # Default fields of an event. The text is last and may contain commas.
 FIELDS = ["layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text"]
 # Override tags and line breaks.
-MARKUP = re.compile(r"(?<!\\)\{(?P<tags>[^{}]*)\}|\\[Nn]")
-# A tag that begins or ends a drawing.
-DRAWING = re.compile(r"\\p(\d)")
+MARKUP = re.compile(r"(?<!\\)(?P<tags>\{[^{}]*\})|\\[Nn]")
 ESCAPED = re.compile(r"\\([h{}])")
 # A backslash that would form a line break, a space or a tag with the next character.
 SPECIAL = re.compile(r"\\(?=[Nnh{}]|\Z)")
@@ -54,7 +51,8 @@ def read_substation(text: str) -> TextFile:
             if speaker != spoken or start <= begun or start - ended >= PAUSE:
                 file.end_block()
             file.add(line[: len(line) - len(parts[-1])])
-            _add_words(file, parts[-1], line_end)
+            words = parts[-1].rstrip()
+            add_dialogue(file, words, parts[-1][len(words) :] + line_end, MARKUP, _unescape)
             begun, ended, spoken = start, stop, speaker
             continue
         file.add(line + line_end)
@@ -68,31 +66,6 @@ def _time(value: str, number: int, line: str) -> float:
     if time is None:
         raise ValueError(f"line {number} has an invalid time {value[:50]!r}: {line[:200]!r}")
     return seconds(time.groups())
-
-
-def _add_words(file: TextFile, words: str, line_end: str) -> None:
-    bare = words.rstrip()
-    plain = MARKUP.sub(" ", bare)
-    if ITEM.match(plain):
-        file.end_block()
-    done, is_drawing = 0, False
-    for mark in MARKUP.finditer(bare):
-        is_break = mark["tags"] is None
-        _add_stretch(file, bare[done : mark.start()], mark[0] if is_break else "", is_drawing)
-        if not is_break:
-            file.add(mark[0])
-            is_drawing = ([is_drawing] + [digit != "0" for digit in DRAWING.findall(mark["tags"])])[-1]
-        done = mark.end()
-    _add_stretch(file, bare[done:], words[len(bare) :] + line_end, is_drawing)
-    if SENTENCE_END.search(plain.rstrip()):
-        file.end_block()
-
-
-def _add_stretch(file: TextFile, raw: str, tail: str, is_drawing: bool) -> None:
-    if is_drawing:
-        file.add(raw + tail)
-    elif raw or tail:
-        file.add_line(raw, tail, _unescape)
 
 
 def _unescape(raw: str) -> str:

@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Callable
 from functools import partial
 
 from ..plain_text import ITEM
@@ -15,7 +16,9 @@ LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 # Blocks of WebVTT that are not cues.
 NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?!\S)(?:[^\r\n]+|(?:\r\n|\r|\n)(?=[^\r\n]))*")
 # `<i>`, `</font>`, `<00:01:02.000>` of WebVTT, `{\an8}` of SubRip.
-TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
+TAG = re.compile(r"(?P<tags></?[a-zA-Z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\})")
+# A tag that begins or ends a drawing in SubStation Alpha.
+DRAWING = re.compile(r"\\p(\d)")
 SENTENCE_END = re.compile(r"[.!?…。！？♪][\"'”’»)\]]*\Z")
 # A pause of this many seconds ends a sentence.
 PAUSE = 3.0
@@ -76,23 +79,41 @@ def _ends_cue(text: str, position: int) -> bool:
 
 def _read_cue(file: TextFile, text: str, position: int, is_vtt: bool) -> int:
     """Adds the lines of a cue. Returns the position after it."""
-    plain = unescape if is_vtt else str
     while position < len(text) and not _ends_cue(text, position):
         words, line_end = _line(text, position)
-        place = 0
-        if ITEM.match(words):
-            file.end_block()
-        for tag in TAG.finditer(words):
-            if tag.start() > place:
-                file.add_line(words[place : tag.start()], "", plain)
-            file.add(tag[0])
-            place = tag.end()
-        # The next line or cue continues after a space.
-        file.add_line(words[place:], line_end, plain)
-        if SENTENCE_END.search(TAG.sub("", words)):
-            file.end_block()
+        add_dialogue(file, words, line_end, TAG, unescape if is_vtt else str)
         position += len(words) + len(line_end)
     return position
+
+
+def add_dialogue(
+    file: TextFile, words: str, line_end: str, markup: re.Pattern[str], unescape: Callable[[str], str]
+) -> None:
+    """
+    Adds a line of a cue, or a whole event of SubStation Alpha. The next one continues after a space.
+
+    Args:
+        markup: matches tags, in the group `tags`, and line breaks.
+    """
+    plain = markup.sub(" ", words).rstrip()
+    if ITEM.match(plain):
+        file.end_block()
+    done, is_drawing = 0, False
+    for start, stop, tail, tags in [*map(_parts, markup.finditer(words)), (len(words), len(words), line_end, "")]:
+        raw, done = words[done:start], stop
+        if is_drawing:
+            file.add(raw + tail)
+        elif raw or tail:
+            file.add_line(raw, tail, unescape)
+        file.add(tags)
+        is_drawing = ([is_drawing] + [digit != "0" for digit in DRAWING.findall(tags)])[-1]
+    if SENTENCE_END.search(plain):
+        file.end_block()
+
+
+def _parts(mark: re.Match[str]) -> tuple[int, int, str, str]:
+    """Returns the place of markup in its line, and its characters as a line break and as tags."""
+    return (*mark.span(), "" if mark["tags"] else mark[0], mark["tags"] or "")
 
 
 def _line_number(text: str, position: int) -> int:

@@ -14,6 +14,7 @@ from .xml_tokens import XmlToken, xml_tokens
 from .zip_package import ZipPackage
 
 
+Content = TypeVar("Content")
 Read = TypeVar("Read")
 
 
@@ -22,22 +23,21 @@ class TextPackage:
     Members of a package as one file. Unchanged members are copied in compressed form.
 
     Args:
-        texts: contents of the translated members by name.
-        files: templates of these members, in reading order.
+        readers: by member, in reading order, a function that reads its text.
         is_one_document: whether all members are one document; otherwise each has its own documents.
+
+    Raises:
+        ValueError: a member is missing or broken.
     """
 
     def __init__(
-        self,
-        package: ZipPackage,
-        texts: Mapping[str, str],
-        files: Mapping[str, TextFile],
-        is_one_document: bool = False,
+        self, package: ZipPackage, readers: Mapping[str, Callable[[str], TextFile]], is_one_document: bool = False
     ):
-        self._package, self._texts, self._files = package, texts, files
+        self._package, self._texts = package, read_texts(package, [*readers])
+        self._files = {name: in_member(name, read, self._texts[name]) for name, read in readers.items()}
         self.blocks: list[Block] = []
         starts: list[int] = []
-        for file in files.values():
+        for file in self._files.values():
             starts += [len(self.blocks) + start for start in file.document_starts]
             self.blocks += file.blocks
         self.document_starts = starts if starts and not is_one_document else [0]
@@ -50,12 +50,12 @@ class TextPackage:
 
 
 @contextmanager
-def reading(problem: str) -> Iterator[None]:
+def prefixed(place: str) -> Iterator[None]:
     """Prefixes the message of every `ValueError`, for example with "not a readable e-book"."""
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{problem}: {error}") from error
+        raise ValueError(f"{place}: {error}") from error
 
 
 def read_texts(package: ZipPackage, names: Sequence[str]) -> dict[str, str]:
@@ -78,12 +78,9 @@ def start_tags(package: ZipPackage, names: Sequence[str]) -> dict[str, list[XmlT
     return {name: [token for token in own if token.kind == "start"] for name, own in tokens.items()}
 
 
-def in_member(name: str, read: Callable[..., Read], *arguments: object) -> Read:
-    """Calls a function on a member. The message of a `ValueError` gets the name of the member as a prefix."""
-    try:
-        return read(*arguments)
-    except ValueError as error:
-        raise ValueError(f"{name!r} of the package: {error}") from error
+def in_member(name: str, read: Callable[[Content], Read], content: Content) -> Read:
+    with prefixed(f"{name!r} of the package"):
+        return read(content)
 
 
 def member_name(reference: str, member: str) -> str:

@@ -147,7 +147,7 @@ class Translator:
         glossary = self.options.get("glossary")
         if not isinstance(glossary, Glossary):
             return self.options
-        return {**self.options, "glossary": terms_of(glossary, processor.src_lang, processor.tgt_lang)}
+        return {**self.options, "glossary": terms_of(glossary, processor)}
 
     def terms_between(self, src_lang: str | None, tgt_lang: str | None) -> dict[str, str] | None:
         """
@@ -163,14 +163,13 @@ class Translator:
         if self.pipeline.translates_between(src_lang, tgt_lang):
             return None
         processor = self.pipeline.processor.for_languages(src_lang, tgt_lang)
-        pair = processor.src_lang, processor.tgt_lang
-        return terms_of(glossary, *pair) if glossary.has_terms_between(*pair) else {}
+        return terms_of(glossary, processor, required=False)
 
 
-def terms_of(glossary: Glossary, src_lang: str | None, tgt_lang: str | None) -> dict[str, str]:
-    """Returns the terms of a glossary between two languages. Raises `UsageError` if they are missing or ambiguous."""
+def terms_of(glossary: Glossary, processor: GTransformerProcessor, required: bool = True) -> dict[str, str]:
+    """Returns the terms between a processor's languages. Raises `UsageError` if they are missing or ambiguous."""
     try:
-        return glossary.between(src_lang, tgt_lang)
+        return glossary.between(processor.src_lang, processor.tgt_lang, required)
     except ValueError as error:
         raise UsageError(f"The glossary {glossary.name} cannot be used: {user_message(error)}") from error
 

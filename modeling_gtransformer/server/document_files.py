@@ -4,8 +4,9 @@ import asyncio
 import secrets
 from pathlib import PurePosixPath
 
+from starlette.exceptions import HTTPException
+
 from ..files import EXTENSIONS, FILE_FORMATS, decode
-from .api_error import ApiError
 
 
 def content_of(name: str, content: bytes) -> tuple[str | bytes, str]:
@@ -13,12 +14,12 @@ def content_of(name: str, content: bytes) -> tuple[str | bytes, str]:
     Returns the content of a file, decoded for text formats, and its format.
 
     Raises:
-        ApiError: the extension is unsupported.
+        HTTPException: the extension is unsupported.
         ValueError: a file in a text format cannot be decoded.
     """
     extension = PurePosixPath(name).suffix.lower()
     if extension not in EXTENSIONS:
-        raise ApiError(400, f"Unsupported format. Supported extensions: {' '.join(EXTENSIONS)}.")
+        raise HTTPException(400, f"Unsupported format. Supported extensions: {' '.join(EXTENSIONS)}.")
     format = EXTENSIONS[extension]
     binary = format != "text" and FILE_FORMATS[format].binary
     return content if binary else decode(content), format
@@ -28,8 +29,8 @@ def translated_name(name: str, target: str) -> str:
     """
     Adds the target language to the name of a file.
 
-    >>> translated_name("C:\\\\letters\\\\to Ann.docx", "de")
-    'to Ann.de.docx'
+    >>> translated_name("C:\\\\letters\\\\to Ann.docx", "de"), translated_name("../../etc/a.b.txt", "de")
+    ('to Ann.de.docx', 'a.b.de.txt')
     """
     path = PurePosixPath(name.replace("\\", "/"))
     return f"{path.stem}.{target}{path.suffix}"

@@ -14,7 +14,7 @@ from starlette.routing import Match, Mount
 
 from ..files import EXTENSIONS
 from ..pipeline_gtransformer import NamedDocument
-from .api_error import answer_of_router
+from .api_error import error_response
 from .page_events import PAIRS, Events, Translation, download_button
 from .pairs_view import pairs_html
 from .request_languages import name_of
@@ -55,7 +55,7 @@ def mount_page(app: FastAPI, service: Service) -> Callable[[], None]:
     def answer(request: Request, error: Exception) -> Response:
         """Answers like the router without the page: with status 405 for known paths, else 404."""
         matches = [route.matches(request.scope)[0] for route in app.routes if route is not mounted]
-        return answer_of_router(request, HTTPException(405) if Match.PARTIAL in matches else error)
+        return error_response(request, HTTPException(405) if Match.PARTIAL in matches else error)
 
     mounted.app.add_exception_handler(404, answer)
     return mounted.app.stop_event.set

@@ -17,13 +17,13 @@ from gradio.utils import get_upload_folder
 
 from ..files import ALIGNED_FORMATS
 from ..pipeline_gtransformer import DocumentTranslationPipeline
-from .api_error import as_api_error
+from .api_error import as_http_error
 from .attention_view import attended_sentences, attention_html
 from .document_files import content_of, translated_name
 from .pairs_view import pair_html
 from .protocol import PairFields
 from .request_languages import Pair
-from .scheduler import Call
+from .scheduler import Job
 from .service import Service
 
 
@@ -74,7 +74,7 @@ def read(text: str, file: str | None) -> tuple[str, str | bytes, str]:
     Returns name, content and format of a file or, without a file, of a text.
 
     Raises:
-        ApiError, ValueError: the format is unsupported, or the file has expired or cannot be decoded.
+        HTTPException, ValueError: the format is unsupported, or the file has expired or cannot be decoded.
     """
     if file is None:
         return "text.txt", text, "text"
@@ -90,7 +90,7 @@ def errors_on_page() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise gr.Error(escape(as_api_error(error).message), duration=None, print_exception=False) from error
+        raise gr.Error(escape(as_http_error(error).detail), duration=None, print_exception=False) from error
 
 
 class Events:
@@ -126,8 +126,8 @@ class Events:
 
     async def attention(self, request: gr.Request, translation: Translation | None, sentence: int) -> str:
         with errors_on_page():
-            call = Call(lambda: attention_of(self.service.scheduler.pipeline, translation, sentence))
-            task = asyncio.create_task(self.service.run(request, call))
+            job = Job(call=lambda: attention_of(self.service.scheduler.pipeline, translation, sentence))
+            task = asyncio.create_task(self.service.run(request, job))
             with self._owned(request, task):
                 return await unless_cancelled(task)
 

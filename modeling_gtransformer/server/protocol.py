@@ -7,8 +7,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 from starlette.datastructures import UploadFile
-
-from .api_error import ApiError
+from starlette.exceptions import HTTPException
 
 
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -119,10 +118,10 @@ async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[
     Reads the fields of a request.
 
     Args:
-        check: raises an `ApiError` to reject raw fields before validation.
+        check: raises an `HTTPException` to reject raw fields before validation.
 
     Raises:
-        ApiError: fields of this kind are missing or invalid.
+        HTTPException: fields of this kind are missing or invalid.
     """
     media_type, semicolon, parameters = request.headers.get("content-type", "").partition(";")
     if media_type.lower().startswith(FORMS):
@@ -142,7 +141,7 @@ async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"][:1])
-        raise ApiError(400, f"{name}: {first['msg']}" if name else first["msg"]) from error
+        raise HTTPException(400, f"{name}: {first['msg']}" if name else first["msg"]) from error
 
 
 async def _read_form(request: Request) -> dict[str, Any]:
@@ -167,13 +166,13 @@ async def _read_json(request: Request) -> dict[str, Any]:
         fields = json.loads(await request.body())
         json.dumps(fields, ensure_ascii=False).encode("utf-8")  # responses quote fields
     except RecursionError as error:
-        raise ApiError(400, "The request is nested too deeply.") from error
+        raise HTTPException(400, "The request is nested too deeply.") from error
     except UnicodeEncodeError as error:
-        raise ApiError(400, "The request has an unpaired surrogate.") from error
+        raise HTTPException(400, "The request has an unpaired surrogate.") from error
     except ValueError as error:
-        raise ApiError(400, f"The request is neither a form nor JSON: {error}") from error
+        raise HTTPException(400, f"The request is neither a form nor JSON: {error}") from error
     if not isinstance(fields, dict):
-        raise ApiError(400, "The request must be a JSON object.")
+        raise HTTPException(400, "The request must be a JSON object.")
     return fields
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import babel
 from babel.core import get_global
+from starlette.exceptions import HTTPException
 
 from ..files.languages import language_tag
 from ..pipeline_gtransformer import DocumentTranslationPipeline, is_for_one_pair
-from .api_error import ApiError
 from .protocol import AUTO
 
 
@@ -72,16 +72,16 @@ class Languages:
             target: client code; by default the pipeline's own language.
 
         Raises:
-            ApiError: the model does not support a language, or the source cannot be detected.
+            HTTPException: the model does not support a language, or the source cannot be detected.
         """
         confidence = None
         if source == AUTO:
             if not texts and len(self.sources) > 1:
-                raise ApiError(400, "The server cannot detect the language of this format: set source.")
+                raise HTTPException(400, "The server cannot detect the language of this format: set source.")
             source, confidence = self.detect("\n".join(texts))[0]
             codes = [code for code in self.sources if code.split("-")[0] == source]
             if len(codes) > 1:
-                raise ApiError(400, f"The text is in {name_of(source)}: set source to {' or '.join(codes)}.")
+                raise HTTPException(400, f"The text is in {name_of(source)}: set source to {' or '.join(codes)}.")
         source, src_lang = _find(source, self.sources, "from")
         target, tgt_lang = _find(target or self.own_target, self.targets, "into")
         return Pair(source, target, src_lang, tgt_lang, confidence)
@@ -97,7 +97,7 @@ class Languages:
 def language_detector(codes: Iterable[str]) -> Callable[[str], list[tuple[str, float]]]:
     """
     Makes a detector, which lists possible languages of a text with their probabilities in percent, most probable
-    first. With several languages and without py3langid, the detector raises an [`ApiError`].
+    first. With several languages and without py3langid, the detector raises an [`HTTPException`].
 
     Args:
         codes: two-letter codes, or tags that start with one. Codes that share a language, such as the scripts of
@@ -125,7 +125,7 @@ def language_detector(codes: Iterable[str]) -> Callable[[str], list[tuple[str, f
 
 
 def _refuse_detection(text: str) -> list[tuple[str, float]]:
-    raise ApiError(
+    raise HTTPException(
         501, "This server cannot detect languages: set source, or pip install 'gtransformer-hf[detect]' on the server."
     )
 
@@ -171,4 +171,5 @@ def _find(code: str, languages: dict[str, str | None], direction: str) -> tuple[
         for known, language in languages.items():
             if tag in (known.lower(), (language or known).replace("_", "-").lower()):
                 return known, language
-    raise ApiError(400, f"Cannot translate {direction} {code[:50]!r}. Supported languages: {', '.join(languages)}.")
+    supported = ", ".join(languages)
+    raise HTTPException(400, f"Cannot translate {direction} {code[:50]!r}. Supported languages: {supported}.")

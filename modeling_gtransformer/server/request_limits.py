@@ -9,9 +9,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from fastapi import Request
+from starlette.exceptions import HTTPException
+
 from ..runtime.usage_error import UsageError, user_message
-from .api_error import ApiError
+from .api_error import error_response
 from .options import ServerOptions
+
+
+# Headers of a refusal that a client may repeat a second later.
+RETRY = {"Retry-After": "1"}
 
 
 class ApiKeys:
@@ -37,13 +44,13 @@ class ApiKeys:
             raise UsageError(f"The file {file} has no API keys: write one on each line.")
 
     def check(self, key: object) -> None:
-        """Raises `ApiError` for a missing or invalid key, if the server has keys."""
+        """Raises `HTTPException` for a missing or invalid key, if the server has keys."""
         if not self.required:
             return
         if not key or not isinstance(key, str):
-            raise ApiError(403, "This server requires an API key: send it as api_key.")
+            raise HTTPException(403, "This server requires an API key: send it as api_key.")
         if not self.is_valid(key):
-            raise ApiError(403, "The API key is invalid.")
+            raise HTTPException(403, "The API key is invalid.")
 
     def is_valid(self, key: str) -> bool:
         # Compare all keys: any() alone would stop at a match.
@@ -64,15 +71,22 @@ class ClientLimit:
 
     @contextmanager
     def request(self, client: str) -> Iterator[None]:
-        """Counts a request of a client in this context. Raises `ApiError` at the limit."""
+        """Counts a request of a client in this context. Raises `HTTPException` at the limit."""
         if self.under_way[client] >= self.max_requests:
-            raise ApiError(429, f"You have {self.max_requests} concurrent requests: wait for one to finish.", 1)
+            message = f"You have {self.max_requests} concurrent requests: wait for one to finish."
+            raise HTTPException(429, message, RETRY)
         self.under_way[client] += 1
         try:
             yield
         finally:
             self.under_way[client] -= 1
             self.under_way += Counter()  # drops clients without requests
+
+
+def check_number(number: int, maximum: int, units: str) -> None:
+    """Raises `HTTPException` if a request has more texts or characters than the maximum."""
+    if number > maximum:
+        raise HTTPException(413, f"The request has {number:,} {units}. The maximum is {maximum:,}.")
 
 
 class ClientGone(Exception):
@@ -103,7 +117,7 @@ class BoundedRequests:
             with self.clients.request(address):
                 body = await self._read(scope, receive)
             await self._answer(scope, receive, send, body)
-        except ApiError as error:
+        except HTTPException as error:
             await self._refuse(scope, receive, send, error)
         except ClientGone:
             pass
@@ -111,16 +125,16 @@ class BoundedRequests:
             self.open -= 1
 
     async def _read(self, scope: Any, receive: Any) -> bytes:
-        """Reads the body of a request. Raises `ApiError` for a large, slow or surplus request, and [`ClientGone`]."""
+        """Reads a body. Raises `HTTPException` for a large, slow or surplus request, and [`ClientGone`]."""
         if self.open > 2 * self.options.max_waiting:
-            raise ApiError(503, "The server is busy: try again later.", 1)
+            raise HTTPException(503, "The server is busy: try again later.", RETRY)
         announced = dict(scope["headers"]).get(b"content-length", b"0")
         self._check_size(int(announced) if announced.isdigit() else 0)
         try:
             return await asyncio.wait_for(self._join(receive), self.options.read_seconds)
         except asyncio.TimeoutError as error:
             seconds = self.options.read_seconds
-            raise ApiError(408, f"The request did not arrive within {seconds:g} seconds.") from error
+            raise HTTPException(408, f"The request did not arrive within {seconds:g} seconds.") from error
 
     async def _join(self, receive: Any) -> bytes:
         body, more = bytearray(), True
@@ -135,7 +149,7 @@ class BoundedRequests:
 
     def _check_size(self, size: int) -> None:
         if size > self.options.max_bytes:
-            raise ApiError(413, f"The request is too large. The maximum is {self.options.max_bytes:,} bytes.")
+            raise HTTPException(413, f"The request is too large. The maximum is {self.options.max_bytes:,} bytes.")
 
     async def _answer(self, scope: Any, receive: Any, send: Any, body: bytes) -> None:
         gone = asyncio.ensure_future(_drain(receive, until_gone=True))
@@ -156,15 +170,16 @@ class BoundedRequests:
             # The application has already answered and logged its error.
             await asyncio.gather(app, gone, return_exceptions=True)
 
-    async def _refuse(self, scope: Any, receive: Any, send: Any, error: ApiError) -> None:
+    async def _refuse(self, scope: Any, receive: Any, send: Any, error: HTTPException) -> None:
         """Rejects a request without calling the application. Drops the rest of the body before closing the connection,
         because a client that is still sending would lose the response."""
 
         async def send_open(message: MutableMapping[str, Any]) -> None:
             await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
 
-        error.headers["Connection"] = "close"
-        await error.response()(scope, receive, send_open)
+        response = error_response(Request(scope), error)
+        response.headers["Connection"] = "close"
+        await response(scope, receive, send_open)
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(_drain(receive), self.options.read_seconds)
         await send({"type": "http.response.body"})

@@ -8,11 +8,12 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.exceptions import HTTPException
 
 from ..files import EXTENSIONS
 from ..runtime.translator import as_its_source
 from . import protocol
-from .api_error import ApiError, as_api_error
+from .api_error import as_http_error
 from .document_files import content_of, translated_name
 from .protocol import DetectFields, DocumentFields, FileFields, TranslateFields, in_openapi, read_fields
 from .request_languages import Pair, name_of
@@ -87,7 +88,7 @@ def add_files(router: APIRouter, service: Service) -> None:
         """Returns a translated file."""
         file = service.files.get(token)
         if file is None:
-            raise ApiError(404, "The file is unknown or has expired: translate it again.")
+            raise HTTPException(404, "The file is unknown or has expired: translate it again.")
         name, content = file
         headers = {
             # Browsers must not show files as pages of this server.
@@ -139,7 +140,7 @@ async def server_sent_events(
         try:
             yield _event("document", as_document(*await task).model_dump())
         except Exception as error:
-            yield _event("error", {"error": as_api_error(error).message})
+            yield _event("error", {"error": as_http_error(error).detail})
     finally:
         task.cancel()
 
@@ -173,7 +174,7 @@ def add_information(router: APIRouter, service: Service) -> None:
     async def health() -> dict[str, str]:
         """Answers 200 while the server translates."""
         if not service.scheduler.is_alive:
-            raise ApiError(503, "The server has stopped translating: restart it.")
+            raise HTTPException(503, "The server has stopped translating: restart it.")
         return {"status": "ok"}
 
     @router.get("/metrics", response_class=Response)

@@ -9,11 +9,14 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
+from starlette.exceptions import HTTPException
+
 from ..files.zip_package import MAX_BYTES
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, PreparedDocument
 from ..runtime.usage_error import UsageError, user_message
 from ..sentence import TranslatedSentence
-from .api_error import ApiError, unforeseen
+from .api_error import unforeseen
+from .request_limits import check_number
 
 
 # Maximum bytes of the unpacked text of a package: per character, because Word's markup is verbose, and for styles.
@@ -24,22 +27,9 @@ Steps = Generator[Any, None, list[Any]]
 
 
 @dataclass(eq=False)
-class Call:
-    """
-    A function to call on the thread of the model, as a job of one step.
-
-    Attributes:
-        result: value or error of the function.
-    """
-
-    function: Callable[[], Any]
-    result: "Future[Any]" = field(default_factory=Future)
-
-
-@dataclass(eq=False)
 class Job:
     """
-    The documents of one request.
+    The documents of one request, or a call of a function on the thread of the model.
 
     Attributes:
         documents: texts, contents of files or lists of sentences.
@@ -47,16 +37,19 @@ class Job:
         format: format of the documents, by its name in the pipeline.
         on_sentence: called with every sentence of a single document and its translation, as soon as it is final. The
             job then shares no batches.
-        result: result of the pipeline for each document, or an error. Cancelling it ends the job after its batch.
+        call: the function, for a job of one step without documents.
+        result: result of the pipeline for each document, or value of the call, or an error. Cancelling it ends the job
+            after its batch.
         prepared: the documents, split into sentences.
         tokens: number of source tokens of all documents.
     """
 
-    documents: list[str | bytes | list[str]]
+    documents: list[str | bytes | list[str]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     format: str = "text"
     on_sentence: Callable[[dict[str, str]], None] | None = None
-    result: "Future[list[dict[str, Any]]]" = field(default_factory=Future)
+    call: Callable[[], Any] | None = None
+    result: "Future[Any]" = field(default_factory=Future)
     prepared: list[PreparedDocument] = field(default_factory=list)
     tokens: int = 0
 
@@ -72,7 +65,7 @@ class Task:
         seconds: seconds of computation.
     """
 
-    jobs: list[Any]
+    jobs: list[Job]
     is_open: bool = False
     steps: Steps | None = None
     seconds: float = 0.0
@@ -118,7 +111,7 @@ class Scheduler:
         self.pipeline, self.on_done = pipeline, on_done
         self.max_tokens, self.max_characters, self.max_seconds = max_tokens, max_characters, max_seconds
         self.last_seconds = 0.0
-        self._incoming: SimpleQueue[Job | Call | None] = SimpleQueue()
+        self._incoming: SimpleQueue[Job | None] = SimpleQueue()
         # Used by the thread only.
         self._tasks: deque[Task] = deque()
         self._is_closing = False
@@ -136,7 +129,7 @@ class Scheduler:
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
-    def submit(self, job: Job | Call) -> "Future[Any]":
+    def submit(self, job: Job) -> "Future[Any]":
         self._incoming.put(job)
         return job.result
 
@@ -161,8 +154,8 @@ class Scheduler:
             wait = False
             if job is None:
                 self._is_closing = True
-            elif isinstance(job, Call):
-                self._tasks.append(Task([job], steps=_one_step(job.function)))
+            elif job.call is not None:
+                self._tasks.append(Task([job]))
             elif not job.result.cancelled():
                 self._place(job)
 
@@ -171,7 +164,7 @@ class Scheduler:
         try:
             self._prepare(job)
         except BaseException as error:  # panics of Rust libraries are not subclasses of Exception
-            Task([job]).fail(error if isinstance(error, ApiError | ImportError) else unforeseen(error))
+            Task([job]).fail(error if isinstance(error, HTTPException | ImportError) else unforeseen(error))
             return
         is_open = job.on_sentence is None
         task = next((each for each in self._tasks if is_open and each.can_take(job, self.max_tokens)), None)
@@ -186,15 +179,14 @@ class Scheduler:
         try:
             job.prepared = [self.pipeline.prepare(each, format=job.format, **job.options) for each in named]
         except ValueError as error:
-            raise ApiError(400, f"The document cannot be read: {user_message(error)}") from error
+            raise HTTPException(400, f"The document cannot be read: {user_message(error)}") from error
         sentences = [sentence for prepared in job.prepared for sentence in prepared.sentences]
-        if (characters := sum(len(sentence.text) for sentence in sentences)) > self.max_characters:
-            raise ApiError(413, f"The request has {characters:,} characters. The maximum is {self.max_characters:,}.")
+        check_number(sum(len(sentence.text) for sentence in sentences), self.max_characters, "characters")
         processor = self.pipeline.processor
         try:
             encoded = processor.encode_sentences([each.text for each in sentences if each.is_translated])
         except ValueError as error:
-            raise ApiError(400, f"The document cannot be translated: {user_message(error)}") from error
+            raise HTTPException(400, f"The document cannot be translated: {user_message(error)}") from error
         job.tokens = sum(len(tokens) + processor.sentence_tokens for tokens in encoded)
 
     def _advance(self, task: Task) -> bool:
@@ -207,12 +199,12 @@ class Scheduler:
                 return False
             next(task.steps)
         except StopIteration as end:
-            if not isinstance(task.jobs[0], Call):
+            if task.jobs[0].call is None:
                 self.on_done(task.jobs)
             task.finish(end.value)
             return False
         except BaseException as error:
-            is_expected = isinstance(error, ApiError | UsageError) or isinstance(task.jobs[0], Call)
+            is_expected = isinstance(error, HTTPException | UsageError) or task.jobs[0].call is not None
             if len(task.jobs) == 1:
                 task.fail(error if is_expected else unforeseen(error))
             else:  # retry each job alone, before later jobs
@@ -224,22 +216,18 @@ class Scheduler:
         if task.seconds > self.max_seconds:
             task.steps.close()
             seconds = f"{self.max_seconds:g} seconds"
-            task.fail(ApiError(504, f"The translation took more than {seconds} and was stopped: send less text."))
+            task.fail(HTTPException(504, f"The translation took more than {seconds} and was stopped: send less text."))
         return task.seconds <= self.max_seconds
 
     def _translate(self, jobs: list[Job]) -> Steps:
+        if (call := jobs[0].call) is not None:
+            return [call()]
         options = dict(jobs[0].options)
         if (on_sentence := jobs[0].on_sentence) is not None:
             options["on_sentence"] = _pairs_of(on_sentence)
         prepared = [document for job in jobs for document in job.prepared]
         results = iter((yield from self.pipeline.translate_in_steps(prepared, **options)))
         return [[next(results) for _ in job.documents] for job in jobs]
-
-
-def _one_step(function: Callable[[], Any]) -> Steps:
-    result = function()
-    yield
-    return [result]
 
 
 def _pairs_of(on_sentence: Callable[[dict[str, str]], None]) -> Callable[[TranslatedSentence], None]:

@@ -6,18 +6,20 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from starlette.exceptions import HTTPException
+
 from ..document_translation import batch_tokens
 from ..pipeline_gtransformer import NamedDocument
 from ..runtime.translator import Translator
 from ..runtime.usage_error import UsageError, user_message
-from .api_error import ApiError, as_api_error
+from .api_error import as_http_error
 from .document_files import TranslatedFiles
 from .monitoring import Monitor
 from .options import ServerOptions
 from .protocol import PairFields
 from .request_languages import Languages, Pair
-from .request_limits import ApiKeys, ClientLimit
-from .scheduler import Call, Job, Scheduler
+from .request_limits import ApiKeys, ClientLimit, check_number
+from .scheduler import Job, Scheduler
 
 
 # A request of FastAPI or Gradio.
@@ -58,12 +60,10 @@ class Service:
         self._terms_between = cache(translator.terms_between)
 
     def check(self, fields: dict[str, Any]) -> None:
-        """Raises `ApiError` if the client is not authorised or sends too many texts, before field validation."""
+        """Raises `HTTPException` if the client is not authorised or sends too many texts, before field validation."""
         self.keys.check(fields.get("api_key"))
         texts = max((len(value) for value in fields.values() if isinstance(value, list)), default=0)
-        if texts > self.options.max_texts:
-            message = f"The request has {texts:,} texts or sentences. The maximum is {self.options.max_texts:,}."
-            raise ApiError(413, message)
+        check_number(texts, self.options.max_texts, "texts or sentences")
 
     async def translate(
         self,
@@ -81,7 +81,7 @@ class Service:
             options: keyword arguments of the pipeline.
 
         Raises:
-            ApiError: a limit is exceeded, or the documents are not translatable.
+            HTTPException: a limit is exceeded, or the documents are not translatable.
         """
         try:
             self._check_characters(documents, format)
@@ -90,7 +90,7 @@ class Service:
             options["glossary"] = self._terms_between(pair.src_lang, pair.tgt_lang)
             return pair, await self.run(request, Job([*documents], options, format, on_sentence), fields.api_key)
         except Exception as error:
-            raise as_api_error(error) from error
+            raise as_http_error(error) from error
 
     def start(
         self, request: AnyRequest, fields: PairFields, document: Any, format: str, **options: Any
@@ -110,12 +110,10 @@ class Service:
     def _check_characters(self, documents: Sequence[str | bytes | list[str]], format: str) -> None:
         """Rejects long texts before splitting, which would block the model. The exact limit applies after
         splitting, without markup."""
-        characters = sum(map(len, _texts_of(documents)))
         max_characters = self.options.max_characters * (1 if format == "text" else MARKUP)
-        if characters > max_characters:
-            raise ApiError(413, f"The request has {characters:,} characters. The maximum is {max_characters:,}.")
+        check_number(sum(map(len, _texts_of(documents))), max_characters, "characters")
 
-    async def run(self, request: AnyRequest, job: Job | Call, key: str | None = None) -> Any:
+    async def run(self, request: AnyRequest, job: Job, key: str | None = None) -> Any:
         """
         Returns the result of a job. Cancelling the caller cancels the job.
 
@@ -123,14 +121,14 @@ class Service:
             key: the API key of the request.
 
         Raises:
-            ApiError: too many jobs wait, of this client or in total, or the job failed.
+            HTTPException: too many jobs wait, of this client or in total, or the job failed.
         """
         # Unchecked keys would let a client pose as several.
         address = request.client.host if request.client else ""
         with self.clients.request(key if self.keys.required and key else address):
             if self.under_way >= self.options.max_waiting:
                 seconds = max(1, math.ceil(self.scheduler.last_seconds))
-                raise ApiError(503, "The server is busy: try again later.", retry_after=seconds)
+                raise HTTPException(503, "The server is busy: try again later.", headers={"Retry-After": str(seconds)})
             self._count_waiting(1)
             try:
                 return await asyncio.wrap_future(self.scheduler.submit(job))

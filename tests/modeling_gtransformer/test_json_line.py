@@ -9,9 +9,7 @@ from modeling_gtransformer.runtime.json_line import json_line
 
 @pytest.mark.parametrize("text", ["ä", "a\u2028b\nc", "half \ud800 of one"])
 def test_a_record_is_one_line_that_gives_it_back(text):
+    """Other letters stay as they are."""
     line = json_line({"text": text})
     assert line.endswith(b"\n") and line.count(b"\n") == 1 and json.loads(line) == {"text": text}
-
-
-def test_other_letters_stay_as_they_are():
-    assert json_line({"text": "ä"}) == '{"text": "ä"}\n'.encode()
+    assert ("ä".encode() in line) == ("ä" in text)

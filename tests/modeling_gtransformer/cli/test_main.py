@@ -14,6 +14,7 @@ from modeling_gtransformer import __version__
 from modeling_gtransformer.cli import main as command
 from modeling_gtransformer.cli.main import main
 from modeling_gtransformer.cli.translate_options import Format
+from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.files import FILE_FORMATS, read_glossary
 from modeling_gtransformer.translation_options import check_bounds, option
 
@@ -75,6 +76,15 @@ def test_wrong_options_have_status_2(run, words, message, capsys):
     assert run(*words.split()) == (2,) and message in capsys.readouterr().err
 
 
+def test_a_script_of_several_functions(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["train/script.py", "count", "a", "--beams", "3"])
+    calls.clear()
+    assert run_script((Numbers, count), (Numbers, print)) == 0 and calls == [Numbers(["a"], 3)]
+    monkeypatch.setattr(sys, "argv", ["train/script.py", "a", "--beams", "0"])
+    assert run_script((Numbers, count)) == 2
+    assert capsys.readouterr().err == "script.py: --beams must be between 1 and 9, not 0.\n"
+
+
 def test_help_names_subcommands_and_options(run, capsys):
     assert main(["--help"]) == 0
     assert "evaluate" in capsys.readouterr().out
@@ -120,12 +130,8 @@ def test_all_options_reach_the_translator(tmp_path, capsys):
     given |= {"parallel_sentences": False, "keep_placeholders": False}
     options = ModelOptions(model="m", src_lang="en", tgt_lang="de", precision="int8", glossary=terms, **given)
     translator = options.translator(progress=True)
-    assert (translator.model, translator.src_lang, translator.tgt_lang, translator.precision) == (
-        "m",
-        "en",
-        "de",
-        "int8",
-    )
+    settings = (translator.model, translator.src_lang, translator.tgt_lang, translator.precision)
+    assert settings == ("m", "en", "de", "int8")
     assert translator.options == {**given, "glossary": read_glossary(str(terms)), "progress": True}
     assert ModelOptions(model="m").translator().options == {}
     assert ModelOptions().translator().model == str(SMALL_MODEL)

@@ -4,6 +4,7 @@ import csv
 import errno
 import io
 import json
+import logging
 import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -11,11 +12,13 @@ from types import SimpleNamespace
 
 import pytest
 from json_lines import read_json_lines, write_json_lines
+from packages import unpacked, word_document
 from transformers import pipeline
 
 from modeling_gtransformer import DocumentTranslationPipeline
 from modeling_gtransformer.cli import file_translation
 from modeling_gtransformer.cli.main import main
+from modeling_gtransformer.cli.report import Report
 from modeling_gtransformer.cli.translate_options import TranslateOptions
 from modeling_gtransformer.files.formats import FILE_FORMATS, FileFormat
 from modeling_gtransformer.runtime import atomic_file
@@ -64,8 +67,8 @@ def test_what_fails_is_named_and_the_rest_is_done(checkpoint, tmp_path, capfd):
     assert run(*files, "--model", checkpoint, "--output", tmp_path / "out") == 1
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.txt"]
     errors = capfd.readouterr().err
-    assert "bad.txt: not UTF-8, invalid start byte at byte 5" in errors
-    assert "none.txt: No such file or directory" in errors and "bad.docx: " in errors
+    assert "bad.txt: not UTF-8, invalid start byte at byte 5" in errors and "bad.docx: " in errors
+    assert f"gtransformer translate: {tmp_path}/none.txt: No such file or directory\n" in errors
     assert "bad.jsonl:1: the column 'source' must hold a text or a list of sentences, not int" in errors
     assert "bad.jsonl:2: no document in the column 'source'" in errors
     assert errors.endswith("gtransformer translate: 5 files, 4 failed, 0 skipped, 0 warnings\n")
@@ -94,7 +97,9 @@ def test_a_batch_goes_on_where_it_stopped(checkpoint, tmp_path, capfd):
     assert run(*arguments, "--skip_existing") == 0
     assert (tmp_path / "out" / "a.txt").read_text() == "mine"
     done = (tmp_path / "out" / "b.txt").read_text()
-    assert "2 files, 0 failed, 1 skipped, 0 warnings" in capfd.readouterr().err
+    errors = capfd.readouterr().err
+    assert "2 files, 0 failed, 1 skipped, 0 warnings" in errors
+    assert f"gtransformer translate: {tmp_path}/a.txt: skipped, {tmp_path}/out/a.txt exists\n" in errors
     assert run(*arguments) == 1
     assert (tmp_path / "out" / "a.txt").read_text() == "mine"
     assert "out/a.txt exists: use --overwrite, or --skip_existing" in capfd.readouterr().err
@@ -197,17 +202,21 @@ def test_a_model_that_cannot_be_used(sentence_level_checkpoint, tmp_path, capfd)
 
 def test_warnings_of_loading_count(sentence_level_checkpoint, tmp_path, capfd):
     (tmp_path / "a.txt").write_text("the cat")
-    options = [
-        "--model",
-        sentence_level_checkpoint("m2m_100-nllb"),
-        "--src_lang",
-        "eng_Latn",
-        "--tgt_lang",
-        "deu_Latn",
-    ]
-    assert run(tmp_path / "a.txt", *options, "--fail_on_warning") == 1
+    model, languages = sentence_level_checkpoint("m2m_100-nllb"), ["--src_lang", "eng_Latn", "--tgt_lang", "deu_Latn"]
+    assert run(tmp_path / "a.txt", "--model", model, *languages, "--fail_on_warning") == 1
     errors = capfd.readouterr().err
     assert "gtransformer translate: warning: " in errors and errors.endswith("0 skipped, 1 warning\n")
+
+
+def test_only_warnings_of_the_package_count_while_files_are_translated(capsys):
+    report, logger = Report(), logging.getLogger("modeling_gtransformer.some.module")
+    with report.counting_warnings():
+        logger.warning("a.txt, sentence 3: odd")
+        logger.info("not this")
+        logging.getLogger("other").warning("nor this")
+    logger.warning("nor this")
+    assert report.warnings == 1
+    assert "gtransformer translate: warning: a.txt, sentence 3: odd\n" in capsys.readouterr().err
 
 
 def test_a_plain_translator_into_several_languages(sentence_level_checkpoint, tmp_path):
@@ -227,29 +236,24 @@ FILES = {
     "a.html": "<p>the <b>cat</b></p>\n",
     "a.srt": "1\n00:00:01,000 --> 00:00:02,000\nthe cat\n",
     "a.po": 'msgid ""\nmsgstr ""\n"Language: de\\n"\n\nmsgid "the cat"\nmsgstr ""\n',
-    "a.docx": None,
+    "a.docx": word_document("<w:p><w:r><w:t>the cat</w:t></w:r></w:p>"),
 }
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_files(checkpoint, tmp_path, name):
-    docx = pytest.importorskip("docx")
-    if FILES[name] is None:
-        document = docx.Document()
-        document.add_paragraph("the cat")
-        document.save(tmp_path / name)
-    else:
-        (tmp_path / name).write_text(FILES[name])
+    content = FILES[name]
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     (tmp_path / "terms.tsv").write_text("cat\tkatze\n")
     arguments = ["--glossary", tmp_path / "terms.tsv", "--output", tmp_path / "out"]
     assert run(tmp_path / name, "--model", checkpoint, *arguments) == 0
     result = tmp_path / "out" / name
-    if FILES[name] is None:
-        assert "katze" in docx.Document(result).paragraphs[0].text
+    if isinstance(content, bytes):
+        assert "katze" in unpacked(result.read_bytes())["word/document.xml"]
     else:
         text = result.read_text()
         assert "katze" in text.replace("*", "").replace("<b>", "").replace("</b>", "")
-        assert text.count("\n") == FILES[name].count("\n") and text.startswith(FILES[name][:2])
+        assert text.count("\n") == content.count("\n") and text.startswith(content[:2])
 
 
 def test_a_format_that_is_given(checkpoint, tmp_path, capfd):

@@ -63,11 +63,6 @@ def test_what_cannot_be_translated_is_named(tmp_path, record, options, problem):
         examine(corpus, CorpusOptions(**options), overwrite=False)
 
 
-def test_a_translation_is_overwritten_only_if_asked(tmp_path):
-    corpus = write_json_lines(tmp_path / "test.jsonl", [{"source": ["a."], "translation": [], "confidence": 1}])
-    assert examine(corpus, OPTIONS, overwrite=True).documents == 1
-
-
 def test_only_wanted_chunks_are_given(corpus):
     options = CorpusOptions(chunk_documents=2)
     wanted = {Chunk(1, 0), Chunk(1, 2)}

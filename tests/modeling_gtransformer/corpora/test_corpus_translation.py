@@ -8,7 +8,6 @@ from dataclasses import replace
 import datasets
 import pytest
 from json_lines import read_json_lines, write_json_lines
-from safetensors.torch import load_file, save_file
 
 from modeling_gtransformer import pipeline_gtransformer
 from modeling_gtransformer.corpora.corpus_translation import translate_corpus
@@ -85,15 +84,6 @@ def test_another_corpus_of_the_same_size_is_refused(interrupted, tmp_path):
         interrupted()
     write_corpus(tmp_path / "test.jsonl")
     assert interrupted() == [*range(7)]
-
-
-def test_other_weights_under_the_same_name_are_refused(interrupted, trained_model, tmp_path):
-    other = shutil.copytree(trained_model, tmp_path / "model")
-    weights = load_file(other / "model.safetensors")
-    name = next(name for name in weights if name.endswith("fc1.bias"))
-    save_file(weights | {name: weights[name] + 1}, other / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UsageError, match="was begun with another weights"):
-        interrupted(other)
 
 
 def test_the_same_model_in_another_place_continues(interrupted, trained_model, tmp_path):

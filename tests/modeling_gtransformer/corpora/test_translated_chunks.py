@@ -43,11 +43,6 @@ def test_rows_have_the_columns_of_the_schema(tmp_path):
     assert table.schema == schema and table.to_pylist() == [{"id": 1, "note": None}]
 
 
-def test_another_job_is_refused(chunks):
-    with pytest.raises(UsageError, match="was begun with another beams, model: use the earlier one, or remove"):
-        chunks.begin({"model": "y", "beams": 2})
-
-
 def test_a_folder_of_something_else_is_refused(tmp_path):
     for name in ("thesis.txt", ".env"):
         (tmp_path / name).write_text("mine")

@@ -1,8 +1,10 @@
 """Sentences and words that are translated in several ways, with their places."""
 
+import sys
+
 import pytest
 
-from modeling_gtransformer.files.consistency import Consistency
+from modeling_gtransformer.files.consistency import Consistency, WordForms
 
 
 def pairs(*texts):
@@ -96,3 +98,27 @@ def test_a_word_that_has_no_more_than_half_of_the_weight_stands_for_none():
     for name, translation in (("a", "Tor auf"), ("b", "Tür auf")):
         consistency.add(name, pairs(("gate open", translation)), [[[0.5, 0.5], [0.1, 0.9]]])
     assert [row["kind"] for row in consistency.rows()] == ["sentence"] * 2
+
+
+@pytest.mark.parametrize("language", ["de_DE", "deu_Latn", "[de]", "de"])
+def test_codes_of_a_language(language):
+    forms = WordForms(language)
+    assert {"der", "und", "sich"} <= forms.stop_words and "hund" not in forms.stop_words
+    assert forms.stem("hunden") == "hund"
+
+
+@pytest.mark.parametrize("language", ["nb_NO", "nno_Latn", "no"])
+def test_norwegian_by_its_codes(language):
+    assert "ikke" in WordForms(language).stop_words and WordForms(language).stem("husene") == "hus"
+
+
+@pytest.mark.parametrize("language", ["tlh", "[target]", "ja_XX", "", None])
+def test_a_language_that_a_library_does_not_know(language):
+    assert "der" not in WordForms(language).stop_words and WordForms(language).stem("hunden") == "hunden"
+
+
+@pytest.mark.parametrize("library", ["stop_words", "snowballstemmer", "babel"])
+def test_a_missing_library_is_named(library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=f"needs {library}: pip install 'gtransformer-hf"):
+        WordForms("en")

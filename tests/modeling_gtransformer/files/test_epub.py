@@ -75,17 +75,6 @@ def test_epub():
         )
 
 
-def test_formats_go_with_their_words():
-    page = XHTML.format("", "<p>The <b>black</b> cats</p>")
-    file = SplitFile(packed(MEMBERS | {"OEBPS/text/a.xhtml": page}), "epub")
-    number = file.sentences.index("The black cats")
-    assert file.styled[number] and file.styled.count(True) == 1
-    alignments = [[[1, 0, 0], [0, 0, 1], [0, 1, 0]] if styled else None for styled in file.styled]
-    translations = ["Les chats noirs" if styled else "X" for styled in file.styled]
-    result = unpacked(file.rejoin(translations, alignments))
-    assert "<p>Les chats <b>noirs</b></p>" in result["OEBPS/text/a.xhtml"]
-
-
 def test_the_book_says_what_language_it_is_in_then():
     def in_language(tgt_lang):
         file = SplitFile(packed(MEMBERS), "epub", None, tgt_lang=tgt_lang)

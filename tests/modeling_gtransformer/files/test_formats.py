@@ -122,12 +122,93 @@ def test_any_package_is_filled_or_refused(format, changes):
         return
 
 
-@pytest.mark.parametrize(
-    "format, content, message", [("docx", "text", "takes bytes"), ("html", b"bytes", "takes a string")]
-)
-def test_text_and_bytes_are_not_mistaken(format, content, message):
-    with pytest.raises(ValueError, match=message):
-        SplitFile(content, format)
+ASS_EVENTS = "[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
+BROKEN = {
+    "html": [(b"bytes", "takes a string")],
+    "docx": [
+        ("text", "takes bytes"),
+        (b"just text", "not a Word document"),
+        (packed({}), r"it has no word/document\.xml"),
+    ],
+    "odf": [
+        (b"text", r"not a readable OpenDocument file \(\.odt, \.odp\): .*not a ZIP package"),
+        (packed({"a": ""}), r"not a readable OpenDocument file \(\.odt, \.odp\): .*has no 'mimetype'"),
+    ],
+    "xliff": [
+        ("just text", "broken XML, line 1"),
+        ("<html/>", "not XLIFF: it begins with <html>"),
+        ('<xliff version="3.0"/>', "unsupported XLIFF version '3.0'"),
+        ('<!DOCTYPE xliff [<!ENTITY a "b">]><xliff version="1.2"/>', "DOCTYPE"),
+        ('<xliff version="1.2"><file></xliff>', "line 1: mismatched tag"),
+    ],
+    "subtitles": [
+        ("just text", "no subtitles in it"),
+        ("1\n00:00:01,000 -> 00:00:02,000\na\n\n2\n00:01 --> nonsense\nb\n", "line 6 is not the timing"),
+    ],
+    "ass": [
+        ("just text", "no subtitles in it"),
+        (ASS_EVENTS, "no subtitles in it"),
+        (f"{ASS_EVENTS}Dialogue: 0,now,0:00:01.00,A,,0,0,0,,one", "line 3 has an invalid time 'now'"),
+        (f"{ASS_EVENTS}Dialogue: one", "line 3 has 1 fields, not 10"),
+        ("[Events]\nFormat: Text, Start, End", "line 2 must list Start and End"),
+    ],
+    "po": [
+        ("just text", "no messages in it"),
+        ('msgid "a"\nmsgstr "b"\nnonsense\n', "line 3"),
+        ('msgid "broken\nmsgstr ""\n', "line 1 has no string"),
+        ('msgstr "a"\nmsgid "b"\n', "line 1 has no message before it"),
+        ('msgid "a"\nmsgid "b"\nmsgstr ""\n', "line 2 has no place"),
+        ('msgid "a"\nmsgid_plural "b"\nmsgstr ""\n', "line 3: msgstr\\[0\\] and others"),
+        ('msgid ""\nmsgstr[0] ""\n', "line 2: msgstr\\[0\\] and others"),
+        ('"a"\nmsgid "b"\nmsgstr ""\n', "line 1 has no place"),
+        ('msgid "a"\nmsgstr "b"\n\nmsgid "c"\n', "the last message ends without msgstr"),
+    ],
+}
+
+
+@pytest.mark.parametrize("format", BROKEN)
+def test_what_is_wrong_with_a_file_is_named(format):
+    for content, message in BROKEN[format]:
+        with pytest.raises(ValueError, match=message):
+            SplitFile(content, format)
+
+
+@pytest.mark.parametrize("format", ["markdown", "xliff", "po"])
+def test_formats_without_a_place_for_two_languages(format):
+    with pytest.raises(ValueError, match=f"the format '{format}' cannot hold source and translation in parallel"):
+        SplitFile("", format, bilingual=True)
+
+
+UNIT = '<xliff version="1.2"><file><body><trans-unit><source>{}</source></trans-unit></body></file></xliff>'
+SEGMENT = '<xliff version="2.0"><file><unit><segment><source>{}</source></segment></unit></file></xliff>'
+FORMATTED = {
+    "html": [("<p>{}</p>", "<b>", "</b>"), ("<p>{}</p>", "<a href='x'>", "</a>")],
+    "xliff": [
+        (UNIT, '<g id="1">', "</g>"),
+        (UNIT, '<mrk mtype="x">', "</mrk>"),
+        (UNIT, '<bpt id="1">&lt;b></bpt>', '<ept id="1">&lt;/b></ept>'),
+        (UNIT, '<bx id="1" rid="7"/>', '<ex id="2" rid="7"/>'),
+        (SEGMENT, '<pc id="1">', "</pc>"),
+        (SEGMENT, '<sc id="1"/>', '<ec startRef="1"/>'),
+    ],
+    "odf": [("<text:p>{}</text:p>", "<text:span>", "</text:span>"), ("<text:p>{}</text:p>", "<text:a>", "</text:a>")],
+    "epub": [("<p>{}</p>", "<b>", "</b>")],
+}
+
+
+@pytest.mark.parametrize("format", FORMATTED)
+def test_formats_go_with_their_words(format):
+    for around, opening, closing in FORMATTED[format]:
+        content = around.format(f"The {opening}black{closing} cats")
+        if format in PACKAGES:
+            member = {"odf": "content.xml", "epub": "p"}[format]
+            text = f'<a xmlns:text="{odf.NAMESPACE.format("text")}">{content}</a>' if format == "odf" else content
+            content = packed(unpacked(PACKAGE) | {member: text})
+        file = SplitFile(content, format)
+        assert file.sentences == ["The black cats"] and file.styled == [True]
+        result = file.rejoin(["Les chats noirs"], [[[1, 0, 0], [0, 0, 1], [0, 1, 0]]])
+        text = unpacked(result)[member] if format in PACKAGES else result
+        assert f">Les chats {opening}noirs{closing}</" in text
 
 
 def test_without_the_package_of_a_format(monkeypatch):

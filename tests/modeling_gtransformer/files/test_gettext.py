@@ -88,25 +88,6 @@ def test_plural_forms_that_are_there_stay():
     assert 'msgstr[0] "Blatt"\r\nmsgstr[1] "SOME FILES"\r\n' in result
 
 
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        ("just text", "no messages in it"),
-        ('msgid "a"\nmsgstr "b"\nnonsense\n', "line 3"),
-        ('msgid "broken\nmsgstr ""\n', "line 1 has no string"),
-        ('msgstr "a"\nmsgid "b"\n', "line 1 has no message before it"),
-        ('msgid "a"\nmsgid "b"\nmsgstr ""\n', "line 2 has no place"),
-        ('msgid "a"\nmsgid_plural "b"\nmsgstr ""\n', "line 3: msgstr\\[0\\] and others"),
-        ('msgid ""\nmsgstr[0] ""\n', "line 2: msgstr\\[0\\] and others"),
-        ('"a"\nmsgid "b"\nmsgstr ""\n', "line 1 has no place"),
-        ('msgid "a"\nmsgstr "b"\n\nmsgid "c"\n', "the last message ends without msgstr"),
-    ],
-)
-def test_broken_catalogues(content, message):
-    with pytest.raises(ValueError, match=message):
-        SplitFile(content, "po")
-
-
 PLURAL = 'msgid ""\nmsgstr ""\n{}\n\nmsgid "{}"\nmsgid_plural "%(n)d files"\nmsgstr[0] ""\n'
 SERBIAN = "nplurals=3; plural=n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2;"
 

@@ -3,7 +3,6 @@
 import re
 from xml.dom import minidom
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,12 +58,6 @@ def test_a_page_in_xhtml_stays_well_formed():
     result = bilingual(page, lambda sentence: f"{sentence} < &")[1]
     minidom.parseString(result)
     assert result.count("&lt; &amp;") == 3 and result.count("<i>") == 2 and result.count("<b>") == 1
-
-
-@pytest.mark.parametrize("format", ["markdown", "xliff", "po"])
-def test_formats_without_a_place_for_it(format):
-    with pytest.raises(ValueError, match=f"the format '{format}' cannot hold source and translation in parallel"):
-        SplitFile("", format, bilingual=True)
 
 
 PARTS = [

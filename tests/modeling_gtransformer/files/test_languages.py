@@ -18,10 +18,6 @@ def test_direction_of_a_language(language, tag, direction):
     assert language_tag(language) == tag and text_direction(tag) == direction
 
 
-def test_what_is_no_language():
-    assert language_tag("[target]") is None and language_tag(None) is None
-
-
 def test_plural_forms_of_unknown_languages_are_those_of_english():
     assert plural_forms_of("zzz") == plural_forms_of(None) == plural_forms_of("en_XX")
     assert plural_forms_of("pl_PL").startswith("nplurals=3")

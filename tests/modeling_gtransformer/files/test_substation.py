@@ -69,18 +69,3 @@ def test_a_translation_means_itself(words, expected):
     result = file.rejoin([words])
     assert result == content.replace("one\r\n", f"{expected}\r\n")
     assert SplitFile(result, "ass", None).sentences == [words.replace("\\", "\\\u2060").replace("\u2060 ", " ")]
-
-
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        ("just text", "no subtitles in it"),
-        (HEAD, "no subtitles in it"),
-        (HEAD + "Dialogue: 0,now,0:00:01.00,A,,0,0,0,,one", "line 11 has an invalid time 'now'"),
-        (HEAD + "Dialogue: one", "line 11 has 1 fields, not 10"),
-        ("[Events]\nFormat: Text, Start, End", "line 2 must list Start and End"),
-    ],
-)
-def test_broken_files(content, message):
-    with pytest.raises(ValueError, match=message):
-        SplitFile(content, "ass")

@@ -3,8 +3,6 @@
 import pytest
 from split_file import translated
 
-from modeling_gtransformer.files.formats import SplitFile
-
 
 SUBRIP = """1\r
 00:00:01,000 --> 00:00:02,500\r
@@ -72,18 +70,6 @@ def test_a_pause_ends_a_sentence():
 )  # fmt: skip
 def test_tricky_translations_of_subtitles(content, translations, expected):
     assert translated(content, "subtitles", translations)[1] == expected
-
-
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        ("just text", "no subtitles in it"),
-        ("1\n00:00:01,000 -> 00:00:02,000\na\n\n2\n00:01 --> nonsense\nb\n", "line 6 is not the timing"),
-    ],
-)
-def test_broken_subtitles(content, message):
-    with pytest.raises(ValueError, match=message):
-        SplitFile(content, "subtitles")
 
 
 def test_a_sentence_ends_before_the_tags_that_close_its_format():

@@ -4,14 +4,15 @@ import asyncio
 
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from starlette.exceptions import HTTPException
 
-from modeling_gtransformer.server.api_error import AnsweredErrors, ApiError, add_error_handlers, as_api_error
+from modeling_gtransformer.server.api_error import AnsweredErrors, add_error_handlers, as_http_error
 
 
 def test_errors_that_are_said():
-    assert as_api_error(ApiError(413, "too large")).status == 413
-    assert as_api_error(ValueError("not\n  UTF-8")).message == "not UTF-8"
-    assert as_api_error(ImportError("needs lxml")).status == 501
+    assert as_http_error(HTTPException(413, "too large")).status_code == 413
+    assert as_http_error(ValueError("not\n  UTF-8")).detail == "not UTF-8"
+    assert as_http_error(ImportError("needs lxml")).status_code == 501
 
 
 def test_what_was_not_foreseen_is_logged_without_its_message(caplog):

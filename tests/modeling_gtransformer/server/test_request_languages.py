@@ -3,9 +3,9 @@
 import sys
 
 import pytest
+from starlette.exceptions import HTTPException
 
 from modeling_gtransformer import Translator
-from modeling_gtransformer.server.api_error import ApiError
 from modeling_gtransformer.server.request_languages import Languages, Pair, _by_client_code, language_detector
 
 
@@ -31,9 +31,9 @@ def test_a_model_of_documents_has_one_pair(checkpoint):
     assert languages.pair("en", None, []) == languages.pair("en", "de_DE", []) == pair
     assert languages.pair("auto", "de", []) == pair._replace(confidence=100)
     assert (languages.own_source, languages.own_target) == ("en", "de")
-    with pytest.raises(ApiError, match=r"Cannot translate into 'fr'\. Supported languages: de") as error:
+    with pytest.raises(HTTPException, match=r"Cannot translate into 'fr'\. Supported languages: de") as error:
         languages.pair("en", "fr", [])
-    assert error.value.status == 400
+    assert error.value.status_code == 400
 
 
 def test_a_model_of_several_targets(sentence_level_checkpoint):
@@ -46,7 +46,7 @@ def test_a_model_of_several_targets(sentence_level_checkpoint):
 def test_a_model_of_several_sources(sentence_level_checkpoint):
     languages = Languages(Translator(sentence_level_checkpoint("m2m_100-nllb"), tgt_lang="fra_Latn").pipeline)
     assert languages.pair("en", None, ["the cat"]) == Pair("en", "fr", "eng_Latn", "fra_Latn")
-    with pytest.raises(ApiError, match="set source"):
+    with pytest.raises(HTTPException, match="set source"):
         languages.pair("auto", None, [])
     pytest.importorskip("py3langid")
     german = languages.pair("auto", "en", ["Der Hund schläft heute", "in seinem kleinen Haus."])
@@ -57,9 +57,9 @@ def test_a_language_of_several_codes_must_be_named(sentence_level_checkpoint, mo
     languages = Languages(Translator(sentence_level_checkpoint("m2m_100-nllb"), tgt_lang="fra_Latn").pipeline)
     languages.sources |= {"zh-Hans": "zho_Hans", "zh-Hant": "zho_Hant"}
     monkeypatch.setattr(languages, "detect", lambda text: [("zh", 90.0)])
-    with pytest.raises(ApiError, match="The text is in Chinese: set source to zh-Hans or zh-Hant") as error:
+    with pytest.raises(HTTPException, match="The text is in Chinese: set source to zh-Hans or zh-Hant") as error:
         languages.pair("auto", None, ["这是一个句子。"])
-    assert error.value.status == 400
+    assert error.value.status_code == 400
 
 
 def test_languages_of_texts():
@@ -79,6 +79,6 @@ def test_languages_of_texts():
 def test_without_a_detector_only_a_single_language_is_known(monkeypatch):
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
     assert language_detector(["de"])("the cat") == [("de", 100.0)]
-    with pytest.raises(ApiError, match=r"pip install 'gtransformer-hf\[detect\]'") as error:
+    with pytest.raises(HTTPException, match=r"pip install 'gtransformer-hf\[detect\]'") as error:
         language_detector(["de", "en"])("the cat")
-    assert error.value.status == 501
+    assert error.value.status_code == 501

@@ -1,14 +1,14 @@
 """The routes of a server: the protocol of LibreTranslate, and documents with their sentences."""
 
 import asyncio
-import io
 import json
 import shutil
 
 import pytest
+from packages import unpacked, word_document
+from starlette.exceptions import HTTPException
 from transformers import pipeline
 
-from modeling_gtransformer.server.api_error import ApiError
 from modeling_gtransformer.server.routes import server_sent_events
 
 
@@ -157,7 +157,7 @@ def test_an_error_in_the_middle_of_a_stream():
     async def read():
         sentences, task = asyncio.Queue(), asyncio.get_running_loop().create_future()
         sentences.put_nowait(None)
-        task.set_exception(ApiError(504, "too long"))
+        task.set_exception(HTTPException(504, "too long"))
         return [line async for line in server_sent_events({"translation_text": "ä"}, sentences, task)]
 
     sentence, error = asyncio.run(read())
@@ -170,20 +170,14 @@ FILES = {
     "a.md": "# the *cat*\n",
     "a.html": "<p>the <b>cat</b></p>\n",
     "Straße.srt": "1\n00:00:01,000 --> 00:00:02,000\nthe cat\n",
-    "a.docx": None,
+    "a.docx": word_document("<w:p><w:r><w:t>the cat</w:t></w:r></w:p>"),
 }
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_files(client, expected, name):
-    docx = pytest.importorskip("docx")
-    if (content := FILES[name]) is None:
-        document, file = docx.Document(), io.BytesIO()
-        document.add_paragraph("the cat")
-        document.save(file)
-        content = file.getvalue()
     fields = {"source": "en", "target": "de"}
-    answer = client.post("/translate_file", data=fields, files={"file": (f"folder/{name}", content)})
+    answer = client.post("/translate_file", data=fields, files={"file": (f"folder/{name}", FILES[name])})
     assert answer.status_code == 200, answer.text
     url = answer.json()["translatedFileUrl"]
     assert url.startswith("http://testserver/download_file/")
@@ -192,10 +186,10 @@ def test_files(client, expected, name):
     _, _, ending = name.partition(".")
     assert result.headers["content-disposition"].endswith(f".de.{ending}") and "folder" not in url
     if ending == "docx":
-        assert docx.Document(io.BytesIO(result.content)).paragraphs[0].text == expected("the cat")
+        assert f">{expected('the cat')}<" in unpacked(result.content)["word/document.xml"]
     else:
         formats = {"txt": "text", "md": "markdown", "html": "html", "srt": "subtitles"}
-        assert result.content.decode() == expected(content, format=formats[ending])
+        assert result.content.decode() == expected(FILES[name], format=formats[ending])
     assert client.get(url.replace("/download_file/", "/download_file/x")).status_code == 404
 
 
@@ -225,8 +219,11 @@ def test_what_a_page_must_know(client):
 def test_health_and_metrics(client):
     assert client.get("/health").json() == {"status": "ok"}
     client.post("/translate", json={"q": "the cat", "source": "en", "target": "de"})
+    client.get("/none")
     metrics = client.get("/metrics").text
-    assert 'gtransformer_requests_total{route="/translate",status="200"} 1.0' in metrics
+    for labels in ('route="/translate",status="200"', 'route="other",status="404"'):
+        assert f"gtransformer_requests_total{{{labels}}} 1.0" in metrics
+    assert 'gtransformer_request_seconds_count{route="/translate"} 1.0' in metrics
     assert "gtransformer_batch_requests_count 1.0" in metrics and "gtransformer_waiting_requests 0.0" in metrics
 
 
@@ -275,5 +272,9 @@ def test_the_description_has_every_route(client):
     paths = client.get("/openapi.json").json()["paths"]
     assert {"/translate", "/detect", "/languages", "/translate_file", "/frontend/settings", "/documents"} <= {*paths}
     content = paths["/translate"]["post"]["requestBody"]["content"]
-    assert {"q", "source", "target", "format", "api_key"} <= {*content["application/json"]["schema"]["properties"]}
+    schema = content["application/json"]["schema"]
+    assert {"q", "source", "target", "format", "api_key"} <= {*schema["properties"]} and schema["required"] == ["q"]
+    content = paths["/translate_file"]["post"]["requestBody"]["content"]
+    assert [*content] == ["multipart/form-data"]
+    assert content["multipart/form-data"]["schema"]["properties"]["file"]["format"] == "binary"
     assert client.get("/docs").status_code == 200

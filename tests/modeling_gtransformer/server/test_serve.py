@@ -96,18 +96,8 @@ def test_a_process_that_is_told_to_end_in_the_middle_of_a_document(checkpoint):
     """It sends the rest of the stream, and refuses new requests."""
     with socket.create_server(("127.0.0.1", 0)) as sock:
         port = str(sock.getsockname()[1])
-    command = [
-        sys.executable,
-        "-m",
-        "modeling_gtransformer.cli.main",
-        "serve",
-        "--model",
-        checkpoint,
-        "--port",
-        port,
-        "--no-page",
-    ]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    command = f"-m modeling_gtransformer.cli.main serve --no-page --port {port} --model".split()
+    process = subprocess.Popen([sys.executable, *command, checkpoint], cwd=ROOT, stderr=subprocess.PIPE, text=True)
     document = ["the cat sleeps", "it is old"] * 20
     while True:
         assert process.poll() is None
