@@ -78,6 +78,13 @@ def test_tags_of_sentences_told_apart_by_what_closes_them():
     assert opened.tolist() == [[1, 1, 1, 2, 2, 2, 2, 3]]
 
 
+def test_padding_before_a_prefix_opens_no_sentence():
+    """The last padding starts the document."""
+    template = SENTENCE_TEMPLATES["marian"].in_ids({"pad": PAD, "eos": EOS}.get)
+    number, words = sentence_progress(torch.tensor([[PAD, PAD, PAD, 5, 6]]), template)
+    assert (number.item(), words.item()) == (1, 2)
+
+
 def test_positions_count_sentences_and_not_the_padding_behind_them():
     """A batch may have more padding than a model has learned positions."""
     tags = torch.tensor([[1, 1, 1, 2, 2, 3], [1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]])

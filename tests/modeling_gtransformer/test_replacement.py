@@ -56,6 +56,11 @@ GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat", "订单": 
         ("the order", "这个订单", {("订", "order"), ("单", "order")}, "这个Auftrag"),
         ("看订单", "See it", {("See", "看"), ("it", "订")}, "See order"),
         ("room 5012", "房间", {("间", "5012")}, "房间5012"),
+        # A longer placeholder is another one.
+        ("%s order", "%ser Auftrag", {("ser", "s")}, "%s Auftrag"),
+        # What is beside a placeholder is not part of it.
+        ("{n} order", "{n}单", {("单", "order"), ("n", "order")}, "{n}Auftrag"),
+        ("order {n}", "单{n}", {("单", "order"), ("n", "order")}, "Auftrag{n}"),
     ],
 )
 def test_places(source, translation, pairs, expected):
