@@ -4,6 +4,7 @@ import torch
 from modeling_gtransformer import document_loss as module
 from modeling_gtransformer.document_loss import (
     document_loss,
+    is_plain_linear,
     label_log_probabilities,
     linear_document_loss,
     sentence_log_probabilities,
@@ -40,6 +41,14 @@ def test_average_is_over_the_labels_that_count():
         torch.testing.assert_close(linear_document_loss(hidden, weight, bias, labels), expected)
     nothing = torch.full((1, 3), -100)
     assert document_loss(logits, nothing) == linear_document_loss(hidden, weight, bias, nothing) == 0
+
+
+def test_a_layer_whose_forward_is_replaced_is_not_a_plain_one():
+    """Accelerate does so to move its weights."""
+    layer = torch.nn.Linear(2, 2)
+    assert is_plain_linear(layer)
+    layer.forward = layer.forward
+    assert not is_plain_linear(layer)
 
 
 def test_logits_of_half_precision_have_a_loss_in_single():
@@ -82,6 +91,19 @@ def test_model_in_training_has_no_logits(tiny_model, documents):
         output.loss.backward()
         gradients.append([parameter.grad.clone() for parameter in model.parameters()])
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
+
+
+def test_autocast_takes_products_in_its_precision():
+    hidden, weight, bias, labels = (
+        torch.randn(1, 3, 8),
+        torch.randn(5, 8),
+        torch.zeros(1, 5),
+        torch.tensor([[1, 2, 3]]),
+    )
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = linear_document_loss(hidden, weight, bias, labels)
+    assert loss == linear_document_loss(hidden.bfloat16(), weight.bfloat16(), bias, labels)
+    assert loss != linear_document_loss(hidden, weight, bias, labels)
 
 
 def test_half_precision_of_autocast(tiny_model, documents):

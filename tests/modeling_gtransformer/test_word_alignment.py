@@ -93,7 +93,7 @@ def test_each_row_of_attention_is_that_of_the_position_that_predicts_the_token(t
 
     model = translation_model()
     pairs = [("the old cat", "die alt katze"), ("it is", "sie ist")]
-    alignments = align_words(model, processor, pairs, SimpleNamespace(model=look, target_mask=model.target_mask))
+    alignments = align_words(model, processor, pairs, SimpleNamespace(model=look))
     assert alignments == [torch.eye(3).tolist(), torch.eye(2).tolist()]
 
 
