@@ -47,7 +47,6 @@ GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat", "订单": 
         # Of which nothing remains: it follows the word aligned with it, if there is one.
         ("Number 98765432 please", "Nummer bitte", {("Nummer", "98765432")}, "Nummer 98765432 bitte"),
         ("Number 98765432 please", "Nummer bitte", set(), "Nummer bitte"),
-        ("Number 98765432 please", "…", set(), "…"),
         ("Hi {name}, bye", "Hallo, tschüs", {("Hallo", "name")}, "Hallo {name}, tschüs"),
         ("Hi {name}, bye", "Hallo {nam}, tschüs", {("nam", "name")}, "Hallo {name}, tschüs"),
         ("See a@b.de now.", "Siehe a@b jetzt.", {("a", "a")}, "Siehe a@b.de jetzt."),
