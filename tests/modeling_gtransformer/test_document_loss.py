@@ -43,6 +43,14 @@ def test_average_is_over_the_labels_that_count():
     assert document_loss(logits, nothing) == linear_document_loss(hidden, weight, bias, nothing) == 0
 
 
+def test_logits_of_any_size_have_a_finite_loss():
+    """Each row is relative to its own maximum."""
+    hidden, weight, labels = torch.randn(1, 3, 8), torch.randn(5, 8), torch.tensor([[1, 2, 3]])
+    hidden *= torch.tensor([1.0, 100.0, 1000.0])[:, None]
+    loss = linear_document_loss(hidden, weight, torch.zeros(1, 5), labels)
+    torch.testing.assert_close(loss, document_loss(hidden @ weight.T, labels))
+
+
 def test_a_layer_whose_forward_is_replaced_is_not_a_plain_one():
     """Accelerate does so to move its weights."""
     layer = torch.nn.Linear(2, 2)

@@ -30,6 +30,12 @@ GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat", "订单": 
             {("Rat", "board"), ("der", "of"), ("Direktoren", "board"), ("Direktoren", "directors")},
             "Aufsichtsrat tagte.",
         ),
+        (
+            "The board of directors met.",
+            "Der Rat Direktoren tagte.",
+            {("Rat", "board"), ("Rat", "of"), *(("Direktoren", word) for word in ("board", "of", "directors"))},
+            "Der Aufsichtsrat tagte.",
+        ),
         ("order by order", "Posten um Reihe", {("Posten", "order"), ("Reihe", "order")}, "Auftrag um Auftrag"),
         ("order by order", "Auftraggeber um Auftrag", {("Auftraggeber", "order")}, "Auftrag um Auftrag"),
         ("order by order", "AUFTRAG um Reihe", {("AUFTRAG", "order"), ("Reihe", "order")}, "AUFTRAG um Auftrag"),

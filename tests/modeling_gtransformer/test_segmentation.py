@@ -37,6 +37,8 @@ def test_the_best_place_to_cut():
     assert halves("abcdef") == ["abc", "def"]
     # A border far from the middle is worse than a comma near it.
     assert halves("a. one two three, four five six") == ["a. one two three,", "four five six"]
+    # Even in the first quarter.
+    assert halves("abcdefgh, abcde abcdefghi abcdefgh abcde") == ["abcdefgh, abcde", "abcdefghi abcdefgh abcde"]
     # So is a comma in the last quarter.
     assert halves("seventh seventh,next") == ["seventh", "seventh,next"]
     with pytest.raises(ValueError, match="does not fit"):

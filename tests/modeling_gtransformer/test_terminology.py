@@ -28,6 +28,7 @@ from modeling_gtransformer.terminology import Terminology, missing
         ("{{ user|upper }} and {% if a %}", ["{{ user|upper }}", "{% if a %}"]),
         ("请看https://a.b/c，写信给x@y.cn。谢谢", ["https://a.b/c", "x@y.cn"]),
         ("(see https://a.b/c)", ["https://a.b/c"]),
+        ("(see https://a.b/c_(d))", ["https://a.b/c_(d)"]),
         ("(https://a.b/c_(d), x.y@z.de)", ["https://a.b/c_(d)", "x.y@z.de"]),
         ("no such thing", []),
     ],
@@ -91,6 +92,10 @@ def test_what_stands_beside_an_address_changes_nothing(translation):
     assert missing(["https://a.b/c"], translation) == []
 
 
+def test_an_address_between_words():
+    assert missing(["a@b.de"], "an a@b.de schreiben") == []
+
+
 def test_endings_of_words_may_follow_a_placeholder_in_braces():
     assert missing(["{n}"], "{n}er") == []
 
@@ -102,6 +107,8 @@ def test_terms_are_no_parts_of_what_stays():
     assert terms.required("{number}order") == ["{number}", "Auftrag"]
     assert terms.required("Use order now", protected=["order"]) == []
     assert terms.required("Use order now", protected=[""]) == ["Auftrag"]
+    assert terms.required("See x/order", protected=["x", "x/order"]) == []
+    assert terms.required("See y/order", protected=["y/order", "y"]) == []
 
 
 def test_glossary():
