@@ -11,9 +11,10 @@ from modeling_gtransformer.document_loss import (
 )
 
 
+@pytest.mark.parametrize("trains_weight", [True, False])
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 @pytest.mark.parametrize("chunk", [1, 3, 100], ids="{}-tokens-a-chunk".format)
-def test_chunks_give_the_loss_and_gradients_of_the_reference(monkeypatch, chunk, smoothing):
+def test_chunks_give_the_loss_and_gradients_of_the_reference(monkeypatch, chunk, smoothing, trains_weight):
     monkeypatch.setattr(module, "CHUNK_LOGITS", chunk * 11)
     monkeypatch.setattr(module, "CHUNK_TOKENS", 1)
     labels = torch.tensor([[3, 0, 10, -100], [-100, 5, 5, 1]])
@@ -22,7 +23,7 @@ def test_chunks_give_the_loss_and_gradients_of_the_reference(monkeypatch, chunk,
     for chunked in (False, True):
         generator = torch.Generator().manual_seed(1)
         hidden = torch.randn(2, 4, 6, generator=generator).requires_grad_()
-        weight = torch.randn(11, 6, generator=generator).requires_grad_()
+        weight = torch.randn(11, 6, generator=generator).requires_grad_(trains_weight)
         if chunked:
             loss = linear_document_loss(hidden, weight, bias, labels, smoothing, num_items_in_batch=5)
         else:

@@ -78,6 +78,12 @@ def test_tags_of_sentences_told_apart_by_what_closes_them():
     assert opened.tolist() == [[1, 1, 1, 2, 2, 2, 2, 3]]
 
 
+def test_without_tokens_there_are_no_sentences():
+    assert sentence_lengths(torch.zeros(2, 0, dtype=torch.long)).shape == (2, 0)
+    template = SENTENCE_TEMPLATES["paper"].in_ids({"bos": BOS, "pad": PAD, "eos": EOS, "tgt_lang": 49}.get)
+    assert template.split([PAD, PAD]) == []
+
+
 def test_padding_before_a_prefix_opens_no_sentence():
     """The last padding starts the document."""
     template = SENTENCE_TEMPLATES["marian"].in_ids({"pad": PAD, "eos": EOS}.get)

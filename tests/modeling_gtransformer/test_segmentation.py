@@ -58,8 +58,9 @@ def test_batches_are_multiples_of_eight():
 
 def test_an_item_that_fits_into_no_batch_is_refused():
     with pytest.raises(ValueError, match=r"1 segments exceed max_tokens=8, the longest with 9.*or cut shorter"):
-        token_batches([3, 9], [0, 1], max_tokens=8)
+        token_batches([8, 9], [0, 1], max_tokens=8)
     assert token_batches([4, 4], [0, 1], max_tokens=8) == [[0, 1]]
+    assert token_batches([8], [0], max_tokens=8) == [[0]]
     assert token_batches([], [], max_tokens=8) == []
 
 
