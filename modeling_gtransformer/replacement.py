@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from .numbers_and_codes import NUMBER, count_number, is_grouped, is_number
 from .plain_text import UNSPACED, WIDE_MARKS, WORD, whole_words
 from .sentence import Alignment
-from .terminology import PLACEHOLDER, TRAILING, missing
+from .terminology import PLACEHOLDER, TRAILING, missing, occurrences
 
 
 # Minimum alignment weight between a string's source and the words that the string replaces or follows.
@@ -93,8 +93,7 @@ def _without(required: Sequence[str], translation: str, chunks: Sequence[Span]) 
         if is_number(text):
             found = [match.span() for match in NUMBER.finditer(translation) if count_number(text, match[0])]
         else:
-            pattern = re.escape(text) if PLACEHOLDER.fullmatch(text) else whole_words(text)
-            found = [match.span() for match in re.finditer(pattern, translation, re.IGNORECASE)]
+            found = [match.span() for match in occurrences(text, translation)]
         taken += found[:times]
     return [number for number, chunk in enumerate(chunks) if not any(_overlap(chunk, span) for span in taken)]
 

@@ -138,7 +138,7 @@ class GroupTagLogitsProcessor(LogitsProcessor):
 
         # The tokens of the prefix in order or, after the last sentence, the end.
         forced = self.forced.to(number.device)[
-            torch.where(finished, 0, (1 + len(template.prefix) + words).clamp(min=0, max=len(template.prefix)))
+            torch.where(finished, 0, (1 + len(template.prefix) + words).clamp(max=len(template.prefix)))
         ]
         forced = torch.where(finished & is_ended(last, template), template.pad, forced)
         forced = torch.where(close, template.eos_id, forced)

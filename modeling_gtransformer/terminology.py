@@ -116,14 +116,17 @@ def missing(required: Sequence[str], translation: str) -> list[str]:
     """Lists required strings that the translation lacks, with repetitions. Terms match regardless of case."""
     result = []
     for words, times in Counter(required).items():
-        if PLACEHOLDER.fullmatch(words):
-            found = len(re.findall(_unextended(words), translation))
-        elif is_number(words):
-            found = count_number(words, translation)
-        else:
-            found = len(re.findall(whole_words(words), translation, re.IGNORECASE))
+        found = count_number(words, translation) if is_number(words) else len(occurrences(words, translation))
         result += [words] * (times - found)
     return result
+
+
+def occurrences(words: str, translation: str) -> list[re.Match]:
+    """Finds a required string that is not a number: a placeholder, not inside a longer one, or a term, regardless of
+    case."""
+    if PLACEHOLDER.fullmatch(words):
+        return [*re.finditer(_unextended(words), translation)]
+    return [*re.finditer(whole_words(words), translation, re.IGNORECASE)]
 
 
 def _unextended(placeholder: str) -> str:

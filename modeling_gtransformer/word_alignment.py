@@ -65,7 +65,6 @@ def _attention(
     target_ids = targets["decoder_input_ids"].to(mask.device)
     outputs = model.model(
         decoder_input_ids=target_ids,
-        decoder_attention_mask=model.target_mask(target_ids),
         encoder_outputs=(pad_sequence(own, batch_first=True), mask),
         attention_mask=mask,
         use_cache=False,

@@ -4,15 +4,17 @@ import torch
 from modeling_gtransformer import document_loss as module
 from modeling_gtransformer.document_loss import (
     document_loss,
+    is_plain_linear,
     label_log_probabilities,
     linear_document_loss,
     sentence_log_probabilities,
 )
 
 
+@pytest.mark.parametrize("trains_weight", [True, False])
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 @pytest.mark.parametrize("chunk", [1, 3, 100], ids="{}-tokens-a-chunk".format)
-def test_chunks_give_the_loss_and_gradients_of_the_reference(monkeypatch, chunk, smoothing):
+def test_chunks_give_the_loss_and_gradients_of_the_reference(monkeypatch, chunk, smoothing, trains_weight):
     monkeypatch.setattr(module, "CHUNK_LOGITS", chunk * 11)
     monkeypatch.setattr(module, "CHUNK_TOKENS", 1)
     labels = torch.tensor([[3, 0, 10, -100], [-100, 5, 5, 1]])
@@ -21,7 +23,7 @@ def test_chunks_give_the_loss_and_gradients_of_the_reference(monkeypatch, chunk,
     for chunked in (False, True):
         generator = torch.Generator().manual_seed(1)
         hidden = torch.randn(2, 4, 6, generator=generator).requires_grad_()
-        weight = torch.randn(11, 6, generator=generator).requires_grad_()
+        weight = torch.randn(11, 6, generator=generator).requires_grad_(trains_weight)
         if chunked:
             loss = linear_document_loss(hidden, weight, bias, labels, smoothing, num_items_in_batch=5)
         else:
@@ -40,6 +42,22 @@ def test_average_is_over_the_labels_that_count():
         torch.testing.assert_close(linear_document_loss(hidden, weight, bias, labels), expected)
     nothing = torch.full((1, 3), -100)
     assert document_loss(logits, nothing) == linear_document_loss(hidden, weight, bias, nothing) == 0
+
+
+def test_logits_of_any_size_have_a_finite_loss():
+    """Each row is relative to its own maximum."""
+    hidden, weight, labels = torch.randn(1, 3, 8), torch.randn(5, 8), torch.tensor([[1, 2, 3]])
+    hidden *= torch.tensor([1.0, 100.0, 1000.0])[:, None]
+    loss = linear_document_loss(hidden, weight, torch.zeros(1, 5), labels)
+    torch.testing.assert_close(loss, document_loss(hidden @ weight.T, labels))
+
+
+def test_a_layer_whose_forward_is_replaced_is_not_a_plain_one():
+    """Accelerate does so to move its weights."""
+    layer = torch.nn.Linear(2, 2)
+    assert is_plain_linear(layer)
+    layer.forward = layer.forward
+    assert not is_plain_linear(layer)
 
 
 def test_logits_of_half_precision_have_a_loss_in_single():
@@ -82,6 +100,19 @@ def test_model_in_training_has_no_logits(tiny_model, documents):
         output.loss.backward()
         gradients.append([parameter.grad.clone() for parameter in model.parameters()])
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
+
+
+def test_autocast_takes_products_in_its_precision():
+    hidden, weight, bias, labels = (
+        torch.randn(1, 3, 8),
+        torch.randn(5, 8),
+        torch.zeros(1, 5),
+        torch.tensor([[1, 2, 3]]),
+    )
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = linear_document_loss(hidden, weight, bias, labels)
+    assert loss == linear_document_loss(hidden.bfloat16(), weight.bfloat16(), bias, labels)
+    assert loss != linear_document_loss(hidden, weight, bias, labels)
 
 
 def test_half_precision_of_autocast(tiny_model, documents):

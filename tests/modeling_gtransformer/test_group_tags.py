@@ -78,6 +78,19 @@ def test_tags_of_sentences_told_apart_by_what_closes_them():
     assert opened.tolist() == [[1, 1, 1, 2, 2, 2, 2, 3]]
 
 
+def test_without_tokens_there_are_no_sentences():
+    assert sentence_lengths(torch.zeros(2, 0, dtype=torch.long)).shape == (2, 0)
+    template = SENTENCE_TEMPLATES["paper"].in_ids({"bos": BOS, "pad": PAD, "eos": EOS, "tgt_lang": 49}.get)
+    assert template.split([PAD, PAD]) == []
+
+
+def test_padding_before_a_prefix_opens_no_sentence():
+    """The last padding starts the document."""
+    template = SENTENCE_TEMPLATES["marian"].in_ids({"pad": PAD, "eos": EOS}.get)
+    number, words = sentence_progress(torch.tensor([[PAD, PAD, PAD, 5, 6]]), template)
+    assert (number.item(), words.item()) == (1, 2)
+
+
 def test_positions_count_sentences_and_not_the_padding_behind_them():
     """A batch may have more padding than a model has learned positions."""
     tags = torch.tensor([[1, 1, 1, 2, 2, 3], [1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]])

@@ -311,11 +311,16 @@ def test_states_without_tags_open_the_whole_source_with_a_warning(tiny_model, do
     tags = group_tags(documents["input_ids"], BOS, EOS)
     torch.testing.assert_close(model(**bare, group_tags=tags).logits, expected)
     assert not warnings
-    assert not torch.allclose(model(**bare).logits, expected)
-    assert ["sentences of the source are unknown" in message for message in warnings] == [True]
+    opened = model(**bare).logits
+    assert not torch.allclose(opened, expected)
+    # Padding stays closed.
+    bare["encoder_outputs"] = (states.masked_fill(mask[..., None] == 0, 9.0),)
+    torch.testing.assert_close(model(**bare).logits, opened)
+    assert {"sentences of the source are unknown" in message for message in warnings} == {True}
+    assert "pass group_tags, or the ids" in warnings[0]
     embeds = model.model.decoder.embed_tokens(target)
     model(**documents, decoder_inputs_embeds=embeds)
-    assert "sentences of the target are unknown" in warnings[1] and "pass decoder_group_tags" in warnings[1]
+    assert "sentences of the target are unknown" in warnings[-1] and "pass decoder_group_tags" in warnings[-1]
 
 
 @pytest.mark.parametrize("scope", ["document", "sentence"])

@@ -22,6 +22,7 @@ GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat", "订单": 
     ("source", "translation", "pairs", "expected"),
     [
         ("Where is my order?", "Wo ist meine Bestellung?", {("Bestellung", "order")}, "Wo ist meine Auftrag?"),
+        ("My Order!", "Meine Bestellung!", {("Bestellung", "Order")}, "Meine Auftrag!"),
         ("My order!", "„Meine Bestellung!“", {("Bestellung", "order")}, "„Meine Auftrag!“"),
         # All words of a term, and each of its occurrences.
         (
@@ -29,6 +30,12 @@ GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat", "订单": 
             "Rat der Direktoren tagte.",
             {("Rat", "board"), ("der", "of"), ("Direktoren", "board"), ("Direktoren", "directors")},
             "Aufsichtsrat tagte.",
+        ),
+        (
+            "The board of directors met.",
+            "Der Rat Direktoren tagte.",
+            {("Rat", "board"), ("Rat", "of"), *(("Direktoren", word) for word in ("board", "of", "directors"))},
+            "Der Aufsichtsrat tagte.",
         ),
         ("order by order", "Posten um Reihe", {("Posten", "order"), ("Reihe", "order")}, "Auftrag um Auftrag"),
         ("order by order", "Auftraggeber um Auftrag", {("Auftraggeber", "order")}, "Auftrag um Auftrag"),
@@ -55,7 +62,14 @@ GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat", "订单": 
         # Scripts without spaces between words.
         ("the order", "这个订单", {("订", "order"), ("单", "order")}, "这个Auftrag"),
         ("看订单", "See it", {("See", "看"), ("it", "订")}, "See order"),
+        ("订单看", "See it", {("See", "看"), ("it", "订")}, "See order"),
         ("room 5012", "房间", {("间", "5012")}, "房间5012"),
+        ("room 5012", "a 间", {("间", "5012")}, "a 间5012"),
+        # A longer placeholder is another one.
+        ("%s order", "%ser Auftrag", {("ser", "s")}, "%s Auftrag"),
+        # What is beside a placeholder is not part of it.
+        ("{n} order", "{n}单", {("单", "order"), ("n", "order")}, "{n}Auftrag"),
+        ("order {n}", "单{n}", {("单", "order"), ("n", "order")}, "Auftrag{n}"),
     ],
 )
 def test_places(source, translation, pairs, expected):

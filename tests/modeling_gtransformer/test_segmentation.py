@@ -37,6 +37,8 @@ def test_the_best_place_to_cut():
     assert halves("abcdef") == ["abc", "def"]
     # A border far from the middle is worse than a comma near it.
     assert halves("a. one two three, four five six") == ["a. one two three,", "four five six"]
+    # Even in the first quarter.
+    assert halves("abcdefgh, abcde abcdefghi abcdefgh abcde") == ["abcdefgh, abcde", "abcdefghi abcdefgh abcde"]
     # So is a comma in the last quarter.
     assert halves("seventh seventh,next") == ["seventh", "seventh,next"]
     with pytest.raises(ValueError, match="does not fit"):
@@ -55,9 +57,10 @@ def test_batches_are_multiples_of_eight():
 
 
 def test_an_item_that_fits_into_no_batch_is_refused():
-    with pytest.raises(ValueError, match=r"1 segments exceed max_tokens=8, the longest with 9"):
-        token_batches([3, 9], [0, 1], max_tokens=8)
+    with pytest.raises(ValueError, match=r"1 segments exceed max_tokens=8, the longest with 9.*or cut shorter"):
+        token_batches([8, 9], [0, 1], max_tokens=8)
     assert token_batches([4, 4], [0, 1], max_tokens=8) == [[0, 1]]
+    assert token_batches([8], [0], max_tokens=8) == [[0]]
     assert token_batches([], [], max_tokens=8) == []
 
 

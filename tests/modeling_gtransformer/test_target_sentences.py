@@ -10,6 +10,7 @@ from transformers.generation import (
     LogitsProcessorList,
     NoRepeatNGramLogitsProcessor,
     RepetitionPenaltyLogitsProcessor,
+    SuppressTokensLogitsProcessor,
 )
 
 from modeling_gtransformer.sentence_template import TargetTemplate
@@ -61,6 +62,16 @@ def test_frame_of_any_documents(limits, spare):
         assert all(1 <= count <= limit for count, limit in zip(counts, expected, strict=True))
 
 
+def test_padding_follows_the_end_of_a_document():
+    for end in (END_OF_DOCUMENT, None):
+        processor = GroupTagLogitsProcessor(torch.tensor([[2]]), 1, 20, TargetTemplate(BOS, (BOS,), EOS, PAD, end))
+        ids = torch.tensor([[BOS, 5, EOS]])
+        for expected in (PAD if end is None else end, PAD, PAD):
+            chosen = processor(ids, torch.zeros(1, 50)).argmax()
+            assert chosen == expected
+            ids = torch.cat([ids, chosen.view(1, 1)], dim=1)
+
+
 def test_a_source_sentence_may_have_one_token(tiny_model):
     outputs = tiny_model().generate(torch.tensor([[5, 6, 7]]), group_tags=torch.tensor([[1, 2, 2]]), max_length_b=2)
     assert len(words_per_sentence(outputs[0])) == 2
@@ -91,3 +102,8 @@ def test_sentences_may_end_alike():
         -1,
     ]
     assert LogitsProcessorList(spare_sentence_ends(GenerationConfig(), plain, None, EOS))(prefix, scores)[0, EOS] == -1
+    # Others, and those that come after these, may change it.
+    for given in ([], plain):
+        suppressing = [*given, SuppressTokensLogitsProcessor([EOS])]
+        processors = LogitsProcessorList(spare_sentence_ends(GenerationConfig(), suppressing, None, EOS))
+        assert processors(prefix, scores)[0, EOS] == -torch.inf

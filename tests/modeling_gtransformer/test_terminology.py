@@ -27,6 +27,8 @@ from modeling_gtransformer.terminology import Terminology, missing
         ("Copy %1 to %2, %n times", ["%1", "%2", "%n"]),
         ("{{ user|upper }} and {% if a %}", ["{{ user|upper }}", "{% if a %}"]),
         ("请看https://a.b/c，写信给x@y.cn。谢谢", ["https://a.b/c", "x@y.cn"]),
+        ("(see https://a.b/c)", ["https://a.b/c"]),
+        ("(see https://a.b/c_(d))", ["https://a.b/c_(d)"]),
         ("(https://a.b/c_(d), x.y@z.de)", ["https://a.b/c_(d)", "x.y@z.de"]),
         ("no such thing", []),
     ],
@@ -76,8 +78,11 @@ def test_a_copy_lacks_nothing(sentence):
         ("@ann", "@annalena"),
         ("%1", "%12"),
         ("a@b.de", "xa@b.de"),
+        ("a@b.de", "Xa@b.de"),
         ("a@b.de", "a@b.dex"),
         ("https://a.b/c", "siehe https://a.b/c//bc"),
+        ("https://a.b/c", "siehe https://a.b/c//Bc"),
+        ("https://a.b/c", "siehe Xhttps://a.b/c"),
         ("https://a.b/c", "siehe xhttps://a.b/c"),
     ],
 )
@@ -90,12 +95,23 @@ def test_what_stands_beside_an_address_changes_nothing(translation):
     assert missing(["https://a.b/c"], translation) == []
 
 
+def test_an_address_between_words():
+    assert missing(["a@b.de"], "an a@b.de schreiben") == []
+
+
+def test_letters_may_touch_a_placeholder_in_braces_and_paths_another_one():
+    assert missing(["{n}"], "{n}er") == missing(["{n}"], "un{n}") == missing(["%d"], "%d/a") == []
+
+
 def test_terms_are_no_parts_of_what_stays():
     terms = Terminology({"order": "Auftrag"})
     assert terms.required("See https://a.org/order for your order.") == ["https://a.org/order", "Auftrag"]
     assert terms.required("Hello {order}, bye") == ["{order}"]
     assert terms.required("{number}order") == ["{number}", "Auftrag"]
     assert terms.required("Use order now", protected=["order"]) == []
+    assert terms.required("Use order now", protected=[""]) == ["Auftrag"]
+    assert terms.required("See x/order", protected=["x", "x/order"]) == []
+    assert terms.required("See order z", protected=["z", "order z"]) == []
 
 
 def test_glossary():
@@ -178,9 +194,9 @@ def test_what_the_vocabulary_lacks_is_there(model, processor):
 
 
 def test_a_term_without_a_source_is_named(model, processor):
-    sentences = [Sentence("the cat"), Sentence("it is old", "line 2", required=["alt"])]
+    sentences = [Sentence("the cat"), Sentence("it is old", "line 2", required=["alt", "rot"])]
     [document] = translate_documents(model, processor, [sentences])
-    assert document.warnings == ["line 2: its translation lacks alt."]
+    assert document.warnings == ["line 2: its translation lacks alt, rot."]
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 from transformers import pipeline
@@ -17,8 +19,9 @@ def words(text):
     return [word[0] for word in WORD.finditer(text)]
 
 
-def align_words(model, processor, pairs):
-    """The alignments that a model gives to pairs of a sentence and its translation, each a document of its own."""
+def align_words(model, processor, pairs, decoder=None):
+    """The alignments that a model, or the decoder given, gives to pairs of a sentence and its translation, each a
+    document of its own."""
     limits = SegmentLimits(model, processor, 512, 1, {})
     documents = [PlannedDocument([Sentence(source, is_aligned=True)], processor, limits) for source, _ in pairs]
     segments = [document.segments[0] for document in documents]
@@ -27,7 +30,7 @@ def align_words(model, processor, pairs):
         [segment.parts[0].target] = processor.encode_sentences([translation], True) if translation else [[]]
         segment.parts[0].text = translation
     places = [(segment.parts[0], row, 1) for row, segment in enumerate(segments)]
-    word_alignment.align_parts(model, processor, places, encoded.encoder_outputs)
+    word_alignment.align_parts(decoder or model, processor, places, encoded.encoder_outputs)
     return [document.parts[0][0].alignment for document in documents]
 
 
@@ -74,6 +77,24 @@ def test_the_word_that_is_looked_at_while_predicting(translation_model, processo
     pay_attention(processor, {"▁katze": "▁cat", "▁alt": "▁old", "▁die": "▁the"})
     [alignment] = align_words(model, processor, [("the old cat", "katze die alt")])
     assert alignment == [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+
+
+def test_punctuation_belongs_to_no_word(translation_model, processor, pay_attention):
+    pay_attention(processor, {"▁die": "▁the", ".": "▁old", "▁katze": "▁cat"})
+    pairs = [("the old cat", ". die katze"), ("the old cat", "die. katze")]
+    assert align_words(translation_model(), processor, pairs) == [[[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]] * 2
+
+
+def test_each_row_of_attention_is_that_of_the_position_that_predicts_the_token(translation_model, processor):
+    def look(decoder_input_ids, attention_mask, **_):
+        place = torch.arange(max(decoder_input_ids.shape[1], attention_mask.shape[1]))
+        looks = place[: decoder_input_ids.shape[1], None] + 1 == place[: attention_mask.shape[1]]
+        return SimpleNamespace(cross_attentions=[looks.expand(len(attention_mask), 1, -1, -1).float()])
+
+    model = translation_model()
+    pairs = [("the old cat", "die alt katze"), ("it is", "sie ist")]
+    alignments = align_words(model, processor, pairs, SimpleNamespace(model=look))
+    assert alignments == [torch.eye(3).tolist(), torch.eye(2).tolist()]
 
 
 def test_words_in_pieces_and_words_that_stay(translation_model, processor, pay_attention):
