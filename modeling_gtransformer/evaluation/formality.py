@@ -91,6 +91,10 @@ def formality_scores(documents: Sequence[Sequence[str]], references: Sequence[Se
     """
     Counts the forms of address in translations.
 
+    Args:
+        documents: sentences of every document.
+        references: reference sentences of every document.
+
     Returns:
         `formal` and `informal`: numbers of sentences with such a form. `mixed`: share of documents with both forms,
         among documents with a form in at least two sentences. `as_reference`: share of sentences with the form of
@@ -108,9 +112,18 @@ def compare_formality(
     references: Sequence[Sequence[str]],
 ) -> dict[str, Any]:
     """
-    Tests whether `mixed` and `as_reference` of two systems differ, each with documents of several trainings, by
-    `compare_statistics`. Translations of a document by all seeds stay together, because the tests sample documents,
-    not seeds. Raises `ValueError` if a system has no sentence that counts.
+    Tests whether the shares of two systems differ. Translations of a document by all seeds stay together, because the
+    tests sample documents, not seeds.
+
+    Args:
+        systems, baselines: documents of each training of a system.
+        references: reference sentences of every document.
+
+    Returns:
+        For `mixed` and `as_reference`: `difference`, `interval` and `p_value` from `compare_statistics`.
+
+    Raises:
+        ValueError: a system has no sentence that counts.
     """
     ours, theirs = ([_counts(documents, references) for documents in each] for each in (systems, baselines))
     differences = {}
