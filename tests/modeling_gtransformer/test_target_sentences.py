@@ -103,7 +103,7 @@ def test_sentences_may_end_alike():
     ]
     assert LogitsProcessorList(spare_sentence_ends(GenerationConfig(), plain, None, EOS))(prefix, scores)[0, EOS] == -1
     # Others, and those that come after these, may change it.
-    for given in ([], plain):
-        suppressing = [*given, SuppressTokensLogitsProcessor([EOS])]
+    for before in ([], plain):
+        suppressing = [*before, SuppressTokensLogitsProcessor([EOS])]
         processors = LogitsProcessorList(spare_sentence_ends(GenerationConfig(), suppressing, None, EOS))
         assert processors(prefix, scores)[0, EOS] == -torch.inf
