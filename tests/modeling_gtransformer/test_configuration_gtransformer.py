@@ -72,6 +72,11 @@ def test_a_field_that_others_have_followed_is_not_assigned(name, value, message)
         GTransformerForConditionalGeneration(config)
 
 
+def test_templates_are_named():
+    with pytest.raises(ValueError, match="sentence_template must be one of .*marian.*, not 't5'"):
+        GTransformerConfig(**TINY, sentence_template="t5")
+
+
 HEADS_OF_5 = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}
 
 

@@ -30,6 +30,8 @@ def test_chunks_give_the_loss_and_gradients_of_the_reference(monkeypatch, chunk,
             loss = document_loss(hidden @ weight.T + bias, labels, smoothing, num_items_in_batch=5)
         (3 * loss).backward()
         results.append((loss, hidden.grad, weight.grad))
+    with torch.no_grad():
+        assert linear_document_loss(hidden, weight, bias, labels, smoothing, num_items_in_batch=5) == loss
     torch.testing.assert_close(*results)
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, words_per_sentence
+from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, TINY, words_per_sentence
 from transformers import GenerationConfig
 from transformers.generation import (
     LogitsProcessorList,
@@ -13,8 +13,9 @@ from transformers.generation import (
     SuppressTokensLogitsProcessor,
 )
 
+from modeling_gtransformer import GTransformerConfig
 from modeling_gtransformer.sentence_template import TargetTemplate
-from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor, spare_sentence_ends
+from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor, plan_lengths, spare_sentence_ends
 
 
 def test_forced_tokens_score_zero_and_free_ones_keep_their_score(tiny_model, documents):
@@ -60,6 +61,42 @@ def test_frame_of_any_documents(limits, spare):
         counts = words_per_sentence(row)
         assert len(counts) == len(expected)
         assert all(1 <= count <= limit for count, limit in zip(counts, expected, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("template", "prompt", "opened", "shortest"),
+    [
+        ("paper", [BOS], 1, len("<w><w>E")),
+        ("paper", [BOS, 5, 6], 1, len("<www><w>E")),
+        ("paper", [BOS, 5, EOS], 1, len("<w>w><w>E")),
+        ("paper", [BOS, 5, EOS, BOS], 2, len("<w><w>E")),
+        ("mbart50", [EOS], 1, len(">Lw>Lw>")),
+        ("mbart50", [EOS, 4, 5, EOS], 1, len(">Lw>w>Lw>")),
+        ("marian", [PAD], 1, len("Pw>w>")),
+        ("marian", [PAD, 5, EOS], 1, len("Pw>w>w>")),
+    ],
+)
+def test_what_a_prompt_leaves_for_two_sentences(template, prompt, opened, shortest):
+    """The sentence that a prompt has opened last may still take a word, even if it is closed."""
+    config = GTransformerConfig(**TINY, sentence_template=template)
+    ids = {"bos": BOS, "pad": PAD, "eos": EOS, "tgt_lang": 4, "decoder_start": PAD}
+    settings = GenerationConfig(max_length_a=2, max_length_b=1, min_length=1)
+    lengths = [len(config.template.source_prefix) + words + 1 + len(config.template.source_suffix) for words in (0, 3)]
+    tags = torch.tensor([[number for number, length in enumerate(lengths, 1) for _ in range(length)]])
+    plan = plan_lengths(settings, tags, torch.tensor([prompt]), config, config.template.in_ids(ids.get), False)
+    assert (plan.opened.item(), plan.min_tokens, plan.token_limits.tolist()) == (opened, shortest, [[1, 7]])
+
+
+def test_one_sentence_may_fill_all_positions():
+    config = GTransformerConfig(**TINY, position_scope="document")
+    settings = GenerationConfig(max_length_a=0, max_length_b=500, min_length=1)
+    template = TargetTemplate(BOS, (BOS,), EOS, PAD, END_OF_DOCUMENT)
+    plan = plan_lengths(settings, torch.ones(1, 3, dtype=torch.long), None, config, template, False)
+    assert (plan.min_tokens, plan.budget, plan.token_limits.item()) == (
+        len("<w>E"),
+        TINY["max_position_embeddings"],
+        500,
+    )
 
 
 def test_padding_follows_the_end_of_a_document():

@@ -103,6 +103,12 @@ def test_words_in_pieces_and_words_that_stay(translation_model, processor, pay_a
     pay_attention(processor, {"x": "▁old", "y": "▁cat"})
     [alignment] = align_words(model, processor, [("xe old cat", "xyxy xe")])
     assert alignment == [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]]
+    # "▁xyxy" has five tokens. Its mean of 0.4 has 0.4 of 1.4 looks at the cat, and all of those at "old".
+    pay_attention(processor, {"x": "▁old", "y": "▁cat", "▁die": "▁cat"})
+    [alignment] = align_words(model, processor, [("old cat", "xyxy die")])
+    assert alignment == [pytest.approx([1 / (1 + 0.4 / 1.4), 0.4 / 1.4 / (1 + 0.4 / 1.4)]), [0.0, 1.0]]
+    pay_attention(processor, {"▁die": "x", "▁katze": "y"})
+    assert align_words(model, processor, [("x y", "die katze")]) == [[[1.0, 0.0], [0.0, 1.0]]]
     pay_attention(processor, {"▁katze": "x", "▁alt": "▁cat"})
     assert align_words(model, processor, [("x cat", "katze alt")]) == [[[1.0, 0.0], [0.0, 1.0]]]
 
