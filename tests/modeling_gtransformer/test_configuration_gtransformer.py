@@ -73,7 +73,7 @@ def test_a_field_that_others_have_followed_is_not_assigned(name, value, message)
 
 
 def test_templates_are_named():
-    with pytest.raises(ValueError, match="sentence_template must be one of .*marian.*, not 't5'"):
+    with pytest.raises(ValueError, match=r"sentence_template must be one of .*marian.*, not 't5'"):
         GTransformerConfig(**TINY, sentence_template="t5")
 
 

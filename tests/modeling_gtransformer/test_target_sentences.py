@@ -72,6 +72,7 @@ def test_frame_of_any_documents(limits, spare):
         ("paper", [BOS, 5, EOS, BOS], 2, len("<w><w>E")),
         ("mbart50", [EOS], 1, len(">Lw>Lw>")),
         ("mbart50", [EOS, 4, 5, EOS], 1, len(">Lw>w>Lw>")),
+        ("mbart", [4], 1, len("Lw>Lw>")),
         ("marian", [PAD], 1, len("Pw>w>")),
         ("marian", [PAD, 5, EOS], 1, len("Pw>w>w>")),
     ],
