@@ -1,12 +1,14 @@
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import BOS, EOS, PAD
+from tiny import BOS, EOS, PAD, TINY
 
+from modeling_gtransformer import GTransformerConfig
 from modeling_gtransformer.group_tags import (
     closed_group_tags,
     group_tags,
     last_place,
+    read_group_tags,
     sentence_lengths,
     sentence_positions,
     sentence_progress,
@@ -76,6 +78,17 @@ def test_tags_of_sentences_told_apart_by_what_closes_them():
     read = torch.tensor([[EOS, 9, 5, EOS, 9, 6, 6, EOS]])
     opened = closed_group_tags(read, EOS, torch.ones_like(read).bool(), eos_opens_next=True, suffix=0)
     assert opened.tolist() == [[1, 1, 1, 2, 2, 2, 2, 3]]
+    empty = torch.tensor([[EOS, EOS, 5, EOS]])
+    opened = closed_group_tags(empty, EOS, torch.ones_like(empty).bool(), eos_opens_next=True, suffix=0)
+    assert opened.tolist() == [[1, 2, 2, 3]]
+
+
+def test_ids_are_read_without_padding_and_masked_tokens():
+    paper, marian = (GTransformerConfig(**TINY, sentence_template=name) for name in ("paper", "marian"))
+    ids, mask = torch.tensor([[BOS, 5, EOS, BOS, 6, EOS]]), torch.tensor([[1, 1, 1, 0, 0, 0]])
+    assert read_group_tags(ids, paper, True, mask).tolist() == [[1, 1, 1, 0, 0, 0]]
+    ids = torch.tensor([[PAD, 5, EOS, PAD, PAD]])
+    assert read_group_tags(ids, marian, True).tolist() == [[1, 1, 2, 0, 0]]
 
 
 def test_without_tokens_there_are_no_sentences():
