@@ -49,7 +49,7 @@ def test_a_segment_has_no_more_tokens_than_the_model_positions():
     assert limits_of(tokens=512, positions=128).tokens == 128
     assert limits_of(tokens=64, positions=128).tokens == 64
     sinusoidal = limits_of(tokens=512, positions=128, embeddings="sinusoidal")
-    assert (sinusoidal.tokens, sinusoidal.document_positions) == (512, math.inf)
+    assert (sinusoidal.tokens, sinusoidal.positions, sinusoidal.document_positions) == (512, 512, math.inf)
 
 
 @pytest.mark.parametrize("embeddings", ["learned", "sinusoidal"])
@@ -125,12 +125,17 @@ def test_a_long_sentence_in_parts_has_the_required_words_where_they_belong():
     assert all(limits.max_length(len(part.ids)) <= 10 for part in parts)
 
 
-def test_alternatives_of_a_sentence_join_those_of_its_parts():
+def test_a_sentence_joins_what_its_parts_have():
     document = plan(["one two three, four five six"], limits_of(positions=10))
     for number, part in enumerate(document.parts[0]):
         part.text, part.alternatives = str(number), [f"{number}a", f"{number}b"]
-    assert document.translated(0).text == "0 1"
-    assert document.translated(0).alternatives == ["0a 1a", "0b 1b"]
+        part.target, part.alignment = [number], [[1.0]]
+        part.log_probability, part.tokens = -3.0, 1 + 2 * number
+    sentence = document.translated(0, confidence=True)
+    assert (sentence.text, sentence.ids, sentence.alternatives) == ("0 1", [0, 1], ["0a 1a", "0b 1b"])
+    # An alignment of parts would not be one of its words.
+    assert (sentence.confidence, sentence.alignment) == (-1.5, None)
+    assert document.finished(True, -0.5).typical_confidence == -0.5
 
 
 @given(
