@@ -40,7 +40,7 @@ def eager_attention_forward(
     value: Tensor,
     attention_mask: Tensor | None,
     scaling: float,
-    dropout: float,
+    dropout: float = 0.0,
     **kwargs,
 ) -> tuple[Tensor, Tensor]:
     """The readable reference: softmax(QK' * scaling + mask) V, with zeros for a query that may see no key at all.

@@ -97,6 +97,15 @@ def test_eager_reference_and_gate_follow_the_formulas():
     torch.testing.assert_close(gate(group, document), g * group + (1 - g) * document)
 
 
+def test_the_reference_keeps_half_precision_under_a_boolean_mask():
+    states, mask = torch.randn(1, 2, 3, 4).bfloat16(), torch.ones(1, 1, 3, 3).tril().bool()
+    output, weights = eager_attention_forward(
+        torch.nn.Module(), states, states, states, mask, scaling=1.0, dropout=0.0
+    )
+    assert output.dtype == weights.dtype == torch.bfloat16
+    assert not weights[..., ~mask[0, 0]].any()
+
+
 def test_the_reference_drops_weights_in_training_only():
     states, module = torch.randn(2, 4, 6, 8), torch.nn.Module()
     mask = torch.zeros(1, 1, 6, 6)
