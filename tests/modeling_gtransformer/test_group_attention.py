@@ -99,11 +99,9 @@ def test_eager_reference_and_gate_follow_the_formulas():
 
 def test_the_reference_keeps_half_precision_under_a_boolean_mask():
     states, mask = torch.randn(1, 2, 3, 4).bfloat16(), torch.ones(1, 1, 3, 3).tril().bool()
-    output, weights = eager_attention_forward(
-        torch.nn.Module(), states, states, states, mask, scaling=1.0, dropout=0.0
-    )
+    output, weights = eager_attention_forward(torch.nn.Module(), states, states, states, mask, scaling=1.0)
     assert output.dtype == weights.dtype == torch.bfloat16
-    assert not weights[..., ~mask[0, 0]].any()
+    assert not weights[..., ~mask[0, 0]].any() and weights[..., mask[0, 0]].all()
 
 
 def test_the_reference_drops_weights_in_training_only():
