@@ -16,6 +16,7 @@ NAMES = {
     "mbart-32": "MBart on single sentences, 32 a batch",
     "mbart-64": "MBart on single sentences, 64 a batch",
     "gtransformer": "G-Transformer",
+    "gtransformer, saved": "G-Transformer, its own checkpoint",
     "gtransformer-k0": "group attention only",
     "gtransformer-int8": "G-Transformer, int8",
     "gtransformer-source": "G-Transformer, context of the source alone",

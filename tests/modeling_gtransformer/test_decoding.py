@@ -30,7 +30,7 @@ def of_transformers(model, **arguments):
     return model.generate(**arguments, return_dict_in_generate=True).sequences
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     documents=DOCUMENTS,
     kind=st.sampled_from([*ATTENTION_KINDS, *OTHER_TEMPLATES]),
