@@ -111,14 +111,22 @@ class BoundedRequests:
         if scope["type"] != "http" or scope["method"] == "GET":
             await self.app(scope, receive, send)
             return
+        is_complete = False
+
+        async def receive_body() -> MutableMapping[str, Any]:
+            nonlocal is_complete
+            message = await receive()
+            is_complete = not message.get("more_body", False)
+            return message
+
         address, _ = scope.get("client") or ("", 0)
         self.open += 1
         try:
             with self.clients.request(address):
-                body = await self._read(scope, receive)
+                body = await self._read(scope, receive_body)
             await self._answer(scope, receive, send, body)
         except HTTPException as error:
-            await self._refuse(scope, receive, send, error)
+            await self._refuse(scope, None if is_complete else receive, send, error)
         except ClientGone:
             pass
         finally:
@@ -171,8 +179,8 @@ class BoundedRequests:
             await asyncio.gather(app, gone, return_exceptions=True)
 
     async def _refuse(self, scope: Any, receive: Any, send: Any, error: HTTPException) -> None:
-        """Rejects a request without calling the application. Drops the rest of the body before closing the connection,
-        because a client that is still sending would lose the response."""
+        """Rejects a request without calling the application. Drops the rest of the body, if there is any to receive,
+        before closing the connection, because a client that is still sending would lose the response."""
 
         async def send_open(message: MutableMapping[str, Any]) -> None:
             await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
@@ -180,8 +188,9 @@ class BoundedRequests:
         response = error_response(Request(scope), error)
         response.headers["Connection"] = "close"
         await response(scope, receive, send_open)
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(_drain(receive), self.options.read_seconds)
+        if receive:
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(_drain(receive), self.options.read_seconds)
         await send({"type": "http.response.body"})
 
 

@@ -84,6 +84,12 @@ def test_a_large_body_is_refused_before_it_is_read(announced, unread):
     assert client.unread == [unread, unread, 0] and app.got == []
 
 
+def test_the_refusal_of_a_whole_body_waits_for_nothing():
+    client = Client(part(b"the cat sleeps"))
+    request(client, Application(), max_bytes=7, read_seconds=3600.0)
+    assert client.refusal == (413, "The request is too large. The maximum is 7 bytes.")
+
+
 def test_a_slow_client():
     app, client = Application(), Client(part(b"the ", True))
     request(client, app, read_seconds=0.01)
