@@ -11,6 +11,7 @@ from threading import Event, Thread
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import torch
 from torch.utils.data import Dataset
 from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
@@ -213,6 +214,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         if processor is None:
             processor = load_processor(model, tokenizer)
         super().__init__(model, *args, processor=for_languages(model, processor, src_lang, tgt_lang), **kwargs)
+        if self.device.type == "cpu" and model.dtype == torch.float16:
+            logger.warning("The weights are float16, which is slow on a CPU: pass dtype=torch.float32.")
         if is_sentence_level or src_lang or tgt_lang:
             # Pipelines for other languages may share this model, so its generation config is not changed.
             self._forward_params["processor"] = self.processor

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from sentence_level_translators import FAMILIES, PAIRS
 from transformers import pipeline
 
-from modeling_gtransformer import Translator
+from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor, Translator
 from modeling_gtransformer.evaluation.metrics import score_documents
 from modeling_gtransformer.files.glossaries import Concept, Glossary
 from modeling_gtransformer.runtime.int8_linear import Int8Linear
@@ -73,12 +73,12 @@ def test_a_glossary_is_for_its_languages(sentence_level_checkpoint, glossaries):
 
 
 def test_the_small_model_translates_where_no_other_is_named():
-    """Its weights are in half precision, in which a CPU is slow."""
     dialogue = json.loads((SMALL_MODEL / "dialogue.json").read_text(encoding="utf-8"))
     translate = Translator(num_beams=1)
     result = translate(dialogue["en"])
     translated = [pair["translation_text"] for pair in result["sentences"]]
-    assert translate.pipeline.model.dtype == torch.float32
+    # Stored in half precision, in which a CPU is slow.
+    assert translate.pipeline.model.dtype == pipeline("document-translation").model.dtype == torch.float32
     assert score_documents([translated], [dialogue["de"]])["s-BLEU"]["score"] > 20
     assert (SMALL_MODEL / "model.safetensors").stat().st_size < 12e6
     # A warning names text of another kind.
@@ -86,6 +86,15 @@ def test_the_small_model_translates_where_no_other_is_named():
     for foreign in (["Parliament ratified the treaty yesterday"], ["Quantum fluctuations decohere rapidly."]):
         [warning] = translate(foreign)["warnings"]
         assert "is doubtful" in warning
+
+
+def test_half_precision_is_not_used_on_a_cpu_unless_it_is_asked_for(checkpoint, tmp_path, caplog):
+    GTransformerForConditionalGeneration.from_pretrained(checkpoint).half().save_pretrained(tmp_path)
+    GTransformerProcessor.from_pretrained(checkpoint).save_pretrained(tmp_path)
+    assert Translator(tmp_path).pipeline.model.dtype == torch.float32
+    assert "float16" not in caplog.text
+    assert pipeline("document-translation", model=str(tmp_path)).model.dtype == torch.float16
+    assert "slow on a CPU: pass dtype=torch.float32" in caplog.text
 
 
 @pytest.mark.parametrize(
