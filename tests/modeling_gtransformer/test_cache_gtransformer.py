@@ -129,15 +129,19 @@ def test_group_layers_keep_a_sentence_and_global_layers_the_document(tiny_model,
 
 
 class Copies(TorchDispatchMode):
-    """Records how many positions of keys and values are picked by row."""
+    """Records how many positions of keys and values are copied from row to row, and how many of the source are
+    picked."""
 
     def __init__(self):
         super().__init__()
-        self.lengths = []
+        self.lengths, self.picked = [], []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        if function is torch.ops.aten.index_select.default and args[0].dim() == 4:
-            self.lengths.append(args[0].shape[2])
+        if function is torch.ops.aten.index_select.default:
+            if args[0].dim() == 4:
+                self.lengths.append(args[0].shape[2])
+            elif args[0].dim() == 3:
+                self.picked.append(len(args[2]))
         return function(*args, **(kwargs or {}))
 
 
@@ -151,6 +155,55 @@ def test_beams_share_their_source_and_what_they_have_in_common(tiny_model, cache
     assert {len(keys) for (_, kind), (keys, _) in cache.sources.items() if kind == "global"} == {1}
     # The open sentence has 32 places, the prefix 30 tokens that all beams share.
     assert len(copies.lengths) > 4 and set(copies.lengths) <= {*range(26, 33), *range(1, cache.length - 30 + 1)}
+
+
+@pytest.mark.parametrize(("leaves", "open_places"), [(False, 3), (True, 8)])
+def test_reordering_copies_only_the_open_sentence_and_the_tokens_that_differ(leaves, open_places):
+    """After a document has left, the places in use are unknown until the next step."""
+    torch.manual_seed(0)
+    cache, tags, source_tags = DocumentCache(8, 2), torch.tensor([[1, 1, 2, 2, 2]] * 4), torch.ones(4, 3).long()
+    for new_tokens, length in ((3, 3), (1, 4), (1, 5)):
+        cache.start(tags[:, :length], new_tokens, source_tags)
+        for kind in ("group", "global"):
+            cache.target(0, kind, torch.randn(4, 2, new_tokens, 4), torch.randn(4, 2, new_tokens, 4))
+    if leaves:
+        cache.keep(torch.tensor([1]))
+    with Copies() as copies:
+        cache.reorder_cache(torch.tensor([1, 1] if leaves else [0, 1, 3, 3]))
+    assert copies.lengths == [open_places, open_places, 2, 2]
+    for kind, places in (("group", slice(3)), ("global", slice(3, 5))):
+        for states in cache.targets[0, kind]:
+            assert states[-2, :, places].equal(states[-1, :, places])
+
+
+def test_only_beams_that_move_to_another_source_sentence_pick_it_anew():
+    torch.manual_seed(0)
+    cache, states = DocumentCache(8, 1), torch.randn(2, 5, 8)
+    tags, source_tags = torch.tensor([[1, 1, 1, 2], [1, 1, 1, 1]]), torch.tensor([[1, 1, 2, 2, 2]] * 2)
+    keys = states[:1].view(1, 5, 2, 4).transpose(1, 2)
+    with Copies() as copies:
+        for length in (1, 2, 3, 4):
+            cache.start(tags[:, :length], 1, source_tags)
+            visible = cache.source(0, "group", lambda _: (keys, -keys), states)
+    # Keys and values of three positions: of two beams at the first step, of one at the last.
+    assert copies.picked == [6, 6, 3, 3]
+    for picked, each in zip(visible, (keys, -keys), strict=True):
+        assert picked[0].equal(each[0, :, 2:]) and picked[1, :, :2].equal(each[0, :, :2])
+    assert cache.step.target_mask.tolist() == [[True, False, False, False], [True] * 4]
+
+
+def test_a_full_buffer_over_the_document_grows_by_half():
+    torch.manual_seed(0)
+    cache, tags, sizes = DocumentCache(8, 1), torch.ones(1, 400).long(), []
+    states = torch.randn(2, 1, 2, 400, 4)
+    for length in range(1, 401):
+        cache.start(tags[:, :length], 1, tags[:, :3])
+        visible = cache.target(0, "global", *states[:, :, :, length - 1 : length])
+        sizes.append(cache.targets[0, "global"][0].shape[2])
+    assert visible[0].equal(states[0]) and visible[1].equal(states[1])
+    sizes = sorted({*sizes})
+    # A buffer is full until the next token comes.
+    assert sizes[1:] == [full + 1 + max(GROWTH, (full + 1) // 2) for full in sizes[:-1]] and len(sizes) > 3
 
 
 @pytest.mark.parametrize("use_cache", [False, True])

@@ -214,9 +214,10 @@ def test_a_cache_of_unknown_tokens_needs_their_tags(tiny_model, documents):
     with pytest.raises(ValueError, match="pass decoder_group_tags for these and the new tokens"):
         model(**inputs, decoder_input_ids=CACHED[:, 4:])
     tags = group_tags(CACHED, BOS, EOS)
-    rest = model(**inputs, decoder_input_ids=CACHED[:, 4:], decoder_group_tags=tags).logits
+    rest = model(**inputs, decoder_input_ids=CACHED[:, 4:], decoder_group_tags=tags)
     full = model(**documents, decoder_input_ids=CACHED).logits
-    torch.testing.assert_close(rest, full[:, 4:], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(rest.logits, full[:, 4:], rtol=1e-4, atol=1e-5)
+    assert rest.past_key_values is cache
 
 
 @pytest.mark.parametrize("use_reentrant", [False, True])

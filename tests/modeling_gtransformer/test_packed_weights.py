@@ -120,19 +120,30 @@ def offloaded(layer):
     return layer
 
 
+def adapted(gate):
+    gate.logits = lambda *outputs: torch.cat(outputs, dim=-1) @ gate.weight.T * 2
+    return gate
+
+
 @pytest.mark.parametrize(
     "make",
-    [lambda: torch.nn.Linear(4, 4).double(), lambda: OwnLinear(4, 4), lambda: offloaded(torch.nn.Linear(4, 4))],
-    ids=["another type", "another class", "another forward"],
+    [
+        lambda: torch.nn.Linear(4, 4).double(),
+        lambda: OwnLinear(4, 4),
+        lambda: offloaded(torch.nn.Linear(4, 4)),
+        lambda: adapted(GTransformerGate(4)),
+    ],
+    ids=["another type", "another class", "another forward", "other logits"],
 )
 def test_other_layers_stay_as_they_are(make):
     layer = make()
-    states = torch.randn(3, 4, dtype=layer.weight.dtype)
+    states = torch.randn(2 if isinstance(layer, GTransformerGate) else 1, 3, 4, dtype=layer.weight.dtype)
     with torch.no_grad():
-        expected, own = layer(states), layer.__dict__.get("forward")
+        expected, own = layer(*states), vars(layer).copy()
         with packed_weights(layer), Products() as products:
-            assert layer(states).equal(expected)
-    assert products.packed == 0 and layer.__dict__.get("forward") is own
+            assert layer(*states).equal(expected)
+            assert vars(layer) == own
+    assert products.packed == 0 and vars(layer) == own
 
 
 def test_autocast_keeps_its_type(linear):
