@@ -149,18 +149,20 @@ class DocumentCache(StepCache):
         open_sources: keys and values, by layer, of the source sentence that each row is translating.
     """
 
+    # The first call of `start` sets these.
+    beams: int
+    max_source_length: int
+    shares_source: bool
+    places: Tensor
+    writers: Tensor
+
     def __init__(self, max_sentence_length: int, documents: int):
         super().__init__(DynamicCache(), DynamicCache())
         self.max_sentence_length = max_sentence_length
         self.documents = documents
         self.length = 0
-        self.beams = 1
-        self.max_source_length = 0
-        self.shares_source = False
         self.source_masks: dict[str, Tensor | None] = {}
-        self.places = torch.empty(0)
         self.step: Step | None = None
-        self.writers = torch.empty(0)
         self.targets: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
         self.sources: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
         self.open_sources: dict[int, tuple[Tensor, Tensor]] = {}
@@ -220,13 +222,10 @@ class DocumentCache(StepCache):
         starts = in_sentence.int().argmax(dim=1, keepdim=True)
         document = torch.arange(len(in_sentence), device=in_sentence.device)[:, None] // beams
         source_index = document * length + (starts + offset).clamp(max=length - 1)
-        if in_sentence.device.type != "cpu":  # counting them would synchronise with the device
+        # Counting the rows that have moved would synchronise with another device.
+        if self.step is None or in_sentence.device.type != "cpu":
             return source_mask, source_index, None
-        before = None if self.step is None else self.step.source_index
-        if before is None or before.shape != source_index.shape:
-            self.open_sources = {}
-            return source_mask, source_index, torch.arange(len(source_index))
-        return source_mask, source_index, (before[:, 0] != source_index[:, 0]).nonzero()[:, 0]
+        return source_mask, source_index, (self.step.source_index[:, 0] != source_index[:, 0]).nonzero()[:, 0]
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Stores keys and values `(R, H, 1, K)` of the new token, or of a prefix, and returns those that it may
@@ -239,13 +238,13 @@ class DocumentCache(StepCache):
             index = self.places.to(keys.device)[:, None, :, None].expand_as(keys)
             for buffer, states in zip(stored, (keys, values), strict=True):
                 buffer.scatter_(2, index, states)
-            visible = slice(0, self.max_sentence_length if self.step is None else self.step.target_mask.shape[1])
+            visible = slice(self.max_sentence_length if self.step is None else self.step.target_mask.shape[1])
         else:
             if stored is None or stored[0].shape[2] < self.length:
                 stored = self.targets[layer_idx, kind] = (self._grown(stored, 0, keys), self._grown(stored, 1, values))
             for buffer, states in zip(stored, (keys, values), strict=True):
                 buffer[:, :, self.length - states.shape[2] : self.length] = states
-            visible = slice(0, self.length)
+            visible = slice(self.length)
         # A prefix attends to itself under the usual masks.
         return (keys, values) if self.step is None else (stored[0][:, :, visible], stored[1][:, :, visible])
 
