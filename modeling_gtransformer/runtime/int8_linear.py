@@ -15,6 +15,10 @@ from transformers import PreTrainedModel
 
 
 SMALLEST = torch.finfo(torch.float32).tiny
+# oneDNN multiplies unsigned by signed integers.
+ZERO_POINT = 128
+# Conversion to integers truncates.
+OFFSET = torch.tensor(ZERO_POINT + 0.5)
 
 
 class Int8Linear(nn.Module):
@@ -25,19 +29,20 @@ class Int8Linear(nn.Module):
         self.in_features, self.out_features = linear.in_features, linear.out_features
         weight = linear.weight.detach()
         scales = weight.abs().amax(1).clamp(min=SMALLEST) / largest_weight()
-        self.register_buffer("int8_weight", (weight / scales[:, None]).round().to(torch.int8))
         self.register_buffer("scales", scales)
         self.register_buffer("bias", None if linear.bias is None else linear.bias.detach())
+        self.int8_weight = packed((weight / scales[:, None]).round().to(torch.int8))
 
     def forward(self, states: Tensor) -> Tensor:
         rows = states.reshape(-1, self.in_features)
         # `vector_norm` takes up to twelve times as long on a CPU.
         scales = rows.abs().amax(1, keepdim=True).clamp_(min=SMALLEST).div_(127)
-        product = torch._int_mm((rows / scales).round_().to(torch.int8), self.int8_weight.t())
-        output = (product * scales).mul_(self.scales)
-        if self.bias is not None:
-            output += self.bias
+        output = product(rows, scales, self.int8_weight, self.scales)
+        output = output.mul_(scales) if self.bias is None else torch.addcmul(self.bias, output, scales)
         return output.view(*states.shape[:-1], self.out_features)
+
+    def get_extra_state(self) -> Tensor:
+        return self.int8_weight.to_dense().t() if self.int8_weight.is_mkldnn else self.int8_weight
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
@@ -53,13 +58,31 @@ def quantize_linear_layers(model: PreTrainedModel) -> None:
     model.save_pretrained = _refuse_to_save
 
 
+def packed(weight: Tensor) -> Tensor:
+    """Returns an 8-bit weight `(O, I)` in the layout of oneDNN's kernels, which exist on x86, or else as it is."""
+    has_kernels = torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability().startswith("AVX")
+    return torch.ops.onednn.qlinear_prepack(weight, None) if has_kernels else weight
+
+
+def product(rows: Tensor, scales: Tensor, weight: Tensor, weight_scales: Tensor) -> Tensor:
+    """Returns the product `(N, O)` of rows `(N, I)`, divided by their scales `(N, 1)` and rounded, and a weight of
+    [`packed`], times its scales `(O,)`."""
+    if not weight.is_mkldnn:
+        return torch._int_mm((rows / scales).round_().to(torch.int8), weight.t()) * weight_scales
+    shifted = torch.addcdiv(OFFSET, rows, scales).to(torch.uint8)
+    zeros = torch.zeros_like(weight_scales, dtype=torch.long)
+    return torch.ops.onednn.qlinear_pointwise(
+        shifted, 1.0, ZERO_POINT, weight, weight_scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+    )
+
+
 @cache
 def largest_weight() -> int:
     """Returns the largest rounded weight: 127, or 63 on a CPU without 8-bit products (VNNI), where the sum of two
     larger products overflows."""
-    largest = torch.full((64, 64), 127, dtype=torch.int8)
-    exact = torch._int_mm(largest, largest.t()).eq(64 * 127**2).all()
-    return 127 if exact else 63
+    largest = torch.full((64, 64), 127)
+    products = product(largest.float(), torch.ones(64, 1), packed(largest.to(torch.int8)), torch.ones(64))
+    return 127 if products.eq(64 * 127**2).all() else 63
 
 
 def _refuse_to_save(*_: Any, **__: Any) -> None:
