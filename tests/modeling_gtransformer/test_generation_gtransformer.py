@@ -151,8 +151,10 @@ def test_another_target_language_takes_the_place_of_that_of_the_model(tiny_model
     model, other = tiny_model(), 48
     model.generation_config.suppress_tokens = [other]
     model.final_logits_bias[0, END_OF_DOCUMENT] = 50.0
-    outputs = model.generate(**documents, eos_token_id=other)
-    assert (outputs == other).sum(dim=1).tolist() == [1, 1] and not (outputs == END_OF_DOCUMENT).any()
+    config = GenerationConfig(eos_token_id=other, suppress_tokens=[other])
+    for language in ({"eos_token_id": other}, {"generation_config": config}):
+        outputs = model.generate(**documents, **language)
+        assert (outputs == other).sum(dim=1).tolist() == [1, 1] and not (outputs == END_OF_DOCUMENT).any()
 
 
 def test_forced_prefix_is_continued(tiny_model, documents):
@@ -190,6 +192,30 @@ def test_free_documents_have_the_room_of_aligned_ones(tiny_model, documents, num
     assert model.generate(**documents, align_sentences=False, num_beams=num_beams, **stop).shape == (2, 6)
 
 
+MARIAN = {"sentence_template": "marian", "decoder_start_token_id": PAD}
+
+
+@pytest.mark.parametrize("template", [{}, MARIAN, {"sentence_template": "bart"}], ids=["paper", "marian", "bart"])
+def test_a_stopping_criterion_cuts_documents_off(tiny_model, documents, template):
+    """And the source is encoded once, though the loop of Transformers takes the call over."""
+    model, encoded = tiny_model(**template), []
+    model.get_encoder().register_forward_hook(lambda *_: encoded.append(True))
+    stop = {"stopping_criteria": [lambda ids, scores: torch.full((len(ids),), ids.shape[1] == 6)]}
+    assert model.generate(**documents, **stop).shape == (2, 6) and len(encoded) == 1
+
+
+@pytest.mark.parametrize("template", [MARIAN, {"sentence_template": "bart"}], ids=["marian", "bart"])
+@pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"return_dict_in_generate": True}], ids=str)
+def test_bad_words_are_banned_but_not_what_ends_a_sentence(tiny_model, documents, template, search):
+    """Also where no other token ends a document."""
+    model = tiny_model(**template)
+    model.final_logits_bias[0, 7] = 50.0
+    expected = model.generate(**documents, suppress_tokens=[7], **search)
+    outputs = model.generate(**documents, bad_words_ids=[[EOS], [7]], **search)
+    expected, outputs = (each if isinstance(each, torch.Tensor) else each.sequences for each in (expected, outputs))
+    assert outputs.equal(expected) and (outputs == EOS).sum(dim=1).tolist()[0] >= 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -217,6 +243,38 @@ def test_documents_without_a_known_end_end_with_padding(tiny_model, documents, e
         assert ((outputs == BOS).sum(1) == torch.tensor([3, 1])).all()
         if not search:
             assert outputs.equal(expected.masked_fill(expected == END_OF_DOCUMENT, PAD))
+
+
+OTHER_LANGUAGE = 48
+LANGUAGE_SETTINGS = {
+    "paper": ({"decoder_start_token_id": OTHER_LANGUAGE}, (OTHER_LANGUAGE, BOS, None)),
+    "paper-without": ({"decoder_start_token_id": EOS}, (None, BOS, None)),
+    "mbart": ({"decoder_start_token_id": OTHER_LANGUAGE}, (EOS, OTHER_LANGUAGE, None)),
+    "mbart50": ({"forced_bos_token_id": OTHER_LANGUAGE}, (EOS, EOS, OTHER_LANGUAGE)),
+    "marian": ({"forced_bos_token_id": 7, "decoder_start_token_id": 7}, (EOS, PAD, None)),
+}
+
+
+@pytest.mark.parametrize(("template", "settings", "expected"), [(k, *v) for k, v in LANGUAGE_SETTINGS.items()])
+def test_a_sentence_level_config_keeps_its_target_language(tiny_model, template, settings, expected):
+    """What ends a document, what starts it and what is forced at its start; the limits of a sentence are dropped."""
+    model = tiny_model(sentence_template=template.partition("-")[0])
+    limits = {"max_length": 30, "min_length": 5, "bad_words_ids": [[PAD]], "forced_eos_token_id": EOS}
+    config = model.document_generation_config(GenerationConfig(eos_token_id=7, **limits, **settings))
+    assert (config.eos_token_id, config.decoder_start_token_id, config.forced_bos_token_id) == expected
+    assert {name: getattr(config, name) for name in limits} == dict.fromkeys(limits) | {"min_length": 1}
+
+
+def test_a_config_made_for_documents_is_not_changed(tiny_model):
+    """Also if it was derived from the configuration of the model."""
+    model = tiny_model()
+    config = GenerationConfig.from_model_config(model.config)
+    changes = {"align_sentences": False, "max_length_a": 3.0, "max_length": 30, "min_length": 3}
+    changes |= {"bad_words_ids": [[PAD]], "eos_token_id": END_OF_DOCUMENT}
+    config.update(**changes, allow_custom_entries=True)
+    adapted = model.document_generation_config(config)
+    assert {name: getattr(adapted, name) for name in changes} == changes
+    assert model.document_generation_config(adapted).to_dict() == adapted.to_dict()
 
 
 def test_what_changes_the_model_does_not_become_a_setting_of_the_generation(checkpoint):
@@ -277,6 +335,20 @@ def test_every_document_has_a_prefix_of_its_own(tiny_model, documents):
     for prefix in (torch.tensor([[BOS]]), torch.tensor([[BOS]] * 3)):
         with pytest.raises(ValueError, match=f"decoder_input_ids have {len(prefix)} rows, but there are 2 documents"):
             tiny_model().generate(**documents, decoder_input_ids=prefix)
+
+
+@pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"return_dict_in_generate": True}], ids=str)
+def test_words_of_the_source_are_banned_but_not_what_ends_its_sentences(tiny_model, documents, search):
+    model = tiny_model()
+    model.final_logits_bias[0, EOS] = 50.0
+    ids, mask = documents["input_ids"], {"attention_mask": documents["attention_mask"]}
+    first = model.generate(ids, **mask)[0, 1].item()
+    ids[:, 1] = first
+    for source in ({"input_ids": ids}, {"inputs": ids}):
+        outputs = model.generate(**source, **mask, encoder_no_repeat_ngram_size=1, **search)
+        outputs = outputs if isinstance(outputs, torch.Tensor) else outputs.sequences
+        assert [words_per_sentence(row) for row in outputs] == [[1, 1, 1], [1]]
+        assert not torch.isin(ids[ids > EOS], outputs).any()
 
 
 @pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"do_sample": True}, {"return_dict_in_generate": True}])

@@ -250,6 +250,13 @@ def test_what_depends_on_more_than_the_document_before_is_refused(tiny_model, do
         tiny_model().generate(**documents, parallel_sentences=True, **argument)
 
 
+def test_another_implementation_of_attention_is_refused(tiny_model, documents):
+    model = tiny_model()
+    model.set_attn_implementation("flex_attention")
+    with pytest.raises(ValueError, match="needs the attn_implementation 'sdpa' or 'eager'"):
+        model.generate(**documents, parallel_sentences=True)
+
+
 @pytest.mark.parametrize(
     "prompt, max_length, message",
     [
@@ -313,6 +320,8 @@ def test_length_penalty_decides_between_short_and_long():
         assert outputs.equal(model.generate(**arguments, length_penalty=length_penalty))
         lengths.append(outputs.ne(PAD).sum().item())
     assert lengths[0] < lengths[1] < lengths[2]
+    default = model.generate(**arguments, length_penalty=1.0, parallel_sentences=True)
+    assert model.generate(**arguments, parallel_sentences=True).equal(default)
 
 
 def sentences_of(ids):
