@@ -58,6 +58,15 @@ def test_the_engine_reports_what_the_loop_of_transformers_reports(model, process
     assert told() == expected and expected[0]
 
 
+def test_greedy_sentences_are_reported_as_they_end(model, processor):
+    """A streamed document is not drafted in parallel."""
+    passes, told = [], []
+    model.model.decoder.register_forward_hook(lambda *_: passes.append(True))
+    streamer = SentenceStreamer(lambda *_: told.append(len(passes)), len(DOCUMENT), processor.target_template)
+    model.generate(**processor(DOCUMENT, return_tensors="pt"), logits_processor=[streamer])
+    assert len(told) == len(DOCUMENT) and told == sorted({*told})
+
+
 def test_beams_agree_before_the_end(model, processor):
     """Where every step leaves less in doubt than the one before, beams differ in their last words only."""
     eos = processor.eos_token_id

@@ -145,6 +145,11 @@ class Copies(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
+def test_searches_of_transformers_use_one_cache(tiny_model, documents, caches):
+    tiny_model().generate(**documents, do_sample=True)
+    assert len(caches) == 1
+
+
 def test_beams_share_their_source_and_what_they_have_in_common(tiny_model, caches):
     """Else a beam over a long document would mostly copy it."""
     inputs = {**random_documents([[2, 30]]), "max_length_a": 1.0, "max_length_b": 0, "num_beams": 3}

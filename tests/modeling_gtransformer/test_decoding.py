@@ -73,6 +73,15 @@ def test_the_parent_beam_decides_whether_a_document_has_ended(template):
         assert model.generate(**arguments).equal(of_transformers(model, **arguments))
 
 
+def test_beams_stop_early_as_those_of_transformers():
+    model = seeded_model(init_std=0.25).double()
+    model.final_logits_bias[0, EOS] = 3.0
+    torch.manual_seed(0)
+    arguments = {**random_documents([[3, 1], [5], [2]]), "num_beams": 3, "max_length_b": 4, "length_penalty": 3.0}
+    early, late = (model.generate(**arguments, early_stopping=early_stopping) for early_stopping in (True, False))
+    assert early.equal(of_transformers(model, **arguments, early_stopping=True)) and not early.equal(late)
+
+
 def test_greedy_documents_in_bfloat16_are_those_of_transformers():
     """Its loop takes the first of equal scores, which are frequent in eight bits."""
     scores = torch.randn(300, 3000, generator=torch.Generator().manual_seed(0)).bfloat16().float()
@@ -131,9 +140,10 @@ def test_what_the_engine_does_not_do_is_left_to_transformers(tiny_model, documen
     model = tiny_model()
     for rows in (DocumentRows, SentenceRows):
         monkeypatch.setattr(rows, "__init__", None)
-    for parallel_sentences in (None, False):
+    just_enough = {"max_length": 10}  # a word per sentence
+    for done in ({}, {"parallel_sentences": False}, just_enough):
         with pytest.raises(TypeError):
-            model.generate(**documents, parallel_sentences=parallel_sentences)
+            model.generate(**documents, **done)
     assert model.generate(**documents, **asked) is not None
 
 
