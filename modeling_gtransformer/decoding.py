@@ -115,6 +115,7 @@ class TemplateDecoder:
             encoder_group_tags=sources.tags,
             encoder_attention_mask=sources.mask if source_mask is None else source_mask,
             cache=cache,
+            return_dict=True,
             **arguments,
         ).last_hidden_state
 

@@ -360,6 +360,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
                 attention_mask=attention_mask,
                 inputs_embeds=inputs_embeds,
                 group_tags=group_tags,
+                return_dict=True,
                 **kwargs,
             )
         elif isinstance(encoder_outputs, tuple):
@@ -384,6 +385,7 @@ class GTransformerModel(GTransformerPreTrainedModel):
             group_tags=decoder_group_tags,
             encoder_group_tags=group_tags,
             position_ids=decoder_position_ids,
+            return_dict=True,
             **kwargs,
         )
         return Seq2SeqModelOutput(
@@ -556,6 +558,7 @@ class GTransformerForConditionalGeneration(GTransformerPreTrainedModel, GTransfo
             decoder_group_tags=decoder_group_tags,
             decoder_position_ids=decoder_position_ids,
             use_cache=use_cache if labels is None else False,
+            return_dict=True,
             **kwargs,
         )
         loss, logits = None, None

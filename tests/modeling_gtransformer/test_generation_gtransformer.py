@@ -379,6 +379,16 @@ def test_the_trainer_of_transformers_leaves_no_limit_behind(tiny_model, document
     assert loaded.generate(**documents, min_length=9).equal(expected)
 
 
+@pytest.mark.parametrize("search", [{}, {"parallel_sentences": True}, {"return_dict_in_generate": True}], ids=str)
+def test_a_model_that_returns_tuples_generates(tiny_model, documents, search):
+    model = tiny_model()
+    outputs = []
+    for model.config.return_dict in (True, False):
+        output = model.generate(**documents, **search)
+        outputs.append(output if isinstance(output, torch.Tensor) else output.sequences)
+    assert outputs[0].equal(outputs[1])
+
+
 @pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"parallel_sentences": True}], ids=str)
 def test_offloaded_weights(tiny_model, documents, search):
     model = tiny_model()

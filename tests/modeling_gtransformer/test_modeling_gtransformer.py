@@ -144,6 +144,14 @@ def test_labels_make_the_decoder_input(tiny_model, documents):
         model(**documents)
 
 
+def test_tuples_instead_of_dictionaries(tiny_model, documents):
+    model, target = tiny_model(), {"decoder_input_ids": documents["input_ids"]}
+    expected = model(**documents, **target).logits
+    assert model(**documents, **target, return_dict=False)[0].equal(expected)
+    model.config.return_dict = False
+    assert model(**documents, **target)[0].equal(expected)
+
+
 def test_encoder_outputs_carry_the_sentences(tiny_model, documents):
     """As the encoder returned them, as a tuple, or with the ids beside them."""
     model, target = tiny_model(), torch.tensor([[0, 5, 2, 0, 6, 2], [0, 5, 9, 9, 6, 2]])
