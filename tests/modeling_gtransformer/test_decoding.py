@@ -84,14 +84,44 @@ def test_beams_stop_early_as_those_of_transformers():
 
 def test_greedy_documents_in_bfloat16_are_those_of_transformers():
     """Its loop takes the first of equal scores, which are frequent in eight bits."""
-    scores = torch.randn(300, 3000, generator=torch.Generator().manual_seed(0)).bfloat16().float()
-    assert (scores == scores.amax(dim=1, keepdim=True)).sum(dim=1).max() > 1
+    # `topk` takes other ones in a vocabulary as small as this one.
+    scores = torch.randint(3, (300, 50), generator=torch.Generator().manual_seed(0)).float()
     assert best_tokens(scores, 1)[1][:, 0].equal(scores.argmax(dim=1))
     model = seeded_model(vocab_size=3000, init_std=0.25).to(torch.bfloat16)
     for seed in range(5):
         torch.manual_seed(seed)
         arguments = {**random_documents([[3, 2], [4, 1, 2], [2]]), "max_length_b": 4, "parallel_sentences": False}
         assert model.generate(**arguments).equal(of_transformers(model, **arguments))
+
+
+def test_log_probabilities_of_a_bfloat16_model_are_not_rounded(monkeypatch):
+    """Beams add them in float32, as in Transformers."""
+    best, scores = TemplateDecoder.best, []
+
+    def record(*arguments, **options):
+        found = best(*arguments, **options)
+        scores.append(found[0][:, 0])
+        return found
+
+    monkeypatch.setattr(TemplateDecoder, "best", record)
+    seeded_model(init_std=0.25).to(torch.bfloat16).generate(**random_documents([[3]]), num_beams=3)
+    assert not torch.cat(scores).equal(torch.cat(scores).bfloat16().float())
+
+
+@pytest.mark.parametrize("template", OTHER_TEMPLATES, ids=lambda config: config["sentence_template"])
+def test_documents_of_unequal_numbers_of_sentences_end_after_the_last(template):
+    """Also where a sentence is limited to a single word."""
+    model = seeded_model(**template, init_std=0.5).double()
+    arguments = {**random_documents([[1, 1, 1], [2, 1]]), "num_beams": 3, "parallel_sentences": False}
+    arguments |= {"max_length_a": 1.0, "max_length_b": 0}
+    assert model.generate(**arguments).equal(of_transformers(model, **arguments))
+
+
+def test_a_search_with_fewer_hypotheses_than_beams_ends_at_the_last_position():
+    model = seeded_model(max_position_embeddings=6)
+    arguments = {**random_documents([[2]]), "decoder_input_ids": torch.tensor([[BOS, 5]]), "max_length_b": 0}
+    arguments |= {"num_beams": 5, "suppress_tokens": [*range(5, 49)], "parallel_sentences": False}
+    assert model.generate(**arguments).equal(of_transformers(model, **arguments))
 
 
 def test_suppressed_tokens(tiny_model):
@@ -221,6 +251,23 @@ def test_each_is_translated_as_if_it_were_alone(documents, encoder_global_layers
                 assert translation == alone.tolist()[:-1] and alone[-1] == END_OF_DOCUMENT
 
 
+@pytest.mark.parametrize("num_beams, length_penalty", [(2, 0.0), (3, 3.0)])
+def test_a_document_of_one_independent_sentence_is_that_of_transformers(num_beams, length_penalty):
+    model = seeded_model(**INDEPENDENT, init_std=0.25).double()
+    model.final_logits_bias[0, EOS] = 3.0
+    arguments = {**random_documents([[5], [3], [2]]), "max_length_b": 4}
+    arguments |= {"num_beams": num_beams, "length_penalty": length_penalty}
+    assert model.generate(**arguments).equal(of_transformers(model, **arguments))
+
+
+@pytest.mark.parametrize("source", [[EOS], [EOS, 5, 6, EOS], [5, 6, EOS, EOS]])
+def test_empty_source_sentences_have_their_own_limits(source):
+    model = seeded_model(**INDEPENDENT, **OTHER_TEMPLATES[1], init_std=0.25).double()
+    model.final_logits_bias[0, EOS] = -20.0
+    arguments = {"inputs": torch.tensor([source]), "max_length_a": 2.0, "max_length_b": 1}
+    assert model.generate(**arguments).equal(model.generate(**arguments, parallel_sentences=False))
+
+
 def test_small_batches_of_sentences_are_joined(tiny_model, monkeypatch):
     model, inputs = tiny_model(**INDEPENDENT).double(), random_documents([[2, 5, 1], [3]])
     expected = model.generate(**inputs, num_beams=2)
@@ -257,31 +304,31 @@ WORDS = range(4, 8)
 
 
 class ScriptedRows(Rows):
-    """Rows of one sentence whose next words have given log-probabilities, by what has been written.
+    """Rows of sentences whose next words have given log-probabilities, by what has been written.
 
     Args:
-        script: by the words so far, log-probabilities of the tokens that follow; of all others -50.
+        scripts: for each sentence, by the words so far, log-probabilities of the tokens that follow; others get -50.
 
     Attributes:
         steps: how many tokens of each beam were read.
     """
 
-    def __init__(self, num_beams, **script):
-        self.budget = 10
-        self.tokens = torch.zeros(1, num_beams).long()
-        self.script, self.written, self.steps = script, [""] * num_beams, 0
+    def __init__(self, num_beams, *scripts, shrinks=True):
+        self.budget, self.beams, self.shrinks = 10, num_beams, shrinks
+        self.tokens = torch.zeros(len(scripts), num_beams).long()
+        self.scripts, self.written, self.steps = scripts, [""] * self.tokens.numel(), 0
 
     def step(self, tokens, count):
         self.steps += 1
         self.written = [
             before + ("" if token == 0 else chr(ord("a") + token - WORDS.start) if token in WORDS else ".")
-            for before, token in zip(self.written, tokens[0].tolist(), strict=True)
+            for before, token in zip(self.written, tokens.flatten().tolist(), strict=True)
         ]
-        scores = torch.full((1, len(self.written), WORDS.stop), -50.0)
-        for beam, words in enumerate(self.written):
-            for token, score in self.script.get(words or "start", {}).items():
-                scores[0, beam, EOS if token == "end" else WORDS.start + ord(token) - ord("a")] = score
-        return scores.topk(min(count, WORDS.stop))
+        scores = torch.full((len(self.written), WORDS.stop), -50.0)
+        for row, words in enumerate(self.written):
+            for token, score in self.scripts[row // self.beams].get(words or "start", {}).items():
+                scores[row, EOS if token == "end" else WORDS.start + ord(token) - ord("a")] = score
+        return scores.view(*tokens.shape, -1).topk(min(count, WORDS.stop))
 
     def ends(self, chosen, parents):
         return chosen == EOS
@@ -290,15 +337,22 @@ class ScriptedRows(Rows):
         self.written = [self.written[parent] for parent in rows.tolist()]
 
     def keep(self, items):
-        raise AssertionError("the only sentence leaves")
+        self.scripts = [self.scripts[item] for item in items.tolist()]
+        self.follow((items[:, None] * self.beams + torch.arange(self.beams)).flatten())
+
+
+def search_all(rows, length_penalty, early_stopping):
+    """The words of the best hypotheses of scripted rows."""
+    found = Search(rows, Ranking(length_penalty, early_stopping)).run()
+    assert all(ids[-1] == EOS for ids in found)
+    return ["".join(chr(ord("a") + token - WORDS.start) for token in ids[:-1]) for ids in found]
 
 
 def search(num_beams, length_penalty, early_stopping, **script):
     """The words of the best hypothesis under a script, and the steps that it took to find it."""
-    rows = ScriptedRows(num_beams, **script)
-    [ids] = Search(rows, Ranking(length_penalty, early_stopping)).run()
-    assert ids[-1] == EOS
-    return "".join(chr(ord("a") + token - WORDS.start) for token in ids[:-1]), rows.steps
+    rows = ScriptedRows(num_beams, script)
+    [words] = search_all(rows, length_penalty, early_stopping)
+    return words, rows.steps
 
 
 def best(num_beams, length_penalty, **script):
@@ -330,3 +384,27 @@ def test_early_stopping_ends_with_as_many_hypotheses_as_beams():
     script = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -0.1, "a": -0.2}, "aa": {"end": -0.01}}
     assert best(2, 1.0, **script) == "aa"
     assert search(2, 1.0, True, **script) == ("a", 2)
+
+
+def test_beams_continue_from_their_parents():
+    """The second beam becomes the first one."""
+    script = {"start": {"a": -1.0, "b": -1.1}, "a": {"c": -2.0}, "b": {"c": -0.1}, "ac": {"d": -0.1, "end": -3.0}}
+    assert best(2, 1.0, **script, bc={"end": -0.1}) == "bc"
+
+
+def test_a_running_hypothesis_that_equals_the_worst_finished_one_is_not_better():
+    script = {"start": {"end": -0.75, "a": -0.5}, "a": {"end": -0.5, "a": -0.5}, "aa": {"end": -0.0}}
+    assert search(2, 0.0, False, **script) == ("", 2)
+
+
+@pytest.mark.parametrize("shrinks", [True, False])
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_search_that_has_ended_finds_nothing_more_beside_a_longer_one(early_stopping, shrinks):
+    """Its running hypothesis would become the best."""
+    if early_stopping:
+        short, words = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -0.1, "a": -0.2}, "aa": {"end": -0.01}}, "a"
+    else:
+        short, words = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -1.2, "a": -1.3}, "aa": {"end": -0.01}}, ""
+    long = {"start": {"b": -0.1}, "b": {"b": -0.1}, "bb": {"b": -0.1}, "bbb": {"b": -0.1}, "bbbb": {"end": -0.1}}
+    for scripts, expected in (((short, long), [words, "bbbb"]), ((long, short), ["bbbb", words])):
+        assert search_all(ScriptedRows(2, *scripts, shrinks=shrinks), 1.0, early_stopping) == expected

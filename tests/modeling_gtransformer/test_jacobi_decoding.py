@@ -59,6 +59,16 @@ def test_greedy_documents_are_those_of_sequential_decoding(
         )
 
 
+def test_drafts_may_run_past_the_last_position():
+    """The document itself ends before it."""
+    model = seeded_model(init_std=0.5, max_position_embeddings=20).double()
+    for seed in range(2):
+        torch.manual_seed(seed)
+        arguments = {**random_documents([[1, 2, 1, 2], [1, 5]]), "max_length_b": 4, "max_length_a": 2.0}
+        expected = model.generate(**arguments, parallel_sentences=False)
+        assert model.generate(**arguments, parallel_sentences=True).equal(expected)
+
+
 def test_the_bias_of_the_logits_counts(tiny_model):
     model, documents = tiny_model(), random_documents([[3, 1], [5]])
     unbiased = model.generate(**documents, parallel_sentences=False)
@@ -171,7 +181,7 @@ def test_drafts_that_stand_are_all_that_is_decoded(tiny_model):
         model.model.decoder.embed_positions.weight.zero_()
     documents = {**random_documents([[9, 2, 2]]), "max_length_a": 1.0, "max_length_b": 0, "min_length": 2}
     outputs = model.generate(**documents, parallel_sentences=True, return_dict_in_generate=True)
-    assert outputs.rounds.tolist() == [1] and outputs.steps <= 10
+    assert outputs.rounds.tolist() == [1] and outputs.steps == 9  # the words of the longest sentence
     assert outputs.sequences.equal(model.generate(**documents, parallel_sentences=False))
 
 
