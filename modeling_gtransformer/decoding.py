@@ -305,8 +305,8 @@ class Search:
     def _finish(self, candidates: Tensor, ends: Tensor, grown: Tensor, length: int) -> None:
         """Keeps the N best of the finished hypotheses and the candidates `(B, M)` that have just ended."""
         just_finished = ends & (torch.arange(ends.shape[1], device=ends.device) < self.num_beams)
-        closed = ~self.improvable | (self.is_finished.all(dim=-1) & self.early_stopping)
-        hypotheses = candidates / length**self.length_penalty + (~just_finished | closed[:, None]) * IMPOSSIBLE
+        excluded = ~just_finished | ~self.improvable[:, None]
+        hypotheses = candidates / length**self.length_penalty + excluded * IMPOSSIBLE
         self.finished, places = torch.cat([self.finished, hypotheses], dim=-1).topk(self.num_beams, dim=-1)
         self.is_finished = torch.cat([self.is_finished, just_finished], dim=-1).gather(1, places)
         lengths = torch.cat([self.lengths, torch.full_like(ends, length, dtype=torch.long)], dim=-1)
@@ -339,7 +339,7 @@ class DocumentRows(Rows):
 
     Attributes:
         ids: the ids of every row so far, `(R, T)`.
-        number: the number of sentences that each row has begun, `(R,)`.
+        number: the number of sentences that each row has begun, `(R,)`, since the first step.
     """
 
     def __init__(self, decoder: TemplateDecoder, prompts: Tensor, beams: int):
@@ -351,7 +351,6 @@ class DocumentRows(Rows):
         self._spread()
         self.tokens = prompts[:, -1:].expand(-1, beams)
         self.ids = prompts[:, :-1].repeat_interleave(beams, 0)
-        self.number = self.ids.new_zeros(len(self.ids))
 
     def _spread(self) -> None:
         """Sets the documents and sources of all rows."""
@@ -387,7 +386,6 @@ class DocumentRows(Rows):
     def keep(self, items: Tensor) -> None:
         self.cache.keep(items)
         self.ids = self.ids.unflatten(0, (-1, self.beams))[items].flatten(0, 1)
-        self.number = self.number.view(-1, self.beams)[items].flatten()
         self.documents = self.documents[items]
         self._spread()
 
@@ -421,7 +419,6 @@ def decode_independently(decoder: TemplateDecoder, beams: int, ranking: Ranking)
         prompts = part.new_full((len(part), 1), template.start)
         found = decode_documents(sentences, prompts, beams, ranking)
         translated |= zip(part.tolist(), map(template.split, found), strict=True)
-        decoder.steps += sentences.steps
     documents: list[list[list[int]]] = [[] for _ in sources.tags]
     for place, row in enumerate(rows.tolist()):
         documents[row] += translated[place]

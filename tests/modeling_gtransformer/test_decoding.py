@@ -84,7 +84,7 @@ def test_beams_stop_early_as_those_of_transformers():
 
 def test_greedy_documents_in_bfloat16_are_those_of_transformers():
     """Its loop takes the first of equal scores, which are frequent in eight bits."""
-    # `topk` takes other ones in a vocabulary as small as this one.
+    # In a vocabulary this small, `topk` returns others.
     scores = torch.randint(3, (300, 50), generator=torch.Generator().manual_seed(0)).float()
     assert best_tokens(scores, 1)[1][:, 0].equal(scores.argmax(dim=1))
     model = seeded_model(vocab_size=3000, init_std=0.25).to(torch.bfloat16)
