@@ -171,10 +171,12 @@ def test_what_the_engine_does_not_do_is_left_to_transformers(tiny_model, documen
     for rows in (DocumentRows, SentenceRows):
         monkeypatch.setattr(rows, "__init__", None)
     just_enough = {"max_length": 10}  # a word per sentence
-    for done in ({}, {"parallel_sentences": False}, just_enough):
-        with pytest.raises(TypeError):
-            model.generate(**documents, **done)
-    assert model.generate(**documents, **asked) is not None
+    for implementation in ("eager", "sdpa"):
+        model.set_attn_implementation(implementation)
+        for done in ({}, {"parallel_sentences": False}, just_enough):
+            with pytest.raises(TypeError):
+                model.generate(**documents, **done)
+        assert model.generate(**documents, **asked) is not None
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ from accelerate import cpu_offload
 from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, words_per_sentence
 from transformers import GenerationConfig, Seq2SeqTrainer, Seq2SeqTrainingArguments
 from transformers.generation import CompileConfig
+from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging
 
 from modeling_gtransformer import GTransformerForConditionalGeneration
+from modeling_gtransformer.cache_gtransformer import CACHE_NAME, DocumentCache
 from modeling_gtransformer.runtime.int8_linear import quantize_linear_layers
 
 
@@ -69,6 +71,10 @@ def test_limits_per_sentence(tiny_model, documents):
     model.generation_config.max_length_a, model.generation_config.max_length_b = 0, 2
     for row in model.generate(**documents, generation_config=GenerationConfig(do_sample=True)):
         assert max(words_per_sentence(row)) <= 2
+    # Its own fields come first.
+    config = GenerationConfig()
+    config.max_length_b = 1
+    assert words_per_sentence(model.generate(**documents, generation_config=config)[0]) == [1, 1, 1]
 
 
 @pytest.fixture
@@ -88,7 +94,7 @@ def test_short_maximum_still_gives_every_sentence(tiny_model, documents, warning
         assert len(words_per_sentence(outputs[0])) == 3
     # Asked for less than all sentences need, it says so and stops there.
     assert "will be cut off" not in warnings.text
-    assert model.generate(**documents, max_new_tokens=5).shape == (2, 6)
+    assert model.generate(**documents, max_new_tokens=5).equal(model.generate(**documents)[:, :6])
     assert "too few for 3 sentences, which take at least" in warnings.text
 
 
@@ -155,6 +161,28 @@ def test_another_target_language_takes_the_place_of_that_of_the_model(tiny_model
     for language in ({"eos_token_id": other}, {"generation_config": config}):
         outputs = model.generate(**documents, **language)
         assert (outputs == other).sum(dim=1).tolist() == [1, 1] and not (outputs == END_OF_DOCUMENT).any()
+    # The code of the model is unknown where several tokens end a document.
+    model.generation_config.eos_token_id = [EOS, END_OF_DOCUMENT]
+    assert (model.generate(**documents, eos_token_id=other) == other).sum(dim=1).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("language", [{}, {"eos_token_id": 48}], ids=str)
+def test_suppressed_tokens_of_a_call_replace_those_of_the_model(tiny_model, documents, language):
+    model = tiny_model()
+    model.generation_config.suppress_tokens = [5]
+    model.final_logits_bias[0, 5:7] = torch.tensor([50.0, 60.0])
+    outputs = model.generate(**documents, **language, suppress_tokens=[6])
+    assert (outputs == 5).any() and not (outputs == 6).any()
+
+
+def test_another_target_language_starts_the_sentences(tiny_model, documents):
+    model = tiny_model(sentence_template="mbart")
+    model.generation_config.decoder_start_token_id = 47
+    outputs = model.generate(**documents, decoder_start_token_id=48)
+    assert (outputs == 48).sum(dim=1).tolist() == [3, 1] and outputs[:, 0].tolist() == [48, 48]
+    model.generation_config.decoder_start_token_id = None
+    with pytest.raises(ValueError, match=r"has no decoder_start_token_id, .* sets it, and generate.* takes it"):
+        model.generate(**documents)
 
 
 def test_forced_prefix_is_continued(tiny_model, documents):
@@ -165,6 +193,9 @@ def test_forced_prefix_is_continued(tiny_model, documents):
         prefix = whole[:1, :length]
         ids = {name: tensor[:1] for name, tensor in documents.items()}
         assert model.generate(**ids, decoder_input_ids=prefix).equal(whole[:1])
+    # The second document is complete: padding follows its end.
+    outputs = model.generate(**documents, decoder_input_ids=whole[:, :-2])
+    assert outputs[:, : whole.shape[1]].equal(whole) and (outputs[:, whole.shape[1] :] == PAD).all()
 
 
 def test_rows_without_sentences_are_generated_freely(tiny_model):
@@ -220,9 +251,11 @@ def test_bad_words_are_banned_but_not_what_ends_a_sentence(tiny_model, documents
     ("arguments", "message"),
     [
         ({"forced_eos_token_id": EOS}, "forced_eos_token_id contradicts"),
+        ({"forced_bos_token_id": BOS}, "forced_bos_token_id contradicts"),
         ({"suppress_tokens": [EOS]}, "no sentence can end"),
         ({"decoder_group_tags": torch.ones(2, 1)}, "takes none"),
         ({"decoder_input_ids": torch.tensor([[0, 5], [0, 1]])}, "end with padding"),
+        ({"decoder_input_ids": torch.tensor([[0, 5, 2, 0], [0, 5, 1, 1]])}, "end with padding"),
         ({"group_tags": torch.tensor([[1] * 4 + [3] * 3 + [4] * 5, [1] * 12])}, "without gaps"),
     ],
 )
@@ -231,7 +264,7 @@ def test_what_cannot_work_is_refused(tiny_model, documents, arguments, message):
         tiny_model().generate(**documents, **arguments)
 
 
-@pytest.mark.parametrize("end", [None, EOS, [EOS], -1])
+@pytest.mark.parametrize("end", [None, EOS, [EOS], -1, END_OF_DOCUMENT + 1])
 def test_documents_without_a_known_end_end_with_padding(tiny_model, documents, end):
     """As of a checkpoint that was never configured, or that Transformers' own trainer has "aligned"."""
     model = tiny_model()
@@ -277,6 +310,31 @@ def test_a_config_made_for_documents_is_not_changed(tiny_model):
     assert model.document_generation_config(adapted).to_dict() == adapted.to_dict()
 
 
+def test_the_first_token_of_the_vocabulary_may_end_documents(tiny_model):
+    model = tiny_model(bos_token_id=3, decoder_start_token_id=3)
+    model.generation_config.eos_token_id = 0
+    [output] = model.generate(torch.tensor([[3, 5, 2, 3, 6, 2]])).tolist()
+    assert output[-2:] == [EOS, 0] and output.count(3) == 2
+
+
+@pytest.mark.parametrize(
+    ("config", "unknown", "is_aligned"),
+    [
+        ({}, "bos_token_id", False),
+        ({}, "eos_token_id", False),
+        ({"sentence_template": "marian", "decoder_start_token_id": PAD}, "bos_token_id", True),
+    ],
+    ids=str,
+)
+def test_sentences_are_aligned_if_the_tokens_around_them_are_known(tiny_model, documents, config, unknown, is_aligned):
+    model = tiny_model(**config)
+    model.final_logits_bias[0, EOS] = -100.0
+    tags = torch.tensor([[1] * 4 + [2] * 3 + [3] * 5, [1] * 4 + [0] * 8])
+    expected = model.generate(**documents, group_tags=tags, align_sentences=is_aligned, max_length=60)
+    setattr(model.config, unknown, None)
+    assert model.generate(**documents, group_tags=tags, max_length=60).equal(expected)
+
+
 def test_what_changes_the_model_does_not_become_a_setting_of_the_generation(checkpoint):
     changes = {"dropout": 0.3, "position_scope": "sentence"}
     model = GTransformerForConditionalGeneration.from_pretrained(checkpoint, **changes)
@@ -290,6 +348,22 @@ def test_plain_generation_config_and_masked_tags(tiny_model, documents):
     model.generation_config = GenerationConfig(eos_token_id=END_OF_DOCUMENT, pad_token_id=PAD, bos_token_id=BOS)
     tags = torch.tensor([[1] * 4 + [2] * 3 + [3] * 5, [1] * 12])
     assert model.generate(**documents, group_tags=tags, decoder_start_token_id=BOS).equal(expected)
+
+
+def test_masked_tokens_open_no_sentence(tiny_model):
+    model, ids = tiny_model(), torch.tensor([[1, 1, 1, 0, 5, 6, 2]])
+    expected = model.generate(ids, attention_mask=ids.ne(PAD).long())
+    ids = torch.where(ids == PAD, torch.tensor([0, 9, 2] + [0] * 4), ids)
+    assert model.generate(ids, attention_mask=torch.tensor([[0] * 3 + [1] * 4])).equal(expected)
+
+
+@pytest.mark.parametrize("source", ["input_ids", "group_tags"])
+def test_an_encoder_that_returns_no_tags(tiny_model, documents, source):
+    model = tiny_model()
+    encoded, expected = model.get_encoder()(**documents), model.generate(**documents)
+    given = {"input_ids": documents["input_ids"], "group_tags": encoded.group_tags}
+    arguments = {"encoder_outputs": BaseModelOutput(encoded[0]), "attention_mask": documents["attention_mask"]}
+    assert model.generate(**arguments, **{source: given[source]}).equal(expected)
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "int8"])
@@ -329,6 +403,27 @@ def test_the_start_token_is_no_padding(tiny_model, documents):
         for prefix, real in ((ids, mask), started)
     )
     assert whole.sequences.equal(expected.sequences) and whole.logits[0].equal(expected.logits[0])
+    for caches in ({}, {"cache_implementation": "static"}):
+        outputs = model.generate(
+            **documents, decoder_input_ids=ids, decoder_attention_mask=mask, max_new_tokens=9, **caches
+        )
+        assert outputs.equal(expected.sequences)
+
+
+def test_masked_tokens_of_a_prefix_are_in_no_sentence(tiny_model, documents):
+    """As in `forward`."""
+    model, details = tiny_model(position_scope="sentence"), {"return_dict_in_generate": True, "output_logits": True}
+    prefix = {"decoder_input_ids": torch.tensor([[BOS, 5, 7], [BOS, PAD, 8]])}
+    prefix["decoder_attention_mask"] = torch.tensor([[1, 1, 1], [1, 0, 1]])
+    outputs = model.generate(**documents, **prefix, **details)
+    torch.testing.assert_close(outputs.logits[0], model(**documents, **prefix).logits[:, -1])
+
+
+@pytest.mark.parametrize("opened", [1, 2])
+def test_more_sentences_than_the_source_has_are_reported(tiny_model, warnings, opened):
+    prefix = torch.tensor([[0, 5, 2] * opened])
+    tiny_model().generate(torch.tensor([[0, 5, 2]]), decoder_input_ids=prefix)
+    assert ("open more sentences than the source has" in warnings.text) == (opened == 2)
 
 
 def test_every_document_has_a_prefix_of_its_own(tiny_model, documents):
@@ -349,6 +444,23 @@ def test_words_of_the_source_are_banned_but_not_what_ends_its_sentences(tiny_mod
         outputs = outputs if isinstance(outputs, torch.Tensor) else outputs.sequences
         assert [words_per_sentence(row) for row in outputs] == [[1, 1, 1], [1]]
         assert not torch.isin(ids[ids > EOS], outputs).any()
+
+
+def test_padding_that_starts_a_document_is_a_prefix(tiny_model, documents):
+    model = tiny_model(sentence_template="marian", decoder_start_token_id=PAD)
+    prefix = torch.tensor([[PAD], [PAD]])
+    assert model.generate(**documents, decoder_input_ids=prefix).equal(model.generate(**documents))
+
+
+def test_a_loop_of_the_caller_gets_the_cache_of_transformers(tiny_model, documents):
+    caches = []
+
+    def loop(model, input_ids, **arguments):
+        caches.append(arguments.get(CACHE_NAME))
+        return input_ids
+
+    tiny_model().generate(**documents, custom_generate=loop)
+    assert len(caches) == 1 and not isinstance(caches[0], DocumentCache)
 
 
 @pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"do_sample": True}, {"return_dict_in_generate": True}])
