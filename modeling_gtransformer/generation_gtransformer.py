@@ -674,9 +674,15 @@ class GTransformerGenerationMixin(GenerationMixin):
                 cache = getattr(cache, "self_attention_cache", cache)
                 mask = create_causal_mask(self.config, shape, mask, cache, allow_is_causal_skip=False)
             inputs["decoder_attention_mask"] = {"global": mask, "group": group_mask(mask, query_tags, tags)}
+            positions = None
             if self.config.position_scope == "sentence":
-                positions = sentence_positions(tags)[:, -new_tokens:]
-                inputs["decoder_position_ids"] = positions.clone(memory_format=torch.contiguous_format)
+                positions = sentence_positions(tags)
+            elif prefix_mask is not None:
+                # Real tokens, which the model counts only if it gets a mask `(R, T)`.
+                positions = (prefix_mask.long().cumsum(dim=1) - 1).clamp(min=0)
+            if positions is not None:
+                positions = positions[:, -new_tokens:].clone(memory_format=torch.contiguous_format)
+                inputs["decoder_position_ids"] = positions
             tags = query_tags
         inputs["decoder_group_tags"] = tags
         return inputs
