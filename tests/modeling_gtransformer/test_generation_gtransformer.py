@@ -3,7 +3,7 @@ import functools
 import pytest
 import torch
 from accelerate import cpu_offload
-from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, words_per_sentence
+from tiny import BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model, words_per_sentence
 from transformers import GenerationConfig, Seq2SeqTrainer, Seq2SeqTrainingArguments
 from transformers.generation import CompileConfig
 from transformers.modeling_outputs import BaseModelOutput
@@ -131,7 +131,8 @@ def test_documents_that_ran_out_of_room_are_named(tiny_model, documents, warning
     model.final_logits_bias[0, EOS] = -100.0
     outputs = model.generate(**documents)
     assert len(words_per_sentence(outputs[0])) == 3 and (outputs != PAD).sum(dim=1).tolist() == [16, 15]
-    assert "Documents [0] of the batch reached 16 tokens" in warnings.text
+    limits = "(max_length, max_new_tokens or the model's positions)"
+    assert f"Documents [0] of the batch reached 16 tokens {limits}" in warnings.text
     with pytest.raises(ValueError, match="the model has only 8 positions"):
         tiny_model(max_position_embeddings=8).generate(documents["input_ids"][:1, :8][:, [0, 1, 3, 4, 5, 6, 0, 1]])
 
@@ -181,7 +182,9 @@ def test_another_target_language_starts_the_sentences(tiny_model, documents):
     outputs = model.generate(**documents, decoder_start_token_id=48)
     assert (outputs == 48).sum(dim=1).tolist() == [3, 1] and outputs[:, 0].tolist() == [48, 48]
     model.generation_config.decoder_start_token_id = None
-    with pytest.raises(ValueError, match=r"has no decoder_start_token_id, .* sets it, and generate.* takes it"):
+    with pytest.raises(
+        ValueError, match=r"has no decoder_start_token_id, .*: processor.* sets it, and generate.* takes it"
+    ):
         model.generate(**documents)
 
 
@@ -403,20 +406,25 @@ def test_the_start_token_is_no_padding(tiny_model, documents):
         for prefix, real in ((ids, mask), started)
     )
     assert whole.sequences.equal(expected.sequences) and whole.logits[0].equal(expected.logits[0])
-    for caches in ({}, {"cache_implementation": "static"}):
-        outputs = model.generate(
-            **documents, decoder_input_ids=ids, decoder_attention_mask=mask, max_new_tokens=9, **caches
-        )
-        assert outputs.equal(expected.sequences)
 
 
-def test_masked_tokens_of_a_prefix_are_in_no_sentence(tiny_model, documents):
-    """As in `forward`."""
-    model, details = tiny_model(position_scope="sentence"), {"return_dict_in_generate": True, "output_logits": True}
-    prefix = {"decoder_input_ids": torch.tensor([[BOS, 5, 7], [BOS, PAD, 8]])}
-    prefix["decoder_attention_mask"] = torch.tensor([[1, 1, 1], [1, 0, 1]])
-    outputs = model.generate(**documents, **prefix, **details)
-    torch.testing.assert_close(outputs.logits[0], model(**documents, **prefix).logits[:, -1])
+def test_masked_tokens_of_a_prefix_are_in_no_sentence(documents):
+    """As in `forward`, with any cache."""
+    model = seeded_model(init_std=0.5)
+    prefix = {
+        "decoder_input_ids": torch.tensor([[BOS, BOS, 5, 8], [BOS, 7, 9, 8]]),
+        "decoder_attention_mask": torch.tensor([[0, 1, 1, 1], [1, 1, 0, 1]]),
+    }
+    expected = model.generate(**documents, **prefix, return_dict_in_generate=True, output_logits=True)
+    torch.testing.assert_close(expected.logits[0], model(**documents, **prefix).logits[:, -1])
+    for caches in ({}, {"use_cache": False}, {"cache_implementation": "static"}):
+        assert model.generate(**documents, **prefix, **caches).equal(expected.sequences)
+
+
+def test_a_mask_of_pairs_of_tokens_leaves_the_tags_of_a_prefix(tiny_model):
+    ids, mask = torch.tensor([[0, 5, 2, 0]]), torch.ones(1, 1, 4, 4, dtype=torch.bool).tril()
+    inputs = tiny_model().prepare_inputs_for_generation(ids, decoder_attention_mask=mask)
+    assert inputs["decoder_group_tags"].tolist() == [[1, 1, 1, 2]]
 
 
 @pytest.mark.parametrize("opened", [1, 2])
