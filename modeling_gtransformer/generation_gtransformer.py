@@ -22,7 +22,6 @@ from transformers.generation import (
     MaxLengthCriteria,
     StoppingCriteriaList,
 )
-from transformers.masking_utils import create_causal_mask
 from transformers.utils import ModelOutput, logging
 
 from .cache_gtransformer import CACHE_NAME, CACHE_NAMES, DocumentCache
@@ -669,10 +668,7 @@ class GTransformerGenerationMixin(GenerationMixin):
             # Shapes that grow with the prefix would make a compiled model compile again at every step.
             # A clone has the same strides at every step even if there is one row.
             query_tags = tags[:, -new_tokens:].clone(memory_format=torch.contiguous_format)
-            if mask is None or mask.dim() != 4:
-                shape = torch.empty((*query_tags.shape, 0), dtype=self.dtype, device=query_tags.device)
-                cache = getattr(cache, "self_attention_cache", cache)
-                mask = create_causal_mask(self.config, shape, mask, cache, allow_is_causal_skip=False)
+            # Transformers has made a mask over the places of the cache.
             inputs["decoder_attention_mask"] = {"global": mask, "group": group_mask(mask, query_tags, tags)}
             positions = None
             if self.config.position_scope == "sentence":

@@ -221,6 +221,9 @@ def test_free_documents_have_the_room_of_aligned_ones(tiny_model, documents, num
     assert (outputs != PAD).sum(dim=1).tolist() == [1 + 14 + 13 + 15, 1 + 14]
     alone = model.generate(documents["input_ids"][1:, :4], align_sentences=False, num_beams=num_beams)
     assert alone[0].equal(outputs[1, :15])
+    prefix = {"decoder_input_ids": outputs[:, :3]}  # does not count
+    continued = model.generate(**documents, align_sentences=False, num_beams=num_beams, **prefix)
+    assert continued.shape[1] == outputs.shape[1] + 2
     assert model.generate(**documents, align_sentences=False, max_new_tokens=4).shape == (2, 5)
     stop = {"stopping_criteria": [lambda ids, scores: torch.full((len(ids),), ids.shape[1] == 6)]}
     assert model.generate(**documents, align_sentences=False, num_beams=num_beams, **stop).shape == (2, 6)
@@ -367,6 +370,8 @@ def test_an_encoder_that_returns_no_tags(tiny_model, documents, source):
     given = {"input_ids": documents["input_ids"], "group_tags": encoded.group_tags}
     arguments = {"encoder_outputs": BaseModelOutput(encoded[0]), "attention_mask": documents["attention_mask"]}
     assert model.generate(**arguments, **{source: given[source]}).equal(expected)
+    # Without tags, the length of a free document is that of Transformers.
+    assert model.generate(**arguments, align_sentences=False).shape[1] <= 21
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "int8"])

@@ -238,6 +238,10 @@ def test_suppressed_tokens_stay_suppressed(tiny_model, documents):
     assert outputs.equal(model.generate(**documents, parallel_sentences=False, suppress_tokens=[unwanted]))
 
 
+def never_stops(input_ids, scores):
+    return torch.zeros(len(input_ids), dtype=torch.bool)
+
+
 @pytest.mark.parametrize(
     "argument, name",
     [
@@ -250,6 +254,7 @@ def test_suppressed_tokens_stay_suppressed(tiny_model, documents):
         ({"sequence_bias": {(5,): 1.0}}, "SequenceBiasLogitsProcessor"),
         ({"prefix_allowed_tokens_fn": lambda batch, ids: [5]}, "PrefixConstrainedLogitsProcessor"),
         ({"max_time": 1.0}, "MaxTimeCriteria"),
+        ({"stopping_criteria": [never_stops], "no_repeat_ngram_size": 2}, "never_stops, NoRepeatNGramLogitsProcessor"),
         ({"early_stopping": "never", "num_beams": 2}, "early_stopping"),
         ({"synced_gpus": True}, "synced_gpus"),
     ],
