@@ -64,6 +64,7 @@ def test_early_stopping_is_resumed_with_its_patience(experiment):
     """A learning rate at which nothing gets better: the second evaluation without a gain ends it, resumed or not."""
     settings = {"learning_rate": 1e-9, "max_steps": 9, "eval_steps": 1, "save_steps": 1, "early_stopping_patience": 3}
     settings |= {"metric_for_best_model": "loss", "load_best_model_at_end": True, "warmup_steps": 1}
+    settings["stop_at_eval_loss"] = 1e-9  # is never reached, and does not keep the training from ending
     straight = experiment("stopping", **settings)
     train_recipe([straight])
     last = max(step for step, _ in history(straight))

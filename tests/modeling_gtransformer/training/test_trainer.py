@@ -1,21 +1,25 @@
 """What the trainer adds: two learning rates, the loss per target token, and generation in validation."""
 
+import copy
 import itertools
 import json
+from pathlib import Path
 
 import pytest
 import torch
 from experiment_fixtures import RECIPE_CONFIG
+from huggingface_hub import ModelCard
 from json_lines import read_json_lines
 from repository import ROOT
 from safetensors.torch import load_file
 from tiny import ONLY_GROUP, STACKS
-from training_runs import history, output, validation_files
+from training_runs import history, output, validation_files, weights
 from transformers import Trainer, set_seed
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.cli.main import main as gtransformer
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
+from modeling_gtransformer.training.arguments import GTransformerTrainingArguments
 from modeling_gtransformer.training.experiment import load_corpora, load_model, load_processor, train_recipe
 from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
 from modeling_gtransformer.training.segments import make_segments
@@ -74,6 +78,19 @@ def test_learning_rates_are_the_authors(make_trainer, scale, fresh_parameters):
     assert (True, 0.0) in decays and (False, 0.01) in decays and (True, 0.01) not in decays
 
 
+def test_optimizer_and_schedule_are_of_what_is_given(make_trainer):
+    """With FSDP, Transformers gives the wrapped model."""
+    trainer = make_trainer()
+    model = copy.deepcopy(trainer.model)
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    optimizer = trainer.create_optimizer(model)
+    rates = {(names[id(p)], group["lr"]) for group in optimizer.param_groups for p in group["params"]}
+    fresh = ("_global.", "_gate.")
+    assert rates == {(n, 1e-2 if any(part in n for part in fresh) else 0.2 * 1e-2) for n in names.values()}
+    other = torch.optim.SGD(model.parameters(), lr=1.0)
+    assert trainer.create_scheduler(8, other).optimizer is other
+
+
 def test_linear_decay_reaches_zero_with_both_learning_rates(make_trainer):
     trainer = make_trainer(
         lr_scheduler_type="polynomial", lr_scheduler_kwargs={"lr_end": 0.0, "power": 1.0}, warmup_steps=2, max_steps=6
@@ -119,6 +136,77 @@ def test_validation_loss_is_the_smoothed_mean_over_target_tokens(make_trainer, b
             loss_sum += float(-0.9 * gold - 0.1 * log_probabilities.mean(-1).sum())
             tokens += len(labels)
     assert trainer.evaluate()["eval_loss"] == pytest.approx(loss_sum / tokens, rel=1e-5)
+    # In training, over the target tokens of an update.
+    batch = trainer.data_collator([*trainer.eval_dataset])
+    loss, outputs = trainer.compute_loss(trainer.model, batch, return_outputs=True, num_items_in_batch=2 * tokens)
+    assert loss.item() == pytest.approx(loss_sum / tokens / 2, rel=1e-5)
+    assert outputs.encoder_last_hidden_state.shape[:2] == batch["input_ids"].shape
+
+
+def test_a_single_target_token_is_validated_as_two_equal_ones(make_trainer):
+    trainer = make_trainer(attention_entropy=True, stop_at_eval_loss=99)
+    segment = trainer.eval_dataset[0]
+    one = [{**segment, "labels": segment["labels"][:1]}]
+    scores, twice = (trainer.evaluate(rows, metric_key_prefix="test") for rows in (one, 2 * one))
+    expected = {name: value for name, value in twice.items() if "loss" in name or "entropy" in name}
+    assert len(expected) == 7 and {name: scores[name] for name in expected} == pytest.approx(expected, rel=1e-5)
+    assert not [name for name in scores if name.startswith("eval_")] and not trainer.control.should_training_stop
+    for rows in (one, 2 * one):
+        loss, *others = trainer.prediction_step(trainer.model, trainer.data_collator(rows), prediction_loss_only=False)
+        assert float(loss) == pytest.approx(twice["test_loss"], rel=1e-5) and others == [None, None]
+
+
+@pytest.mark.parametrize("segments", [1, None])
+def test_validation_is_filled_up_to_equal_shares(make_trainer, segments, monkeypatch):
+    trainer = make_trainer()
+    given = [*trainer.eval_dataset][:segments]
+    monkeypatch.setattr(GTransformerTrainingArguments, "world_size", 2)
+    rows = [*trainer.get_eval_dataloader(given if segments else None).dataset]
+    real, fill = rows[: len(given)], rows[len(given) :]
+    assert len(given) % 6 not in (0, 3) and len(fill) == -len(given) % 6  # two batches of three
+    for row, expected in zip(real, given, strict=True):
+        torch.testing.assert_close(row, expected)
+    for row in fill:
+        assert set(row) == set(given[0]) and row["input_ids"].equal(given[0]["input_ids"])
+        assert row["labels"].eq(-100).all()
+
+
+def test_processes_share_the_batches_of_an_update(make_trainer, monkeypatch, caplog):
+    trainer, args = make_trainer(gradient_accumulation_steps=10), GTransformerTrainingArguments
+    caplog.set_level("INFO")
+    whole = [*trainer.get_train_dataloader().batch_sampler]
+    assert f"{len(trainer.train_dataset)} segments in {len(whole)} batches." in caplog.text
+    trainer.args.gradient_accumulation_steps, shares = 5, []
+    monkeypatch.setattr(args, "world_size", 2)
+    for rank in range(2):
+        monkeypatch.setattr(args, "process_index", rank)
+        shares.append([*trainer.get_train_dataloader().batch_sampler])
+    assert len(whole) % 10 == 0 and [batch for pair in zip(*shares, strict=True) for batch in pair] == whole
+
+
+def test_training_data_are_loaded_as_the_arguments_say(make_trainer):
+    values = {"num_workers": 1, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 3}
+    trainer = make_trainer()  # without a GPU, Transformers resets pin_memory
+    for name, value in values.items():
+        setattr(trainer.args, f"dataloader_{name}", value)
+    loader = trainer.get_train_dataloader()
+    assert {name: getattr(loader, name) for name in values} == values
+
+
+def test_word_dropout_ends_after_its_epochs(make_trainer):
+    trainer = make_trainer(word_dropout_epochs=1)
+    loader, noisy = trainer.get_train_dataloader(), []
+    for epoch in (0, 1):
+        loader.batch_sampler.set_epoch(epoch)
+        noisy.append(any(trainer.processing_class.mask_token_id in batch["input_ids"] for batch in loader))
+    assert noisy == [True, False]
+
+
+def test_the_state_has_the_epochs_and_the_trial(make_trainer, monkeypatch):
+    monkeypatch.setattr("transformers.integrations.hp_params", dict)  # takes only trials of installed packages
+    trainer = make_trainer(max_steps=1, eval_strategy="no")
+    trainer.train(trial={"seed": 5})
+    assert (trainer.state.num_train_epochs, trainer.state.trial_params) == (1, {"seed": 5})
 
 
 @pytest.mark.parametrize("noise, share", [({"word_dropout": 0.5}, 0.95), ({"coword_dropout": 1.0}, 0.3)])
@@ -190,9 +278,43 @@ def test_other_updates_are_not_continued(experiment):
     train_recipe([begun])
     checkpoint = ["--resume_from_checkpoint", str(output(begun) / "checkpoint-1")]
     other = [experiment("other", **settings, gradient_accumulation_steps=3), *checkpoint]
-    with pytest.raises(ValueError, match=r"has 2 batches per update, this training 3 \(1 processes, 3 each\)"):
+    message = (
+        r"has 2 batches per update, this training 3 \(1 processes, 3 each\): it would repeat some segments and miss "
+        r"others\. Set tokens_per_update .* does not change, or accept that with --ignore_data_skip true\.$"
+    )
+    with pytest.raises(ValueError, match=message):
         train_recipe(other)
     train_recipe([*other, "--ignore_data_skip", "true"])
+    # Old checkpoints do not have the number.
+    kept = output(begun) / "checkpoint-1" / "trainer_state.json"
+    state = json.loads(kept.read_text())
+    state["stateful_callbacks"] = {"TrainerControl": state["stateful_callbacks"]["TrainerControl"]}
+    kept.write_text(json.dumps(state))
+    old = experiment("old", **settings, gradient_accumulation_steps=3)
+    train_recipe([old, *checkpoint])
+    assert '"batches_per_update": 3' in (output(old) / "checkpoint-2" / "trainer_state.json").read_text()
+
+
+def test_the_best_model_is_kept(experiment):
+    """Even if it is that of the greatest loss."""
+    best = {"load_best_model_at_end": True, "metric_for_best_model": "loss", "greater_is_better": True}
+    recipe = experiment("best", max_steps=2, eval_steps=1, **best)
+    train_recipe([recipe])
+    losses = {step: value for (step, name), value in history(recipe).items() if name == "eval_loss"}
+    assert losses[1] > losses[2]
+    torch.testing.assert_close(load_file(output(recipe) / "checkpoint-1" / "model.safetensors"), weights(recipe))
+
+
+def test_adapters_are_loaded_by_the_model(make_trainer, monkeypatch, tmp_path):
+    """In a resumption, and as the best ones. `Trainer` could not load the file."""
+    trainer = make_trainer(max_steps=1, eval_strategy="no")
+    loaded, file = [], tmp_path / "adapter_model.safetensors"
+    file.touch()
+    monkeypatch.setattr(trainer.model, "set_adapter_weights", loaded.append)
+    trainer._load_from_checkpoint(str(tmp_path))
+    trainer.state.best_model_checkpoint = str(tmp_path)
+    trainer._load_best_model()
+    assert loaded == [file, file]
 
 
 def stop_after(step):
@@ -254,6 +376,27 @@ def test_the_trainer_publishes(experiment, hub, run):
     assert "2 updates" in card and "loss per token" in card and "someone/trained" in card
 
 
+def test_an_upload_has_the_code_of_model_and_processor(make_trainer, monkeypatch, tmp_path):
+    def push_to_hub(trainer, *args, **kwargs):
+        trainer.model.save_pretrained(tmp_path)
+        trainer.processing_class.save_pretrained(tmp_path)
+        return args, kwargs
+
+    monkeypatch.setattr(Trainer, "push_to_hub", push_to_hub)
+    assert make_trainer().push_to_hub("message", blocking=False) == (("message",), {"blocking": False})
+    for name, auto_class in (("config", "AutoModelForSeq2SeqLM"), ("processor_config", "AutoProcessor")):
+        assert auto_class in json.loads((tmp_path / f"{name}.json").read_text())["auto_map"]
+
+
+def test_the_card_names_licence_data_and_repository(make_trainer):
+    trainer = make_trainer(max_steps=1, eval_strategy="no")
+    trainer.hub_model_id = "someone/carded"
+    trainer.save_model()
+    trainer.create_model_card(license="mit", dataset="user/corpus")
+    card = ModelCard.load(Path(trainer.args.output_dir) / "README.md")
+    assert (card.data.license, card.data.datasets) == ("mit", ["user/corpus"]) and "someone/carded" in card.text
+
+
 def test_the_generation_config_stays(make_trainer):
     """`Trainer` would make an end of sequence of the `</s>` that closes a sentence, and `Seq2SeqTrainer` writes a
     maximum of 20 tokens into it, which would cut whatever the model translates later."""
@@ -263,3 +406,6 @@ def test_the_generation_config_stays(make_trainer):
     trainer.train()
     assert trainer.evaluate()["eval_translated"] == len(trainer.eval_dataset)
     assert trainer.model.generation_config.to_dict() == before
+    batch = trainer.data_collator([*trainer.eval_dataset])
+    _, generated, _ = trainer.prediction_step(trainer.model, batch, False, max_new_tokens=2)
+    assert generated.ne(trainer.processing_class.pad_token_id).sum(dim=1).max() <= 3
