@@ -133,16 +133,14 @@ class GTransformerTrainer(Seq2SeqTrainer):
         # Seq2SeqTrainer would leave a limit of 20 tokens in the generation config.
         config = self.model.generation_config
         self.model.generation_config = copy.deepcopy(config)
-        _, generated, _ = super().prediction_step(model, inputs, False, ignore_keys, **gen_kwargs)
+        _, generated, _ = super().prediction_step(model, inputs, False, **gen_kwargs)
         self.model.generation_config = config
         return loss, generated, labels
 
     def _add_entropies(self, inputs: dict[str, torch.Tensor], labels: torch.Tensor) -> None:
         model = self.accelerator.unwrap_model(self.model)
-        decoder_input_ids = model.prepare_decoder_input_ids_from_labels(labels)
-        inputs = {**inputs, "decoder_input_ids": decoder_input_ids, "labels": labels}
         with torch.no_grad(), self.compute_loss_context_manager():
-            sublayers = record_attention(model, **inputs, skip_logits=True)
+            sublayers = record_attention(model, **inputs, labels=labels, skip_logits=True)
         target_mask = labels.ne(-100)
         # Rows without labels only pad the last batch.
         source_mask = inputs["attention_mask"].bool() & target_mask.any(dim=1, keepdim=True)
