@@ -271,8 +271,9 @@ def test_what_cannot_work_is_refused(tiny_model, documents, arguments, message):
 
 
 @pytest.mark.parametrize("end", [None, EOS, [EOS], -1, END_OF_DOCUMENT + 1])
-def test_documents_without_a_known_end_end_with_padding(tiny_model, documents, end):
+def test_documents_without_a_known_end_end_with_padding(tiny_model, documents, end, warnings):
     """As of a checkpoint that was never configured, or that Transformers' own trainer has "aligned"."""
+    logging.get_logger("modeling_gtransformer").warning_once.cache_clear()
     model = tiny_model()
     expected = model.generate(**documents, suppress_tokens=[END_OF_DOCUMENT])
     model.generation_config.eos_token_id = end
@@ -282,6 +283,8 @@ def test_documents_without_a_known_end_end_with_padding(tiny_model, documents, e
         assert ((outputs == BOS).sum(1) == torch.tensor([3, 1])).all()
         if not search:
             assert outputs.equal(expected.masked_fill(expected == END_OF_DOCUMENT, PAD))
+    unknown = end in (None, EOS, [EOS])
+    assert ("documents will end with padding. processor.configure(model) sets it" in warnings.text) == unknown
 
 
 OTHER_LANGUAGE = 48
