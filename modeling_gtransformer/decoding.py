@@ -29,7 +29,7 @@ from .target_sentences import GroupTagLogitsProcessor, SentenceStreamer
 IMPOSSIBLE = -1.0e9
 # Finished items leave the batch when they are this share of it.
 SHRINKS_AT = 1 / 8
-# Logits of sentences in memory at a time, 32 MB in float32: an allocator returns larger blocks to the system every step.
+# Logits of sentences in memory at a time: 32 MB in float32. Larger blocks would be allocated anew in every step.
 STEP_LOGITS = 2**23
 
 # Logits processors that score every token separately, and processors that leave documents unchanged.
