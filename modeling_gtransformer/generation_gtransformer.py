@@ -36,6 +36,7 @@ from .decoding import (
 )
 from .group_attention import group_mask
 from .group_tags import (
+    document_positions,
     is_contiguous,
     read_group_tags,
     sentence_lengths,
@@ -674,8 +675,8 @@ class GTransformerGenerationMixin(GenerationMixin):
             if self.config.position_scope == "sentence":
                 positions = sentence_positions(tags)
             elif prefix_mask is not None:
-                # Real tokens, which the model counts only if it gets a mask `(R, T)`.
-                positions = (prefix_mask.long().cumsum(dim=1) - 1).clamp(min=0)
+                # The model counts real tokens only if it gets a mask `(R, T)`.
+                positions = document_positions(prefix_mask)
             if positions is not None:
                 positions = positions[:, -new_tokens:].clone(memory_format=torch.contiguous_format)
                 inputs["decoder_position_ids"] = positions

@@ -146,6 +146,11 @@ def sentence_positions(tags: Tensor) -> Tensor:
     return (position - (last_place(starts) - 1)).masked_fill(outside, 0)
 
 
+def document_positions(mask: Tensor) -> Tensor:
+    """Returns positions `(B, T)` of tokens among the real ones of a mask `(B, T)`, from 0."""
+    return (mask.long().cumsum(dim=1) - 1).clamp(min=0)
+
+
 def tags_on_cpu(tags: Tensor, real: Tensor) -> Tensor:
     """Returns tags `(B, T)` on the CPU, [`PADDING`] where `real` `(B, T)` is false. Synchronises with the device once,
     so that sentence boundaries need no further synchronisation."""

@@ -24,7 +24,7 @@ from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, is_plain_linear, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
 from .group_attention import TaggedTokens, config_of_call, decoder_masks, encoder_masks, step_masks
-from .group_tags import read_group_tags, sentence_positions, warn_of_unknown_sentences
+from .group_tags import document_positions, read_group_tags, sentence_positions, warn_of_unknown_sentences
 from .hub import AdapterMixin, PublishMixin
 from .layers_gtransformer import (
     POSITION_EMBEDDINGS,
@@ -145,7 +145,7 @@ class GTransformerStack(GTransformerPreTrainedModel):
         if isinstance(past_length, int):
             self.check_length(past_length + length)
         if isinstance(attention_mask, Tensor) and attention_mask.dim() == 2:
-            return (attention_mask.long().cumsum(dim=1) - 1).clamp(min=0)[:, -length:]
+            return document_positions(attention_mask)[:, -length:]
         return torch.arange(length, device=tokens.tags.device)[None] + past_length
 
     def global_positions(self, tokens: TaggedTokens) -> Tensor | None:

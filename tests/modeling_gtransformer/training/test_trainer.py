@@ -305,15 +305,17 @@ def test_the_best_model_is_kept(experiment):
     torch.testing.assert_close(load_file(output(recipe) / "checkpoint-1" / "model.safetensors"), weights(recipe))
 
 
-def test_adapters_are_loaded_by_the_model(make_trainer, monkeypatch, tmp_path):
+def test_adapters_are_loaded_by_the_model(make_trainer, monkeypatch):
     """In a resumption, and as the best ones. `Trainer` could not load the file."""
-    trainer = make_trainer(max_steps=1, eval_strategy="no")
-    loaded, file = [], tmp_path / "adapter_model.safetensors"
+    settings = {"max_steps": 1, "eval_steps": 1, "load_best_model_at_end": True}
+    begun = make_trainer(**settings)
+    begun.train()
+    checkpoint = Path(begun.state.best_model_checkpoint)
+    file, loaded = checkpoint / "adapter_model.safetensors", []
     file.touch()
+    trainer = make_trainer(**settings)
     monkeypatch.setattr(trainer.model, "set_adapter_weights", loaded.append)
-    trainer._load_from_checkpoint(str(tmp_path))
-    trainer.state.best_model_checkpoint = str(tmp_path)
-    trainer._load_best_model()
+    trainer.train(resume_from_checkpoint=str(checkpoint))
     assert loaded == [file, file]
 
 
