@@ -16,6 +16,7 @@ from .packed_weights import packed_weights
 from .processing_gtransformer import GTransformerProcessor
 from .replacement import with_required
 from .segment_plan import Part, Segment, SegmentLimits
+from .sentence_attention import similar_lengths
 from .target_sentences import SentenceStreamer
 from .terminology import missing
 from .word_alignment import align_parts
@@ -83,11 +84,21 @@ class SegmentTranslator:
 
     @torch.no_grad()
     def encode(self, segments: Sequence[Segment]) -> EncodedSegments:
-        """Runs the encoder on segments. Generation, scoring and alignment share its outputs."""
+        """Runs the encoder once on every segment, and on segments of similar length together, because padding costs as
+        much as tokens. Generation, scoring and alignment share its outputs."""
         rows = [segment.source for segment in segments]
         padded = self.processor.pad({"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]})
         inputs = {name: values.to(self.model.device) for name, values in padded.items()}
-        return EncodedSegments(**inputs, encoder_outputs=self.model.get_encoder()(**inputs))
+        lengths = torch.tensor([len(row) for row in rows])
+        order, outputs = lengths.argsort(stable=True), {}
+        for run in similar_lengths(lengths[order]):
+            part = order[run]
+            shortened = {name: values[part, : int(lengths[part].max())] for name, values in inputs.items()}
+            of_part = self.model.get_encoder()(**shortened)
+            for name, values in of_part.items():
+                whole = outputs.setdefault(name, values.new_zeros(*padded["input_ids"].shape, *values.shape[2:]))
+                whole[part, : values.shape[1]] = values
+        return EncodedSegments(**inputs, encoder_outputs=type(of_part)(**outputs))
 
     def generate(self, encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()) -> Tensor:
         """Generates ids `(B, T)` for segments, with additional logits processors."""

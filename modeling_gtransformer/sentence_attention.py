@@ -110,7 +110,7 @@ class SentencePlan:
         query_parts, key_parts, buckets = [], [], []
         output_index = self.query_starts.new_full((self.queries,), -1)
         filled = 0
-        for part in _similar(torch.maximum(self.query_lengths, self.key_lengths)):
+        for part in similar_lengths(torch.maximum(self.query_lengths, self.key_lengths)):
             query_index, query_mask = _fill(self.query_starts[part], self.query_lengths[part])
             key_index, key_mask = _fill(self.key_starts[part], self.key_lengths[part])
             places = torch.arange(filled, filled + query_index.numel(), device=query_index.device)
@@ -160,7 +160,7 @@ def _spans(tags: Tensor, groups: int) -> tuple[Tensor, Tensor]:
     return lengths, starts
 
 
-def _similar(lengths: Tensor) -> list[slice]:
+def similar_lengths(lengths: Tensor) -> list[slice]:
     """Cuts ascending lengths into runs of similar ones."""
     parts, start, values = [], 0, lengths.tolist()
     for end in range(1, len(values) + 1):
