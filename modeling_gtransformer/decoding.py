@@ -12,6 +12,7 @@ tokens, G source sentences, L tokens of the longest source sentence, D model siz
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import torch
@@ -22,7 +23,8 @@ from transformers.generation import ForcedBOSTokenLogitsProcessor, SuppressToken
 
 from .cache_gtransformer import DocumentCache
 from .group_tags import read_group_tags, sentence_progress
-from .target_sentences import GroupTagLogitsProcessor, SentenceStreamer
+from .sentence_template import TargetTemplate
+from .target_sentences import GroupTagLogitsProcessor, SentenceScoreRecorder, SentenceStreamer
 
 
 # The score of hypotheses that do not exist; finite, as in the beam search of Transformers.
@@ -33,10 +35,18 @@ SHRINKS_AT = 1 / 8
 STEP_LOGITS = 2**23
 
 # Logits processors that score every token separately, and processors that leave documents unchanged.
-TOKEN_PROCESSORS = (GroupTagLogitsProcessor, SuppressTokensLogitsProcessor)
+TOKEN_PROCESSORS = (GroupTagLogitsProcessor, SentenceScoreRecorder, SuppressTokensLogitsProcessor)
 NEUTRAL_PROCESSORS = (SentenceStreamer, ForcedBOSTokenLogitsProcessor)
 
 Processor = Callable[[Tensor, Tensor], Tensor]
+
+
+class Written(NamedTuple):
+    """Ids that a search has written and, if they are recorded, their log-probabilities in the model, in nats; 0 for
+    the ids of a prompt."""
+
+    ids: list[int]
+    log_probabilities: list[float] = []
 
 
 class Sources(NamedTuple):
@@ -63,6 +73,7 @@ class TemplateDecoder:
 
     Attributes:
         shrinks: whether the processors allow finished documents to leave the batch.
+        records: whether the log-probabilities of documents are recorded.
         steps: number of steps that have read single tokens.
     """
 
@@ -79,6 +90,7 @@ class TemplateDecoder:
         self.is_biased = bool(model.final_logits_bias.any())  # zeros would cost a copy of the logits
         self.shrinks = all(isinstance(each, (*TOKEN_PROCESSORS, *NEUTRAL_PROCESSORS)) for each in processors)
         self.observers = [each for each in processors if isinstance(each, SentenceStreamer)]
+        self.records = any(isinstance(each, SentenceScoreRecorder) for each in processors)
         suppressed = [each.suppress_tokens for each in processors if isinstance(each, SuppressTokensLogitsProcessor)]
         banned = {*limits.banned, *(int(token) for tokens in suppressed for token in tokens)}
         in_vocabulary = [token for token in sorted(banned) if token < model.config.decoder_vocab_size]
@@ -120,33 +132,39 @@ class TemplateDecoder:
         ).last_hidden_state
 
     def best(
-        self, hidden_states: Tensor, ids: Tensor, count: int, *before: Tensor | int, normalize: bool = False
-    ) -> tuple[Tensor, Tensor]:
-        """The best tokens that may follow decoder states `(R, D)`, best first: their scores and ids, `(R, count)`.
-        Scores are logits or, if normalized, log-probabilities, processed for prefixes `(R, T)`; `before` goes to
-        [`GroupTagLogitsProcessor.allowed`]."""
+        self,
+        hidden_states: Tensor,
+        ids: Tensor,
+        count: int,
+        *before: Tensor | int,
+        normalize: bool = False,
+        record: bool = False,
+    ) -> tuple[Tensor, ...]:
+        """The best tokens that may follow decoder states `(R, D)`, best first: their scores, their ids and, if these
+        are recorded, their log-probabilities in the model, `(R, count)`. Scores are logits or, if normalized,
+        log-probabilities, processed for prefixes `(R, T)`; `before` goes to [`GroupTagLogitsProcessor.allowed`]."""
         project = self.model.output_logits if self.is_biased else self.model.lm_head
         logits = project(hidden_states).to(device=self.device, dtype=torch.float32)
         count = min(count, logits.shape[1])
+        normalizer = logits.logsumexp(dim=-1, keepdim=True) if normalize or record else 0.0
         if not self.shrinks:
-            return best_tokens(self._processed(logits, ids, *before, normalize=normalize), count)
-        for observe in self.observers:
-            observe(ids, logits)
-        allowed = self.limits.allowed(*before)
-        normalizer = logits.logsumexp(dim=-1, keepdim=True) if normalize else 0.0
-        logits.index_fill_(1, self.banned, -torch.inf)
-        logits[:, self.template.eos_id].masked_fill_(allowed.too_short, -torch.inf)
-        scores, tokens = best_tokens(logits, count)
-        is_first = torch.arange(count, device=self.device) == 0
-        forced_scores = torch.where(is_first, 0.0, -torch.inf)
-        return (
-            torch.where(allowed.is_forced, forced_scores, scores - normalizer),
-            torch.where(allowed.is_forced, allowed.forced, tokens),
-        )
+            processed = logits.log_softmax(dim=-1) if normalize else logits.clone()
+            scores, tokens = best_tokens(self._processed(processed, ids, *before), count)
+        else:
+            for observe in self.observers:
+                observe(ids, logits)
+            allowed = self.limits.allowed(*before)
+            logits.index_fill_(1, self.banned, -torch.inf)
+            logits[:, self.template.eos_id].masked_fill_(allowed.too_short, -torch.inf)
+            scores, tokens = best_tokens(logits, count)
+            is_first = torch.arange(count, device=self.device) == 0
+            forced_scores = torch.where(is_first, 0.0, -torch.inf)
+            scores = torch.where(allowed.is_forced, forced_scores, scores - normalizer if normalize else scores)
+            tokens = torch.where(allowed.is_forced, allowed.forced, tokens)
+        return (scores, tokens, logits.gather(1, tokens) - normalizer) if record else (scores, tokens)
 
-    def _processed(self, scores: Tensor, ids: Tensor, *before: Tensor | int, normalize: bool) -> Tensor:
+    def _processed(self, scores: Tensor, ids: Tensor, *before: Tensor | int) -> Tensor:
         """Scores `(R, V)` after all processors."""
-        scores = scores.log_softmax(dim=-1) if normalize else scores
         for process in self.processors:
             if isinstance(process, GroupTagLogitsProcessor):
                 scores = self.limits.mask(scores, *before)
@@ -171,25 +189,27 @@ class Rows(ABC):
         tokens: the last token of each beam, `(B, N)`.
         budget: upper bound of the number of tokens that remain to be written.
         shrinks: whether items may leave.
+        records: whether steps return log-probabilities.
     """
 
     decoder: TemplateDecoder
     tokens: Tensor
     budget: int
     shrinks: bool = True
+    records: bool = False
 
     @abstractmethod
-    def step(self, tokens: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Reads the next tokens `(B, N)` and returns the best of those that follow: their scores, for a single beam
-        logits, otherwise log-probabilities, and their ids, `(B, N, count)`, or fewer in a small vocabulary."""
+    def step(self, tokens: Tensor, count: int) -> tuple[Tensor, ...]:
+        """Reads the next tokens `(B, N)` and returns the best of those that follow, as [`TemplateDecoder.best`] does,
+        with logits as the scores of a single beam: `(B, N, count)`, or fewer in a small vocabulary."""
 
-    def best(self, hidden_states: Tensor, ids: Tensor, count: int, *before: Tensor | int) -> tuple[Tensor, Tensor]:
+    def best(self, hidden_states: Tensor, ids: Tensor, count: int, *before: Tensor | int) -> tuple[Tensor, ...]:
         """The result of a step, given the states `(R, D)` of its tokens; for the other arguments see
         [`TemplateDecoder.best`]."""
         self.decoder.steps += 1
         shape = self.tokens.shape
-        scores, tokens = self.decoder.best(hidden_states, ids, count, *before, normalize=shape[1] > 1)
-        return scores.view(*shape, -1), tokens.view(*shape, -1)
+        best = self.decoder.best(hidden_states, ids, count, *before, normalize=shape[1] > 1, record=self.records)
+        return tuple(each.view(*shape, -1) for each in best)
 
     @abstractmethod
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
@@ -228,9 +248,9 @@ class Search:
     Attributes:
         searched: original indices of the items that are still in the batch, `(B,)`.
         tokens: the last token of each running hypothesis, `(B, N)`.
-        written: the tokens that it has written, `(B, N, T)`.
+        written: the tokens that it has written and, if these are recorded, their log-probabilities, `(B, N, T)`.
         running: the sum of their log-probabilities, `(B, N)`.
-        best: finished hypotheses, best first, `(B, N, T)`.
+        best: the same of finished hypotheses, best first.
         lengths: the numbers of their tokens, `(B, N)`.
         finished: their scores, `(B, N)`; `is_finished` marks those that exist.
         improvable: which searches may still find a better hypothesis, `(B,)`.
@@ -249,12 +269,13 @@ class Search:
         self.finished = torch.full_like(self.running, IMPOSSIBLE)
         self.is_finished = torch.zeros_like(self.tokens, dtype=torch.bool)
         self.lengths = torch.zeros_like(self.tokens)
-        self.written = self.best = self.tokens.new_empty(*self.tokens.shape, 0)
+        nothing = self.tokens.new_empty(*self.tokens.shape, 0)
+        self.written = self.best = [nothing, nothing.float()] if rows.records else [nothing]
 
-    def run(self, until: int = 0) -> list[list[int]]:
+    def run(self, until: int = 0) -> list[Written]:
         """Returns the new tokens of the best hypothesis of every item. A greedy search may end when so few items are
         left, which are then unfinished."""
-        found: dict[int, list[int]] = {}
+        found: dict[int, Written] = {}
         # The budget matters where fewer hypotheses exist than beams.
         for _ in range(self.rows.budget):
             self.step()
@@ -267,42 +288,48 @@ class Search:
         found |= self._found()
         if self.num_beams == 1:
             left = self.improvable.nonzero()[:, 0]
-            found |= zip(self.searched[left].tolist(), self.written[left, 0].tolist(), strict=True)
+            found |= self._read(left, self.written, torch.full_like(left, self.written[0].shape[-1]))
         return [found[index] for index in sorted(found)]
 
-    def _found(self) -> dict[int, list[int]]:
+    def _found(self) -> dict[int, Written]:
         """The new tokens of the best hypotheses so far."""
-        best = zip(self.best[:, 0].tolist(), self.lengths[:, 0].tolist(), strict=True)
-        return dict(zip(self.searched.tolist(), (tokens[:length] for tokens, length in best), strict=True))
+        return self._read(torch.arange(len(self.tokens), device=self.tokens.device), self.best, self.lengths[:, 0])
+
+    def _read(self, items: Tensor, tables: list[Tensor], lengths: Tensor) -> dict[int, Written]:
+        """The first hypotheses of these items in tables `(B, N, T)`, with these lengths, by original index."""
+        hypotheses = zip(*(table[items, 0].tolist() for table in tables), strict=True)
+        cut = zip(self.searched[items].tolist(), hypotheses, lengths.tolist(), strict=True)
+        return {index: Written(*(each[:length] for each in hypothesis)) for index, hypothesis, length in cut}
 
     def keep(self, items: Tensor) -> None:
         """Keeps only the items with these indices."""
         self.rows.keep(items)
-        of_each = ("searched", "tokens", "running", "finished", "is_finished", "lengths", "written", "best")
-        for name in (*of_each, "improvable"):
+        for name in ("searched", "tokens", "running", "finished", "is_finished", "lengths", "improvable"):
             setattr(self, name, getattr(self, name)[items])
+        self.written, self.best = ([table[items] for table in tables] for tables in (self.written, self.best))
 
     def step(self) -> None:
         """Writes one more token of every hypothesis."""
-        length = self.written.shape[-1] + 1
-        candidates, chosen, parents = self._candidates(*self.rows.step(self.tokens, self.num_candidates))
-        ends = self.rows.ends(chosen, parents)
-        grown = torch.cat([_pick(self.written, parents), chosen[..., None]], dim=-1)
+        length = self.written[0].shape[-1] + 1
+        candidates, parents, chosen = self._candidates(*self.rows.step(self.tokens, self.num_candidates))
+        ends = self.rows.ends(chosen[0], parents)
+        pairs = zip(self.written, chosen, strict=True)
+        grown = [torch.cat([_pick(table, parents), new[..., None]], dim=-1) for table, new in pairs]
         self._finish(candidates, ends, grown, length)
         self._go_on(candidates, ends, grown, parents)
         worst = torch.where(self.is_finished, self.finished[:, -1:], IMPOSSIBLE)
         promising = (self.running[:, :1] / length**self.length_penalty > worst).any(dim=-1)
         self.improvable = self.improvable & promising & ~(self.is_finished.all(dim=-1) & self.early_stopping)
 
-    def _candidates(self, scores: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The best continuations of every item, given the best tokens of each beam and their scores: the scores of the
-        hypotheses, their last tokens and their parent beams, `(B, M)`, best first."""
+    def _candidates(self, scores: Tensor, *best: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """The best continuations of every item, given those of each beam as a step returns them: the scores of the
+        hypotheses, their parent beams, and their last tokens with their log-probabilities, `(B, M)`, best first."""
         if self.num_beams == 1:  # the score of the token alone, as a sum would round away differences
-            return scores[:, 0], tokens[:, 0], torch.zeros_like(tokens[:, 0])
+            return scores[:, 0], torch.zeros_like(best[0][:, 0]), [each[:, 0] for each in best]
         candidates, index = (self.running[..., None] + scores).flatten(1).topk(self.num_candidates, dim=-1)
-        return candidates, tokens.flatten(1).gather(1, index), index // scores.shape[-1]
+        return candidates, index // scores.shape[-1], [each.flatten(1).gather(1, index) for each in best]
 
-    def _finish(self, candidates: Tensor, ends: Tensor, grown: Tensor, length: int) -> None:
+    def _finish(self, candidates: Tensor, ends: Tensor, grown: list[Tensor], length: int) -> None:
         """Keeps the N best of the finished hypotheses and the candidates `(B, M)` that have just ended."""
         just_finished = ends & (torch.arange(ends.shape[1], device=ends.device) < self.num_beams)
         excluded = ~just_finished | ~self.improvable[:, None]
@@ -311,13 +338,14 @@ class Search:
         self.is_finished = torch.cat([self.is_finished, just_finished], dim=-1).gather(1, places)
         lengths = torch.cat([self.lengths, torch.full_like(ends, length, dtype=torch.long)], dim=-1)
         self.lengths = lengths.gather(1, places)
-        self.best = _pick(torch.cat([nn.functional.pad(self.best, (0, 1)), grown], dim=1), places)
+        pairs = zip(self.best, grown, strict=True)
+        self.best = [_pick(torch.cat([nn.functional.pad(best, (0, 1)), new], dim=1), places) for best, new in pairs]
 
-    def _go_on(self, candidates: Tensor, ends: Tensor, grown: Tensor, parents: Tensor) -> None:
+    def _go_on(self, candidates: Tensor, ends: Tensor, grown: list[Tensor], parents: Tensor) -> None:
         """Follows the N best candidates `(B, M)` that have not ended."""
         self.running, kept = (candidates + ends * IMPOSSIBLE).topk(self.num_beams, dim=-1)
-        self.written = _pick(grown, kept)
-        self.tokens = self.written[..., -1]
+        self.written = [_pick(table, kept) for table in grown]
+        self.tokens = self.written[0][..., -1]
         if self.num_beams > 1:
             first = torch.arange(len(kept), device=kept.device)[:, None] * self.num_beams
             self.rows.follow((first + parents.gather(1, kept)).flatten())
@@ -343,7 +371,7 @@ class DocumentRows(Rows):
     """
 
     def __init__(self, decoder: TemplateDecoder, prompts: Tensor, beams: int):
-        self.decoder, self.beams, self.shrinks = decoder, beams, decoder.shrinks
+        self.decoder, self.beams, self.shrinks, self.records = decoder, beams, decoder.shrinks, decoder.records
         self.cache = DocumentCache(decoder.limits.max_sentence_length(prompts), len(prompts))
         self.documents = torch.arange(len(prompts), device=decoder.device)
         self.sentences = (decoder.token_limits > 0).sum(dim=1).to(decoder.device)
@@ -357,7 +385,7 @@ class DocumentRows(Rows):
         self.rows = self.documents.repeat_interleave(self.beams)
         self.sources = self.decoder.sources.of(self.rows)
 
-    def step(self, tokens: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    def step(self, tokens: Tensor, count: int) -> tuple[Tensor, ...]:
         decoder, self.tokens = self.decoder, tokens
         self.ids = torch.cat([self.ids, tokens.flatten()[:, None]], dim=1)
         self.number, words = sentence_progress(self.ids, decoder.template)
@@ -392,13 +420,15 @@ class DocumentRows(Rows):
 
 def decode_documents(
     decoder: TemplateDecoder, prompts: Tensor, beams: int, ranking: Ranking = GREEDY
-) -> list[list[int]]:
+) -> list[Written]:
     """Returns the documents that a search finds from prompts `(B, P)`, including the tokens that end them."""
     found = Search(DocumentRows(decoder, prompts, beams), ranking).run()
-    return [[*prompt, *tokens] for prompt, tokens in zip(prompts.tolist(), found, strict=True)]
+    before = [0.0] * prompts.shape[1] * decoder.records
+    pairs = zip(prompts.tolist(), found, strict=True)
+    return [Written([*prompt, *new.ids], [*before, *new.log_probabilities]) for prompt, new in pairs]
 
 
-def decode_independently(decoder: TemplateDecoder, beams: int, ranking: Ranking) -> list[list[int]]:
+def decode_independently(decoder: TemplateDecoder, beams: int, ranking: Ranking) -> list[Written]:
     """
     Returns the documents of a decoder's batch, including the tokens that end them, where no layer of the decoder has
     global attention and positions count from the start of every sentence. Each sentence is a separate document with
@@ -408,7 +438,7 @@ def decode_independently(decoder: TemplateDecoder, beams: int, ranking: Ranking)
     rows, index = sentence_places(sources.tags)
     numbers = sources.tags.flatten()[index[:, 0]] - 1
     lengths = (index >= 0).sum(dim=1)
-    translated: dict[int, list[list[int]]] = {}
+    translated: dict[int, Written] = {}
     # Similar lengths are decoded in parallel.
     for part in lengths.argsort(descending=True, stable=True).split(decoder.sentences_per_step(beams)):
         places = index[part, : int(lengths[part].max())]
@@ -417,13 +447,22 @@ def decode_independently(decoder: TemplateDecoder, beams: int, ranking: Ranking)
         limits = decoder.token_limits[rows[part], numbers[part]][:, None]
         sentences = decoder.over(Sources(states, mask, mask), limits)
         prompts = part.new_full((len(part), 1), template.start)
-        found = decode_documents(sentences, prompts, beams, ranking)
-        translated |= zip(part.tolist(), map(template.split, found), strict=True)
-    documents: list[list[list[int]]] = [[] for _ in sources.tags]
+        translated |= zip(part.tolist(), decode_documents(sentences, prompts, beams, ranking), strict=True)
+    documents: list[list[Written]] = [[] for _ in sources.tags]
     for place, row in enumerate(rows.tolist()):
-        documents[row] += translated[place]
-    end = [] if template.end is None else [template.end]
-    return [[*template.read(sentences), *end] for sentences in documents]
+        documents[row].append(translated[place])
+    return [joined(sentences, template) for sentences in documents]
+
+
+def joined(sentences: list[Written], template: TargetTemplate) -> Written:
+    """The document of these sentences, each of which is a complete document."""
+    first, last = template.head, None if template.end is None else -1
+
+    def join(parts: Sequence[list]) -> list:
+        end = [] if last is None else parts[-1][last:]
+        return [*parts[0][:first], *chain.from_iterable(part[first:last] for part in parts), *end]
+
+    return Written(*map(join, zip(*sentences, strict=True)))
 
 
 def sentence_places(tags: Tensor) -> tuple[Tensor, Tensor]:

@@ -31,6 +31,7 @@ from .decoding import (
     Ranking,
     Sources,
     TemplateDecoder,
+    Written,
     decode_documents,
     decode_independently,
 )
@@ -52,6 +53,7 @@ from .target_sentences import (
     LengthPlan,
     SentenceCountCriteria,
     SentenceEndsSpared,
+    SentenceScoreRecorder,
     SentenceStreamer,
     plan_lengths,
     spare_sentence_ends,
@@ -391,13 +393,23 @@ class GTransformerGenerationMixin(GenerationMixin):
         streams = any(isinstance(each, SentenceStreamer) for each in logits_processor)  # waits for first sentences
         drafts = parallel is None and call.is_whole and call.few_documents and not streams
         is_independent = self.config.independent_sentences and call.is_whole and parallel is not False
-        if not dependent and (is_independent or parallel or drafts):
-            decoder = TemplateDecoder(self, call.limits, score_tokens, sources)
-            if is_independent:
-                return self._padded(call, decode_independently(decoder, beams, ranking))
-            return self._decode_in_parallel(call, decoder, prompts, beams, ranking)
-        decoder = TemplateDecoder(self, call.limits, logits_processor, sources)
-        return self._padded(call, decode_documents(decoder, prompts, beams, ranking))
+        in_parallel, rounds = not dependent and (is_independent or parallel or drafts), None
+        processors = score_tokens if in_parallel else logits_processor
+        decoder = TemplateDecoder(self, call.limits, processors, sources)
+        if not in_parallel:
+            documents = decode_documents(decoder, prompts, beams, ranking)
+        elif is_independent:
+            documents = decode_independently(decoder, beams, ranking)
+        else:
+            documents, rounds = self._decode_in_parallel(call, decoder, prompts, beams, ranking)
+        for each in logits_processor:
+            is_recorded = documents[0].log_probabilities and call.prompt.shape[1] == 1
+            if isinstance(each, SentenceScoreRecorder) and is_recorded:
+                each.sums = [call.limits.template.sums(*written) for written in documents]
+        sequences = self._padded(call, [written.ids for written in documents])[:, : config.max_length]
+        if rounds is None or not config.return_dict_in_generate:
+            return sequences
+        return DocumentsOutput(sequences=sequences, rounds=torch.tensor(rounds), steps=decoder.steps)
 
     def _sources(
         self, call: GenerateCall, beams: int, *, encoder_outputs: Any, attention_mask: Tensor | None = None, **_: Any
@@ -410,18 +422,17 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def _decode_in_parallel(
         self, call: GenerateCall, decoder: TemplateDecoder, prompts: Tensor, beams: int, ranking: Ranking
-    ) -> Tensor | DocumentsOutput:
+    ) -> tuple[list[Written], list[int]]:
         """Drafts and verifies the sentences of every document in parallel, then runs a beam search for each of them in
-        the context of the others, if there are beams."""
+        the context of the others, if there are beams. Returns the documents, and the number of rounds of each."""
         jacobi = JacobiDecoder(decoder, gives_up=not call.config.parallel_sentences)
         documents, rounds = jacobi.decode(prompts)
-        if beams > 1:
-            documents = jacobi.search(prompts, documents, beams, ranking)
         end = [] if decoder.template.end is None else [decoder.template.end]
-        sequences = self._padded(call, [[*document, *end] for document in documents])[:, : call.config.max_length]
-        if not call.config.return_dict_in_generate:
-            return sequences
-        return DocumentsOutput(sequences=sequences, rounds=torch.tensor(rounds), steps=decoder.steps)
+        if beams > 1:  # the drafts of other sentences are the context, so that the scores are not those of the result
+            documents = jacobi.search(prompts, documents, beams, ranking)
+            return [Written([*ids, *end]) for ids in documents], rounds
+        scored = zip(documents, jacobi.log_probabilities, strict=True)
+        return [Written([*ids, *end], [*scores[: len(ids)], *(0.0 for _ in end)]) for ids, scores in scored], rounds
 
     def _refuse_in_parallel(self, call: GenerateCall, beyond: list[str]) -> None:
         """Raises `ValueError` if `parallel_sentences` cannot decode a call."""

@@ -86,12 +86,15 @@ class JacobiDecoder:
     def __init__(self, decoder: TemplateDecoder, gives_up: bool = False):
         self.decoder, self.template, self.gives_up = decoder, decoder.template, gives_up
         self.source_lengths = [[n for n in row if n] for row in sentence_lengths(decoder.sources.tags).tolist()]
+        # Those of the tokens of every document and of the one that would follow, if they are recorded.
+        self.log_probabilities: list[list[float]] = []
         # Keys and values of all documents in their current state, if the last pass covered all of them.
         self.verified: EncoderDecoderCache | None = None
 
     def decode(self, prompts: Tensor) -> tuple[list[list[int]], list[int]]:
         """Returns the greedy documents that begin with prompts `(B, P)`, without the token that ends them, and the
         number of rounds that each took."""
+        self.log_probabilities = [[0.0] * prompts.shape[1] * self.decoder.records for _ in prompts]
         documents, active, drafting_steps = prompts.tolist(), [*range(len(prompts))], None
         final, rounds = [prompts.shape[1]] * len(documents), [0] * len(documents)
         while active:
@@ -126,8 +129,9 @@ class JacobiDecoder:
         rows, shortest = [*final], min(final.values())
         decoder = self.decoder.over(self.decoder.sources.of(rows), self.decoder.token_limits[rows])
         prompts = torch.tensor([documents[row][:shortest] for row in rows], device=self.decoder.device)
-        for row, ids in zip(rows, decode_documents(decoder, prompts, beams=1), strict=True):
-            documents[row] = ids if self.template.end is None else ids[:-1]
+        for row, written in zip(rows, decode_documents(decoder, prompts, beams=1), strict=True):
+            documents[row] = written.ids if self.template.end is None else written.ids[:-1]
+            self.log_probabilities[row][shortest:] = written.log_probabilities[shortest : len(documents[row])]
         self.decoder.steps += decoder.steps
 
     def drafts(self, row: int, prompt: list[int], choices: list[int], final: int) -> list[OpenSentence]:
@@ -199,9 +203,18 @@ class JacobiDecoder:
         places = needed.nonzero(as_tuple=True)
         before = [field[places] for field in (document, number, words, position + 1, ids)]
         chosen = ids.new_empty(len(places[0]))
+        scores = torch.zeros(len(chosen), device=device)
+        records = self.decoder.records
         for chunk in logit_chunks(len(chosen), self.decoder.model.config.decoder_vocab_size):
-            _, best = self.decoder.best(hidden_states[places][chunk], ids[:0], 1, *(field[chunk] for field in before))
+            states, fields = hidden_states[places][chunk], [field[chunk] for field in before]
+            _, best, *log_probabilities = self.decoder.best(states, ids[:0], 1, *fields, record=records)
             chosen[chunk] = best[:, 0]
+            if records:
+                scores[chunk] = log_probabilities[0][:, 0]
+        if records:
+            table = torch.zeros(ids.shape, device=device).index_put_(places, scores).tolist()
+            for row, scored, done, length in zip(rows, table, final, lengths[:, 0].tolist(), strict=True):
+                self.log_probabilities[row][done:] = scored[done - 1 : length]
         return cache, torch.full_like(ids, -1).index_put_(places, chosen).tolist()
 
     def places(self, ids: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
@@ -236,7 +249,8 @@ class JacobiDecoder:
             part = places[first : first + size]
             search = Search(SentenceRows(self.decoder, cache, [*opened], part, beams), ranking)
             found = search.run(until=int(LEFT_OPEN * len(part)) if beams == 1 else 0)
-            for (_, sentence), tokens in zip(part, found, strict=True):
+            for (_, sentence), written in zip(part, found, strict=True):
+                tokens = written.ids
                 tokens = tokens if eos in tokens else [*tokens, *sentence.old_rest[len(tokens) :], eos]
                 sentence.tokens += tokens[: tokens.index(eos) + 1]
 
@@ -325,7 +339,7 @@ class SentenceRows(Rows):
         # These are not read again, as the cache has their projections.
         self.sources, self.rows = self.decoder.sources.of(self.row[:1]), row
 
-    def step(self, tokens: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    def step(self, tokens: Tensor, count: int) -> tuple[Tensor, ...]:
         decoder, read = self.decoder, self.read.repeat_interleave(self.beams)
         self.cache.start(read)
         own = torch.arange(self.cache.length, device=decoder.device) <= read[:, None]

@@ -1,6 +1,6 @@
 """Translates batches of segments: encodes, generates, inserts required strings, scores and aligns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from .processing_gtransformer import GTransformerProcessor
 from .replacement import with_required
 from .segment_plan import Part, Segment, SegmentLimits
 from .sentence_attention import similar_lengths
-from .target_sentences import SentenceStreamer
+from .target_sentences import SentenceScoreRecorder, SentenceStreamer
 from .terminology import missing
 from .word_alignment import align_parts
 
@@ -90,7 +90,7 @@ class SegmentTranslator:
         padded = self.processor.pad({"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]})
         inputs = {name: values.to(self.model.device) for name, values in padded.items()}
         lengths = torch.tensor([len(row) for row in rows])
-        order, outputs = lengths.argsort(stable=True), {}
+        order, outputs = lengths.argsort(stable=True), dict[str, Tensor]()
         for run in similar_lengths(lengths[order]):
             part = order[run]
             shortened = {name: values[part, : int(lengths[part].max())] for name, values in inputs.items()}
@@ -112,12 +112,16 @@ class SegmentTranslator:
         self, segments: Sequence[Segment], encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()
     ) -> None:
         """Generates the translations and alternatives of all parts."""
+        recorder = SentenceScoreRecorder()
+        observers = [*observers, *[recorder] * self.confidence]
         hypotheses = self.processor.split_sentences(self.generate(encoded, observers))
         number = len(hypotheses) // len(segments)
         sentences = hypotheses[::number]
         for segment, targets in zip(segments, sentences, strict=True):
             if len(targets) != len(segment.parts):
                 raise RuntimeError(f"{len(segment.parts)} sentences have {len(targets)} translations.")
+        for segment, sums in zip(segments, recorder.sums or [], strict=False):
+            self._set_scores(segment, sums)
         pairs = [
             (part, target)
             for segment, targets in zip(segments, sentences, strict=True)
@@ -141,7 +145,7 @@ class SegmentTranslator:
         ]
         self._replace(places, encoded)
         if self.confidence:
-            self._score(segments, encoded)
+            self._score([row for row, segment in enumerate(segments) if needs_scores(segment)], segments, encoded)
         aligned = [place for place in places if place[0].sentence.is_aligned]
         align_parts(self.model, self.processor, aligned, encoded.encoder_outputs)
 
@@ -155,19 +159,31 @@ class SegmentTranslator:
                 part.text, part.missing, part.is_changed = text, missing(part.required, text), True
                 [part.target] = self.processor.encode_sentences([text], is_target=True)
 
-    def _score(self, segments: Sequence[Segment], encoded: EncodedSegments) -> None:
-        """Scores all translations, including inserted strings, in one pass of the decoder."""
-        rows = [self.processor.build_target([part.target for part in segment.parts]) for segment in segments]
-        sequences = self.processor.pad({"decoder_input_ids": rows})["decoder_input_ids"].to(self.model.device)
-        tags = encoded.encoder_outputs.group_tags * encoded.attention_mask.bool()
+    def _score(self, rows: list[int], segments: Sequence[Segment], encoded: EncodedSegments) -> None:
+        """Scores the translations of these rows of the batch, including inserted strings, in a pass of the decoder."""
+        if not rows:
+            return
+        targets = [self.processor.build_target([part.target for part in segments[row].parts]) for row in rows]
+        sequences = self.processor.pad({"decoder_input_ids": targets})["decoder_input_ids"].to(self.model.device)
+        mask = encoded.attention_mask[rows]
+        states, tags = encoded.encoder_outputs[0][rows], encoded.encoder_outputs.group_tags[rows]
         scores, tokens = sentence_log_probabilities(
             self.model,
             sequences,
             self.processor.target_template,
-            encoder_outputs=(encoded.encoder_outputs[0], tags),
-            attention_mask=encoded.attention_mask,
+            encoder_outputs=(states, tags * mask.bool()),
+            attention_mask=mask,
         )
-        for segment, of_segment, numbers in zip(segments, scores.tolist(), tokens.tolist(), strict=True):
-            # Rows of shorter documents are padded.
-            for part, total, number in zip(segment.parts, of_segment, numbers, strict=False):
-                part.log_probability, part.tokens = total, number
+        for row, of_segment, numbers in zip(rows, scores.tolist(), tokens.tolist(), strict=True):
+            self._set_scores(segments[row], zip(of_segment, numbers, strict=True))
+
+    @staticmethod
+    def _set_scores(segment: Segment, sums: Iterable[tuple[float, int]]) -> None:
+        # Rows of shorter documents are padded.
+        for part, (total, number) in zip(segment.parts, sums, strict=False):
+            part.log_probability, part.tokens = total, number
+
+
+def needs_scores(segment: Segment) -> bool:
+    """Whether the search has not scored the translation of a segment, or not as it is now."""
+    return any(part.is_changed or not part.tokens for part in segment.parts)

@@ -54,9 +54,22 @@ class TargetTemplate(NamedTuple):
         """Returns the word ids of every sentence, including an incomplete one, in ids with padding on either side."""
         padding = next((position for position, token in enumerate(ids) if token != self.pad), len(ids))
         ids = ids[max(padding - (self.start == self.pad), 0) :]
-        parts = [ids[start + self.head : end + self.head] for start, end in pairwise([*self.starts(ids), len(ids)])]
         added = {*self.prefix, self.eos_id, self.pad, self.end}
-        return [[token for token in part if token not in added] for part in parts if {*part} - {self.pad}]
+        return [[token for token in ids[part] if token not in added] for part in self._parts(ids)]
+
+    def sums(self, ids: list[int], log_probabilities: list[float]) -> list[tuple[float, int]]:
+        """Returns the summed log-probability of the words and `</s>` of every sentence in a complete document, and
+        their number."""
+        added = {*self.prefix, self.pad, self.end}
+        pairs = [[*zip(ids[part], log_probabilities[part], strict=True)] for part in self._parts(ids)]
+        scored = [[score for token, score in sentence if token not in added] for sentence in pairs]
+        return [(sum(scores), len(scores)) for scores in scored]
+
+    def _parts(self, ids: list[int]) -> list[slice]:
+        """Where the sentences are that have other tokens than padding."""
+        ends = pairwise([*self.starts(ids), len(ids)])
+        parts = [slice(start + self.head, end + self.head) for start, end in ends]
+        return [part for part in parts if {*ids[part]} - {self.pad}]
 
 
 class SentenceTemplate(NamedTuple):

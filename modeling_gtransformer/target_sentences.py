@@ -218,6 +218,23 @@ class SentenceStreamer(LogitsProcessor):
         return scores
 
 
+class SentenceScoreRecorder(LogitsProcessor):
+    """
+    As a `logits_processor` of `generate`, receives the scores of all sentences from the search. It changes no score.
+
+    Attributes:
+        sums: for every sentence of every document, the summed log-probability of its words and `</s>` in the model, in
+            nats, and their number; `None` if the search does not know them, as in the loops of Transformers, in beam
+            searches for every sentence in the context of drafts, and for documents with a prompt.
+    """
+
+    sums: list[list[tuple[float, int]]] | None = None
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Returns the scores `(R, V)`."""
+        return scores
+
+
 class SentenceCountCriteria(StoppingCriteria):
     """
     Ends documents that have as many sentences as their sources, in templates without a token that ends a document.

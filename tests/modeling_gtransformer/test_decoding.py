@@ -1,6 +1,9 @@
 """The engine against the loops of Transformers, which a returned dictionary asks for; sentences as a batch against the
 same sentences alone."""
 
+import math
+from unittest import mock
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -17,7 +20,9 @@ from modeling_gtransformer.decoding import (
     best_tokens,
     sentence_places,
 )
+from modeling_gtransformer.document_loss import sentence_log_probabilities
 from modeling_gtransformer.jacobi_decoding import SentenceRows
+from modeling_gtransformer.target_sentences import SentenceScoreRecorder
 
 
 INDEPENDENT = {"decoder_global_layers": 0, "cross_global_layers": 0, "position_scope": "sentence"}
@@ -270,6 +275,55 @@ def test_empty_source_sentences_have_their_own_limits(source):
     assert model.generate(**arguments).equal(model.generate(**arguments, parallel_sentences=False))
 
 
+@settings(max_examples=40)
+@given(
+    documents=DOCUMENTS,
+    kind=st.sampled_from([*ATTENTION_KINDS, *OTHER_TEMPLATES, *({**INDEPENDENT, **each} for each in OTHER_TEMPLATES)]),
+    num_beams=st.integers(1, 4),
+    asked=st.sampled_from([{}, {"parallel_sentences": False}, {"repetition_penalty": 2.0}, {"suppress_tokens": [5]}]),
+    init_std=st.sampled_from([0.1, 0.25, 0.5]),
+    limit=st.integers(0, 4),
+    patience=st.sampled_from([0.0, 0.25, math.inf]),
+)
+def test_a_search_scores_sentences_as_a_pass_over_its_documents(
+    documents, kind, num_beams, asked, init_std, limit, patience
+):
+    """Without processors, and also where `</s>` had to come. Drafts that were replaced leave nothing behind."""
+    model = seeded_model(**kind, init_std=init_std).double()
+    model.final_logits_bias[0, EOS] = 1.0
+    source, recorder = random_documents(documents), SentenceScoreRecorder()
+    arguments = {**source, **asked, "num_beams": num_beams, "max_length_b": limit, "logits_processor": [recorder]}
+    with (
+        mock.patch("modeling_gtransformer.generation_gtransformer.PARALLEL_SENTENCES", 0),
+        mock.patch("modeling_gtransformer.jacobi_decoding.PATIENCE", patience),
+    ):
+        sequences = model.generate(**arguments)
+    end = END_OF_DOCUMENT if model.config.template.end else None
+    template = model.config.template.in_ids({"bos": BOS, "eos": EOS, "pad": PAD, "tgt_lang": end}.__getitem__)
+    encoded, mask = model.get_encoder()(**source), source["attention_mask"]
+    outputs = (encoded[0], encoded.group_tags * mask)
+    expected = sentence_log_probabilities(model, sequences, template, encoder_outputs=outputs, attention_mask=mask)
+    for sums, totals, numbers in zip(recorder.sums, *(each.tolist() for each in expected), strict=True):
+        padded = [*sums, *[(0.0, 0)] * (len(totals) - len(sums))]
+        assert [number for _, number in padded] == numbers
+        assert [total for total, _ in padded] == pytest.approx(totals, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"do_sample": True},
+        {"num_beams": 2, "parallel_sentences": True},
+        {"decoder_input_ids": torch.tensor([[BOS, 5, EOS]])},
+    ],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_other_searches_do_not_know_the_scores_of_sentences(tiny_model, asked):
+    recorder = SentenceScoreRecorder()
+    tiny_model().generate(**random_documents([[2, 3]]), **asked, logits_processor=[recorder])
+    assert recorder.sums is None
+
+
 def test_small_batches_of_sentences_are_joined(tiny_model, monkeypatch):
     model, inputs = tiny_model(**INDEPENDENT).double(), random_documents([[2, 5, 1], [3]])
     expected = model.generate(**inputs, num_beams=2)
@@ -346,8 +400,8 @@ class ScriptedRows(Rows):
 def search_all(rows, length_penalty, early_stopping):
     """The words of the best hypotheses of scripted rows."""
     found = Search(rows, Ranking(length_penalty, early_stopping)).run()
-    assert all(ids[-1] == EOS for ids in found)
-    return ["".join(chr(ord("a") + token - WORDS.start) for token in ids[:-1]) for ids in found]
+    assert all(written.ids[-1] == EOS for written in found)
+    return ["".join(chr(ord("a") + token - WORDS.start) for token in written.ids[:-1]) for written in found]
 
 
 def search(num_beams, length_penalty, early_stopping, **script):

@@ -4,6 +4,7 @@ import pytest
 import torch
 from transformers import LogitsProcessor
 
+from modeling_gtransformer.document_loss import sentence_log_probabilities
 from modeling_gtransformer.segment_plan import PlannedDocument, SegmentLimits
 from modeling_gtransformer.segment_translation import SegmentTranslator
 from modeling_gtransformer.sentence import Sentence
@@ -95,18 +96,53 @@ def test_what_is_missing_takes_the_place_of_the_aligned_words(translator, segmen
     again = segment(texts)
     for part, other in zip(again.parts, bound.parts, strict=True):
         part.target = other.target
-    translate._score([again], translate.encode([again]))
+    translate._score([0], [again], translate.encode([again]))
     for part, other in zip(again.parts, bound.parts, strict=True):
         assert (part.log_probability, part.tokens) == (pytest.approx(other.log_probability, rel=1e-4), other.tokens)
 
 
-def test_the_encoder_runs_once_for_a_batch(translator, segment, model):
-    """Whatever is done with it: what is missing is put in its place, scores and aligned words."""
-    runs = []
-    model.model.encoder.register_forward_pre_hook(lambda *_: runs.append(1))
-    both = [segment(["it is"], is_aligned=True), segment(["the cat", "it is"], [["katze"], []], is_aligned=True)]
-    translator(confidence=True).translate(both)
-    assert len(runs) == 1 and all(part.alignment and part.tokens for each in both for part in each.parts)
+def test_the_encoder_reads_every_segment_once(translator, segment, model):
+    """Whatever is done with it: what is missing is put in its place, scores and aligned words. Little of what it reads
+    is padding, even if lengths differ."""
+    read = []
+    model.model.encoder.register_forward_pre_hook(
+        lambda _, args, kwargs: read.append(kwargs["attention_mask"]), with_kwargs=True
+    )
+    long = segment(["the cat", "it is", *["the old cat"] * 8], [["katze"], *[[]] * 9], is_aligned=True)
+    batch = [long, *(segment(["it is"], is_aligned=True) for _ in range(3))]
+    translator(confidence=True).translate(batch)
+    assert sum(map(len, read)) == len(batch) and all(mask.all() for mask in read)
+    assert all(part.alignment and part.tokens for each in batch for part in each.parts)
+    alone = segment(["it is"])
+    translator().translate([alone])
+    assert batch[2].parts[0].text == alone.parts[0].text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passes"), [({}, 0), ({"num_beams": 3}, 0), ({"do_sample": True, "top_k": 1}, 2)], ids=str
+)
+def test_only_what_the_search_does_not_know_is_scored_again(translator, segment, monkeypatch, arguments, passes):
+    """A translation that has changed, and those of the loops of Transformers."""
+    scored = []
+
+    def score(model, sequences, *args, **inputs):
+        scored.append(len(sequences))
+        return sentence_log_probabilities(model, sequences, *args, **inputs)
+
+    monkeypatch.setattr("modeling_gtransformer.segment_translation.sentence_log_probabilities", score)
+    changed = segment(["the cat", "it is"], [["katze"], []])
+    batch = [segment(["it sleeps"]), segment(["the old cat"])]
+    translator(confidence=True, **arguments).translate([batch[0], changed, batch[1]])
+    assert changed.parts[0].is_changed and scored == [passes + 1]
+    for each in batch:
+        [part] = each.parts
+        again = segment([part.source_text])
+        again.parts[0].target = part.target
+        translator()._score([0], [again], translator().encode([again]))
+        assert (again.parts[0].log_probability, again.parts[0].tokens) == (
+            pytest.approx(part.log_probability, rel=1e-4),
+            part.tokens,
+        )
 
 
 @pytest.mark.parametrize("confidence", [False, True])
