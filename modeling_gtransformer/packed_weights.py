@@ -1,12 +1,16 @@
 """Weights in the layout that a CPU multiplies fastest, while documents are translated.
 
 Decoding multiplies few rows at a time, which an ordinary matrix product does at a fraction of the machine's peak rate.
-oneDNN reorders a weight once for its own kernels, as `torch.compile` does with frozen weights. Only large weights are
-packed. The copies take as much memory as the packed weights, and are freed when the translation ends.
+oneDNN reorders a weight once for its own kernels, as `torch.compile` does with frozen weights. On Intel's CPUs, only
+large weights are packed; on others, where torch's own products are slower at any size, all of them. The copies take as
+much memory as the packed weights, and are freed when the translation ends.
 """
 
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from threading import RLock
 from weakref import WeakKeyDictionary
 
@@ -20,11 +24,13 @@ Methods = list[tuple[nn.Module, str]]
 
 # Number of rows that oneDNN optimises the layout for: a few beams. More rows lose nothing with it.
 ROWS = 16
-# Smaller products are faster without packing: a weight of 2 MB fits in the cache of a core, and up to three rows are
-# products of vectors.
-MIN_SIZE, MIN_ROWS = 2**19 + 1, 4
-# Packing takes as long as about this many products save. An encoder, with one product per batch, rarely gets there.
-PACKS_AFTER = 16
+# Up to three rows are products of vectors, which packing does not help, and each product has its overhead.
+MIN_ROWS, MIN_MULTIPLICATIONS = 4, 3 * 2**18
+# With MKL on its own CPUs, a smaller weight, of 2 MB, is fast enough, as it fits in the cache of a core.
+MIN_SIZE = 2**19 + 1
+# Packing takes as long as products of about this many rows save. With MKL on its own CPUs, only the first four rows of
+# a product count, because larger products gain little: an encoder, with one per batch, rarely gets there.
+PACKS_AFTER = 64
 
 # The replaced methods of each model in use, and the number of its users, which may be in several threads.
 _packed: WeakKeyDictionary[nn.Module, tuple[Methods, int]] = WeakKeyDictionary()
@@ -35,9 +41,10 @@ _lock = RLock()  # an abandoned translation may end while another begins, in the
 def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
     """
     In this context, linear layers and gates of a model multiply by packed weights where this is possible and pays: in
-    float32 on a CPU, without gradients, from `MIN_SIZE` weights and `MIN_ROWS` rows on, after `PACKS_AFTER` such
-    products. Queries, keys and values of the same states are one product. Packed sums round differently, as in
-    another batch. Several translations may use a model at once; the last one that ends frees its packed weights.
+    float32 on a CPU, without gradients, after products of `PACKS_AFTER` rows, where a product has at least `MIN_ROWS`
+    rows and, on Intel's CPUs, `MIN_SIZE` weights. Queries, keys and values of the same states are one product. Packed
+    sums round differently, as in another batch. Several translations may use a model at once; the last one that ends
+    frees its packed weights.
 
     Args:
         model: layers of another class (quantised or adapted ones), and those with their own `forward` (offloaded
@@ -65,10 +72,10 @@ def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
 def _pack(model: nn.Module) -> Methods:
     """Replaces the methods of a model's modules whose weights are packed, and returns these methods."""
     methods = [method for module in model.modules() for method in _packed_methods(module)]
-    for module, name, method in methods:
+    for module, name, size, method in methods:
         # An attribute of the instance takes precedence over the method of its class.
-        setattr(module, name, _where_possible(method, getattr(module, name)))
-    return [(module, name) for module, name, _ in methods]
+        setattr(module, name, _where_possible(size, method, getattr(module, name)))
+    return [(module, name) for module, name, *_ in methods]
 
 
 class PackedProduct:
@@ -91,13 +98,14 @@ def _joined(parameters: list[Tensor]) -> Tensor:
     return (parameters[0] if len(parameters) == 1 else torch.cat(parameters)).detach()
 
 
-def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, Callable]]:
-    """Yields the methods of a module whose weights are packed: the module, the name and the replacement."""
+def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, int, Callable]]:
+    """Yields the methods of a module whose weights are packed: the module, the name, the number of weights and the
+    replacement."""
     if _can_be_packed(nn.Linear, module):
-        yield module, "forward", PackedProduct(module)
+        yield module, "forward", _size(module), PackedProduct(module)
     elif _can_be_packed(GTransformerGate, module):
         product = PackedProduct(module)
-        yield module, "logits", lambda *outputs: product(torch.cat(outputs, dim=-1))
+        yield module, "logits", _size(module), lambda *outputs: product(torch.cat(outputs, dim=-1))
     elif isinstance(module, GTransformerAttention):
         parts = (module.q_proj, module.k_proj, module.v_proj)
         if _can_be_packed(nn.Linear, *parts):
@@ -108,7 +116,19 @@ def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, Callabl
                     return apart(states)
                 return [*map(module.split_heads, together(states).chunk(3, dim=-1))]
 
-            yield module, "project", project
+            yield module, "project", _size(*parts), project
+
+
+@cache
+def mkl_is_slow() -> bool:
+    """Whether torch multiplies by MKL on a CPU that is not Intel's, without its fastest kernels."""
+    path = Path("/proc/cpuinfo")
+    cpu = path.read_text() if path.exists() else platform.processor()
+    return torch.backends.mkl.is_available() and "GenuineIntel" not in cpu
+
+
+def _size(*layers: nn.Module) -> int:
+    return sum(layer.weight.numel() for layer in layers)
 
 
 def _can_be_packed(kind: type[nn.Module], *layers: nn.Module) -> bool:
@@ -116,7 +136,7 @@ def _can_be_packed(kind: type[nn.Module], *layers: nn.Module) -> bool:
     return (
         all(type(layer) is kind and not {"forward", "logits"} & layer.__dict__.keys() for layer in layers)
         and all(layer.weight.device.type == "cpu" and layer.weight.dtype == torch.float32 for layer in layers)
-        and sum(layer.weight.numel() for layer in layers) >= MIN_SIZE
+        and (mkl_is_slow() or _size(*layers) >= MIN_SIZE)
         and torch.backends.mkldnn.is_available()
         and torch.backends.mkldnn.enabled
     )
@@ -127,17 +147,20 @@ def _has_hooks(layer: nn.Module) -> bool:
     return bool(everywhere or layer._forward_hooks or layer._forward_pre_hooks)
 
 
-def _where_possible(packed: Callable, ordinary: Callable) -> Callable:
-    """Returns a method that falls back to the ordinary one where packed weights cannot serve or do not pay."""
+def _where_possible(size: int, packed: Callable, ordinary: Callable) -> Callable:
+    """Returns a method that falls back to the ordinary one where packed weights, of this size, cannot serve or do not
+    pay."""
 
-    products = 0
+    multiplied, every_row_counts = 0, mkl_is_slow()
 
     def method(*states: Tensor):
-        nonlocal products
+        nonlocal multiplied
+        rows = states[0].shape[:-1].numel()
         elsewhere = torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling()
-        if elsewhere or states[0].shape[:-1].numel() < MIN_ROWS or any(each.dtype != torch.float32 for each in states):
+        is_small = rows < MIN_ROWS or rows * size < MIN_MULTIPLICATIONS
+        if elsewhere or is_small or any(each.dtype != torch.float32 for each in states):
             return ordinary(*states)
-        products += 1
-        return (packed if products > PACKS_AFTER else ordinary)(*states)
+        multiplied += rows if every_row_counts else MIN_ROWS
+        return (packed if multiplied > PACKS_AFTER else ordinary)(*states)
 
     return method
