@@ -7,7 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from modeling_gtransformer.document_translation import translate_documents, translate_in_steps
 from modeling_gtransformer.layers_gtransformer import GTransformerAttention, GTransformerGate
-from modeling_gtransformer.packed_weights import packed_weights
+from modeling_gtransformer.packed_weights import mkl_is_slow, packed_weights
 
 
 class Products(TorchDispatchMode):
@@ -23,11 +23,21 @@ class Products(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
+@pytest.fixture
+def limit(monkeypatch):
+    """Sets limits of packing, and whether MKL is slow."""
+
+    def replace(mkl_is_slow=False, **limits):
+        for name, value in {**limits, "mkl_is_slow": lambda: mkl_is_slow}.items():
+            monkeypatch.setattr(f"modeling_gtransformer.packed_weights.{name}", value)
+
+    return replace
+
+
 @pytest.fixture(autouse=True)
-def small_weights_are_packed(monkeypatch):
-    """Tiny models take the path of large ones."""
-    for name in ("MIN_SIZE", "MIN_ROWS", "PACKS_AFTER"):
-        monkeypatch.setattr(f"modeling_gtransformer.packed_weights.{name}", 0)
+def small_weights_are_packed(limit):
+    """Tiny models take the path of large ones, on every CPU."""
+    limit(MIN_SIZE=0, MIN_ROWS=1, MIN_MULTIPLICATIONS=0, PACKS_AFTER=0)
 
 
 @pytest.fixture
@@ -36,7 +46,7 @@ def linear():
     return torch.nn.Linear(48, 64)
 
 
-@pytest.mark.parametrize("shape", [(1, 48), (5, 48), (2, 3, 48), (0, 48), (700, 48)])
+@pytest.mark.parametrize("shape", [(1, 48), (5, 48), (2, 3, 48), (700, 48)])
 @pytest.mark.parametrize("bias", [True, False])
 def test_products_with_packed_weights(shape, bias):
     layer, states = torch.nn.Linear(48, 64, bias=bias), torch.randn(shape)
@@ -48,14 +58,39 @@ def test_products_with_packed_weights(shape, bias):
     assert "forward" not in layer.__dict__
 
 
-@pytest.mark.parametrize("limit, value", [("MIN_SIZE", 48 * 64 + 1), ("MIN_ROWS", 6), ("PACKS_AFTER", 2)])
+@pytest.mark.parametrize(
+    "name, value",
+    [("MIN_SIZE", 48 * 64 + 1), ("MIN_ROWS", 6), ("MIN_MULTIPLICATIONS", 5 * 48 * 64 + 1), ("PACKS_AFTER", 2)],
+)
 @pytest.mark.parametrize("above", [0, 1])
-def test_few_small_products_are_not_packed(linear, monkeypatch, limit, value, above):
-    monkeypatch.setattr(f"modeling_gtransformer.packed_weights.{limit}", value - above)
+def test_few_small_products_are_not_packed(linear, limit, name, value, above):
+    limit(**{name: value - above})
     states = torch.randn(5, 48)
     with torch.no_grad(), packed_weights(linear), Products() as products:
         torch.testing.assert_close(linear(states), linear(states))
     assert products.packed == above
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+@pytest.mark.parametrize("rows, limits", [(5, {"MIN_SIZE": 48 * 64 + 1}), (64, {"PACKS_AFTER": 63})])
+def test_where_mkl_is_slow_small_weights_and_large_products_are_packed(linear, limit, is_slow, rows, limits):
+    """At once, if there are enough rows, as in an encoder."""
+    limit(is_slow, **limits)
+    states = torch.randn(rows, 48)
+    expected = linear(states)
+    with torch.no_grad(), packed_weights(linear), Products() as products:
+        torch.testing.assert_close(linear(states), expected)
+    assert products.packed == is_slow
+
+
+@pytest.mark.parametrize(
+    "cpu, has_mkl, expected", [("GenuineIntel", True, False), ("AuthenticAMD", True, True), ("ARM", False, False)]
+)
+def test_mkl_is_slow_on_cpus_of_others(monkeypatch, cpu, has_mkl, expected):
+    monkeypatch.setattr("modeling_gtransformer.packed_weights.Path.exists", lambda _: False)
+    monkeypatch.setattr("platform.processor", lambda: f"64 Family 25, {cpu}")
+    monkeypatch.setattr("torch.backends.mkl.is_available", lambda: has_mkl)
+    assert mkl_is_slow.__wrapped__() is expected
 
 
 def test_gates_multiply_both_outputs_by_one_packed_weight():
