@@ -18,7 +18,7 @@ SMALLEST = torch.finfo(torch.float32).tiny
 # oneDNN multiplies unsigned by signed integers.
 ZERO_POINT = 128
 # Conversion to integers truncates.
-OFFSET = torch.tensor(ZERO_POINT + 0.5)
+OFFSET = ZERO_POINT + 0.5
 
 
 class Int8Linear(nn.Module):
@@ -37,8 +37,9 @@ class Int8Linear(nn.Module):
         rows = states.reshape(-1, self.in_features)
         # `vector_norm` takes up to twelve times as long on a CPU.
         scales = rows.abs().amax(1, keepdim=True).clamp_(min=SMALLEST).div_(127)
-        output = product(rows, scales, self.int8_weight, self.scales)
-        output = output.mul_(scales) if self.bias is None else torch.addcmul(self.bias, output, scales)
+        # Two operations in place are up to four times as fast as `addcmul` and `addcdiv`, which do not use vectors here.
+        output = product(rows, scales, self.int8_weight, self.scales).mul_(scales)
+        output = output if self.bias is None else output.add_(self.bias)
         return output.view(*states.shape[:-1], self.out_features)
 
     def get_extra_state(self) -> Tensor:
@@ -69,7 +70,7 @@ def product(rows: Tensor, scales: Tensor, weight: Tensor, weight_scales: Tensor)
     [`packed`], times its scales `(O,)`."""
     if not weight.is_mkldnn:
         return torch._int_mm((rows / scales).round_().to(torch.int8), weight.t()) * weight_scales
-    shifted = torch.addcdiv(OFFSET, rows, scales).to(torch.uint8)
+    shifted = rows.mul(scales.reciprocal()).add_(OFFSET).to(torch.uint8)
     zeros = torch.zeros_like(weight_scales, dtype=torch.long)
     return torch.ops.onednn.qlinear_pointwise(
         shifted, 1.0, ZERO_POINT, weight, weight_scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
