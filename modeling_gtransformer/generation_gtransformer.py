@@ -402,10 +402,10 @@ class GTransformerGenerationMixin(GenerationMixin):
             documents = decode_independently(decoder, beams, ranking)
         else:
             documents, rounds = self._decode_in_parallel(call, decoder, prompts, beams, ranking)
-        for each in logits_processor:
-            is_recorded = documents[0].log_probabilities and call.prompt.shape[1] == 1
-            if isinstance(each, SentenceScoreRecorder) and is_recorded:
-                each.sums = [call.limits.template.sums(*written) for written in documents]
+        recorders = [each for each in logits_processor if isinstance(each, SentenceScoreRecorder)]
+        if call.prompt.shape[1] == 1 and documents[0].log_probabilities:
+            for recorder in recorders:
+                recorder.sums = [call.limits.template.sums(*written) for written in documents]
         sequences = self._padded(call, [written.ids for written in documents])[:, : config.max_length]
         if rounds is None or not config.return_dict_in_generate:
             return sequences
