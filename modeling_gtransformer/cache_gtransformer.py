@@ -90,9 +90,9 @@ class Step(NamedTuple):
 
     Attributes:
         target_mask: which of the places in use hold tokens of the open sentence, at most `(R, L)`, bool.
-        source_mask: which of the places in use hold tokens of its source sentence, at most `(R, N)`, bool; at most
-            `(B, N)` if the source has one sentence, which all beams of a document share.
-        source_index: positions of these tokens in the flattened sources, `(R, N)` or `(B, N)`.
+        source_mask: which of the N places hold tokens of its source sentence, `(R, N)`, bool; `(B, N)` if the source
+            has one sentence, which all beams of a document share.
+        source_index: positions of these tokens in the flattened sources, in the same shape.
         moved: rows that are at another source sentence than before, `(M,)`; `None` if this is not known.
     """
 
@@ -222,12 +222,10 @@ class DocumentCache(StepCache):
         starts = in_sentence.int().argmax(dim=1, keepdim=True)
         document = torch.arange(len(in_sentence), device=in_sentence.device)[:, None] // beams
         source_index = document * length + (starts + offset).clamp(max=length - 1)
-        # Asking another device for the longest open sentence, or which rows have moved, would synchronise with it.
-        if in_sentence.device.type != "cpu":
+        # Counting the rows that have moved would synchronise with another device.
+        if self.step is None or in_sentence.device.type != "cpu":
             return source_mask, source_index, None
-        source_mask = source_mask[:, : max(int(source_mask.sum(dim=1).max()), 1)]
-        moved = None if self.step is None else (self.step.source_index[:, 0] != source_index[:, 0]).nonzero()[:, 0]
-        return source_mask, source_index, moved
+        return source_mask, source_index, (self.step.source_index[:, 0] != source_index[:, 0]).nonzero()[:, 0]
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Stores keys and values `(R, H, 1, K)` of the new token, or of a prefix, and returns those that it may
@@ -272,18 +270,18 @@ class DocumentCache(StepCache):
         return self._open_source(layer_idx) if kind == "group" else self.sources[layer_idx, kind]
 
     def _open_source(self, layer_idx: int) -> tuple[Tensor, Tensor]:
-        """Keys and values, at most `(R, H, N, K)` or `(B, H, N, K)`, of the source sentence of every row. Where it is
-        known which rows have moved, only theirs are picked anew."""
+        """Keys and values `(R, H, N, K)`, or `(B, H, N, K)`, of the source sentence of every row. Where it is known
+        which rows have moved, only theirs are picked anew."""
         assert self.step is not None
         sources, index, moved = self.sources[layer_idx, "group"], self.step.source_index, self.step.moved
-        if moved is None or layer_idx not in self.open_sources:
-            self.open_sources[layer_idx] = tuple(_pick(states, index) for states in sources)
-        elif len(moved):
-            for buffer, states in zip(self.open_sources[layer_idx], sources, strict=True):
-                buffer[moved] = _pick(states, index[moved])
-        keys, values = self.open_sources[layer_idx]
-        in_use = self.step.source_mask.shape[1]
-        return keys[:, :, :in_use], values[:, :, :in_use]
+        if moved is not None and layer_idx in self.open_sources:
+            opened = self.open_sources[layer_idx]
+            if len(moved):
+                for buffer, states in zip(opened, sources, strict=True):
+                    buffer[moved] = _pick(states, index[moved])
+            return opened
+        opened = self.open_sources[layer_idx] = tuple(_pick(states, index) for states in sources)
+        return opened
 
     def keep(self, documents: Tensor) -> None:
         """Keeps only the documents with these indices, between two steps."""
