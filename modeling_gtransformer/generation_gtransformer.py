@@ -240,8 +240,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         **Engine.** Greedy and beam search run in this package, find the results of Transformers' loops, and apply the
         logits processors that Transformers builds from the settings. Sampling, assisted generation, several return
         sequences, other caches, other stopping criteria and `return_dict_in_generate` run in Transformers. On a CPU,
-        float32 linear layers and gates use packed copies of their weights, which double their memory;
-        `pack_weights=False` turns this off.
+        float32 linear layers and gates may use packed copies of their weights
+        ([`modeling_gtransformer.packed_weights`]), which double their memory; `pack_weights=False` turns this off.
 
         **Parallel sentences.** Independent sentences (`config.independent_sentences`) are decoded in parallel, with
         separate beams, unless `parallel_sentences=False`. Otherwise, greedy search uses Jacobi decoding
@@ -425,10 +425,11 @@ class GTransformerGenerationMixin(GenerationMixin):
     ) -> tuple[list[Written], list[int]]:
         """Drafts and verifies the sentences of every document in parallel, then runs a beam search for each of them in
         the context of the others, if there are beams. Returns the documents, and the number of rounds of each."""
+        decoder.records &= beams == 1  # the context of beams are drafts, so their scores are not those of the result
         jacobi = JacobiDecoder(decoder, gives_up=not call.config.parallel_sentences)
         documents, rounds = jacobi.decode(prompts)
         end = [] if decoder.template.end is None else [decoder.template.end]
-        if beams > 1:  # the drafts of other sentences are the context, so that the scores are not those of the result
+        if beams > 1:
             documents = jacobi.search(prompts, documents, beams, ranking)
             return [Written([*ids, *end]) for ids in documents], rounds
         scored = zip(documents, jacobi.log_probabilities, strict=True)

@@ -86,7 +86,7 @@ class JacobiDecoder:
     def __init__(self, decoder: TemplateDecoder, gives_up: bool = False):
         self.decoder, self.template, self.gives_up = decoder, decoder.template, gives_up
         self.source_lengths = [[n for n in row if n] for row in sentence_lengths(decoder.sources.tags).tolist()]
-        # Those of the tokens of every document and of the one that would follow, if they are recorded.
+        # By document, the log-probability of every token and of the next one; empty unless recorded.
         self.log_probabilities: list[list[float]] = []
         # Keys and values of all documents in their current state, if the last pass covered all of them.
         self.verified: EncoderDecoderCache | None = None

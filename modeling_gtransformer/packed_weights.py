@@ -1,9 +1,9 @@
 """Weights in the layout that a CPU multiplies fastest, while documents are translated.
 
 Decoding multiplies few rows at a time, which an ordinary matrix product does at a fraction of the machine's peak rate.
-oneDNN reorders a weight once for its own kernels, as `torch.compile` does with frozen weights. On Intel's CPUs, only
-large weights are packed; on others, where torch's own products are slower at any size, all of them. The copies take as
-much memory as the packed weights, and are freed when the translation ends.
+oneDNN reorders a weight once for its own kernels, as `torch.compile` does with frozen weights. On AMD's CPUs, where
+MKL lacks its fastest kernels, weights of any size are packed, elsewhere only large ones. The copies take as much
+memory as the packed weights, and are freed when the translation ends.
 """
 
 import platform
@@ -24,12 +24,13 @@ Methods = list[tuple[nn.Module, str]]
 
 # Number of rows that oneDNN optimises the layout for: a few beams. More rows lose nothing with it.
 ROWS = 16
-# Up to three rows are products of vectors, which packing does not help, and each product has its overhead.
+# Up to three rows are products of vectors, which packing does not help. In smaller products, the overhead of a call
+# exceeds the gain.
 MIN_ROWS, MIN_MULTIPLICATIONS = 4, 3 * 2**18
-# With MKL on its own CPUs, a smaller weight, of 2 MB, is fast enough, as it fits in the cache of a core.
+# Unless MKL is slow, products with weights up to 2 MB, which fit in the cache of a core, are fast enough.
 MIN_SIZE = 2**19 + 1
-# Packing takes as long as products of about this many rows save. With MKL on its own CPUs, only the first four rows of
-# a product count, because larger products gain little: an encoder, with one per batch, rarely gets there.
+# Packing takes as long as products of about this many rows save. Unless MKL is slow, each product counts as four rows,
+# because larger ones gain little: an encoder, with one product per batch, rarely reaches this limit.
 PACKS_AFTER = 64
 
 # The replaced methods of each model in use, and the number of its users, which may be in several threads.
@@ -41,10 +42,10 @@ _lock = RLock()  # an abandoned translation may end while another begins, in the
 def packed_weights(model: nn.Module, enabled: bool = True) -> Iterator[None]:
     """
     In this context, linear layers and gates of a model multiply by packed weights where this is possible and pays: in
-    float32 on a CPU, without gradients, after products of `PACKS_AFTER` rows, where a product has at least `MIN_ROWS`
-    rows and, on Intel's CPUs, `MIN_SIZE` weights. Queries, keys and values of the same states are one product. Packed
-    sums round differently, as in another batch. Several translations may use a model at once; the last one that ends
-    frees its packed weights.
+    float32 on a CPU, without gradients, from `MIN_ROWS` rows and `MIN_MULTIPLICATIONS` multiplications on, after
+    `PACKS_AFTER` rows. Unless MKL is slow ([`mkl_is_slow`]), a weight needs `MIN_SIZE` elements. Queries, keys and
+    values of the same states are one product. Packed sums round differently, as in another batch. Several translations
+    may use a model at once; the last one that ends frees its packed weights.
 
     Args:
         model: layers of another class (quantised or adapted ones), and those with their own `forward` (offloaded
@@ -121,10 +122,10 @@ def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, int, Ca
 
 @cache
 def mkl_is_slow() -> bool:
-    """Whether torch multiplies by MKL on a CPU that is not Intel's, without its fastest kernels."""
+    """Whether torch multiplies by MKL on a CPU of AMD or Hygon, where it lacks its fastest kernels."""
     path = Path("/proc/cpuinfo")
     cpu = path.read_text() if path.exists() else platform.processor()
-    return torch.backends.mkl.is_available() and "GenuineIntel" not in cpu
+    return torch.backends.mkl.is_available() and any(vendor in cpu for vendor in ("AuthenticAMD", "HygonGenuine"))
 
 
 def _size(*layers: nn.Module) -> int:
@@ -148,8 +149,8 @@ def _has_hooks(layer: nn.Module) -> bool:
 
 
 def _where_possible(size: int, packed: Callable, ordinary: Callable) -> Callable:
-    """Returns a method that falls back to the ordinary one where packed weights, of this size, cannot serve or do not
-    pay."""
+    """Returns a method that falls back to the ordinary one where packed weights, `size` in number, cannot be used or
+    are slower."""
 
     multiplied, every_row_counts = 0, mkl_is_slow()
 

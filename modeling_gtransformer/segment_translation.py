@@ -1,6 +1,6 @@
 """Translates batches of segments: encodes, generates, inserts required strings, scores and aligns."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -84,8 +84,8 @@ class SegmentTranslator:
 
     @torch.no_grad()
     def encode(self, segments: Sequence[Segment]) -> EncodedSegments:
-        """Runs the encoder once on every segment, and on segments of similar length together, because padding costs as
-        much as tokens. Generation, scoring and alignment share its outputs."""
+        """Runs the encoder once on every segment, in batches of similar length, because padding costs as much as
+        tokens. Generation, scoring and alignment share its outputs."""
         rows = [segment.source for segment in segments]
         padded = self.processor.pad({"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]})
         inputs = {name: values.to(self.model.device) for name, values in padded.items()}
@@ -93,12 +93,19 @@ class SegmentTranslator:
         order, outputs = lengths.argsort(stable=True), dict[str, Tensor]()
         for run in similar_lengths(lengths[order]):
             part = order[run]
-            shortened = {name: values[part, : int(lengths[part].max())] for name, values in inputs.items()}
-            of_part = self.model.get_encoder()(**shortened)
-            for name, values in of_part.items():
+            # Padding may be on either side.
+            columns = padded["attention_mask"][part].any(dim=0).nonzero()[:, 0]
+            used = slice(int(columns[0]), int(columns[-1]) + 1)
+            encoded = self.model.get_encoder()(
+                **{name: values[part, used] for name, values in inputs.items()},
+                output_attentions=False,
+                output_hidden_states=False,
+                return_dict=True,
+            )
+            for name, values in encoded.items():
                 whole = outputs.setdefault(name, values.new_zeros(*padded["input_ids"].shape, *values.shape[2:]))
-                whole[part, : values.shape[1]] = values
-        return EncodedSegments(**inputs, encoder_outputs=type(of_part)(**outputs))
+                whole[part, used] = values
+        return EncodedSegments(**inputs, encoder_outputs=type(encoded)(**outputs))
 
     def generate(self, encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()) -> Tensor:
         """Generates ids `(B, T)` for segments, with additional logits processors."""
@@ -120,7 +127,7 @@ class SegmentTranslator:
         for segment, targets in zip(segments, sentences, strict=True):
             if len(targets) != len(segment.parts):
                 raise RuntimeError(f"{len(segment.parts)} sentences have {len(targets)} translations.")
-        for segment, sums in zip(segments, recorder.sums or [], strict=False):
+        for segment, sums in zip(segments, recorder.sums, strict=True) if recorder.sums else ():
             self._set_scores(segment, sums)
         pairs = [
             (part, target)
@@ -175,15 +182,15 @@ class SegmentTranslator:
             attention_mask=mask,
         )
         for row, of_segment, numbers in zip(rows, scores.tolist(), tokens.tolist(), strict=True):
-            self._set_scores(segments[row], zip(of_segment, numbers, strict=True))
+            sums = [*zip(of_segment, numbers, strict=True)]
+            self._set_scores(segments[row], sums[: len(segments[row].parts)])  # shorter documents are padded
 
     @staticmethod
-    def _set_scores(segment: Segment, sums: Iterable[tuple[float, int]]) -> None:
-        # Rows of shorter documents are padded.
-        for part, (total, number) in zip(segment.parts, sums, strict=False):
+    def _set_scores(segment: Segment, sums: list[tuple[float, int]]) -> None:
+        for part, (total, number) in zip(segment.parts, sums, strict=True):
             part.log_probability, part.tokens = total, number
 
 
 def needs_scores(segment: Segment) -> bool:
-    """Whether the search has not scored the translation of a segment, or not as it is now."""
+    """Whether a translation of a segment has no score yet, or has changed since."""
     return any(part.is_changed or not part.tokens for part in segment.parts)

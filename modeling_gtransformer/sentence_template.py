@@ -61,12 +61,14 @@ class TargetTemplate(NamedTuple):
         """Returns the summed log-probability of the words and `</s>` of every sentence in a complete document, and
         their number."""
         added = {*self.prefix, self.pad, self.end}
-        pairs = [[*zip(ids[part], log_probabilities[part], strict=True)] for part in self._parts(ids)]
-        scored = [[score for token, score in sentence if token not in added] for sentence in pairs]
+        scored = [
+            [score for token, score in zip(ids[part], log_probabilities[part], strict=True) if token not in added]
+            for part in self._parts(ids)
+        ]
         return [(sum(scores), len(scores)) for scores in scored]
 
     def _parts(self, ids: list[int]) -> list[slice]:
-        """Where the sentences are that have other tokens than padding."""
+        """Slices of the sentences, without those of padding only."""
         ends = pairwise([*self.starts(ids), len(ids)])
         parts = [slice(start + self.head, end + self.head) for start, end in ends]
         return [part for part in parts if {*ids[part]} - {self.pad}]

@@ -220,12 +220,13 @@ class SentenceStreamer(LogitsProcessor):
 
 class SentenceScoreRecorder(LogitsProcessor):
     """
-    As a `logits_processor` of `generate`, receives the scores of all sentences from the search. It changes no score.
+    Records the scores of all sentences of one call of `generate`, as the last of its `logits_processor`. It changes no
+    score.
 
     Attributes:
-        sums: for every sentence of every document, the summed log-probability of its words and `</s>` in the model, in
-            nats, and their number; `None` if the search does not know them, as in the loops of Transformers, in beam
-            searches for every sentence in the context of drafts, and for documents with a prompt.
+        sums: by document and sentence, the summed log-probability in nats of its words and `</s>`, and their number;
+            `None` after a search in the loops of Transformers or a beam search with `parallel_sentences=True`, and
+            for documents with a prompt.
     """
 
     sums: list[list[tuple[float, int]]] | None = None

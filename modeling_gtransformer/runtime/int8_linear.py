@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 
-SMALLEST = torch.finfo(torch.float32).tiny
+# A scale, this divided by 127, is a normal number, and its reciprocal is finite.
+SMALLEST = 127 * torch.finfo(torch.float32).tiny
 # oneDNN multiplies unsigned by signed integers.
 ZERO_POINT = 128
 # Conversion to integers truncates.

@@ -281,18 +281,25 @@ def test_empty_source_sentences_have_their_own_limits(source):
     kind=st.sampled_from([*ATTENTION_KINDS, *OTHER_TEMPLATES, *({**INDEPENDENT, **each} for each in OTHER_TEMPLATES)]),
     num_beams=st.integers(1, 4),
     asked=st.sampled_from([{}, {"parallel_sentences": False}, {"repetition_penalty": 2.0}, {"suppress_tokens": [5]}]),
+    others=st.sampled_from([[], [lambda ids, scores: scores]]),
     init_std=st.sampled_from([0.1, 0.25, 0.5]),
     limit=st.integers(0, 4),
     patience=st.sampled_from([0.0, 0.25, math.inf]),
 )
 def test_a_search_scores_sentences_as_a_pass_over_its_documents(
-    documents, kind, num_beams, asked, init_std, limit, patience
+    documents, kind, num_beams, asked, others, init_std, limit, patience
 ):
     """Without processors, and also where `</s>` had to come. Drafts that were replaced leave nothing behind."""
     model = seeded_model(**kind, init_std=init_std).double()
     model.final_logits_bias[0, EOS] = 1.0
     source, recorder = random_documents(documents), SentenceScoreRecorder()
-    arguments = {**source, **asked, "num_beams": num_beams, "max_length_b": limit, "logits_processor": [recorder]}
+    arguments = {
+        **source,
+        **asked,
+        "num_beams": num_beams,
+        "max_length_b": limit,
+        "logits_processor": [*others, recorder],
+    }
     with (
         mock.patch("modeling_gtransformer.generation_gtransformer.PARALLEL_SENTENCES", 0),
         mock.patch("modeling_gtransformer.jacobi_decoding.PATIENCE", patience),
@@ -318,7 +325,7 @@ def test_a_search_scores_sentences_as_a_pass_over_its_documents(
     ],
     ids=lambda asked: next(iter(asked)),
 )
-def test_other_searches_do_not_know_the_scores_of_sentences(tiny_model, asked):
+def test_other_searches_record_no_scores(tiny_model, asked):
     recorder = SentenceScoreRecorder()
     tiny_model().generate(**random_documents([[2, 3]]), **asked, logits_processor=[recorder])
     assert recorder.sums is None

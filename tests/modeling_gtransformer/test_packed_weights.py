@@ -58,6 +58,12 @@ def test_products_with_packed_weights(shape, bias):
     assert "forward" not in layer.__dict__
 
 
+def test_a_product_without_rows_is_that_of_the_layer(linear):
+    with torch.no_grad(), packed_weights(linear), Products() as products:
+        assert linear(torch.empty(0, 48)).shape == (0, 64)
+    assert products.packed == 0
+
+
 @pytest.mark.parametrize(
     "name, value",
     [("MIN_SIZE", 48 * 64 + 1), ("MIN_ROWS", 6), ("MIN_MULTIPLICATIONS", 5 * 48 * 64 + 1), ("PACKS_AFTER", 2)],
@@ -84,11 +90,14 @@ def test_where_mkl_is_slow_small_weights_and_large_products_are_packed(linear, l
 
 
 @pytest.mark.parametrize(
-    "cpu, has_mkl, expected", [("GenuineIntel", True, False), ("AuthenticAMD", True, True), ("ARM", False, False)]
+    "cpu, has_mkl, expected",
+    [("GenuineIntel", True, False), ("AuthenticAMD", True, True), ("AuthenticAMD", False, False)],
 )
-def test_mkl_is_slow_on_cpus_of_others(monkeypatch, cpu, has_mkl, expected):
-    monkeypatch.setattr("modeling_gtransformer.packed_weights.Path.exists", lambda _: False)
-    monkeypatch.setattr("platform.processor", lambda: f"64 Family 25, {cpu}")
+@pytest.mark.parametrize("is_linux", [True, False])
+def test_mkl_is_slow_on_cpus_of_amd(monkeypatch, is_linux, cpu, has_mkl, expected):
+    monkeypatch.setattr("modeling_gtransformer.packed_weights.Path.exists", lambda _: is_linux)
+    monkeypatch.setattr("modeling_gtransformer.packed_weights.Path.read_text", lambda _: f"vendor_id : {cpu}")
+    monkeypatch.setattr("platform.processor", lambda: "x86_64" if is_linux else f"AMD64 Family 25, {cpu}")
     monkeypatch.setattr("torch.backends.mkl.is_available", lambda: has_mkl)
     assert mkl_is_slow.__wrapped__() is expected
 

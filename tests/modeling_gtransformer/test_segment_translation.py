@@ -101,9 +101,12 @@ def test_what_is_missing_takes_the_place_of_the_aligned_words(translator, segmen
         assert (part.log_probability, part.tokens) == (pytest.approx(other.log_probability, rel=1e-4), other.tokens)
 
 
-def test_the_encoder_reads_every_segment_once(translator, segment, model):
-    """Whatever is done with it: what is missing is put in its place, scores and aligned words. Little of what it reads
-    is padding, even if lengths differ."""
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_encoder_reads_every_segment_once(translator, segment, model, processor, side):
+    """Whatever is done with it: what is missing is put in its place, scores and aligned words. It reads no padding if
+    lengths differ enough."""
+    processor.tokenizer.padding_side = side
+    model.config.output_hidden_states = True
     read = []
     model.model.encoder.register_forward_pre_hook(
         lambda _, args, kwargs: read.append(kwargs["attention_mask"]), with_kwargs=True
@@ -121,7 +124,7 @@ def test_the_encoder_reads_every_segment_once(translator, segment, model):
 @pytest.mark.parametrize(
     ("arguments", "passes"), [({}, 0), ({"num_beams": 3}, 0), ({"do_sample": True, "top_k": 1}, 2)], ids=str
 )
-def test_only_what_the_search_does_not_know_is_scored_again(translator, segment, monkeypatch, arguments, passes):
+def test_only_translations_without_a_score_are_scored_again(translator, segment, monkeypatch, arguments, passes):
     """A translation that has changed, and those of the loops of Transformers."""
     scored = []
 
