@@ -240,8 +240,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         **Engine.** Greedy and beam search run in this package, find the results of Transformers' loops, and apply the
         logits processors that Transformers builds from the settings. Sampling, assisted generation, several return
         sequences, other caches, other stopping criteria and `return_dict_in_generate` run in Transformers. On a CPU,
-        float32 linear layers and gates may use packed copies of their weights
-        ([`modeling_gtransformer.packed_weights`]), which double their memory; `pack_weights=False` turns this off.
+        float32 linear layers and gates may use packed copies of their weights, which double their memory;
+        `pack_weights=False` turns this off.
 
         **Parallel sentences.** Independent sentences (`config.independent_sentences`) are decoded in parallel, with
         separate beams, unless `parallel_sentences=False`. Otherwise, greedy search uses Jacobi decoding
