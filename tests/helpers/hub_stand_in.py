@@ -1,21 +1,21 @@
 """A Hub in a few lines: repositories in memory, with the endpoints by which huggingface_hub uploads and downloads."""
 
 import base64
-import hashlib
 import json
 import re
+from hashlib import sha1
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Repository:
-    def __init__(self, type: str, private: bool) -> None:
-        self.type, self.private = type, private
+    def __init__(self, private: bool) -> None:
+        self.private = private
         self.files: dict[str, bytes] = {}
-        self.commits: list[dict] = []  # title and paths of each
+        self.commits: list[str] = []  # their titles
 
     @property
     def sha(self) -> str:
-        return hashlib.sha1(str(len(self.commits)).encode()).hexdigest()
+        return sha1(str(len(self.commits)).encode()).hexdigest()
 
 
 class HubStandIn(ThreadingHTTPServer):
@@ -54,29 +54,21 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(length)) if length else b"".join(self._chunks())
         if self.path == "/api/repos/create":
             request = json.loads(body)
-            name = "/".join(filter(None, (request.get("organization"), request["name"])))
-            name = name if "/" in name else f"someone/{name}"
-            is_private = request.get("private") or request.get("visibility") == "private"  # older and newer clients
-            repository = Repository(request.get("type") or "model", bool(is_private))
-            self.server.repositories.setdefault(name, repository)
+            name = f"{request['organization'] or 'someone'}/{request['name']}"
+            self.server.repositories.setdefault(name, Repository(request.get("visibility") == "private"))
             self._answer({"url": f"{self.server.address}/{name}", "name": name, "id": name})
         elif self.path == "/api/validate-yaml":
             self._answer({"errors": [], "warnings": []})
-        elif match := re.fullmatch(r"/api/(?:models|datasets|spaces)/(.+?)/preupload/.+", self.path):
-            files = [
-                {"path": f["path"], "uploadMode": "regular", "shouldIgnore": False} for f in json.loads(body)["files"]
-            ]
-            self._answer({"files": files})
-        elif match := re.fullmatch(r"/api/(?:models|datasets|spaces)/(.+?)/commit/.+", self.path):
+        elif re.fullmatch(r"/api/models/.+/preupload/.+", self.path):
+            paths = [file["path"] for file in json.loads(body)["files"]]
+            self._answer({"files": [{"path": p, "uploadMode": "regular", "shouldIgnore": False} for p in paths]})
+        elif match := re.fullmatch(r"/api/models/(.+?)/commit/.+", self.path):
             repository = self.server.repositories[match[1]]
-            commit: dict = {"paths": []}
             for entry in map(json.loads, body.splitlines()):
                 if entry["key"] == "header":
-                    commit["title"] = entry["value"]["summary"]
+                    repository.commits.append(entry["value"]["summary"])
                 elif entry["key"] == "file":
                     repository.files[entry["value"]["path"]] = base64.b64decode(entry["value"]["content"])
-                    commit["paths"].append(entry["value"]["path"])
-            repository.commits.append(commit)
             address = f"{self.server.address}/{match[1]}/commit/{repository.sha}"
             self._answer({"success": True, "commitUrl": address, "commitOid": repository.sha})
         else:
@@ -92,40 +84,25 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if path == "/api/whoami-v2":
             return self._answer({"name": "someone", "type": "user", "orgs": [], "auth": {}})
-        if match := re.fullmatch(r"/(?!api/)([^/]+/[^/]+)/resolve/[^/]+/(.+)", path):
-            repository = self.server.repositories.get(match[1])
-            if repository is None:
-                return self._missing("RepoNotFound")
-            if match[2] not in repository.files:
+        match = re.fullmatch(r"(?:/api/models)?/([^/]+/[^/]+)(/.*)?", path)
+        repository = self.server.repositories.get(match[1]) if match else None
+        if repository is None:
+            return self._missing("RepoNotFound")
+        place = match[2] or ""
+        if file := re.fullmatch(r"/resolve/[^/]+/(.+)", place):
+            content = repository.files.get(file[1])
+            if content is None:
                 return self._missing("EntryNotFound")
-            content = repository.files[match[2]]
-            etag = f'"{hashlib.sha1(content).hexdigest()}"'
+            headers = {"ETag": f'"{sha1(content).hexdigest()}"', "X_Repo_Commit": repository.sha}
+            return self._answer(content, Content_Type="application/octet-stream", **headers)
+        if place.startswith("/tree/"):
             return self._answer(
-                content, ETag=etag, X_Repo_Commit=repository.sha, Content_Type="application/octet-stream"
-            )
-        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(/.*)?", path):
-            repository = self.server.repositories.get(match[1])
-            if repository is None:
-                return self._missing("RepoNotFound")
-            files = [{"rfilename": name} for name in repository.files]
-            if "/tree/" in (match[2] or ""):
-                tree = [
-                    {"type": "file", "path": name, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
+                [
+                    {"type": "file", "path": name, "size": len(content), "oid": sha1(content).hexdigest()}
                     for name, content in repository.files.items()
                 ]
-                return self._answer(tree)
-            return self._answer(
-                {
-                    "id": match[1],
-                    "modelId": match[1],
-                    "sha": repository.sha,
-                    "siblings": files,
-                    "tags": [],
-                    "downloads": 0,
-                    "likes": 0,
-                    "private": False,
-                }
             )
-        return self._missing("EntryNotFound")
+        files = [{"rfilename": name} for name in repository.files]
+        self._answer({"id": match[1], "sha": repository.sha, "siblings": files})
 
     do_HEAD = do_GET

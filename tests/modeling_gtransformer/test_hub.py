@@ -53,7 +53,7 @@ except ImportError as error:
 def test_round_trip(checkpoint, hub, run, run_without_package, tmp_path):
     run(PUBLISH.format(folder=checkpoint), PYTHONPATH=str(ROOT))
     repository = hub.repositories["someone/model"]
-    assert [commit["title"] for commit in repository.commits] == ["A model", "Upload processor"]
+    assert repository.commits == ["A model", "Upload processor"]
     files = set(repository.files)
     assert {"model.safetensors", "config.json", "generation_config.json", "processor_config.json"} <= files
     assert {"tokenizer.json", "modeling_gtransformer.py", "pipeline_gtransformer.py", "terminology.py"} <= files
