@@ -2,13 +2,12 @@
 
 import pytest
 import torch
-from fairseq_reference import Reference, renamed
+from fairseq_reference import CONFIGS, Reference, renamed
 from tiny import BOS, EOS, PAD
 
 from modeling_gtransformer.group_tags import group_tags
 
 
-CONFIGS = ["postnorm_sin_k2", "postnorm_sin_k0", "mbart_prenorm_learned_k2"]
 BATCHES = ["valid_ragged", "train_noise_ragged", "single_nopad"]
 
 

@@ -12,23 +12,13 @@ from modeling_gtransformer.training.fairseq import model_from_fairseq, rename
 
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "fairseq"
+CONFIGS = ["postnorm_sin_k2", "postnorm_sin_k0", "mbart_prenorm_learned_k2"]
 PAD, END_OF_DOCUMENT = 1, 113
 # The runs have 115 tokens, of which the dictionary has neither the special ones nor language codes and <mask>.
 PIECES = ["the", "cat", "it", "is", "ol@@", "d", ".", "s@@", "leeps", "die", "katze", "sch@@", "läft", "alt"]
 WORDS = [*PIECES, *(f"word{number}" for number in range(91)), *(f"madeupword{number:04d}" for number in range(3))]
-MERGES = [
-    "t h",
-    "th e</w>",
-    "c a",
-    "ca t</w>",
-    "i t</w>",
-    "i s</w>",
-    "o l",
-    "p s</w>",
-    "l e",
-    "e ps</w>",
-    "le eps</w>",
-]
+MERGES = ["t h", "th e</w>", "c a", "ca t</w>", "i t</w>", "i s</w>"]
+MERGES += ["o l", "p s</w>", "l e", "e ps</w>", "le eps</w>"]
 
 
 class Reference:

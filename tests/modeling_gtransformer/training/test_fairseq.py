@@ -1,4 +1,4 @@
-"""Converted checkpoints compute and generate what the authors' code printed for them, and translate text."""
+"""Converted checkpoints are the models of the authors' code, and translate text."""
 
 import io
 import json
@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 import torch
-from fairseq_reference import MERGES, PAD, WORDS, Reference, write_run
+from fairseq_reference import CONFIGS, MERGES, WORDS, Reference, write_run
 from hypothesis import example, given
 from hypothesis import strategies as st
 from subword_nmt.apply_bpe import BPE
@@ -28,7 +28,6 @@ from modeling_gtransformer.training.fairseq import (
 )
 
 
-CONFIGS = ["postnorm_sin_k2", "postnorm_sin_k0", "mbart_prenorm_learned_k2"]
 DOCUMENT = ["the cat is old .", "it sleeps ."]
 # Enough repetition for merges whose results become parts of others, and never stand alone.
 CORPUS = [
@@ -59,29 +58,12 @@ def run(tmp_path):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_states_logits_and_beams_of_the_authors(run, tmp_path, name):
-    reference, batch = Reference(name), "valid_ragged"
+def test_the_model_is_saved_as_it_computes(run, tmp_path, name):
+    """`test_fairseq_parity.py` compares it with the authors' code before it is saved."""
+    reference = Reference(name)
     run(reference.meta["args"], reference.weights)()
-    model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "new" / "model").eval()
-    inputs = reference.batch(batch)
-    outputs = model(**inputs)
-    real, real_target = inputs["attention_mask"].bool(), inputs["decoder_input_ids"] != PAD
-    states = outputs.encoder_last_hidden_state
-    torch.testing.assert_close(states[real], reference[f"{batch}.encoder_out"][real], rtol=1e-4, atol=2e-5)
-    theirs = reference[f"{batch}.logits"][real_target]
-    torch.testing.assert_close(outputs.logits[real_target], theirs, rtol=1e-4, atol=2e-5)
-    # The authors let a model write made-up words, [en] and <mask>, and their limit is short of one source token.
-    model.generation_config.suppress_tokens = None
-    sequences = model.generate(
-        inputs["input_ids"],
-        attention_mask=inputs["attention_mask"],
-        num_beams=5,
-        early_stopping=True,
-        max_length_b=10 - 1.2 + 1e-6,
-    )
-    documents = reference.meta["generation"][f"{batch}.beam5"]["hyps"]
-    ours = [[token for token in row if token != PAD] for row in sequences[:, 1:].tolist()]
-    assert ours == [best["tokens"] for best, *_ in documents]
+    model, inputs = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "new" / "model"), reference.batch("valid_ragged")
+    torch.testing.assert_close(model(**inputs).logits, reference.model(**inputs).logits)
 
 
 def test_the_result_translates(run, reference, tmp_path, capsys):
