@@ -12,7 +12,7 @@ os.environ["HF_DATASETS_CACHE"] = tempfile.mkdtemp()
 import pytest
 import torch
 from adapters import adapters  # noqa: F401
-from experiment_fixtures import experiment, trained_model  # noqa: F401
+from experiment_fixtures import experiment, make_trainer, trained_model  # noqa: F401
 from hub_fixtures import hub, news_corpus, run, run_without_package  # noqa: F401
 from hypothesis import settings
 from server_fixtures import gate, listen, serve  # noqa: F401

@@ -170,7 +170,9 @@ def make_trainer(
     if data_args.segment_sentences != 1:  # single sentences have no ratio of segment lengths
         processor.target_ratio = target_ratio(train_segments, processor)
     model = load_model(model_args, processor)
-    set_beams(model, training_args.generation_num_beams)
+    if num_beams := training_args.generation_num_beams:  # becomes the default of the checkpoint
+        model.generation_config.num_beams = num_beams
+        model.generation_config.early_stopping = num_beams > 1 or None
     train_segments = fit_positions(train_segments, train_corpus, model.config, drop=True)
     train_segments = sample(train_segments, data_args.train_segments, training_args.seed)
     validation_segments = fit_positions(validation_segments, validation_corpus, model.config, drop=False)
@@ -299,13 +301,6 @@ def copy_group_attention(model: GTransformerForConditionalGeneration, fresh: Ite
     for name in fresh:
         if "_global." in name:
             weights[name].copy_(weights[name.replace("_global.", ".")])
-
-
-def set_beams(model: GTransformerForConditionalGeneration, num_beams: int | None) -> None:
-    """Makes the number of beams of the validation the default of the checkpoint."""
-    if num_beams:
-        model.generation_config.num_beams = num_beams
-        model.generation_config.early_stopping = num_beams > 1 or None
 
 
 def generation_scores(

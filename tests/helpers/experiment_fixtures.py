@@ -7,9 +7,12 @@ import pytest
 import yaml
 from json_lines import write_json_lines
 from tiny import GROUP_BELOW_COMBINED, SIZE
+from transformers import set_seed
 
+from modeling_gtransformer.training.experiment import make_trainer as trainer_and_corpus
 from modeling_gtransformer.training.experiment import train_recipe
 from modeling_gtransformer.training.invented_language import InventedLanguagePair
+from modeling_gtransformer.training.recipe import parse_recipe
 from modeling_gtransformer.training.tokenizer import TokenizerOptions, convert_tokenizer
 
 
@@ -60,6 +63,18 @@ def experiment(tmp_path_factory):
         return str(path)
 
     return write_recipe
+
+
+@pytest.fixture
+def make_trainer(experiment):
+    """A function that makes a trainer for the recipe, with changes."""
+
+    def make(**changes):
+        arguments = parse_recipe([experiment("trainer", **changes)])
+        set_seed(arguments[2].seed)
+        return trainer_and_corpus(*arguments)[0]
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ import torch
 from modeling_gtransformer.training import arguments
 from modeling_gtransformer.training.arguments import GTransformerTrainingArguments
 from modeling_gtransformer.training.recipe import parse_recipe
-from modeling_gtransformer.training.sampler import TokenBatchSampler
 
 
 def make(**values):
@@ -17,22 +16,6 @@ def make(**values):
 def processes(monkeypatch):
     """Sets the number of processes."""
     return lambda number: monkeypatch.setattr(GTransformerTrainingArguments, "world_size", number)
-
-
-def test_an_update_does_not_depend_on_the_number_of_processes(processes):
-    lengths = [(length, length) for length in range(10, 90)]
-    updates = []
-    for number in (1, 2, 4):
-        processes(number)
-        args = make(max_tokens=256, tokens_per_update=1024)
-        assert args.batches_per_update == 4 and args.max_tokens == 256
-        accumulation = args.gradient_accumulation_steps
-        ranks = [[*TokenBatchSampler(lengths, 256, 0, rank, number, accumulation)] for rank in range(number)]
-        steps = range(0, len(ranks[0]), accumulation)
-        updates.append(
-            [sorted(batch for rank in ranks for batch in rank[step : step + accumulation]) for step in steps]
-        )
-    assert updates[0] == updates[1] == updates[2]
 
 
 @pytest.mark.parametrize(

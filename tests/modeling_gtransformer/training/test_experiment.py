@@ -23,8 +23,6 @@ from modeling_gtransformer.training.experiment import (
     load_corpora,
     load_model,
     load_processor,
-    make_trainer,
-    set_beams,
     train_recipe,
 )
 from modeling_gtransformer.training.model_card import write_model_card
@@ -159,38 +157,34 @@ def test_documents_of_a_dataset(dataset_streaming, tmp_path, monkeypatch):
     assert load_corpora(arguments)[0].documents[0] == {"source": ["e"], "target": ["f"]}
 
 
-def trainer_of(recipe, *arguments):
-    return make_trainer(*parse_recipe([recipe, *arguments]))[0]
-
-
 def ids_of(segments):
     return [row["input_ids"].tolist() for row in segments]
 
 
-def test_a_sample_or_long_documents_are_what_is_trained_on(experiment):
+def test_a_sample_or_long_documents_are_what_is_trained_on(make_trainer):
     """And nothing of the validation is left out."""
-    changes = {"drawn-all": {}, "drawn": {"train_segments": 5}, "long": {"min_document_tokens": 80}}
-    whole, drawn, long = (trainer_of(experiment(name, seed=3, **each)) for name, each in changes.items())
+    changes = ({}, {"train_segments": 5}, {"min_document_tokens": 80})
+    whole, drawn, long = (make_trainer(seed=3, **each) for each in changes)
     assert ids_of(drawn.train_dataset) == ids_of(sample(whole.train_dataset, 5, seed=3))
     assert ids_of(drawn.train_dataset) != ids_of(sample(whole.train_dataset, 5, seed=42))
     assert 0 < len(long.train_dataset) < len(whole.train_dataset)
     assert ids_of(drawn.eval_dataset) == ids_of(long.eval_dataset) == ids_of(whole.eval_dataset)
 
 
-def test_the_processor_learns_how_long_translations_become(experiment, trained_model):
+def test_the_processor_learns_how_long_translations_become(make_trainer, trained_model):
     """Of whole documents; single sentences say nothing about segments."""
-    trainer = trainer_of(experiment("ratio"))
+    trainer = make_trainer()
     ratio = trainer.processing_class.target_ratio
     assert ratio == target_ratio(trainer.train_dataset, trainer.processing_class) != 1.0
     assert GTransformerProcessor.from_pretrained(trained_model).target_ratio == ratio
-    assert trainer_of(experiment("single-ratio", segment_sentences=1)).processing_class.target_ratio == 1.0
+    assert make_trainer(segment_sentences=1).processing_class.target_ratio == 1.0
 
 
-def test_the_processor_learns_how_sure_the_model_is(experiment, trained_model):
+def test_the_processor_learns_how_sure_the_model_is(make_trainer, trained_model):
     """On texts of its kind: the mean over the tokens of its own translations of the validation."""
     processor = GTransformerProcessor.from_pretrained(trained_model)
     model = GTransformerForConditionalGeneration.from_pretrained(trained_model)
-    segments = trainer_of(experiment("confidence")).eval_dataset
+    segments = make_trainer().eval_dataset
     assert len(segments) <= CONFIDENCE_SEGMENTS
     total = tokens = 0
     for ids in (segment["input_ids"][None] for segment in segments):
@@ -218,12 +212,11 @@ def test_the_card_shows_a_short_validation_document(experiment):
     assert lines[start : start + len(rows) + 1] == [*(f"| {' | '.join(row)} |" for row in cells), ""]
 
 
-def test_training_may_leave_out_what_is_too_long_but_validation_may_not(experiment, caplog):
-    recipe = experiment("too-long", segment_tokens=40, config={**RECIPE_CONFIG, "max_position_embeddings": 30})
+def test_training_may_leave_out_what_is_too_long_but_validation_may_not(make_trainer, caplog):
     with pytest.raises(
         ValueError, match=r"segments are longer than the 30 positions of the model, the first at .*val"
     ):
-        trainer_of(recipe)
+        make_trainer(segment_tokens=40, config={**RECIPE_CONFIG, "max_position_embeddings": 30})
     assert "dropped from training" in caplog.text
 
 
@@ -240,12 +233,9 @@ def test_half_precision_checkpoints_are_trained_in_full(trained_model, experimen
 
 
 @pytest.mark.parametrize("num_beams, early_stopping", [(5, True), (1, None)])
-def test_a_search_by_beams_stops_early_as_the_papers(tiny_model, num_beams, early_stopping):
-    model = tiny_model()
-    set_beams(model, num_beams)
-    assert (model.generation_config.num_beams, model.generation_config.early_stopping) == (num_beams, early_stopping)
-    set_beams(model, None)
-    assert model.generation_config.num_beams == num_beams
+def test_a_search_by_beams_stops_early_as_the_papers(make_trainer, num_beams, early_stopping):
+    config = make_trainer(generation_num_beams=num_beams).model.generation_config
+    assert (config.num_beams, config.early_stopping) == (num_beams, early_stopping)
 
 
 def test_what_fills_up_the_last_batch_has_no_score(trained_model):

@@ -8,53 +8,22 @@ from pathlib import Path
 import pytest
 import torch
 from experiment_fixtures import RECIPE_CONFIG
+from fairseq_reference import FIXTURES
 from huggingface_hub import ModelCard
 from json_lines import read_json_lines
 from repository import ROOT
 from safetensors.torch import load_file
 from tiny import ONLY_GROUP, STACKS
 from training_runs import history, output, validation_files, weights
-from transformers import Trainer, set_seed
+from transformers import Trainer
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.cli.main import main as gtransformer
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
 from modeling_gtransformer.training.arguments import GTransformerTrainingArguments
-from modeling_gtransformer.training.experiment import load_corpora, load_model, load_processor, train_recipe
-from modeling_gtransformer.training.recipe import parse_recipe, read_recipe
+from modeling_gtransformer.training.experiment import train_recipe
+from modeling_gtransformer.training.recipe import read_recipe
 from modeling_gtransformer.training.segments import make_segments
-from modeling_gtransformer.training.trainer import GTransformerTrainer
-
-
-# Eight updates by the authors' code: inverse square root, peak 1e-3, four updates of warm-up.
-AUTHORS_LEARNING_RATES = [
-    0.0,
-    0.00025,
-    0.0005,
-    0.00075,
-    0.001,
-    0.0008944271909999159,
-    0.0008164965809277261,
-    0.0007559289460184545,
-]
-
-
-@pytest.fixture
-def make_trainer(experiment):
-    def make(**changes):
-        model_args, data_args, training_args = parse_recipe([experiment("trainer", **changes)])
-        set_seed(training_args.seed)
-        processor = load_processor(model_args)
-        segments = [make_segments(corpus, processor, data_args.segment_tokens) for corpus in load_corpora(data_args)]
-        return GTransformerTrainer(
-            load_model(model_args, processor),
-            training_args,
-            train_dataset=segments[0],
-            eval_dataset=segments[1],
-            processing_class=processor,
-        )
-
-    return make
 
 
 @pytest.mark.parametrize(
@@ -67,7 +36,8 @@ def test_learning_rates_are_the_authors(make_trainer, scale, fresh_parameters):
     names = {id(parameter): name for name, parameter in trainer.model.named_parameters()}
     groups = trainer.optimizer.param_groups
     assert sorted(names) == sorted(id(p) for group in groups for p in group["params"])
-    for expected in AUTHORS_LEARNING_RATES:
+    updates = json.loads((FIXTURES / "optim_trace.json").read_text())["single_lr"]["steps"]
+    for expected in (update["lr"] for update in updates):
         for group in groups:
             for parameter in group["params"]:
                 fresh = any(part in names[id(parameter)] for part in fresh_parameters)
@@ -89,21 +59,6 @@ def test_optimizer_and_schedule_are_of_what_is_given(make_trainer):
     assert rates == {(n, 1e-2 if any(part in n for part in fresh) else 0.2 * 1e-2) for n in names.values()}
     other = torch.optim.SGD(model.parameters(), lr=1.0)
     assert trainer.create_scheduler(8, other).optimizer is other
-
-
-def test_linear_decay_reaches_zero_with_both_learning_rates(make_trainer):
-    trainer = make_trainer(
-        lr_scheduler_type="polynomial", lr_scheduler_kwargs={"lr_end": 0.0, "power": 1.0}, warmup_steps=2, max_steps=6
-    )
-    trainer.create_optimizer_and_scheduler(6)
-    trace = []
-    for _ in range(7):
-        fresh, *_, pretrained = trainer.optimizer.param_groups
-        trace.append([fresh["lr"] / 1e-2, pretrained["lr"] / 1e-2])
-        trainer.optimizer.step()
-        trainer.lr_scheduler.step()
-    expected = [0, 0.5, 1, 0.75, 0.5, 0.25, 0]
-    torch.testing.assert_close(torch.tensor(trace), torch.tensor([[lr, 0.2 * lr] for lr in expected]))
 
 
 def test_max_steps_does_not_shorten_the_decay(experiment):
@@ -367,12 +322,7 @@ def test_the_trainer_publishes(experiment, hub, run):
     run(f"from train.train import main; main(['train', {recipe!r}])", PYTHONPATH=str(ROOT))
     files = hub.repositories["someone/trained"].files
     assert {"model.safetensors", "generation_config.json", "processor_config.json", "tokenizer.json"} <= set(files)
-    assert {
-        "modeling_gtransformer.py",
-        "pipeline_gtransformer.py",
-        "terminology.py",
-        "README.md",
-    } <= set(files)
+    assert {"modeling_gtransformer.py", "pipeline_gtransformer.py", "terminology.py", "README.md"} <= set(files)
     assert "AutoModelForSeq2SeqLM" in json.loads(files["config.json"])["auto_map"]
     card = files["README.md"].decode()
     assert "2 updates" in card and "loss per token" in card and "someone/trained" in card
