@@ -245,13 +245,9 @@ def bpe_tokenizer(words: list[str], codes: str | os.PathLike, folder: str | os.P
     for number, merge in enumerate(merges, 2):
         if len(merge.split()) != 2:
             raise ValueError(f"{codes}, line {number}: expected two pieces to merge, found {merge!r}.")
+    files = Path(folder, "vocab.txt"), Path(folder, "bpe.codes")
     # The tokenizer ignores a count at the end of each line.
-    lines = {"vocab.txt": words[len(SPECIAL_TOKENS) :], "bpe.codes": dict.fromkeys(merges)}
-    files = [Path(folder, name) for name in lines]
-    for file, content in zip(files, lines.values(), strict=True):
-        file.write_text("".join(f"{line} 0\n" for line in content), encoding="utf-8")
-    named: dict[str, Any] = dict(
-        zip(("bos_token", "pad_token", "eos_token", "unk_token"), SPECIAL_TOKENS, strict=True)
-    )
-    named |= {"mask_token": "<mask>", "extra_special_tokens": [*filter(NO_WORD.fullmatch, words)]}
-    return PhobertTokenizer(*map(str, files), clean_up_tokenization_spaces=False, **named)
+    for file, lines in zip(files, (words[len(SPECIAL_TOKENS) :], dict.fromkeys(merges)), strict=True):
+        file.write_text("".join(f"{line} 0\n" for line in lines), encoding="utf-8")
+    special = [*filter(NO_WORD.fullmatch, words)]
+    return PhobertTokenizer(*map(str, files), extra_special_tokens=special, clean_up_tokenization_spaces=False)

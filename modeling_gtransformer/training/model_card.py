@@ -202,7 +202,7 @@ def _data(arguments: dict[str, Any]) -> str:
         named = Path(named).name
     files = [Path(file).name for file in arguments.get("train_files") or []]
     source = f"the dataset `{named}`" if named else ", ".join(f"`{file}`" for file in files)
-    cut = f"segments of fewer than {arguments.get('segment_tokens')} tokens, cut at sentence boundaries"
+    cut = f"segments of fewer than {arguments['segment_tokens']} tokens, cut at sentence boundaries"
     if arguments.get("segment_sentences"):
         cut += f" and after {arguments['segment_sentences']} sentences"
     return f"Trained on {source}, in {cut}."

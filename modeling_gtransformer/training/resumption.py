@@ -46,8 +46,10 @@ def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]
     free = MAY_CHANGE | DERIVED_FROM
     arguments = {k: v for k, v in arguments.items() if k not in free and not k.startswith(MAY_CHANGE_FROM)}
     arguments = json.loads(json.dumps(arguments, default=str))
-    if args.resume_from_checkpoint:
-        arguments |= _origin_of(Path(args.resume_from_checkpoint))
+    if args.resume_from_checkpoint:  # the initial model is that of the training of the checkpoint
+        before = _read_whole(Path(args.resume_from_checkpoint).parent / ARGUMENTS_NAME) or {}
+        if "model_name_or_path" in before:
+            arguments["model_name_or_path"] = before["model_name_or_path"]
     found: Progress | ValueError | None = None
     if args.process_index == 0:
         try:
@@ -106,12 +108,6 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
     if (scores := _read_whole(results)) is not None:
         return Progress(scores=scores)
     return Progress(last_complete_checkpoint(args.output_dir))
-
-
-def _origin_of(checkpoint: Path) -> dict[str, Any]:
-    """Returns the initial model of the training of a checkpoint."""
-    before = _read_whole(checkpoint.parent / ARGUMENTS_NAME) or {}
-    return {name: before[name] for name in ("model_name_or_path",) if name in before}
 
 
 def _read_whole(file: Path) -> Any:
