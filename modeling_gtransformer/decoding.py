@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 from transformers.cache_utils import EncoderDecoderCache
 from transformers.generation import ForcedBOSTokenLogitsProcessor, SuppressTokensLogitsProcessor
 
 from .cache_gtransformer import DocumentCache
-from .group_tags import read_group_tags, sentence_progress
+from .group_tags import read_group_tags, sentence_lengths, sentence_progress
 from .sentence_template import TargetTemplate
 from .target_sentences import GroupTagLogitsProcessor, SentenceScoreRecorder, SentenceStreamer
 
@@ -151,7 +150,10 @@ class TemplateDecoder:
         if not self.shrinks:
             # Processors may work in place.
             scores = scores.clone() if record and normalize else scores
-            best, tokens = best_tokens(self._processed(scores, ids, *before), count)
+            for process in self.processors:
+                is_own = isinstance(process, GroupTagLogitsProcessor)
+                scores = self.limits.mask(scores, *before) if is_own else process(ids, scores)
+            best, tokens = best_tokens(scores, count)
         else:
             for observe in self.observers:
                 observe(ids, logits)
@@ -163,15 +165,6 @@ class TemplateDecoder:
             best = torch.where(allowed.is_forced, torch.where(is_first, 0.0, -torch.inf), best)
             tokens = torch.where(allowed.is_forced, allowed.forced, tokens)
         return (best, tokens, log_probabilities.gather(1, tokens)) if record else (best, tokens)
-
-    def _processed(self, scores: Tensor, ids: Tensor, *before: Tensor | int) -> Tensor:
-        """Scores `(R, V)` after all processors."""
-        for process in self.processors:
-            if isinstance(process, GroupTagLogitsProcessor):
-                scores = self.limits.mask(scores, *before)
-            else:
-                scores = process(ids, scores)
-        return scores
 
 
 def best_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -436,17 +429,16 @@ def decode_independently(decoder: TemplateDecoder, beams: int, ranking: Ranking)
     separate beams, as in a sentence-level translator.
     """
     template, sources = decoder.template, decoder.sources
-    rows, index = sentence_places(sources.tags)
-    numbers = sources.tags.flatten()[index[:, 0]] - 1
-    lengths = (index >= 0).sum(dim=1)
+    lengths = sentence_lengths(sources.tags)
+    rows, columns = lengths.nonzero(as_tuple=True)
     translated: dict[int, Written] = {}
     # Similar lengths are decoded in parallel.
-    for part in lengths.argsort(descending=True, stable=True).split(decoder.sentences_per_step(beams)):
-        places = index[part, : int(lengths[part].max())]
-        mask = (places >= 0).long()
-        states = sources.states.flatten(0, 1)[places.clamp(min=0)]
-        limits = decoder.token_limits[rows[part], numbers[part]][:, None]
-        sentences = decoder.over(Sources(states, mask, mask), limits)
+    order = lengths[rows, columns].argsort(descending=True, stable=True)
+    for part in order.split(decoder.sentences_per_step(beams)):
+        row, column = rows[part], columns[part]
+        places, is_real = sentence_places(sources.tags[row], column + 1)
+        own = Sources(sources.states[row[:, None], places], is_real.long(), is_real.long())
+        sentences = decoder.over(own, decoder.token_limits[row, column][:, None])
         prompts = part.new_full((len(part), 1), template.start)
         translated |= zip(part.tolist(), decode_documents(sentences, prompts, beams, ranking), strict=True)
     documents: list[list[Written]] = [[] for _ in sources.tags]
@@ -466,13 +458,10 @@ def joined(sentences: list[Written], template: TargetTemplate) -> Written:
     return Written(*map(join, zip(*sentences, strict=True)))
 
 
-def sentence_places(tags: Tensor) -> tuple[Tensor, Tensor]:
-    """The row `(R,)` of every sentence of documents with tags `(B, S)`, in order, and the positions of its tokens in
-    the flattened documents `(R, L)`, padded with -1."""
-    [positions] = (tags > 0).flatten().nonzero(as_tuple=True)
-    rows, sentences = positions // tags.shape[1], tags.flatten()[positions]
-    sentence, order = (rows * (int(tags.max()) + 1) + sentences).sort(stable=True)
-    _, counts = sentence.unique_consecutive(return_counts=True)
-    pieces = positions[order].split(counts.tolist())
-    places = pad_sequence(list(pieces), batch_first=True, padding_value=-1)
-    return places[:, 0] // tags.shape[1], places
+def sentence_places(tags: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+    """The places `(R, J)` of the tokens of one sentence in every row, given tags `(R, S)` and the numbers of the
+    sentences `(R,)`, and a mask `(R, J)` that excludes the places that pad shorter sentences."""
+    own = tags == numbers[:, None]
+    lengths = own.sum(dim=1)
+    places = own.int().argsort(dim=1, descending=True, stable=True)[:, : int(lengths.max())]
+    return places, torch.arange(places.shape[1], device=tags.device) < lengths[:, None]

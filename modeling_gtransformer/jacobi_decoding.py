@@ -30,7 +30,7 @@ from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from .cache_gtransformer import StepCache
 from .configuration_gtransformer import GTransformerConfig
 from .context_attention import Context, ContextMask, rows_of_documents
-from .decoding import GREEDY, Ranking, Rows, Search, TemplateDecoder, decode_documents
+from .decoding import GREEDY, Ranking, Rows, Search, TemplateDecoder, decode_documents, sentence_places
 from .document_loss import logit_chunks
 from .group_tags import opens_sentence, sentence_lengths
 from .sentence_template import TargetTemplate
@@ -193,7 +193,9 @@ class JacobiDecoder:
             self.decoder.sources.of(rows), ids, (position < lengths).long(), counted, cache
         )
 
-        number, words = self.places(ids, position)
+        starts = opens_sentence(ids, self.template)
+        read = position - (starts * position).cummax(dim=1).values
+        number, words = progress_after(ids, starts.cumsum(dim=1), read, self.template)
         sentences = torch.tensor([len(self.source_lengths[row]) for row in rows], device=device)[:, None]
         needed = (position < lengths) & (number <= sentences)
         needed &= position + 1 >= torch.tensor(final, device=device)[:, None]
@@ -216,12 +218,6 @@ class JacobiDecoder:
             for row, scored, done, length in zip(rows, table, final, lengths[:, 0].tolist(), strict=True):
                 self.log_probabilities[row][done:] = scored[done - 1 : length]
         return cache, torch.full_like(ids, -1).index_put_(places, chosen).tolist()
-
-    def places(self, ids: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
-        """What [`sentence_progress`] returns for the prefix that ends with each token of documents `(B, T)`."""
-        starts = opens_sentence(ids, self.template)
-        words = position - (starts * position).cummax(dim=1).values
-        return starts.cumsum(dim=1), words + 1 - self.template.head - len(self.template.prefix)
 
     def extend(
         self,
@@ -314,14 +310,13 @@ class SentenceRows(Rows):
         self.expected = self.old_rest[:, :0]
         around = decoder.template.head * len(decoder.template.prefix) + 1 + (decoder.template.end is not None)
         self.budget = int(decoder.token_limits[self.row].max()) + around
-        places = [line.nonzero()[:, 0] for line in decoder.sources.tags[self.row] == self.number[:, None]]
-        self.source_mask = pad_sequence([torch.ones_like(each) for each in places], batch_first=True).bool()
+        source_places, self.source_mask = sentence_places(decoder.sources.tags[self.row], self.number)
         self.cache = SentenceCache(
             decoder.model.config,
             cache,
             self.documents,
             torch.arange(int(self.read.max()), device=decoder.device) + self.start[:, None],
-            pad_sequence(places, batch_first=True),
+            source_places,
             beams,
         )
         self.context = torch.arange(cache.get_seq_length(), device=decoder.device) < self.start[:, None]

@@ -25,19 +25,14 @@ from .group_tags import is_ended, sentence_lengths, sentence_progress
 from .sentence_template import TargetTemplate
 
 
-# Settings against repetition, their neutral values, and their processors, given the value and the ids of the source.
-AGAINST_REPETITION: dict[str, tuple[float, Callable[[Any, Tensor], LogitsProcessor]]] = {
+# Settings against repetition, their neutral values, and their processors; "encoder" settings need the source ids.
+AGAINST_REPETITION: dict[str, tuple[float, type[Any]]] = {
     "encoder_repetition_penalty": (1.0, EncoderRepetitionPenaltyLogitsProcessor),
-    "repetition_penalty": (1.0, lambda penalty, _: RepetitionPenaltyLogitsProcessor(penalty)),
-    "no_repeat_ngram_size": (0, lambda size, _: NoRepeatNGramLogitsProcessor(size)),
+    "repetition_penalty": (1.0, RepetitionPenaltyLogitsProcessor),
+    "no_repeat_ngram_size": (0, NoRepeatNGramLogitsProcessor),
     "encoder_no_repeat_ngram_size": (0, EncoderNoRepeatNGramLogitsProcessor),
 }
-REPETITION_PROCESSORS = (
-    EncoderNoRepeatNGramLogitsProcessor,
-    EncoderRepetitionPenaltyLogitsProcessor,
-    NoRepeatNGramLogitsProcessor,
-    RepetitionPenaltyLogitsProcessor,
-)
+REPETITION_PROCESSORS = tuple(processor for _, processor in AGAINST_REPETITION.values())
 
 
 class NextTokens(NamedTuple):
@@ -93,13 +88,8 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         # The rows of a document are adjacent.
         documents = torch.arange(len(self.token_limits), device=input_ids.device)
         documents = documents.repeat_interleave(len(input_ids) // len(documents))
-        return self.mask(
-            scores.clone(),
-            documents,
-            *sentence_progress(input_ids, self.template),
-            input_ids.shape[1],
-            input_ids[:, -1],
-        )
+        progress = sentence_progress(input_ids, self.template)
+        return self.mask(scores.clone(), documents, *progress, input_ids.shape[1], input_ids[:, -1])
 
     def mask(self, scores: Tensor, documents: Tensor, *before: Tensor | int) -> Tensor:
         """Masks scores `(R, V)` of a token, in place; for the other arguments see `allowed`."""
@@ -171,11 +161,11 @@ def spare_sentence_ends(
     """
     processors = []
     for name, (neutral, make) in AGAINST_REPETITION.items():
-        value = getattr(config, name)
-        if value is None or (source_ids is None and name.startswith("encoder")):
+        value, needs_source = getattr(config, name), name.startswith("encoder")
+        if value is None or (source_ids is None and needs_source):
             continue
         if value != neutral:
-            processors.append(make(value, source_ids))
+            processors.append(make(value, source_ids) if needs_source else make(value))
         setattr(config, name, neutral)
     last = max((place for place, each in enumerate(given, 1) if isinstance(each, REPETITION_PROCESSORS)), default=0)
     processors += given[:last]

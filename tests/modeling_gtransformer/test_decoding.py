@@ -358,9 +358,11 @@ def test_what_needs_the_document_is_decoded_as_one(tiny_model, monkeypatch):
 
 
 def test_places_of_sentences():
-    rows, places = sentence_places(torch.tensor([[0, 1, 1, 2, 0], [1, 2, 2, 2, 3]]))
-    assert rows.tolist() == [0, 0, 1, 1, 1]
-    assert places.tolist() == [[1, 2, -1], [3, -1, -1], [5, -1, -1], [6, 7, 8], [9, -1, -1]]
+    """Also of sentences in pieces."""
+    tags = torch.tensor([[0, 1, 1, 2, 0], [1, 2, 2, 2, 3], [2, 1, 2, 1, 0]])[[0, 0, 1, 1, 2]]
+    places, is_real = sentence_places(tags, torch.tensor([1, 2, 2, 3, 2]))
+    found = [row[real].tolist() for row, real in zip(places, is_real, strict=True)]
+    assert found == [[1, 2], [3], [1, 2, 3], [4], [0, 2]] and places.shape == (5, 3)
 
 
 WORDS = range(4, 8)
