@@ -73,11 +73,11 @@ class PreparedDocument:
 
     Attributes:
         documents: sentences of each document. A file may contain several independent documents.
-        file: writes translations in place of the sentences; `None` for a list.
+        file: writes translations in place of the sentences.
     """
 
     documents: list[list[Sentence]]
-    file: Any = None
+    file: Any
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -388,22 +388,23 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         places: Sequence[str] | None = None,
     ) -> PreparedDocument:
         """Splits a document into sentences, and lists the strings that their translations must contain."""
-        file, texts, sizes = self._split(document, format, splitter, processor, mark_fuzzy, bilingual)
-        terminology = terminology or Terminology()
+        file = self._split(document, format, splitter, processor or self.processor, mark_fuzzy, bilingual)
+        texts, terminology = file.sentences, terminology or Terminology()
         protected = getattr(file, "protected", None) or [[]] * len(texts)
         styled = getattr(file, "styled", None) or [False] * len(texts)
-        has_words = is_translatable if keep_placeholders and file is None else str.strip
+        has_words = is_translatable if keep_placeholders and isinstance(file, SplitText) else str.strip
         sentences = []
         for number, text in enumerate(texts):
             is_translated, own = bool(has_words(text)), protected[number]
             required = terminology.required(text, keep_placeholders, own) if is_translated else []
             # Protected code may also be a placeholder.
-            required = _union(required, own) if own else required
+            required = [*(Counter[str](required) | Counter[str](own)).elements()] if own else required
             place = places[number] if places else f"{name}, sentence {number + 1}"
             aligned = word_alignment or styled[number]
             terms = terminology.terms(text) if is_translated else {}
             sentences.append(Sentence(text, place, is_translated, required, terms, is_translated and aligned))
         rest = iter(sentences)
+        sizes = getattr(file, "document_sizes", [len(sentences)])
         return PreparedDocument([[*islice(rest, size)] for size in sizes], file)
 
     def _split(
@@ -414,27 +415,26 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         processor: Any,
         mark_fuzzy: bool,
         bilingual: bool,
-    ) -> tuple[Any, list[str], list[int]]:
-        """Returns the file, if any, its sentences, and their number in each document of the file."""
+    ) -> Any:
+        """Splits a document into sentences. A list becomes a text with a sentence per line."""
         refuse_other_than_document(document)
         if isinstance(document, list):
             if format != "text":
                 raise ValueError(f"The format {format!r} takes a string, not a list of sentences.")
             if bilingual:
                 raise ValueError("bilingual takes a string, not a list of sentences.")
-            return None, list(document), [len(document)]
-        processor = processor or self.processor
+            separators = ["", *["\n"] * len(document)]
+            separators[-1] = ""
+            return SplitText(list(document), separators)
         splitter = splitter or ("line" if format == "text" else "sentencex")
         if isinstance(splitter, str):
             splitter = None if splitter == "line" else sentencex_splitter(processor.src_lang)
         if format != "text":
-            file = _formats().SplitFile(document, format, splitter, processor.tgt_lang, mark_fuzzy, bilingual)
-            return file, file.sentences, file.document_sizes
+            return _formats().SplitFile(document, format, splitter, processor.tgt_lang, mark_fuzzy, bilingual)
         if isinstance(document, bytes):
             raise ValueError("The format 'text' takes a string, not bytes.")
         text = split_text(document, splitter)
-        text = BilingualText(text.sentences, text.separators) if bilingual else text
-        return text, text.sentences, [len(text.sentences)]
+        return BilingualText(text.sentences, text.separators) if bilingual else text
 
     def _forward(self, model_inputs: PreparedDocument | list[PreparedDocument], **options: Any) -> Any:
         """Translates a prepared document, or a list of them, and returns each with its translation."""
@@ -475,9 +475,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             pairs[-1] |= {"confidence": sentence.confidence} if confidence else {}
             pairs[-1] |= {"alignment": sentence.alignment} if word_alignment else {}
         file, texts = prepared.file, translated.texts
-        if file is None:
-            text = "\n".join(texts)
-        elif any(getattr(file, "styled", ())):
+        if any(getattr(file, "styled", ())):
             text = file.rejoin(texts, [sentence.alignment for sentence in translated.sentences])
         else:
             text = file.rejoin(texts)
@@ -493,15 +491,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
                 sentence.alternatives or [sentence.text] * alternatives for sentence in translated.sentences
             ]
             others = zip(*by_sentence, strict=True)
-            rejoin = "\n".join if file is None else file.rejoin
             # Formatted files need word alignment, which alternatives lack.
-            known = map(rejoin, others) if file is None or isinstance(file, SplitText) else []
+            known = map(file.rejoin, others) if isinstance(file, SplitText) else []
             result["alternatives"] = [other for other in dict.fromkeys(known) if other != text]
         return result
-
-
-def _union(required: Sequence[str], own: Sequence[str]) -> list[str]:
-    """Returns the multiset union of both lists."""
-    counts: Counter[str] = Counter(required)
-    counts |= Counter(own)
-    return list(counts.elements())
