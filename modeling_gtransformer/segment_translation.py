@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.generation import LogitsProcessor, LogitsProcessorList
-from transformers.utils import ModelOutput
 
 from .document_loss import sentence_log_probabilities
 from .packed_weights import packed_weights
@@ -22,13 +20,8 @@ from .terminology import missing
 from .word_alignment import align_parts
 
 
-@dataclass(frozen=True)
-class EncodedSegments:
-    """Source ids and mask `(B, S)` of segments, with the outputs of the encoder."""
-
-    input_ids: Tensor
-    attention_mask: Tensor
-    encoder_outputs: ModelOutput
+# Source ids and mask `(B, S)` of segments, and the outputs of the encoder, as arguments of `generate`.
+EncodedSegments = dict[str, Any]
 
 
 class SegmentTranslator:
@@ -105,7 +98,7 @@ class SegmentTranslator:
             for name, values in encoded.items():
                 whole = outputs.setdefault(name, values.new_zeros(*padded["input_ids"].shape, *values.shape[2:]))
                 whole[part, used] = values
-        return EncodedSegments(**inputs, encoder_outputs=type(encoded)(**outputs))
+        return {**inputs, "encoder_outputs": type(encoded)(**outputs)}
 
     def generate(self, encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()) -> Tensor:
         """Generates ids `(B, T)` for segments, with additional logits processors."""
@@ -113,7 +106,7 @@ class SegmentTranslator:
         if observers:
             given = arguments.pop("logits_processor", None) or []
             arguments["logits_processor"] = LogitsProcessorList([*given, *observers])
-        return self.model.generate(**vars(encoded), **arguments)
+        return self.model.generate(**encoded, **arguments)
 
     def _fill(
         self, segments: Sequence[Segment], encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()
@@ -152,13 +145,14 @@ class SegmentTranslator:
         ]
         self._replace(places, encoded)
         if self.confidence:
-            self._score([row for row, segment in enumerate(segments) if needs_scores(segment)], segments, encoded)
+            unscored = {row for part, row, _ in places if part.is_changed or not part.tokens}
+            self._score(sorted(unscored), segments, encoded)
         aligned = [place for place in places if place[0].sentence.is_aligned]
-        align_parts(self.model, self.processor, aligned, encoded.encoder_outputs)
+        align_parts(self.model, self.processor, aligned, encoded["encoder_outputs"])
 
     def _replace(self, places: Sequence[tuple[Part, int, int]], encoded: EncodedSegments) -> None:
         places = [place for place in places if place[0].missing]
-        align_parts(self.model, self.processor, places, encoded.encoder_outputs)
+        align_parts(self.model, self.processor, places, encoded["encoder_outputs"])
         for part, _, _ in places:
             text = with_required(part.source_text, part.text, part.alignment, part.required, part.sentence.terms)
             part.alignment = None
@@ -172,8 +166,8 @@ class SegmentTranslator:
             return
         targets = [self.processor.build_target([part.target for part in segments[row].parts]) for row in rows]
         sequences = self.processor.pad({"decoder_input_ids": targets})["decoder_input_ids"].to(self.model.device)
-        mask = encoded.attention_mask[rows]
-        states, tags = encoded.encoder_outputs[0][rows], encoded.encoder_outputs.group_tags[rows]
+        mask = encoded["attention_mask"][rows]
+        states, tags = encoded["encoder_outputs"][0][rows], encoded["encoder_outputs"].group_tags[rows]
         scores, tokens = sentence_log_probabilities(
             self.model,
             sequences,
@@ -189,8 +183,3 @@ class SegmentTranslator:
     def _set_scores(segment: Segment, sums: list[tuple[float, int]]) -> None:
         for part, (total, number) in zip(segment.parts, sums, strict=True):
             part.log_probability, part.tokens = total, number
-
-
-def needs_scores(segment: Segment) -> bool:
-    """Whether a translation of a segment has no score yet, or has changed since."""
-    return any(part.is_changed or not part.tokens for part in segment.parts)

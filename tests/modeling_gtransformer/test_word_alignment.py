@@ -30,7 +30,7 @@ def align_words(model, processor, pairs, decoder=None):
         [segment.parts[0].target] = processor.encode_sentences([translation], True) if translation else [[]]
         segment.parts[0].text = translation
     places = [(segment.parts[0], row, 1) for row, segment in enumerate(segments)]
-    word_alignment.align_parts(decoder or model, processor, places, encoded.encoder_outputs)
+    word_alignment.align_parts(decoder or model, processor, places, encoded["encoder_outputs"])
     return [document.parts[0][0].alignment for document in documents]
 
 
