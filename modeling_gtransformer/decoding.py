@@ -101,7 +101,8 @@ class TemplateDecoder:
 
     def over(self, sources: Sources, token_limits: Tensor) -> "TemplateDecoder":
         """The same decoder over other sources `(B, S)`, with these limits `(B, G)` of tokens per target sentence."""
-        return TemplateDecoder(self.model, self.limits.with_limits(token_limits), self.processors, sources)
+        limits = GroupTagLogitsProcessor(token_limits, self.limits.min_length, self.max_length, self.template)
+        return TemplateDecoder(self.model, limits, self.processors, sources)
 
     def states(
         self,

@@ -79,10 +79,6 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         """Maximum number of tokens of a target sentence or, if more, of prompts `(B, P)` and one more token."""
         return max(int(self.token_limits.max()) + self.template.head + self.template.tokens, prompts.shape[1] + 1)
 
-    def with_limits(self, token_limits: Tensor) -> "GroupTagLogitsProcessor":
-        """The processor for other documents, with these limits `(B, G)` of words per sentence."""
-        return GroupTagLogitsProcessor(token_limits, self.min_length, self.max_length, self.template)
-
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Masks scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
         # The rows of a document are adjacent.
