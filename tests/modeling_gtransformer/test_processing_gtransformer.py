@@ -30,7 +30,7 @@ def bpe_tokenizer():
     )
 
 
-@pytest.fixture(params=["mbart", "bpe"])
+@pytest.fixture(scope="module", params=["mbart", "bpe"])
 def any_processor(request, mbart_tokenizer, bpe_tokenizer):
     if request.param == "mbart":
         return GTransformerProcessor(mbart_tokenizer)
@@ -90,22 +90,13 @@ def test_round_trip(any_processor):
 STRUCTURE = ["</s>", "<s>", "de_DE", "en_XX", "[de]", "<mask>", "<pad>", "＜/s＞", "<unk>", "</s></s>", "<s", "s>"]
 
 
-@given(st.lists(st.sampled_from([*STRUCTURE, " ", "cat", "x"]), min_size=1, max_size=6).map("".join))
-def test_structure_in_the_text_is_harmless(any_processor_pair, text):
-    for processor in any_processor_pair:
-        if not text.strip():
-            continue
-        ids = processor(["the cat", text, "it is"])["input_ids"]
-        tags = group_tags(torch.tensor(ids), processor.bos_token_id, processor.eos_token_id)
-        assert tags.max() == 3 and (tags > 0).all()
-        words = processor.encode_sentences([text])[0]
-        assert not set(words) & set(processor.structural_token_ids)
-
-
-@pytest.fixture(scope="module")
-def any_processor_pair(mbart_tokenizer, bpe_tokenizer):
-    own = GTransformerProcessor(bpe_tokenizer, src_lang="[en]", tgt_lang="[de]")
-    return [GTransformerProcessor(mbart_tokenizer), own]
+@given(st.lists(st.sampled_from([*STRUCTURE, " ", "cat", "x"]), max_size=6).map("".join).filter(str.strip))
+def test_structure_in_the_text_is_harmless(any_processor, text):
+    ids = any_processor(["the cat", text, "it is"])["input_ids"]
+    tags = group_tags(torch.tensor(ids), any_processor.bos_token_id, any_processor.eos_token_id)
+    assert tags.max() == 3 and (tags > 0).all()
+    words = any_processor.encode_sentences([text])[0]
+    assert not set(words) & set(any_processor.structural_token_ids)
 
 
 def test_structural_text_stays_readable(processor):
@@ -121,6 +112,7 @@ def test_text_is_normalised_as_for_mbart(processor):
 
 def test_saved_with_the_checkpoint(any_processor, tiny_model, tmp_path):
     tiny_model().save_pretrained(tmp_path)
+    any_processor = copy.copy(any_processor)
     any_processor.normalization, any_processor.target_ratio, any_processor.typical_confidence = "NFC", 1.2, -0.5
     any_processor.save_pretrained(tmp_path)
     loaded = AutoProcessor.from_pretrained(tmp_path)

@@ -93,11 +93,8 @@ def test_one_sentence_may_fill_all_positions():
     settings = GenerationConfig(max_length_a=0, max_length_b=500, min_length=1)
     template = TargetTemplate(BOS, (BOS,), EOS, PAD, END_OF_DOCUMENT)
     plan = plan_lengths(settings, torch.ones(1, 3, dtype=torch.long), None, config, template, False)
-    assert (plan.min_tokens, plan.budget, plan.token_limits.item()) == (
-        len("<w>E"),
-        TINY["max_position_embeddings"],
-        500,
-    )
+    expected = len("<w>E"), TINY["max_position_embeddings"], 500
+    assert (plan.min_tokens, plan.budget, plan.token_limits.item()) == expected
 
 
 def test_padding_follows_the_end_of_a_document():
@@ -129,16 +126,8 @@ def test_sentences_may_end_alike():
     assert (config.repetition_penalty, config.no_repeat_ngram_size, config.encoder_no_repeat_ngram_size) == (1.0, 0, 3)
     assert spare_sentence_ends(GenerationConfig(), [], prefix, EOS) == []
     of_source = spare_sentence_ends(GenerationConfig(encoder_no_repeat_ngram_size=1), [], prefix, EOS)
-    assert LogitsProcessorList(of_source)(prefix, scores)[0].tolist() == [
-        -torch.inf,
-        -1,
-        -1,
-        -1,
-        -1,
-        -torch.inf,
-        -1,
-        -1,
-    ]
+    expected = [-torch.inf, -1, -1, -1, -1, -torch.inf, -1, -1]
+    assert LogitsProcessorList(of_source)(prefix, scores)[0].tolist() == expected
     assert LogitsProcessorList(spare_sentence_ends(GenerationConfig(), plain, None, EOS))(prefix, scores)[0, EOS] == -1
     # Others, and those that come after these, may change it.
     for before in ([], plain):
