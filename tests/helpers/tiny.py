@@ -73,3 +73,9 @@ def words_per_sentence(row):
             counts[-1] += 1
     assert row.count(BOS) == row.count(EOS) == len(counts) and row.count(END_OF_DOCUMENT) == 1
     return counts
+
+
+def sentences_of(ids):
+    """The ids of every sentence, from `<s>` to `</s>`."""
+    starts = [place for place, token in enumerate(ids) if token == BOS]
+    return [ids[start : ids.index(EOS, start) + 1] for start in starts]

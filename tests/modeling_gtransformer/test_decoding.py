@@ -2,13 +2,14 @@
 same sentences alone."""
 
 import math
+from itertools import chain
 from unittest import mock
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model
+from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model, sentences_of
 
 from modeling_gtransformer import GTransformerConfig, decoding
 from modeling_gtransformer.decoding import (
@@ -67,14 +68,18 @@ def test_documents_are_those_of_transformers(
 
 
 @pytest.mark.parametrize("template", OTHER_TEMPLATES, ids=lambda config: config["sentence_template"])
-def test_the_parent_beam_decides_whether_a_document_has_ended(template):
-    """Without a special token for the end of a document, beams may be at different sentences."""
+@pytest.mark.parametrize(
+    ("lengths", "limits"),
+    [([[3, 2, 1], [1, 4]], {"max_length_b": 4}), ([[1, 1, 1], [2, 1]], {"max_length_a": 1.0, "max_length_b": 0})],
+)
+def test_documents_end_after_their_last_sentence(template, lengths, limits):
+    """Without a special token for their end: beams may be at different sentences, and documents have other numbers of
+    them. A sentence may be limited to a single word."""
     model = seeded_model(**template, init_std=0.5).double()
     model.final_logits_bias[0, EOS] = 2.0
     for seed in range(4):
         torch.manual_seed(seed)
-        arguments = {**random_documents([[3, 2, 1], [1, 4]]), "num_beams": 4, "max_length_b": 4}
-        arguments["parallel_sentences"] = False
+        arguments = {**random_documents(lengths), **limits, "num_beams": 4, "parallel_sentences": False}
         assert model.generate(**arguments).equal(of_transformers(model, **arguments))
 
 
@@ -111,15 +116,6 @@ def test_log_probabilities_of_a_bfloat16_model_are_not_rounded(monkeypatch):
     monkeypatch.setattr(TemplateDecoder, "best", record)
     seeded_model(init_std=0.25).to(torch.bfloat16).generate(**random_documents([[3]]), num_beams=3)
     assert not torch.cat(scores).equal(torch.cat(scores).bfloat16().float())
-
-
-@pytest.mark.parametrize("template", OTHER_TEMPLATES, ids=lambda config: config["sentence_template"])
-def test_documents_of_unequal_numbers_of_sentences_end_after_the_last(template):
-    """Also where a sentence is limited to a single word."""
-    model = seeded_model(**template, init_std=0.5).double()
-    arguments = {**random_documents([[1, 1, 1], [2, 1]]), "num_beams": 3, "parallel_sentences": False}
-    arguments |= {"max_length_a": 1.0, "max_length_b": 0}
-    assert model.generate(**arguments).equal(of_transformers(model, **arguments))
 
 
 def test_a_search_with_fewer_hypotheses_than_beams_ends_at_the_last_position():
@@ -228,13 +224,6 @@ def test_prompts_in_frames_where_the_end_of_a_sentence_opens_the_next(parallel_s
     assert model.generate(source, **arguments, parallel_sentences=parallel_sentences).equal(expected)
 
 
-def sentences_of(row):
-    """The ids of every sentence of a generated document."""
-    ids = [token for token in row.tolist() if token not in (PAD, END_OF_DOCUMENT)]
-    starts = [place for place, token in enumerate(ids) if token == BOS]
-    return [ids[start:stop] for start, stop in zip(starts, [*starts[1:], None], strict=True)]
-
-
 @settings(max_examples=30)
 @given(
     documents=st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=5), min_size=1, max_size=3),
@@ -248,14 +237,14 @@ def test_each_is_translated_as_if_it_were_alone(documents, encoder_global_layers
     inputs = random_documents(documents)
     arguments = {"num_beams": num_beams, "max_length_b": 4}
     outputs = model.generate(**inputs, **arguments)
-    assert [len(sentences_of(row)) for row in outputs] == [len(document) for document in documents]
+    translations, sources = ([sentences_of(row) for row in ids.tolist()] for ids in (outputs, inputs["input_ids"]))
+    assert [*map(len, translations)] == [*map(len, documents)]
     if num_beams == 1:
         assert outputs.equal(model.generate(**inputs, **arguments, parallel_sentences=False))
     if encoder_global_layers == 0:
-        for row, ids in zip(outputs, inputs["input_ids"], strict=True):
-            for translation, source in zip(sentences_of(row), sentences_of(ids), strict=True):
-                [alone] = model.generate(torch.tensor([source]), **arguments)
-                assert translation == alone.tolist()[:-1] and alone[-1] == END_OF_DOCUMENT
+        for translation, source in zip(chain(*translations), chain(*sources), strict=True):
+            [alone] = model.generate(torch.tensor([source]), **arguments)
+            assert alone.tolist() == [*translation, END_OF_DOCUMENT]
 
 
 @pytest.mark.parametrize("num_beams, length_penalty", [(2, 0.0), (3, 3.0)])
@@ -354,7 +343,7 @@ def test_what_needs_the_document_is_decoded_as_one(tiny_model, monkeypatch):
     with pytest.raises(TypeError):
         model.generate(**inputs)
     for asked in ({"decoder_input_ids": torch.tensor([[BOS, 5]])}, {"max_length": 12}, {"parallel_sentences": False}):
-        assert len(sentences_of(model.generate(**inputs, **asked)[0])) == 2
+        assert len(sentences_of(model.generate(**inputs, **asked)[0].tolist())) == 2
 
 
 def test_places_of_sentences():
@@ -369,7 +358,7 @@ WORDS = range(4, 8)
 
 
 class ScriptedRows(Rows):
-    """Rows of sentences whose next words have given log-probabilities, by what has been written.
+    """Rows of sentences, with two beams, whose next words have given log-probabilities, by what has been written.
 
     Args:
         scripts: for each sentence, by the words so far, log-probabilities of the tokens that follow; others get -50.
@@ -378,9 +367,9 @@ class ScriptedRows(Rows):
         steps: how many tokens of each beam were read.
     """
 
-    def __init__(self, num_beams, *scripts, shrinks=True):
-        self.budget, self.beams, self.shrinks = 10, num_beams, shrinks
-        self.tokens = torch.zeros(len(scripts), num_beams).long()
+    def __init__(self, *scripts, shrinks=True):
+        self.budget, self.beams, self.shrinks = 10, 2, shrinks
+        self.tokens = torch.zeros(len(scripts), self.beams).long()
         self.scripts, self.written, self.steps = scripts, [""] * self.tokens.numel(), 0
 
     def step(self, tokens, count):
@@ -406,70 +395,66 @@ class ScriptedRows(Rows):
         self.follow((items[:, None] * self.beams + torch.arange(self.beams)).flatten())
 
 
-def search_all(rows, length_penalty, early_stopping):
-    """The words of the best hypotheses of scripted rows."""
+# Two words are best. Without early stopping, a search finds them, or has ended before.
+NEVER_FOUND = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -1.2, "a": -1.3}, "aa": {"end": -0.01}}
+FOUND_LATE = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -0.1, "a": -0.2}, "aa": {"end": -0.01}}
+
+
+def search(*scripts, length_penalty=1.0, early_stopping=False, shrinks=True):
+    """The words of the best hypotheses under scripts, and the steps that it took to find them."""
+    rows = ScriptedRows(*scripts, shrinks=shrinks)
     found = Search(rows, Ranking(length_penalty, early_stopping)).run()
     assert all(written.ids[-1] == EOS for written in found)
-    return ["".join(chr(ord("a") + token - WORDS.start) for token in written.ids[:-1]) for written in found]
-
-
-def search(num_beams, length_penalty, early_stopping, **script):
-    """The words of the best hypothesis under a script, and the steps that it took to find it."""
-    rows = ScriptedRows(num_beams, script)
-    [words] = search_all(rows, length_penalty, early_stopping)
+    words = ["".join(chr(ord("a") + token - WORDS.start) for token in written.ids[:-1]) for written in found]
     return words, rows.steps
 
 
-def best(num_beams, length_penalty, **script):
+def best(**script):
     """The words of the best hypothesis under a script."""
-    return search(num_beams, length_penalty, False, **script)[0]
+    [words], _ = search(script)
+    return words
 
 
 def test_the_length_counts_the_tokens_that_are_written():
     """-1.0 over one token against -1.9 over two; over two and three tokens it would be the other way round."""
-    assert best(2, 1.0, start={"end": -1.0, "a": -1.1}, a={"end": -0.8}) == "a"
-    assert best(2, 1.0, start={"end": -1.0, "a": -1.1}, a={"end": -1.0}) == ""
+    assert best(start={"end": -1.0, "a": -1.1}, a={"end": -0.8}) == "a"
+    assert best(start={"end": -1.0, "a": -1.1}, a={"end": -1.0}) == ""
 
 
 def test_a_search_ends_when_no_running_hypothesis_is_better():
     """As in Transformers the length so far decides that, even though longer ones would have become better."""
-    script = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -1.2, "a": -1.3}, "aa": {"end": -0.01}}
-    assert best(2, 1.0, **script) == ""
-    assert best(2, 1.0, **script | {"a": {"end": -1.2, "a": -1.1}}) == "aa"
+    assert best(**NEVER_FOUND) == ""
+    assert best(**NEVER_FOUND | {"a": {"end": -1.2, "a": -1.1}}) == "aa"
 
 
 def test_only_hypotheses_among_the_best_are_finished():
     """An end that comes after as many better words as there are beams is none."""
-    assert best(2, 1.0, start={"a": -1.0, "b": -1.1, "end": -1.2}, a={"end": -3.0}, b={"end": -3.1}) == "a"
-    assert best(2, 1.0, start={"a": -1.0, "end": -1.1, "b": -1.2}, a={"end": -3.0}, b={"end": -3.1}) == ""
+    assert best(start={"a": -1.0, "b": -1.1, "end": -1.2}, a={"end": -3.0}, b={"end": -3.1}) == "a"
+    assert best(start={"a": -1.0, "end": -1.1, "b": -1.2}, a={"end": -3.0}, b={"end": -3.1}) == ""
 
 
 def test_early_stopping_ends_with_as_many_hypotheses_as_beams():
     """Though the one that is still running would have become the best."""
-    script = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -0.1, "a": -0.2}, "aa": {"end": -0.01}}
-    assert best(2, 1.0, **script) == "aa"
-    assert search(2, 1.0, True, **script) == ("a", 2)
+    assert best(**FOUND_LATE) == "aa"
+    assert search(FOUND_LATE, early_stopping=True) == (["a"], 2)
 
 
 def test_beams_continue_from_their_parents():
     """The second beam becomes the first one."""
     script = {"start": {"a": -1.0, "b": -1.1}, "a": {"c": -2.0}, "b": {"c": -0.1}, "ac": {"d": -0.1, "end": -3.0}}
-    assert best(2, 1.0, **script, bc={"end": -0.1}) == "bc"
+    assert best(**script, bc={"end": -0.1}) == "bc"
 
 
 def test_a_running_hypothesis_that_equals_the_worst_finished_one_is_not_better():
     script = {"start": {"end": -0.75, "a": -0.5}, "a": {"end": -0.5, "a": -0.5}, "aa": {"end": -0.0}}
-    assert search(2, 0.0, False, **script) == ("", 2)
+    assert search(script, length_penalty=0.0) == ([""], 2)
 
 
 @pytest.mark.parametrize("shrinks", [True, False])
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_a_search_that_has_ended_finds_nothing_more_beside_a_longer_one(early_stopping, shrinks):
     """Its running hypothesis would become the best."""
-    if early_stopping:
-        short, words = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -0.1, "a": -0.2}, "aa": {"end": -0.01}}, "a"
-    else:
-        short, words = {"start": {"end": -1.0, "a": -1.1}, "a": {"end": -1.2, "a": -1.3}, "aa": {"end": -0.01}}, ""
+    short, words = (FOUND_LATE, "a") if early_stopping else (NEVER_FOUND, "")
     long = {"start": {"b": -0.1}, "b": {"b": -0.1}, "bb": {"b": -0.1}, "bbb": {"b": -0.1}, "bbbb": {"end": -0.1}}
     for scripts, expected in (((short, long), [words, "bbbb"]), ((long, short), ["bbbb", words])):
-        assert search_all(ScriptedRows(2, *scripts, shrinks=shrinks), 1.0, early_stopping) == expected
+        assert search(*scripts, early_stopping=early_stopping, shrinks=shrinks)[0] == expected

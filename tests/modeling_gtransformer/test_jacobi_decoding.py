@@ -7,12 +7,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model
+from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model, sentences_of
 
 from modeling_gtransformer import DocumentsOutput
 from modeling_gtransformer.decoding import Sources, TemplateDecoder
 from modeling_gtransformer.jacobi_decoding import JacobiDecoder, OpenSentence, SentenceRows
-from modeling_gtransformer.sentence_template import SENTENCE_TEMPLATES
 from modeling_gtransformer.target_sentences import GroupTagLogitsProcessor
 
 
@@ -120,17 +119,6 @@ def test_beams_in_parts(tiny_model, monkeypatch):
     assert outputs.sequences.equal(expected) and outputs.sequences[:, :5].equal(arguments["decoder_input_ids"])
 
 
-def test_sentences_that_do_not_depend_on_each_other_take_one_round(tiny_model, monkeypatch):
-    monkeypatch.setattr("modeling_gtransformer.jacobi_decoding.LEFT_OPEN", 0)
-    model = tiny_model(decoder_global_layers=0)
-    with torch.no_grad():
-        model.model.decoder.embed_positions.weight.zero_()
-    documents = random_documents([[3] * 8, [5, 2]])
-    outputs = model.generate(**documents, parallel_sentences=True, return_dict_in_generate=True, max_length_b=3)
-    assert outputs.rounds.tolist() == [1, 1]
-    assert outputs.steps <= int(5 * 1.2 + 3) + 1 < outputs.sequences.shape[1]
-
-
 @pytest.mark.parametrize("limit", ["PATIENCE", "MAX_TO_REPAIR"])
 def test_what_does_not_settle_goes_on_token_by_token(tiny_model, monkeypatch, limit):
     go_on, calls = JacobiDecoder.go_on, []
@@ -179,9 +167,9 @@ def test_drafts_that_stand_are_all_that_is_decoded(tiny_model):
     model = tiny_model(decoder_global_layers=0)
     with torch.no_grad():
         model.model.decoder.embed_positions.weight.zero_()
-    documents = {**random_documents([[9, 2, 2]]), "max_length_a": 1.0, "max_length_b": 0, "min_length": 2}
+    documents = {**random_documents([[9, 2, 2], [5, 2]]), "max_length_a": 1.0, "max_length_b": 0, "min_length": 2}
     outputs = model.generate(**documents, parallel_sentences=True, return_dict_in_generate=True)
-    assert outputs.rounds.tolist() == [1] and outputs.steps == 9  # the words of the longest sentence
+    assert outputs.rounds.tolist() == [1, 1] and outputs.steps == 9  # the words of the longest sentence
     assert outputs.sequences.equal(model.generate(**documents, parallel_sentences=False))
 
 
@@ -323,28 +311,6 @@ def test_fewer_hypotheses_than_beams(tiny_model):
     assert model.generate(**arguments, parallel_sentences=True).equal(model.generate(**arguments))
 
 
-def test_length_penalty_decides_between_short_and_long():
-    model = seeded_model(init_std=0.25)
-    model.final_logits_bias[0, EOS] = 3.0
-    torch.manual_seed(0)
-    arguments = {**random_documents([[3], [5], [2]]), "num_beams": 3, "max_length_b": 4}
-    arguments["decoder_input_ids"] = torch.tensor([[0, 5]] * 3)
-    lengths = []
-    for length_penalty in (0.0, 1.0, 3.0):
-        outputs = model.generate(**arguments, length_penalty=length_penalty, parallel_sentences=True)
-        assert outputs.equal(model.generate(**arguments, length_penalty=length_penalty))
-        lengths.append(outputs.ne(PAD).sum().item())
-    assert lengths[0] < lengths[1] < lengths[2]
-    default = model.generate(**arguments, length_penalty=1.0, parallel_sentences=True)
-    assert model.generate(**arguments, parallel_sentences=True).equal(default)
-
-
-def sentences_of(ids):
-    """The ids of every sentence, from `<s>` to `</s>`."""
-    starts = [place for place, token in enumerate(ids) if token == BOS]
-    return [ids[start : ids.index(EOS, start) + 1] for start in starts]
-
-
 @settings(max_examples=40)
 @given(
     documents=st.lists(st.lists(st.integers(1, 5), min_size=2, max_size=5), min_size=1, max_size=3),
@@ -380,56 +346,39 @@ def test_beams_of_the_last_sentence_are_those_of_a_document_that_is_continued(
             assert model.generate(**arguments, parallel_sentences=True).equal(expected.sequences)
 
 
-IDS = {"bos": BOS, "eos": EOS, "pad": PAD, "tgt_lang": END_OF_DOCUMENT}
-TEMPLATE = SENTENCE_TEMPLATES["paper"].in_ids(IDS.__getitem__)
-
-
-@pytest.fixture
-def decode(tiny_model, monkeypatch):
-    """Decodes both sentences of the document `<s> 5 </s> <s> 6`, and the only one of another from its `<s>`, for two
-    steps; returns the masks of the steps."""
-
-    def run():
-        model, calls, states = tiny_model(), [], TemplateDecoder.states
-        tags = torch.tensor([[1, 1, 2, 2, 0], [1, 1, 1, 1, 0]])
-        limits = torch.tensor([[8, 8], [8, 0]])
-        template = GroupTagLogitsProcessor(limits, min_length=1, max_length=40, template=TEMPLATE)
-        sources = Sources(torch.randn(2, 5, model.config.d_model), (tags > 0).long(), tags)
-        decoder = TemplateDecoder(model, template, [template], sources)
-        cache, _ = JacobiDecoder(decoder).verify([[BOS, 5, EOS, BOS, 6], [BOS]], [0, 1], [5, 1])
-        sentences = [(0, OpenSentence(1, 0, [BOS, 5])), (0, OpenSentence(2, 3, [BOS, 6, 7]))]
-        sentences.append((1, OpenSentence(1, 0, [BOS])))
-        rows = SentenceRows(decoder, cache, [0, 1], sentences)
-
-        def record(decoder, sources, ids, mask, *arguments, **keywords):
-            calls.append((mask, arguments[0][:, 0].tolist(), keywords))
-            return states(decoder, sources, ids, mask, *arguments, **keywords)
-
-        monkeypatch.setattr(TemplateDecoder, "states", record)
-        with torch.no_grad():
-            for _ in range(2):
-                rows.step(rows.tokens, 1)
-        return calls
-
-    return run
-
-
 def places(mask):
     return [row.nonzero()[:, 0].tolist() for row in mask]
 
 
-def test_sentences_see_their_document_as_it_stands_and_what_they_write(decode):
-    first, second = (masks for masks, _, _ in decode())
+def test_what_sentences_see(tiny_model, monkeypatch):
+    """Their document as it stands, what they write and their own source, for two steps of both sentences of the
+    document `<s> 5 </s> <s> 6`, and of the only one of another from its `<s>`."""
+    model, calls, states = tiny_model(), [], TemplateDecoder.states
+    ids = {"bos": BOS, "eos": EOS, "pad": PAD, "tgt_lang": END_OF_DOCUMENT}
+    template = model.config.template.in_ids(ids.__getitem__)
+    tags = torch.tensor([[1, 1, 2, 2, 0], [1, 1, 1, 1, 0]])
+    limits = GroupTagLogitsProcessor(torch.tensor([[8, 8], [8, 0]]), min_length=1, max_length=40, template=template)
+    sources = Sources(torch.randn(2, 5, model.config.d_model), (tags > 0).long(), tags)
+    decoder = TemplateDecoder(model, limits, [limits], sources)
+    cache, _ = JacobiDecoder(decoder).verify([[BOS, 5, EOS, BOS, 6], [BOS]], [0, 1], [5, 1])
+    sentences = [(0, OpenSentence(1, 0, [BOS, 5])), (0, OpenSentence(2, 3, [BOS, 6, 7]))]
+    rows = SentenceRows(decoder, cache, [0, 1], [*sentences, (1, OpenSentence(1, 0, [BOS]))])
+
+    def record(decoder, sources, ids, mask, positions, *arguments, **keywords):
+        calls.append((mask, positions[:, 0].tolist(), keywords))
+        return states(decoder, sources, ids, mask, positions, *arguments, **keywords)
+
+    monkeypatch.setattr(TemplateDecoder, "states", record)
+    with torch.no_grad():
+        for _ in range(2):
+            rows.step(rows.tokens, 1)
+    (first, first_positions, arguments), (second, second_positions, _) = calls
     assert places(first["group"][:, 0, 0]) == [[0, 1], [0, 1, 2], [0]]
     assert places(second["group"][:, 0, 0]) == [[0, 1, 2], [0, 1, 2, 3], [0, 1]]
     for step in (first, second):
         assert places(step["global"].document) == [[], [0, 1, 2], []]
         assert places(step["global"].own) == places(step["group"][:, 0, 0])
-
-
-def test_positions_tags_and_sources_are_those_of_each_sentence(decode):
-    (_, first, arguments), (_, second, _) = decode()
-    assert (first, second) == ([1, 5, 0], [2, 6, 1])
+    assert (first_positions, second_positions) == ([1, 5, 0], [2, 6, 1])
     assert arguments["group_tags"].tolist() == [[1], [2], [1]]
     assert places(arguments["source_mask"]["group"][:, 0, 0]) == [[0, 1], [0, 1], [0, 1, 2, 3]]
     assert places(arguments["source_mask"]["global"].document) == [[0, 1, 2, 3]] * 3
