@@ -70,6 +70,8 @@ def test_a_glossary_is_for_its_languages(sentence_level_checkpoint, glossaries):
                 result = translate(given, tgt_lang=target)
                 text = result["translation"][0] if isinstance(given, dict) else result["translation_text"]
                 assert term in text if expected else text == plain
+    with pytest.raises(UsageError, match="The glossary terms cannot be used: no concept has terms in both"):
+        assert Translator(translate.model, src_lang="eng_Latn", tgt_lang="ron_Latn", glossary=named).pipeline
 
 
 def test_the_small_model_translates_where_no_other_is_named():
