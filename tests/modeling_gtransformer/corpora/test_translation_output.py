@@ -87,9 +87,10 @@ def test_what_is_in_the_way(tmp_path, monkeypatch, files, output, problem):
     (tmp_path / "data").mkdir()
     for name in ("in.jsonl", "old.jsonl", "data/1.arrow"):
         (tmp_path / name).write_text("mine")
+    allowed = "--overwrite" in problem
     with pytest.raises(UsageError, match=problem):
-        check_output(files, output, overwrite=False)
-    if "--overwrite" in problem:
+        check_output(files, output, overwrite=not allowed)
+    if allowed:
         check_output(files, output, overwrite=True)
 
 
