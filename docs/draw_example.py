@@ -1,11 +1,10 @@
 """Draws the example of README: attention of the bundled model while it translates a word by its context.
 
-python docs/draw_example.py [FILE]
+python docs/draw_example.py
 """
 
-import sys
 from pathlib import Path
-from xml.sax.saxutils import escape
+from xml.etree import ElementTree
 
 import torch
 
@@ -36,15 +35,20 @@ class Drawing:
     """An SVG with a background, in light or dark colours as the reader's system prefers."""
 
     def __init__(self, title: str):
-        self.title = title
-        self.parts: list[str] = []
+        size = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "width": f"{WIDTH}", "height": f"{HEIGHT}"}
+        self.root = ElementTree.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "role": "img"})
+        self.add("title", title)
+        self.add("style", STYLE)
+        self.add("rect", style="card", width=WIDTH, height=HEIGHT, rx=8)
 
-    def text(self, x: float, y: float, words: str, style: str = "") -> None:
-        self.parts.append(f'<text x="{x:g}" y="{y:g}" class="{style}">{escape(words)}</text>')
-
-    def box(self, x: float, y: float, width: float, height: float, style: str, radius: float = 4) -> None:
-        size = f'width="{width:g}" height="{height:g}" rx="{radius:g}"'
-        self.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} class="{style}"/>')
+    def add(
+        self, kind: str, text: str | None = None, style: str | None = None, **places: float
+    ) -> ElementTree.Element:
+        """Adds an element with a class of the style."""
+        attributes = {name: f"{place:g}" for name, place in places.items()}
+        element = ElementTree.SubElement(self.root, kind, attributes | ({"class": style} if style else {}))
+        element.text, element.tail = text, "\n"
+        return element
 
     def links(
         self, x: float, y: float, middles: list[float | None], to: float, weights: list[float], style: str
@@ -54,19 +58,23 @@ class Drawing:
             if middle is not None and weight >= 0.05:
                 between = (y + to) / 2
                 curve = f"M{x:g},{y:g} C{x:g},{between:g} {middle:g},{between:g} {middle:g},{to:g}"
-                self.parts.append(f'<path d="{curve}" class="{style}" stroke-width="{1 + 16 * weight:.0f}"/>')
+                self.add("path", style=style).attrib |= {"d": curve, "stroke-width": f"{1 + 16 * weight:.0f}"}
 
-    def svg(self) -> str:
-        size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
-        lines = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
-            f"<title>{escape(self.title)}</title>",
-            f"<style>{STYLE}</style>",
-            f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" class="card"/>',
-            *self.parts,
-            "</svg>\n",
-        ]
-        return "\n".join(lines)
+    def sentence(self, x: float, y: float, tokens: list[str], style: str) -> list[float | None]:
+        """Draws the subwords of a sentence, and returns the middle of each; `None` for `<s>` and `</s>`."""
+        middles: list[float | None] = []
+        for token in tokens:
+            if token in ("<s>", "</s>"):
+                middles.append(None)
+                continue
+            word = token.removeprefix("▁")
+            x += 4 if token.startswith("▁") and middles[1:] else 0
+            width = 8 * len(word) + 4
+            middles.append(x + width / 2)
+            self.add("rect", style=style, x=x, y=y, width=width, height=26, rx=4)
+            self.add("text", word, "middle small" if len(word) > 5 else "middle", x=x + width / 2, y=y + 18)
+            x += width + 1
+        return middles
 
 
 def draw_example() -> str:
@@ -84,24 +92,24 @@ def draw_example() -> str:
     to_source = weights["cross"]["group"][0, len(target_1)].tolist()[len(source_1) :]
 
     drawing = Drawing("The decoder writes Sie for it: global attention finds the noun Katze in the sentence before")
-    drawing.text(14, 24, "Translation so far", "bold")
-    written = draw_sentence(drawing, 14, 34, target_1, "tag1")
-    drawing.text(14, 153, "Next word", "bold")
-    [word] = draw_sentence(drawing, 180, 135, target_2[1:2], "tag2 forced")
-    drawing.text(14, 308, "Source", "bold")
-    own = draw_sentence(drawing, 14, 228, source_2, "tag2")
-    draw_sentence(drawing, 14, 260, source_1, "tag1")
+    drawing.add("text", "Translation so far", "bold", x=14, y=24)
+    written = drawing.sentence(14, 34, target_1, "tag1")
+    drawing.add("text", "Next word", "bold", x=14, y=153)
+    [word] = drawing.sentence(180, 135, target_2[1:2], "tag2 forced")
+    drawing.add("text", "Source", "bold", x=14, y=308)
+    own = drawing.sentence(14, 228, source_2, "tag2")
+    drawing.sentence(14, 260, source_1, "tag1")
     drawing.links(word, 135, written, 60, to_target, "global")
     drawing.links(word, 161, own, 228, to_source, "group")
     for y, kind, scope, style in (
         (92, "global attention", "all sentences", "marked"),
         (188, "group attention", "its own sentence", "bold"),
     ):
-        drawing.text(386, y, kind, f"end {style}")
-        drawing.text(386, y + 16, scope, "end small")
+        drawing.add("text", kind, f"end {style}", x=386, y=y)
+        drawing.add("text", scope, "end small", x=386, y=y + 16)
     for y, tag in ((52, 1), (153, 2), (246, 2), (278, 1)):
-        drawing.text(386, y, f"tag {tag}", "end soft")
-    return drawing.svg()
+        drawing.add("text", f"tag {tag}", "end soft", x=386, y=y)
+    return ElementTree.tostring(drawing.root, encoding="unicode") + "\n"
 
 
 def split_at_bos(tokens: list[str]) -> list[list[str]]:
@@ -109,27 +117,5 @@ def split_at_bos(tokens: list[str]) -> list[list[str]]:
     return [tokens[:second], tokens[second:]]
 
 
-def draw_sentence(drawing: Drawing, x: float, y: float, tokens: list[str], style: str) -> list[float | None]:
-    """Draws the subwords of a sentence, and returns the middle of each; `None` for `<s>` and `</s>`."""
-    middles: list[float | None] = []
-    for token in tokens:
-        if token in ("<s>", "</s>"):
-            middles.append(None)
-            continue
-        word = token.removeprefix("▁")
-        x += 4 if token.startswith("▁") and middles[1:] else 0
-        width = 8 * len(word) + 4
-        drawing.box(x, y, width, 26, style)
-        drawing.text(x + width / 2, y + 18, word, "middle small" if len(word) > 5 else "middle")
-        middles.append(x + width / 2)
-        x += width + 1
-    return middles
-
-
-def main(argv: list[str]) -> None:
-    file = Path(argv[0]) if argv else Path(__file__).with_name("images") / "example.svg"
-    file.write_text(draw_example(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    (Path(__file__).with_name("images") / "example.svg").write_text(draw_example(), encoding="utf-8")
