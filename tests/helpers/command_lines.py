@@ -8,11 +8,11 @@ import re
 import runpy
 import shlex
 import sys
-import urllib.request
 from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path
 
+import httpx
 from repository import ROOT
 
 
@@ -81,24 +81,15 @@ def curl(words):
     """Sends what curl would send, and returns the answer."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
-    parser.add_argument("-d", action="append", dest="data")
-    parser.add_argument("-F", action="append", dest="fields")
+    parser.add_argument("-d", action="append", dest="data", default=[])
+    parser.add_argument("-F", action="append", dest="fields", default=[])
     parser.add_argument("-H", action="append", dest="headers", default=[])
     parser.add_argument("--no-buffer", action="store_true")
     args = parser.parse_args(words)
-    headers = dict(header.split(": ") for header in args.headers)
-    body = "&".join(args.data).encode() if args.data else None
-    if args.fields:
-        headers["Content-Type"], body = "multipart/form-data; boundary=x", multipart(args.fields)
-    request = urllib.request.Request(args.url, body, headers)
-    return urllib.request.urlopen(request).read()  # raises for the status of an error
-
-
-def multipart(fields):
-    """The body of a form with fields such as `source=en` and `file=@film.srt`, between boundaries `x`."""
-    parts = []
-    for name, value in (field.split("=", 1) for field in fields):
-        file = value.removeprefix("@") if value.startswith("@") else None
-        head = f'--x\r\nContent-Disposition: form-data; name="{name}"' + (f'; filename="{file}"' if file else "")
-        parts += [head.encode(), b"\r\n\r\n", Path(file).read_bytes() if file else value.encode(), b"\r\n"]
-    return b"".join([*parts, b"--x--\r\n"])
+    headers = {"Content-Type": "application/x-www-form-urlencoded"} if args.data else {}
+    headers |= dict(header.split(": ") for header in args.headers)
+    fields = dict(field.split("=", 1) for field in args.fields)
+    files = {name: (value[1:], Path(value[1:]).read_bytes()) for name, value in fields.items() if value[0] == "@"}
+    body = {"data": {name: value for name, value in fields.items() if name not in files}, "files": files}
+    response = httpx.post(args.url, content="&".join(args.data) or None, **body, headers=headers, timeout=None)
+    return response.raise_for_status().content

@@ -10,22 +10,22 @@ from contrapro import write_contrapro
 from fairseq_reference import Reference, write_run
 from repository import ROOT
 from tiny import SIZE
-from tokenizers import ByteLevelBPETokenizer
 from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
     BertConfig,
     BertModel,
     BertTokenizer,
     MBartConfig,
     MBartForConditionalGeneration,
-    PreTrainedTokenizerFast,
 )
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
 
 
-TRANSLATORS = {"Helsinki-NLP/opus-mt-en-de": "marian", "facebook/nllb-200-distilled-600M": "m2m_100-nllb"}
+FAMILIES = {
+    "Helsinki-NLP/opus-mt-en-de": "marian",
+    "facebook/nllb-200-distilled-600M": "m2m_100-nllb",
+    "facebook/bart-base": "bart",
+}
 LONGER = {**SIZE, "max_position_embeddings": 256}
 SENTENCES = ["the cat sleeps.", "it is old.", "the old cat is it."]
 
@@ -35,13 +35,12 @@ def furnish(mbart_tokenizer, sentence_level_checkpoint):
     for name in ("train", "hub_cards"):
         Path(name).symlink_to(ROOT / name)
     torch.manual_seed(1)
-    for name, family in TRANSLATORS.items():
+    for name, family in FAMILIES.items():
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).symlink_to(sentence_level_checkpoint(family))
     Path("user").mkdir()
     save_mbart(mbart_tokenizer)
     save_gtransformers(mbart_tokenizer)
-    save_bart()
     save_bert()
     authors = Reference("postnorm_sin_k2")
     write_run(Path(), authors.meta["args"], authors.weights)
@@ -66,16 +65,6 @@ def save_gtransformers(tokenizer):
         processor.configure(model)
         model.save_pretrained(name)
         processor.save_pretrained(name)
-
-
-def save_bart():
-    special = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-    special |= {"mask_token": "<mask>"}
-    bpe = ByteLevelBPETokenizer()
-    bpe.train_from_iterator(SENTENCES, 300, special_tokens=[*special.values()])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bpe._tokenizer, **special)
-    tokenizer.save_pretrained("facebook/bart-base")
-    BartForConditionalGeneration(BartConfig(**LONGER, vocab_size=len(tokenizer))).save_pretrained("facebook/bart-base")
 
 
 def save_bert():
