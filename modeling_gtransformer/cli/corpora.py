@@ -76,13 +76,10 @@ def note(translated: Sequence[TranslatedRecord], report: Report) -> None:
 
 
 def translate_on_cluster(options: TranslateOptions, report: Report) -> None:
+    def watch(translated: Sequence[TranslatedRecord]) -> None:
+        for each in translated:
+            for warning in each.result.get("warnings", ()):
+                report.warn(warning)
+
     [input], output = options.inputs, options.output or ""
-    watch = partial(warn, report=report)
     translate_with_ray(options.translator(), input, output, options, options.actors, options.overwrite, watch)
-
-
-def warn(translated: Sequence[TranslatedRecord], report: Report) -> None:
-    """Reports the warnings of Ray's workers."""
-    for each in translated:
-        for warning in each.result.get("warnings", ()):
-            report.warn(warning)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..runtime.translator import Translator
 from ..runtime.usage_error import UsageError
@@ -25,23 +25,19 @@ CORES = 4
 RESTARTS = 3
 
 
-class ActorPool(NamedTuple):
-    """Number of actors, each with one copy of the model, and GPUs and cores of each actor."""
-
-    actors: int
-    gpus: int
-    cpus: int
-
-
-def pool_on(machines: Sequence[dict[str, float]], actors: int | None = None) -> ActorPool:
+def pool_on(machines: Sequence[dict[str, float]], actors: int | None = None) -> tuple[int, dict[str, int]]:
     """
-    Plans actors for machines with the resources "CPU" and "GPU". By default, each GPU gets one or, without GPUs, every
-    [`CORES`] cores.
+    Plans actors, each with a copy of the model, for machines with the resources "CPU" and "GPU". By default, each GPU
+    gets one or, without GPUs, every [`CORES`] cores.
+
+    Returns:
+        The number of actors, and the resources that each of them requests from Ray.
     """
     gpus = int(any(machine.get("GPU") for machine in machines))
     cpus = 1 if gpus else int(min(CORES, max(1, *(machine.get("CPU", 0) for machine in machines))))
     kind, size = ("GPU", 1) if gpus else ("CPU", cpus)
-    return ActorPool(actors or sum(int(machine.get(kind, 0) / size) for machine in machines), gpus, cpus)
+    fitting = sum(int(machine.get(kind, 0) / size) for machine in machines)
+    return actors or fitting, {"num_cpus": cpus, "num_gpus": gpus}
 
 
 def translate_with_ray(
@@ -79,10 +75,10 @@ def translate_with_ray(
         translator = model if isinstance(model, Translator) else Translator(model, **options.given)
         if Path(translator.model).is_dir():
             translator.model = os.path.abspath(translator.model)
-        pool = pool_on([node["Resources"] for node in ray.nodes() if node["Alive"]], actors)
-        if not pool.gpus:
+        number, resources = pool_on([node["Resources"] for node in ray.nodes() if node["Alive"]], actors)
+        if not resources["num_gpus"]:
             translator.device = "cpu"  # Ray may leave GPUs visible to actors that request none
-        engine = Cluster(ray, pool)
+        engine = Cluster(ray, number, resources)
         translate_in_chunks(engine, ChunkTranslator(translator, options), files, folder, overwrite, watch)
 
 
@@ -116,12 +112,11 @@ def cluster() -> Iterator[ModuleType]:
 class Cluster(Engine):
     """Runs a translation on the machines of a Ray cluster."""
 
-    def __init__(self, ray: ModuleType, pool: ActorPool):
-        self.ray, self.actors = ray, pool.actors
-        self.resources = {"num_cpus": pool.cpus, "num_gpus": pool.gpus}
+    def __init__(self, ray: ModuleType, actors: int, resources: dict[str, int]):
+        self.ray, self.actors, self.resources = ray, actors, resources
 
     def map(self, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
-        task = self.ray.remote(**self.resources)(_call)
+        task = self.ray.remote(**self.resources)(lambda function, value: function(value))
         return self.ray.get([task.remote(function, value) for value in values])
 
     def translate(
@@ -145,10 +140,6 @@ class Cluster(Engine):
         finally:
             for each in actors:  # release their resources
                 self.ray.kill(each)
-
-
-def _call(function: Callable[[Any], Any], value: Any) -> Any:
-    return function(value)
 
 
 def _absolute(path: str) -> str:

@@ -153,7 +153,8 @@ MACHINES = {
 
 @pytest.mark.parametrize("machines, actors, expected", MACHINES.values(), ids=MACHINES)
 def test_actors_fill_the_machines(machines, actors, expected):
-    assert pool_on(machines, actors) == expected
+    number, resources = pool_on(machines, actors)
+    assert (number, resources["num_gpus"], resources["num_cpus"]) == expected
 
 
 def test_without_ray(monkeypatch, trained_model, corpus, tmp_path):
