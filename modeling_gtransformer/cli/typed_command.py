@@ -112,8 +112,6 @@ def _default(option: Field) -> Any:
 
 def _parsed_type(hint: Any) -> Any:
     """Returns the type for Typer. It omits functions, and parses a mapping as a file."""
-    if get_origin(hint) is tuple and get_args(hint)[-1] is ...:
-        return list[get_args(hint)[0]]  # type: ignore[misc]
     if get_origin(hint) not in (Union, UnionType):
         return hint
     kinds = [Path if get_origin(kind) is Mapping else kind for kind in get_args(hint)]

@@ -180,14 +180,12 @@ class ChunkTranslator:
         results = self.translator.pipeline.translate_all(named, progress=progress)
         for document, result in zip(named, results, strict=True):
             sentences = [pair["translation_text"] for pair in result["sentences"]]
-            yield (
-                {
-                    "translation": sentences if isinstance(document.document, list) else result["translation_text"],
-                    "segments": result["segments"],
-                    "confidence": [pair.get("confidence") for pair in result["sentences"]],
-                },
-                result,
-            )
+            added = {
+                "translation": sentences if isinstance(document.document, list) else result["translation_text"],
+                "segments": result["segments"],
+                "confidence": [pair.get("confidence") for pair in result["sentences"]],
+            }
+            yield added, result
 
     def _freely(self, named: list[NamedDocument], progress: bool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         pipeline, options = self.translator.pipeline, self.options.given

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import pyarrow
 import pyarrow.parquet
-from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
+from pyarrow.fs import FileSelector, FileSystem, FileType
 from transformers.utils import logging
 
 
@@ -42,9 +42,7 @@ def located(path: str) -> tuple[FileSystem, str]:
     Raises:
         ValueError: the file system of the URI is unknown.
     """
-    if "://" not in path:
-        return LocalFileSystem(), os.path.abspath(path)
-    return FileSystem.from_uri(path)
+    return FileSystem.from_uri(path if "://" in path else os.path.abspath(path))
 
 
 def has_extension(path: str, extensions: str | tuple[str, ...]) -> bool:

@@ -148,15 +148,11 @@ class TranslatedChunks:
             with system.open_output_stream(partial) as file:
                 file.write(content)
             if isinstance(system, LocalFileSystem):
-                _bring_to_disk(partial)
+                # A renamed file that is not on the disk may be empty after a power failure.
+                with open(partial, "rb+") as file:
+                    os.fsync(file.fileno())
             system.move(partial, place)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
                 system.delete_file(partial)
             raise
-
-
-def _bring_to_disk(path: str) -> None:
-    """Flushes a file to disk: without this, a renamed file may be empty after a power failure."""
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())

@@ -35,14 +35,17 @@ def check_output(files: Sequence[str], output: str, overwrite: bool) -> None:
     """
     if "://" in output:
         raise UsageError(f"The output {output} must be a path: only Ray writes to URIs.")
-    path, extensions = Path(output), extensions_of_output(files[0])
+    path = Path(output)
+    extensions: tuple[str, ...] = (".parquet",) if has_extension(files[0], ".parquet") else JSON_LINES
+    if has_extension(files[0], ".arrow"):
+        extensions = ()  # a dataset is a folder
     if len(files) > 1 and extensions:
         raise UsageError(f"There are several files, {', '.join(files)}: translate them one by one.")
     if extensions and not has_extension(output, extensions):
         raise UsageError(f"The output {output} must be named *{', *'.join(extensions)}, like its input.")
     if not extensions and has_extension(output, (*JSON_LINES, ".parquet")):
         raise UsageError(f"The output {output} must be a folder, like the dataset that is its input.")
-    if is_among(path, files) or any(is_among(path, [Path(file).parent]) for file in files if not extensions):
+    if is_among(path, files if extensions else [Path(file).parent for file in files]):
         raise UsageError(f"The output {output} is the input: choose another one.")
     if not path.exists():
         return
@@ -52,13 +55,6 @@ def check_output(files: Sequence[str], output: str, overwrite: bool) -> None:
         raise UsageError(f"The output {output} is a folder: pass a file.")
     if not overwrite:
         raise UsageError(f"The output {output} exists: choose another one, or pass --overwrite.")
-
-
-def extensions_of_output(file: str) -> tuple[str, ...]:
-    """Returns extensions for the translation of a file; none for a dataset, which is a folder."""
-    if has_extension(file, ".arrow"):
-        return ()
-    return (".parquet",) if has_extension(file, ".parquet") else JSON_LINES
 
 
 def put_together(chunks: Sequence[str], output: str) -> None:

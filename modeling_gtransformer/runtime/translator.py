@@ -123,6 +123,9 @@ class Translator:
         try:
             processor = for_languages(model, processor, self.src_lang, self.tgt_lang)
             processor.build_source([[]])  # raises if the template needs a language that is not set
+            options = dict(self.options)
+            if isinstance(glossary := options.get("glossary"), Glossary):
+                options["glossary"] = terms_of(glossary, processor)
             translate = pipeline(
                 "document-translation",
                 model=model,
@@ -131,7 +134,7 @@ class Translator:
                 # Never run code from the checkpoint.
                 pipeline_class=DocumentTranslationPipeline,
                 confidence=self.confidence,
-                **self._options_for(processor),
+                **options,
             )
             processor.configure(translate.model)
         except UsageError:
@@ -141,13 +144,6 @@ class Translator:
         if self.precision == "int8":
             quantize_linear_layers(translate.model)
         return translate
-
-    def _options_for(self, processor: GTransformerProcessor) -> dict[str, Any]:
-        """Returns the options of the pipeline, with a glossary reduced to the processor's languages."""
-        glossary = self.options.get("glossary")
-        if not isinstance(glossary, Glossary):
-            return self.options
-        return {**self.options, "glossary": terms_of(glossary, processor)}
 
     def terms_between(self, src_lang: str | None, tgt_lang: str | None) -> dict[str, str] | None:
         """
