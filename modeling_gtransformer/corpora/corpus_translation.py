@@ -1,6 +1,7 @@
 """Resumable translation of whole corpora."""
 
 import platform
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -105,7 +106,7 @@ def translate_corpus(
     translate = ChunkTranslator(translator, options)
     chunks = translate_in_chunks(Engine(), translate, files, partial_folder, overwrite, watch)
     put_together([chunks.path(chunk) for chunk in chunks], output)
-    chunks.remove()
+    shutil.rmtree(partial_folder)
 
 
 def translate_in_chunks(

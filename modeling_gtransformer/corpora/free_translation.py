@@ -13,7 +13,7 @@ from transformers.utils.logging import tqdm
 
 from ..document_translation import batch_tokens
 from ..processing_gtransformer import GTransformerProcessor
-from ..segment_plan import PlannedDocument, SegmentLimits
+from ..segment_plan import PlannedDocument, Segment, SegmentLimits
 from ..segment_translation import SegmentTranslator
 from ..segmentation import longest_first_batches
 from ..sentence import Sentence, sentences_of
@@ -73,7 +73,7 @@ def translate_freely(
         for number, document in enumerate(documents, 1)
     ]
     segments = [segment for document in planned for segment in document.segments]
-    written: dict[int, list[str]] = {}
+    written: dict[Segment, list[str]] = {}
     endless = 0
     num_beams = generate_arguments.get("num_beams") or model.generation_config.num_beams or 1
     sizes, max_tokens = [len(segment.source) for segment in segments], max_tokens or batch_tokens(num_beams)
@@ -85,13 +85,12 @@ def translate_freely(
             of_batch = [segments[index] for index in batch]
             rows = translator.generate(translator.encode(of_batch)).tolist()
             endless += sum(end not in row for row in rows)
-            written |= zip(batch, processor.batch_decode_sentences(rows), strict=True)
+            written |= zip(of_batch, processor.batch_decode_sentences(rows), strict=True)
             bar.update(len(batch))
     if endless:
         logger.warning(f"{endless} of {len(segments)} segments reached the maximum length without an end.")
-    outputs = (written[index] for index in range(len(segments)))
     translations = [FreeTranslation() for _ in documents]
     for document, translation in zip(planned, translations, strict=True):
         for segment in document.segments:
-            translation.add(segment.sentences, next(outputs))
+            translation.add(segment.sentences, written[segment])
     return translations

@@ -53,20 +53,22 @@ class TranslatedChunks:
             UsageError: the folder contains another translation or other files.
         """
         job = {"input": [content.hash for content in self.corpus], **identity}
-        names, before = self._names(), self._job()
-        if before is None:
-            if any(name != UNFINISHED and not PARTIAL.fullmatch(name) for name in names):
-                raise UsageError(f"The folder {self.folder} contains other files: choose another one.")
-            system, place = located(self.folder)
-            system.create_dir(place, recursive=True)
-            self._write(UNFINISHED, b"")
-            self._write(MANIFEST, json.dumps(job, indent=1).encode())
-        elif before != job:
-            changed = sorted(name for name in {**job, **before} if job.get(name) != before.get(name))
-            raise UsageError(
-                f"{self.folder} was begun with another {', '.join(changed)}: use the earlier one, or remove the "
-                "folder."
-            )
+        names = self._names()
+        if MANIFEST in names:
+            with open_binary(within(self.folder, MANIFEST)) as file:
+                before = json.load(file)
+            if changed := sorted(name for name in {**job, **before} if job.get(name) != before.get(name)):
+                raise UsageError(
+                    f"{self.folder} was begun with another {', '.join(changed)}: use the earlier one, or remove the "
+                    "folder."
+                )
+            return
+        if any(name != UNFINISHED and not PARTIAL.fullmatch(name) for name in names):
+            raise UsageError(f"The folder {self.folder} contains other files: choose another one.")
+        system, place = located(self.folder)
+        system.create_dir(place, recursive=True)
+        self._write(UNFINISHED, b"")
+        self._write(MANIFEST, json.dumps(job, indent=1).encode())
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yields all chunks in order, including the missing ones."""
@@ -121,10 +123,6 @@ class TranslatedChunks:
             if name == UNFINISHED or PARTIAL.fullmatch(name):
                 system.delete_file(located(within(self.folder, name))[1])
 
-    def remove(self) -> None:
-        system, place = located(self.folder)
-        system.delete_dir(place)
-
     def _name(self, chunk: Chunk) -> str:
         """Returns the file name of a chunk. Names sort in the order of the chunks."""
         extension = ".jsonl" if self.corpus[chunk.file].schema is None else ".parquet"
@@ -133,12 +131,6 @@ class TranslatedChunks:
     def _names(self) -> list[str]:
         system, place = located(self.folder)
         return [info.base_name for info in system.get_file_info(FileSelector(place, allow_not_found=True))]
-
-    def _job(self) -> dict[str, Any] | None:
-        """Reads the identity of the translation in the folder, if any."""
-        with contextlib.suppress(FileNotFoundError), open_binary(within(self.folder, MANIFEST)) as file:
-            return json.load(file)
-        return None
 
     def _write(self, name: str, content: bytes) -> None:
         """Writes a file atomically."""

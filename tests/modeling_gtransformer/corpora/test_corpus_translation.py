@@ -198,11 +198,3 @@ def test_free_translation_says_what_came_of_each_segment(trained_model, tmp_path
     translate_corpus(str(trained_model), output, str(tmp_path / "aligned.jsonl"), SETTINGS, overwrite=True)
     [row] = read_json_lines(tmp_path / "aligned.jsonl")
     assert "translated_segments" not in row and len(row["translation"]) == 4
-
-
-@pytest.mark.parametrize("options", [{"max_tokens": 1}, {"max_tokens": 4096}, {"parallel_sentences": True}])
-def test_batches_and_decoding_change_nothing(trained_model, tmp_path, options):
-    corpus = write_corpus(tmp_path / "test.jsonl")
-    for name, changed in (("one", SETTINGS), ("two", replace(SETTINGS, **options))):
-        translate_corpus(str(trained_model), corpus, str(tmp_path / f"{name}.jsonl"), changed)
-    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()

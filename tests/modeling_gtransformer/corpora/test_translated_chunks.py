@@ -86,8 +86,6 @@ def test_it_is_finished_when_all_is_there_and_nothing_has_changed(chunks, tmp_pa
         chunks.finish(["1", "3"])
     chunks.finish(["1", "2"])
     assert len(list((tmp_path / "out").iterdir())) == 5
-    chunks.remove()
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_file_appears_as_a_whole(chunks, tmp_path, monkeypatch):
