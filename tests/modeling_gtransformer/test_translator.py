@@ -1,4 +1,4 @@
-"""Translators by name: settings that travel, columns, every family and language, what cannot be loaded."""
+"""Translators by name: settings that travel, columns, languages, what cannot be loaded."""
 
 import copy
 import json
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from sentence_level_translators import FAMILIES, PAIRS
 from transformers import pipeline
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor, Translator
@@ -21,45 +20,33 @@ from modeling_gtransformer.runtime.translator import SMALL_MODEL
 from modeling_gtransformer.runtime.usage_error import UsageError
 
 
-SENTENCES = [*PAIRS][:3]
-TRANSLATORS = [family for family in FAMILIES if family.name != "bart"]
+TEXT = "The cat sleeps.  It is old.\n\n- the cat"
 
 
-@pytest.fixture
-def text():
-    return "The cat sleeps.  It is old.\n\n- the cat"
-
-
-def test_what_the_pipeline_gives(checkpoint, text):
+def test_what_the_pipeline_gives(checkpoint):
     """Options of the constructor are those of the pipeline, and a call may have others."""
-    expected = pipeline("document-translation", model=checkpoint)(text, splitter="sentencex", num_beams=2)
-    assert Translator(checkpoint, splitter="sentencex", num_beams=2)(text) == expected
-    assert Translator(checkpoint)(text, splitter="sentencex", num_beams=2) == expected
+    expected = pipeline("document-translation", model=checkpoint)(TEXT, splitter="sentencex", num_beams=2)
+    assert Translator(checkpoint, splitter="sentencex", num_beams=2)(TEXT) == expected
+    assert Translator(checkpoint)(TEXT, splitter="sentencex", num_beams=2) == expected
     assert sum(expected["segments"]) == len(expected["sentences"]) == 3
 
 
-def test_a_pickled_translator_is_its_settings(checkpoint, text):
+def test_a_pickled_translator_is_its_settings(checkpoint):
     translate = Translator(checkpoint, tgt_lang="de_DE", glossary={"cat": "katze"}, confidence=True)
     before = pickle.dumps(translate)
-    expected = translate(text)
+    expected = translate(TEXT)
     assert "katze" in expected["translation_text"] and expected["sentences"][0]["confidence"] < 0
     assert pickle.dumps(translate) == before and len(before) < 1000
-    assert pickle.loads(before)(text) == expected
+    assert pickle.loads(before)(TEXT) == expected
     other = copy.deepcopy(translate)
     assert "pipeline" in vars(translate) and "pipeline" not in vars(other)
 
 
-@pytest.fixture
-def glossaries():
-    """Terms of one pair without its name, and those of English into German and French."""
-    concept = {"en": [("cat", "")], "de": [("katze", "")], "fr": [("chien", "")]}
-    return {"cat": "katze"}, Glossary("terms", [Concept("", concept)], names_languages=True)
-
-
-def test_a_glossary_is_for_its_languages(sentence_level_checkpoint, glossaries):
+def test_a_glossary_is_for_its_languages(sentence_level_checkpoint):
     """A call in other languages has the terms of those, or none."""
-    unnamed, named = glossaries
-    for glossary, french in ((unnamed, False), (named, True)):
+    concept = {"en": [("cat", "")], "de": [("katze", "")], "fr": [("chien", "")]}
+    named = Glossary("terms", [Concept("", concept)], names_languages=True)
+    for glossary, french in (({"cat": "katze"}, False), (named, True)):
         languages = {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn"}
         translate = Translator(sentence_level_checkpoint("m2m_100-nllb"), **languages, glossary=glossary)
         assert "katze" in translate("the cat", tgt_lang="deu_Latn")["translation_text"]
@@ -194,13 +181,6 @@ def test_precision(sentence_level_checkpoint, precision):
             assert Translator(sentence_level_checkpoint("marian"), precision="int8", device="meta").pipeline
     else:
         assert layer.weight.dtype == torch.bfloat16
-
-
-@pytest.mark.parametrize("family", TRANSLATORS, ids=lambda family: family.name)
-def test_plain_translators(sentence_level_checkpoint, family):
-    translate = Translator(sentence_level_checkpoint(family.name), tgt_lang=family.languages[1])
-    translated = translate(SENTENCES)["sentences"]
-    assert [pair["translation_text"] for pair in translated] == [PAIRS[sentence] for sentence in SENTENCES]
 
 
 @pytest.mark.parametrize(
