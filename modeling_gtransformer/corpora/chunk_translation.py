@@ -113,8 +113,9 @@ def read_chunks(
     files: Sequence[str], options: CorpusOptions, wanted: Collection[Chunk] | None = None
 ) -> Iterator[tuple[Chunk, list[Document]]]:
     """Reads chunks of a corpus that [`examine`] has checked, by default all."""
+    wanted_files = range(len(files)) if wanted is None else {chunk.file for chunk in wanted}
     for file, path in enumerate(files):
-        if wanted is not None and file not in {chunk.file for chunk in wanted}:
+        if file not in wanted_files:
             continue
         documents = iterate_documents([path], [options.source_column], problems_of=lambda document: ())
         chunks = map(Chunk, itertools.repeat(file), itertools.count())
