@@ -46,7 +46,9 @@ def translate_pipe(job: Job, options: TranslateOptions, translator: Translator, 
             if not line.strip():
                 continue
             try:
-                document = read_document(line, f"{job.name}, line {number}", options)
+                document = Document(parse_record(decode_line(line)), f"{job.name}, line {number}")
+                if problems := list(problems_of_source(document, options, options.overwrite)):
+                    raise ValueError(problems[0].removeprefix(f"{document.place}: "))
                 [translated] = translate([document])
                 target.write(json_line(translated.record))
                 target.flush()
@@ -60,14 +62,6 @@ def translate_pipe(job: Job, options: TranslateOptions, translator: Translator, 
             written += 1
         if failed and not written:
             raise ValueError("all records failed")
-
-
-def read_document(line: bytes, place: str, options: TranslateOptions) -> Document:
-    """Reads a document from a line of JSON. Raises `ValueError` if it is none, or is not translatable."""
-    document = Document(parse_record(decode_line(line)), place)
-    if problems := list(problems_of_source(document, options, options.overwrite)):
-        raise ValueError(problems[0].removeprefix(f"{place}: "))
-    return document
 
 
 def note(translated: Sequence[TranslatedRecord], report: Report) -> None:

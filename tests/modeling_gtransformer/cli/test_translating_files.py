@@ -211,11 +211,12 @@ def test_a_format_that_is_given(checkpoint, tmp_path, capfd):
     assert json.loads(capfd.readouterr().out)["source_text"] == "the cat"
 
 
-def test_json_lines(checkpoint, tmp_path):
+def test_json_lines(checkpoint, tmp_path, capfdbinary):
     records = [{"id": 1, "en": ["the cat", "", "it is"]}, {"id": 2, "en": "the cat\n\nit is\n"}]
     write_json_lines(tmp_path / "a.jsonl", records)
-    arguments = ["--source_column", "en", "--output", tmp_path / "out", "--confidence"]
-    assert run(tmp_path / "a.jsonl", "--model", checkpoint, *arguments) == 0
+    arguments = [tmp_path / "a.jsonl", "--model", checkpoint, "--source_column", "en", "--confidence"]
+    assert run(*arguments, "--output", tmp_path / "out") == run(*arguments) == 0
+    assert capfdbinary.readouterr().out.endswith((tmp_path / "out" / "a.jsonl").read_bytes())
     by_list, by_text = read_json_lines(tmp_path / "out" / "a.jsonl")
     assert by_list["segments"] == [2]
     assert by_list["id"] == 1 and by_list["en"] == records[0]["en"]
