@@ -37,11 +37,11 @@ PATTERNS = {
 MATCHED_ONLY = {
     f"{module}.{name}"
     for module, names in {
-        "plain_text": ["ITEM"], "files.subtitles": ["TIMING", "NO_CUE", "LINE"],
+        "plain_text": ["ITEM"], "files.subtitles": ["TIMING", "NOTE", "LINE"],
         "files.substation": ["LINE", "SECTION", "TIMING"], "files.gettext": ["LINE"],
         "files.xml_tokens": ["ENCODING", "TAG_NAME"],
         "files.html_tokens": ["ATTRIBUTE"], "files.boundaries": ["SPACES"],
-        "files.markdown": ["FORMULA", "FOOTNOTE", "LINE_BREAK", "LINE_END", "NESTED"],
+        "files.markdown": ["LINE_BREAK"],
         "files.docx": ["PARTS", "MAIN_PART"],
     }.items()
     for name in names

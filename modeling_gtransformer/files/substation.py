@@ -51,8 +51,7 @@ def read_substation(text: str) -> TextFile:
             if speaker != spoken or start <= begun or start - ended >= PAUSE:
                 file.end_block()
             file.add(line[: len(line) - len(parts[-1])])
-            words = parts[-1].rstrip()
-            add_dialogue(file, words, parts[-1][len(words) :] + line_end, MARKUP, _unescape)
+            add_dialogue(file, parts[-1], line_end, MARKUP, _unescape)
             begun, ended, spoken = start, stop, speaker
             continue
         file.add(line + line_end)

@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 from ..plain_text import ITEM
 from .character_references import unescape
@@ -11,10 +12,10 @@ from .template import TextFile
 
 
 TIME = r"(?:(\d{1,9}):)?(\d\d):(\d\d)[.,](\d{1,3})"
-TIMING = re.compile(rf"[ \t]*{TIME}[ \t]*-->[ \t]*{TIME}(?:[ \t][^\r\n]*)?[ \t]*(?:\r\n|\r|\n|\Z)")
+TIMING = re.compile(rf"[ \t]*{TIME}[ \t]*-->[ \t]*{TIME}(?:[ \t][^\r\n]*)?")
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
-# Blocks of WebVTT that are not cues.
-NO_CUE = re.compile(r"(?:NOTE|STYLE|REGION)(?!\S)(?:[^\r\n]+|(?:\r\n|\r|\n)(?=[^\r\n]))*")
+# The first line of blocks of WebVTT that are not cues.
+NOTE = re.compile(r"(?:NOTE|STYLE|REGION)(?!\S)")
 # `<i>`, `</font>`, `<00:01:02.000>` of WebVTT, `{\an8}` of SubRip.
 TAG = re.compile(r"(?P<tags></?[a-zA-Z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\})")
 # A tag that begins or ends a drawing in SubStation Alpha.
@@ -37,57 +38,36 @@ def read_subtitles(text: str) -> TextFile:
     """
     is_vtt = text.startswith("WEBVTT")
     file = TextFile(partial(html.escape, quote=False)) if is_vtt else TextFile()
-    position, ended, cues = 0, None, 0
-    while position < len(text):
-        if timing := TIMING.match(text, position):
+    ended: float | None = None
+    is_note = is_cue = False
+    # The last match is an empty line.
+    for number, (match, following) in enumerate(pairwise(LINE.finditer(text)), 1):
+        line, line_end = match.groups()
+        words = line.rstrip(" \t")
+        is_note = is_vtt and bool(line) and (is_note or (not is_cue and bool(NOTE.match(line))))
+        if is_note:
+            file.add(match[0])
+        elif timing := TIMING.fullmatch(line):
             start, stop = (seconds(timing.groups()[side : side + 4]) for side in (0, 4))
             if ended is None or start - ended >= PAUSE:
                 file.end_block()
-            file.add(timing[0])
-            position = _read_cue(file, text, timing.end(), is_vtt)
-            ended, cues = stop, cues + 1
-        elif is_vtt and (block := NO_CUE.match(text, position)):
-            file.add(block[0])
-            position = block.end()
-        elif cues and not is_vtt and not _ends_cue(text, position):
-            # After a blank line, but still part of the previous cue.
-            position = _read_cue(file, text, position, is_vtt)
+            file.add(match[0])
+            ended, is_cue = stop, True
+        elif "-->" in words:
+            raise ValueError(f"line {number} is not the timing of a subtitle: {words!r}")
+        elif is_cue and words and not (words.isdigit() and "-->" in following[1]):
+            add_dialogue(file, line, line_end, TAG, unescape if is_vtt else str)
         else:
-            words, line_end = _line(text, position)
-            if "-->" in words:
-                raise ValueError(f"line {_line_number(text, position)} is not the timing of a subtitle: {words!r}")
-            file.add(words + line_end)
-            position += len(words) + len(line_end)
-    if not cues:
+            file.add(match[0])
+            # In SubRip, text after a blank line still belongs to the previous cue.
+            is_cue = is_cue and not is_vtt
+    if ended is None:
         raise ValueError("no subtitles in it: there is no line such as 00:00:01,000 --> 00:00:02,500")
     return file
 
 
-def _line(text: str, position: int) -> tuple[str, str]:
-    """Returns the words of the line at a position, and its line end with the white space before it."""
-    line, line_end = LINE.match(text, position).groups()  # type: ignore[union-attr]  # any text has a line
-    words = line.rstrip(" \t")
-    return words, line[len(words) :] + line_end
-
-
-def _ends_cue(text: str, position: int) -> bool:
-    """Returns whether a blank line, a timing or the number before one starts at a position."""
-    words, line_end = _line(text, position)
-    after = position + len(words) + len(line_end)
-    return not words or "-->" in words or (words.isdigit() and "-->" in _line(text, after)[0])
-
-
-def _read_cue(file: TextFile, text: str, position: int, is_vtt: bool) -> int:
-    """Adds the lines of a cue. Returns the position after it."""
-    while position < len(text) and not _ends_cue(text, position):
-        words, line_end = _line(text, position)
-        add_dialogue(file, words, line_end, TAG, unescape if is_vtt else str)
-        position += len(words) + len(line_end)
-    return position
-
-
 def add_dialogue(
-    file: TextFile, words: str, line_end: str, markup: re.Pattern[str], unescape: Callable[[str], str]
+    file: TextFile, line: str, line_end: str, markup: re.Pattern[str], unescape: Callable[[str], str]
 ) -> None:
     """
     Adds a line of a cue, or a whole event of SubStation Alpha. The next one continues after a space.
@@ -95,6 +75,8 @@ def add_dialogue(
     Args:
         markup: matches tags, in the group `tags`, and line breaks.
     """
+    words = line.rstrip()
+    line_end = line[len(words) :] + line_end
     plain = markup.sub(" ", words).rstrip()
     if ITEM.match(plain):
         file.end_block()
@@ -114,10 +96,6 @@ def add_dialogue(
 def _parts(mark: re.Match[str]) -> tuple[int, int, str, str]:
     """Returns the place of markup in its line, and its characters as a line break and as tags."""
     return (*mark.span(), "" if mark["tags"] else mark[0], mark["tags"] or "")
-
-
-def _line_number(text: str, position: int) -> int:
-    return len(re.findall(r"\r\n|\r|\n", text[:position])) + 1
 
 
 def seconds(time: tuple[str | None, ...]) -> float:

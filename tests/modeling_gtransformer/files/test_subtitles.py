@@ -30,7 +30,8 @@ intro
 <v Anna>Hello.
 
 01:00:02.500 --> 01:00:04.000
-Bye.
+Bye,
+NOTE taker.
 """
 
 
@@ -42,8 +43,8 @@ def test_subtitles():
         "and I went home", "AND I HAVE SLOWLY GONE"
     ).replace("late. Why?", "HOME LATE. WHY?").replace("Yes.", "YES.").replace("No", "NO")
     sentences, result = translated(WEBVTT, "subtitles")
-    assert sentences == ["Hello.", "Bye."]
-    assert result == WEBVTT.replace("Hello", "HELLO").replace("Bye", "BYE")
+    assert sentences == ["Hello.", "Bye, NOTE taker."]
+    assert result == WEBVTT.replace("Hello", "HELLO").replace("Bye", "BYE").replace("taker", "TAKER")
 
 
 def test_a_pause_ends_a_sentence():
