@@ -37,15 +37,13 @@ def read_epub(content: bytes, tgt_lang: str | None = None, bilingual: bool = Fal
     """Reads an EPUB file. The translated book and its pages declare the target language."""
     with prefixed("not a readable e-book (.epub)"):
         package = ZipPackage(content)
-        if CONTAINER not in package:
-            raise ValueError(f"it has no {CONTAINER}")
         _check_encryption(package)
         return _read_book(package, tgt_lang, bilingual)
 
 
 def _check_encryption(package: ZipPackage) -> None:
     """Raises `ValueError` if anything but fonts is encrypted."""
-    tags = start_tags(package, [ENCRYPTION])[ENCRYPTION] if ENCRYPTION in package else []
+    tags = start_tags(package, ENCRYPTION) if ENCRYPTION in package else []
     methods = [token.get("Algorithm") for token in tags if token.name[1] == "EncryptionMethod"]
     encrypted = [token for token in tags if token.name[1] == "EncryptedData"]
     if len(methods) < len(encrypted) or not FONT_ALGORITHMS.issuperset(methods):
@@ -53,11 +51,11 @@ def _check_encryption(package: ZipPackage) -> None:
 
 
 def _read_book(package: ZipPackage, tgt_lang: str | None, bilingual: bool) -> TextPackage:
-    container = start_tags(package, [CONTAINER])[CONTAINER]
-    book = next((token.get("full-path") for token in container if token.name[1] == "rootfile"), None)
+    roots = (token for token in start_tags(package, CONTAINER) if token.name[1] == "rootfile")
+    book = next((token.get("full-path") for token in roots), None)
     if book is None:
         raise ValueError(f"{CONTAINER} names no package document")
-    tags = start_tags(package, [book])[book]
+    tags = start_tags(package, book)
     items = {token.get("id"): token for token in tags if token.name[1] == "item"}
     spine = [items.get(token.get("idref")) for token in tags if token.name[1] == "itemref"]
     if not spine or None in spine:

@@ -9,7 +9,7 @@ masters do not change. Translations omit ruby readings.
 from functools import partial
 
 from .office import OfficeMarkup, read_office
-from .text_package import read_texts
+from .text_package import read_text
 from .zip_package import ZipPackage
 
 
@@ -35,7 +35,7 @@ MARKUP = OfficeMarkup(
 
 def _parts(package: ZipPackage) -> list[str]:
     """Returns the parts with paragraphs; the styles of a text contain its headers and footers."""
-    kind = read_texts(package, ["mimetype"])["mimetype"].strip()
+    kind = read_text(package, "mimetype").strip()
     is_text = kind.startswith("application/vnd.oasis.opendocument.text")
     return ["content.xml", *(["styles.xml"] if is_text and "styles.xml" in package else [])]
 

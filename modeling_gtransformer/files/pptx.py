@@ -5,7 +5,6 @@ They are one document, because the few sentences of a slide need the other slide
 sentence. Slide numbers, dates, formulas, charts, SmartArt, comments and masters do not change.
 """
 
-from collections.abc import Sequence
 from functools import partial
 
 from .office import OfficeMarkup, read_office
@@ -38,8 +37,7 @@ MARKUP = OfficeMarkup(
 
 def _slides(package: ZipPackage) -> list[str]:
     """Returns the names of the slides in order, each followed by its notes."""
-    main = start_tags(package, [MAIN_PART])[MAIN_PART]
-    [targets] = _relations(package, [MAIN_PART])
+    main, targets = start_tags(package, MAIN_PART), _relations(package, MAIN_PART)
     ids = [
         next((value for space in RELATIONSHIPS if (value := token.get("id", space))), "")
         for token in main
@@ -47,25 +45,21 @@ def _slides(package: ZipPackage) -> list[str]:
     ]
     if lacking := [own for own in ids if own not in targets]:
         raise ValueError(f"{MAIN_PART} refers to a missing slide: {lacking[0]!r}")
-    slides = [*dict.fromkeys(targets[own][1] for own in ids)]
-    names = []
-    for slide, relations in zip(slides, _relations(package, slides), strict=True):
-        names += [slide, *(name for kind, name in relations.values() if kind.endswith("/notesSlide"))]
+    names: list[str] = []
+    for slide in dict.fromkeys(targets[own][1] for own in ids):
+        relations = _relations(package, slide).values()
+        names += [slide, *(name for kind, name in relations if kind.endswith("/notesSlide"))]
     return [*dict.fromkeys(names)]
 
 
-def _relations(package: ZipPackage, parts: Sequence[str]) -> list[dict[str, tuple[str, str]]]:
-    """Returns, for every part, the types and names of its references by their identifiers."""
-    names = ["/_rels/".join(part.rpartition("/")[::2]) + ".rels" for part in parts]
-    tags = start_tags(package, [name for name in names if name in package])
-    return [
-        {
-            token.get("Id"): (token.get("Type"), member_name(token.get("Target"), part))
-            for token in tags.get(name, ())
-            if token.name[1] == "Relationship" and token.get("TargetMode") != "External"
-        }
-        for part, name in zip(parts, names, strict=True)
-    ]
+def _relations(package: ZipPackage, part: str) -> dict[str, tuple[str, str]]:
+    """Returns the types and names of the references of a part by their identifiers."""
+    name = "/_rels/".join(part.rpartition("/")[::2]) + ".rels"
+    return {
+        token.get("Id"): (token.get("Type"), member_name(token.get("Target"), part))
+        for token in (start_tags(package, name) if name in package else ())
+        if token.name[1] == "Relationship" and token.get("TargetMode") != "External"
+    }
 
 
 read_pptx = partial(read_office, problem="not a readable presentation (.pptx)", parts_of=_slides, markup=MARKUP)

@@ -2,9 +2,8 @@
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
-from typing import TypeVar
 from urllib.parse import unquote
 
 from .encoding import decode
@@ -12,10 +11,6 @@ from .runs import Block
 from .template import TextFile
 from .xml_tokens import XmlToken, xml_tokens
 from .zip_package import ZipPackage
-
-
-Content = TypeVar("Content")
-Read = TypeVar("Read")
 
 
 class TextPackage:
@@ -33,14 +28,18 @@ class TextPackage:
     def __init__(
         self, package: ZipPackage, readers: Mapping[str, Callable[[str], TextFile]], is_one_document: bool = False
     ):
-        self._package, self._texts = package, read_texts(package, [*readers])
-        self._files = {name: in_member(name, read, self._texts[name]) for name, read in readers.items()}
+        self._package = package
+        self._texts: dict[str, str] = {}
+        self._files: dict[str, TextFile] = {}
         self.blocks: list[Block] = []
         starts: list[int] = []
-        for file in self._files.values():
+        for name, read in readers.items():
+            self._texts[name] = read_text(package, name)
+            with in_member(name):
+                file = self._files[name] = read(self._texts[name])
             starts += [len(self.blocks) + start for start in file.document_starts]
             self.blocks += file.blocks
-        self.document_starts = starts if starts and not is_one_document else [0]
+        self.document_starts = [0] if is_one_document else starts
 
     def fill(self, blocks: Sequence[Sequence[str]]) -> bytes:
         rest = iter(blocks)
@@ -58,29 +57,22 @@ def prefixed(place: str) -> Iterator[None]:
         raise ValueError(f"{place}: {error}") from error
 
 
-def read_texts(package: ZipPackage, names: Sequence[str]) -> dict[str, str]:
-    """
-    Returns the texts of members.
-
-    Raises:
-        ValueError: a member is missing or not text.
-    """
-    if lacking := [name for name in names if name not in package]:
-        raise ValueError(f"it has no {lacking[0]!r}")
-    contents = package.read([*names])
-    return {name: in_member(name, decode, contents[name]) for name in names}
+def in_member(name: str) -> AbstractContextManager[None]:
+    return prefixed(f"{name!r} of the package")
 
 
-def start_tags(package: ZipPackage, names: Sequence[str]) -> dict[str, list[XmlToken]]:
-    """Returns the start tags of XML members."""
-    texts = read_texts(package, names)
-    tokens = {name: in_member(name, xml_tokens, text) for name, text in texts.items()}
-    return {name: [token for token in own if token.kind == "start"] for name, own in tokens.items()}
+def read_text(package: ZipPackage, name: str) -> str:
+    """Returns the text of a member. Raises `ValueError` if it is missing or not text."""
+    content = package.read(name)
+    with in_member(name):
+        return decode(content)
 
 
-def in_member(name: str, read: Callable[[Content], Read], content: Content) -> Read:
-    with prefixed(f"{name!r} of the package"):
-        return read(content)
+def start_tags(package: ZipPackage, name: str) -> list[XmlToken]:
+    """Returns the start tags of an XML member."""
+    text = read_text(package, name)
+    with in_member(name):
+        return [token for token in xml_tokens(text) if token.kind == "start"]
 
 
 def member_name(reference: str, member: str) -> str:

@@ -37,6 +37,7 @@ class ZipPackage:
             raise ValueError("several members of the package have the same name")
         if sum(member.compress_size for member in self._members.values()) > len(content):
             raise ValueError("members of the package overlap")
+        self._unpacked = 0  # bytes that were read
 
     @property
     def names(self) -> list[str]:
@@ -45,20 +46,31 @@ class ZipPackage:
     def __contains__(self, name: str) -> bool:
         return name in self._members
 
-    def read(self, names: list[str]) -> dict[str, bytes]:
+    def read(self, name: str) -> bytes:
         """
-        Returns the unpacked content of members.
+        Returns the unpacked content of a member.
 
         Raises:
-            ValueError: a member is encrypted, compressed by an unknown method or broken, or all are too large.
+            ValueError: the member is missing, encrypted, compressed by an unknown method, broken or of another size
+                than declared, or it exceeds the limit together with those that were read before.
         """
-        members = [self._members[name] for name in dict.fromkeys(names)]
-        size = sum(member.file_size for member in members)
-        max_size = MAX_BYTES.get()
-        if size > max_size:
-            in_mib = (f"{round(number / 2**20, 1):g}" for number in (size, max_size))
-            raise ValueError("its text takes {} MiB unpacked, more than the {} allowed".format(*in_mib))
-        return {member.filename: _read(self._archive, member) for member in members}
+        if name not in self:
+            raise ValueError(f"it has no {name!r}")
+        member = self._members[name]
+        if member.flag_bits & ENCRYPTED:
+            raise ValueError(f"{name!r} of the package is encrypted: remove the password first")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{name!r} of the package has an unknown compression ({member.compress_type})")
+        self._unpacked += member.file_size
+        if self._unpacked > MAX_BYTES.get():
+            raise ValueError(f"its text takes more than {round(MAX_BYTES.get() / 2**20, 1):g} MiB unpacked")
+        try:
+            content = self._archive.read(member)
+        except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, OSError) as error:
+            raise ValueError(f"{name!r} of the package is broken: {error}") from error
+        if len(content) != member.file_size:
+            raise ValueError(f"{name!r} of the package is broken: the package states another length")
+        return content
 
     def replaced(self, contents: Mapping[str, bytes]) -> bytes:
         """Returns the package with new contents of some members. Other members are copied in compressed form."""
@@ -106,18 +118,3 @@ def _name(member: zipfile.ZipInfo) -> str:
         return member.filename.encode("cp437").decode("utf-8")
     except UnicodeError:
         return member.filename
-
-
-def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Returns the content of a member. Raises `ValueError` if its size differs from the declared one."""
-    if member.flag_bits & ENCRYPTED:
-        raise ValueError(f"{member.filename!r} of the package is encrypted: remove the password first")
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{member.filename!r} of the package has an unknown compression ({member.compress_type})")
-    try:
-        content = archive.read(member)
-    except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, OSError) as error:
-        raise ValueError(f"{member.filename!r} of the package is broken: {error}") from error
-    if len(content) != member.file_size:
-        raise ValueError(f"{member.filename!r} of the package is broken: the package states another length")
-    return content

@@ -119,7 +119,7 @@ def test_encrypted_books_are_refused(method, is_refused):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"META-INF/container.xml": None}, "it has no META-INF/container.xml"),
+        ({"META-INF/container.xml": None}, "it has no 'META-INF/container.xml'"),
         ({"META-INF/container.xml": "<a/>"}, "META-INF/container.xml names no package document"),
         ({"META-INF/container.xml": "<a>"}, "'META-INF/container.xml' of the package: broken XML, line 1"),
         ({"OEBPS/book.opf": None}, "it has no 'OEBPS/book.opf'"),
