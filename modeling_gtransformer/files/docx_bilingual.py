@@ -14,14 +14,20 @@ NOT_COPIED = frozenset({
     "w:pageBreakBefore", "w:lastRenderedPageBreak", "mc:AlternateContent",
 })  # fmt: skip
 FIELDS = frozenset({"w:fldChar", "w:instrText"})
-# Paragraph properties that the schema orders before the list number, and before the border.
-BEFORE_NUMBER = frozenset({"w:pStyle", "w:keepNext", "w:keepLines", "w:framePr", "w:widowControl"})
-BEFORE_BORDER = BEFORE_NUMBER | {"w:suppressLineNumbers"}
-# Run properties that the schema orders after the language.
-BEHIND_LANGUAGE = frozenset({"w:eastAsianLayout", "w:specVanish", "w:oMath", "w:rPrChange"})
-# `w:` is replaced by the prefix of the document.
-NUMBER = '<w:numPr><w:numId w:val="0"/></w:numPr>'
-BORDER = '<w:pBdr><w:left w:val="single" w:sz="12" w:space="6" w:color="808080"/></w:pBdr>'
+# Properties that the schema orders before and after all others.
+ORDER = (
+    "w:pStyle", "w:keepNext", "w:keepLines", "w:framePr", "w:widowControl", "w:numPr", "w:suppressLineNumbers",
+    "w:pBdr", "others", "w:lang", "w:eastAsianLayout", "w:specVanish", "w:oMath", "w:rPrChange",
+)  # fmt: skip
+PLACES = {name: place for place, name in enumerate(ORDER)}
+# Properties that a copy gets. `w:` is replaced by the prefix of the document.
+ADDED = {
+    "w:p": {
+        "w:numPr": '<w:numPr><w:numId w:val="0"/></w:numPr>',
+        "w:pBdr": '<w:pBdr><w:left w:val="single" w:sz="12" w:space="6" w:color="808080"/></w:pBdr>',
+    },
+    "w:r": {"w:lang": '<w:lang w:val="{}"/>'},
+}
 # Attributes that identify a paragraph, which must be unique.
 IDENTIFIER = re.compile(r"""\s[^\s=<>"']*\b(?:paraId|textId)\s*=\s*(?:"[^"]*"|'[^']*')""")
 
@@ -72,60 +78,42 @@ class _Copier(XmlTree):
         kinds = [self.tokens[number].get("fldCharType", self.tokens[start].name[0]) for number in inside]
         # A field may span several paragraphs.
         omitted = NOT_COPIED if kinds.count("begin") == kinds.count("end") else NOT_COPIED | FIELDS
-        tag = self.tokens[start]
-        copy = [tag._replace(raw=IDENTIFIER.sub("", tag.raw))]
-        position = start + 1
-        if self.names[position] != "w:pPr":
-            copy += self._properties(start, "w:pPr")
+        copy: list[XmlToken] = []
+        position = start
         while position <= stop:
             token, name = self.tokens[position], self.names[position]
-            is_start = token.kind == "start"
-            if is_start and name in omitted:
+            if token.kind == "start" and name in omitted:
                 position = self.ends[position]
-            elif is_start and name in ("w:pPr", "w:rPr"):
-                copy += self._properties(start, name, position)
-                position = self.ends[position]
-            elif is_start and name == "w:br":
+            elif token.kind == "start" and (name == "w:p" or (name == "w:r" and self.language)):
+                properties, position = self._properties(position)
+                copy += [token._replace(raw=IDENTIFIER.sub("", token.raw)), *properties]
+            elif token.kind == "start" and name == "w:br":
                 copy.append(token._replace(raw=f"<{tag_name(token.raw)}/>"))  # a line break instead of a page break
             else:
                 copy.append(token)
-            if is_start and name == "w:r" and self.language and self.names[position + 1] != "w:rPr":
-                copy += self._properties(start, "w:rPr")
             position += 1
         return copy
 
-    def _properties(self, paragraph: int, name: str, position: int | None = None) -> list[XmlToken]:
-        """Returns the properties of a marked paragraph or of a run in the target language."""
-        children = [] if position is None else self._copied(position)
-        prefix = tag_name(self.tokens[paragraph].raw).removesuffix("p")
-        if name == "w:pPr":
-            _insert(children, "w:numPr", NUMBER.replace("w:", prefix), BEFORE_NUMBER.__contains__)
-            _insert(children, "w:pBdr", BORDER.replace("w:", prefix), (BEFORE_BORDER | {"w:numPr"}).__contains__)
-        elif self.language:
-            children = [child for child in children if child[0] != "w:lang"]
-            _insert(
-                children,
-                "w:lang",
-                f'<{prefix}lang {prefix}val="{self.language}"/>',
-                lambda other: other not in BEHIND_LANGUAGE,
-            )
-        if position is None:
-            tag = f"{prefix}{name.removeprefix('w:')}"
-            start, end = XmlToken("other", f"<{tag}>"), XmlToken("other", f"</{tag}>")
-        else:
-            start, end = self.tokens[position], self.tokens[self.ends[position]]
-            start = start._replace(raw=start.raw.removesuffix(">").removesuffix("/") + ">")
-            end = end._replace(raw=f"</{tag_name(start.raw)}>")
-        return [start, *(token for _, tokens in children for token in tokens), end]
-
-    def _copied(self, position: int) -> list[tuple[str, Sequence[XmlToken]]]:
-        children = (place for place in self.children(position) if self.names[place] not in NOT_COPIED)
-        return [(self.names[place], self.tokens[place : self.ends[place] + 1]) for place in children]
-
-
-def _insert(
-    children: list[tuple[str, Sequence[XmlToken]]], name: str, raw: str, is_before: Callable[[str], bool]
-) -> None:
-    """Inserts a property after those that the schema orders before it."""
-    place = sum(is_before(other) for other, _ in children)
-    children.insert(place, (name, [XmlToken("other", raw)]))
+    def _properties(self, owner: int) -> tuple[list[XmlToken], int]:
+        """
+        Returns the properties of a copied paragraph or run, and the number of the last token of the original ones, or
+        of the start tag.
+        """
+        first = next(self.children(owner), None)
+        if first is None:
+            return [], owner
+        tag, name = self.tokens[owner], self.names[owner]
+        prefix = tag_name(tag.raw)[:-1]
+        added = {key: raw.replace("w:", prefix).format(self.language) for key, raw in ADDED[name].items()}
+        properties = [(key, [XmlToken("other", raw)]) for key, raw in added.items()]
+        last = owner
+        if self.names[first] == f"{name}Pr":
+            last = self.ends[first]
+            for child in self.children(first):
+                if self.names[child] not in {*added, *NOT_COPIED}:
+                    properties.append((self.names[child], [*self.tokens[child : self.ends[child] + 1]]))
+        properties.sort(key=lambda item: PLACES.get(item[0], PLACES["others"]))
+        local = f"{tag.name[1]}Pr"
+        start = XmlToken("start", f"<{prefix}{local}>", (tag.name[0], local))
+        end = XmlToken("end", f"</{prefix}{local}>")
+        return [start, *(token for _, tokens in properties for token in tokens), end], last
