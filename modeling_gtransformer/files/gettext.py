@@ -115,15 +115,14 @@ class Catalogue:
     def _replace(self, lines: list[str], message: _Message, translations: Sequence[str]) -> None:
         places = [*message.translations.values()]
         first, last = places[0][1], places[-1][2]
+        forms = [self._string("msgstr", translations[0])]
         if "msgid_plural" in message.strings:
             forms = [
                 self._old_form(message, f"msgstr[{form}]")
                 or self._string(f"msgstr[{form}]", translations[0 if _is_singular(message, numbers) else 1])
                 for form, numbers in enumerate(self._numbers)
             ]
-            lines[first:last] = ["".join(forms), *[""] * (last - first - 1)]
-        else:
-            lines[first:last] = [self._string("msgstr", translations[0]), *[""] * (last - first - 1)]
+        lines[first:last] = ["".join(forms), *[""] * (last - first - 1)]
         for number in message.previous:
             lines[number] = ""
         flags = {number: [flag for flag in own if flag != "fuzzy"] for number, own in message.flags.items()}
@@ -139,21 +138,17 @@ class Catalogue:
         return "" if message.is_fuzzy or not text else "".join(self._lines[start:stop])
 
     def _add_fields(self, lines: list[str], is_ascii: bool) -> None:
-        new = {name: value for name, value in self._new_fields.items() if name != "Content-Type" or not is_ascii}
-        if self._header is None and new:
-            text = "".join(f"{name}: {value}\n" for name, value in new.items())
-            lines.insert(0, self._string("msgid", "") + self._string("msgstr", text) + self._line_end)
-        if self._header is None:
-            return
-        text, start, stop = self._header.strings["msgstr"]
-        before = text
-        for name, value in new.items():
-            old = rf"(?m)^{name}:.*$"
-            has_field = re.search(old, text)
-            line = f"{name}: {value}"
-            text = re.sub(old, line.replace("\\", r"\\"), text) if has_field else f"{text}{line}\n"
+        before, start, stop = self._header.strings["msgstr"] if self._header else ("", 0, 0)
+        text = before
+        for name, value in self._new_fields.items():
+            if name != "Content-Type" or not is_ascii:
+                old = re.search(rf"(?m)^{name}:.*\n?", text)
+                place, end = old.span() if old else (len(text), len(text))
+                text = f"{text[:place]}{name}: {value}\n{text[end:]}"
         if text != before:
-            lines[start:stop] = [self._string("msgstr", text), *[""] * (stop - start - 1)]
+            entry = self._string("msgstr", text)
+            new = entry if self._header else self._string("msgid", "") + entry + self._line_end
+            lines[start:stop] = [new, *[""] * (stop - start - 1)]
 
     def _string(self, keyword: str, text: str) -> str:
         """Returns a keyword and its text, with one quoted string per line of the text."""
