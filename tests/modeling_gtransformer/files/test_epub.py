@@ -140,20 +140,8 @@ def test_broken_books(changes, message):
 
 
 PARTS = [
-    "<p>",
-    "</p>",
-    "A b. ",
-    "<b>",
-    "</b>",
-    "<br/>",
-    "&amp;",
-    "&nbsp;",
-    "<title>",
-    "c",
-    "\n",
-    "<!-- d -->",
-    "{{ e }}",
-]
+    "<p>", "</p>", "A b. ", "<b>", "</b>", "<br/>", "&amp;", "&nbsp;", "<title>", "c", "\n", "<!-- d -->", "{{ e }}",
+]  # fmt: skip
 
 
 @given(st.dictionaries(st.sampled_from([*MEMBERS]), st.lists(st.sampled_from(PARTS)).map("".join)))

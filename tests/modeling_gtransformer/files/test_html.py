@@ -43,24 +43,11 @@ def test_tricky_translations_of_html(content, translations, expected):
     assert translated(content, "html", translations)[1] == expected
 
 
-def test_the_body_may_name_the_language_of_the_page():
-    page = '<html><body lang="he" dir="rtl"><p lang="he">one</p><p lang="fr" dir="rtl">two</p></body></html>'
-    file = SplitFile(page, "html", None, tgt_lang="de_DE")
-    assert file.rejoin(file.sentences) == (
-        '<html lang="de-DE"><body lang="de-DE" dir="ltr"><p lang="de-DE">one</p><p lang="fr" dir="rtl">two</p></body>'
-        "</html>"
-    )
-
-
-def test_what_a_template_fills_in_is_kept():
-    page = '<html lang="en"><body lang="{{ lang }}" dir="{{ dir }}"><p>one</p></body></html>'
-    file = SplitFile(page, "html", None, tgt_lang="de")
-    assert file.rejoin(file.sentences) == page.replace('"en"', '"de"')
-
-
 def test_the_page_says_what_language_it_is_in_then():
     page = '<html lang="en" dir=ltr class="x"><p lang="en">one</p><p lang="fr" dir="ltr">two</p></html>'
     arabic = page.replace('"en"', '"ar-AR"').replace("dir=ltr", "dir=rtl")
+    body = '<html{}><body lang="{}" dir="{}"><p lang="{}">one</p><p lang="fr" dir="rtl">two</p></body></html>'
+    template = '<html lang="en"><body lang="{{ lang }}" dir="{{ dir }}"><p>one</p></body></html>'
     for content, tgt_lang, expected in (
         (page, "ar_AR", arabic),
         (page, "[de]", page.replace('"en"', '"de"')),
@@ -69,6 +56,8 @@ def test_the_page_says_what_language_it_is_in_then():
         ("<HTML><p>one", "he_IL", '<HTML lang="he-IL" dir="rtl"><p>one'),
         ("<html id='a' ><p>one", "de", "<html id='a' lang=\"de\" ><p>one"),
         ("<p>one", "de", "<p>one"),
+        (body.format("", "he", "rtl", "he"), "de", body.format(' lang="de"', "de", "ltr", "de")),
+        (template, "de", template.replace('"en"', '"de"')),
     ):
         file = SplitFile(content, "html", None, tgt_lang=tgt_lang)
         assert file.rejoin(file.sentences) == expected
