@@ -286,10 +286,7 @@ def _proportional_places(source: str, translation: str) -> Callable[[int], float
     >>> [to_translation(place) for place in (0, 2, 4, 8, 12)]
     [0.0, 6.5, 13.0, 17.0, 26.0]
     """
-    own, theirs = (
-        {word: starts[0] for word, starts in _word_starts(text).items() if len(starts) == 1}
-        for text in (source, translation)
-    )
+    own, theirs = _unique_words(source), _unique_words(translation)
     fixed = [(0, 0)]
     for word, place in own.items():
         if theirs.get(word, -1) > fixed[-1][1]:
@@ -305,8 +302,8 @@ def _proportional_places(source: str, translation: str) -> Callable[[int], float
     return to_translation
 
 
-def _word_starts(text: str) -> dict[str, list[int]]:
-    starts: dict[str, list[int]] = {}
-    for match in WORD.finditer(text):
-        starts.setdefault(match[0], []).append(match.start())
-    return starts
+def _unique_words(text: str) -> dict[str, int]:
+    """Returns the places of the words that occur once."""
+    words = [*WORD.finditer(text)]
+    counts = Counter(word[0] for word in words)
+    return {word[0]: word.start() for word in words if counts[word[0]] == 1}

@@ -57,7 +57,7 @@ def _attribute(token: XmlToken, local: str) -> str:
 
 
 def _is_computed(instruction: str) -> bool:
-    return [word.upper() for word in instruction.split(maxsplit=1)[:1]] not in [[field] for field in TEXT_FIELDS]
+    return TEXT_FIELDS.isdisjoint(instruction.upper().split()[:1])
 
 
 MARKUP = OfficeMarkup(

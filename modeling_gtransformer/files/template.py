@@ -136,8 +136,7 @@ class TextFile:
     def close_paragraph(self) -> None:
         """Ends a paragraph and continues the outer one."""
         self.end_block()
-        if self._outer:
-            self.style, self._open, self._insertions, self._readings = self._outer.pop()
+        self.style, self._open, self._insertions, self._readings = self._outer.pop()
 
     def begin_document(self) -> None:
         """Ends the paragraph and the document. Documents are translated independently."""

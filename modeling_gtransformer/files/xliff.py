@@ -193,7 +193,6 @@ class _Reader(XmlTree):
         self.file.end_block()
         self.file.style = ()
         position, segments = source + 1, set()
-        opened: dict[int, int] = {}  # start tags by end tags
         while position < self.ends[source]:
             token = self.tokens[position]
             stop = position + 1
@@ -208,13 +207,11 @@ class _Reader(XmlTree):
                 if token.kind == "start" and token.get("mtype") == "seg":
                     segments |= {position, self.ends[position]}
                 elif token.kind == "start":
-                    opened[self.ends[position]] = position
-                    self.file.open_style(position)
+                    self.file.open_style(self.ends[position])
                 if position in segments:
                     self.file.end_block()
                 self.file.add(token.raw)
-                if position in opened:
-                    self.file.close_style(opened[position])
+                self.file.close_style(position)
             position = stop
         self.file.end_block()
 
