@@ -13,6 +13,13 @@ def packed(members, compression=zipfile.ZIP_DEFLATED):
     return buffer.getvalue()
 
 
+def saved(document):
+    """The bytes of a document of python-docx or a presentation of python-pptx."""
+    buffer = io.BytesIO()
+    document.save(buffer)
+    return buffer.getvalue()
+
+
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 WORD_NAMESPACES = 'xmlns:w="{}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
 

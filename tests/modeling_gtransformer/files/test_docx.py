@@ -3,19 +3,13 @@
 import io
 
 import pytest
-from packages import WORD, WORD_NAMESPACES, unpacked, word_document
+from packages import WORD, WORD_NAMESPACES, saved, unpacked, word_document
 
 from modeling_gtransformer.files.formats import SplitFile
 from modeling_gtransformer.plain_text import sentencex_splitter
 
 
 docx = pytest.importorskip("docx")
-
-
-def saved(document):
-    buffer = io.BytesIO()
-    document.save(buffer)
-    return buffer.getvalue()
 
 
 def example():

@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from packages import WORD, unpacked, word_document
+from packages import WORD, saved, unpacked, word_document
 
 from modeling_gtransformer.files.formats import SplitFile
 from modeling_gtransformer.plain_text import sentencex_splitter
@@ -30,9 +30,7 @@ def test_translations_stand_behind_their_paragraphs():
     document.add_paragraph("5")
     document.add_table(1, 2).cell(0, 1).text = "in a cell"
     document.add_section()
-    buffer = io.BytesIO()
-    document.save(buffer)
-    sentences, result = bilingual(buffer.getvalue(), "de_DE")
+    sentences, result = bilingual(saved(document), "de_DE")
     assert sentences == ["A heading", "Some bold words.", "More.", "And more.", "in a cell"]
     made = docx.Document(io.BytesIO(result))
     texts = [paragraph.text.strip() for paragraph in made.paragraphs]

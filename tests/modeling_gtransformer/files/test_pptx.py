@@ -3,19 +3,13 @@
 import io
 
 import pytest
-from packages import packed, unpacked
+from packages import packed, saved, unpacked
 
 from modeling_gtransformer.files.formats import SplitFile
 from modeling_gtransformer.plain_text import sentencex_splitter
 
 
 pptx = pytest.importorskip("pptx")
-
-
-def saved(presentation):
-    buffer = io.BytesIO()
-    presentation.save(buffer)
-    return buffer.getvalue()
 
 
 def opened(content):
