@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from copy import copy
+from textwrap import shorten
 
 
 # Maximum unpacked size in bytes of all members that are read; the server sets a lower limit. Documents of 1,000 pages
@@ -67,7 +68,8 @@ class ZipPackage:
         try:
             content = self._archive.read(member)
         except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, OSError) as error:
-            raise ValueError(f"{name!r} of the package is broken: {error}") from error
+            # Python's message may contain the raw name of the member.
+            raise ValueError(f"{name!r} of the package is broken: {shorten(str(error), 80)}") from error
         if len(content) != member.file_size:
             raise ValueError(f"{name!r} of the package is broken: the package states another length")
         return content

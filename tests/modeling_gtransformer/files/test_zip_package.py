@@ -74,6 +74,15 @@ def test_broken_packages(content, message):
         ZipPackage(content).read("a")
 
 
+def test_a_message_is_short_though_the_name_of_a_member_is_long():
+    content = packed({"a": b"\1" * 200}, zipfile.ZIP_STORED)
+    # The local header claims a name of 150 bytes.
+    content = content[:26] + b"\x96\0" + content[28:]
+    with pytest.raises(ValueError, match=r"'a' of the package is broken: File name in directory") as caught:
+        ZipPackage(content).read("a")
+    assert len(str(caught.value)) < 120
+
+
 def test_members_of_one_name(recwarn):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
