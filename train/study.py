@@ -53,7 +53,7 @@ from modeling_gtransformer.training.moses import detokenizer
 from modeling_gtransformer.training.paper_corpora import paper_corpus
 from modeling_gtransformer.training.recipe import extended, find_recipe, parse_recipe, read_yaml, refuse_unknown
 from modeling_gtransformer.training.study_results import ParallelDocuments, collect, draw_figures, table
-from modeling_gtransformer.translation_options import check_bounds, option
+from modeling_gtransformer.translation_options import option
 
 
 TRAIN = str(Path(__file__).with_name("train.py"))
@@ -68,9 +68,6 @@ class StudyOptions:
     output: Path | None = option(None, "Folder for runs and results; default: outputs/ and the name of the study.")
     jobs: int = option(1, "Number of parallel runs, which share the cores.", 1)
     launch: str = option(sys.executable, 'Command that starts train.py, e.g. "accelerate launch".')
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
 
 @dataclass

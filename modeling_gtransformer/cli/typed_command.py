@@ -13,6 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import typer
 
 from ..runtime.usage_error import UsageError
+from ..translation_options import check_bounds
 from .errors import run
 
 
@@ -59,8 +60,8 @@ def typed_command(options: type, function: Callable[[Any], Any], begin: Callable
     Makes a function with a signature for Typer.
 
     Args:
-        options: dataclass with a field per option. The metadata of a field contains `help`, `argument: True` for a
-            positional argument, and `on_command_line: False` for a field without option.
+        options: dataclass with a field per option. The metadata of a field contains `help`, bounds of a number,
+            `argument: True` for a positional argument, and `on_command_line: False` for a field without option.
         function: takes the options.
         begin: receives the call of the function.
     """
@@ -89,6 +90,7 @@ def _call(options: type, function: Callable[[Any], Any], values: dict[str, Any])
     """Calls the function with parsed options. Turns errors of the options into `UsageError`."""
     try:
         given = options(**values)
+        check_bounds(given)
     except ValueError as error:
         names_option = str(error).partition(" ")[0] in values
         raise UsageError(f"--{error}" if names_option else str(error)) from error

@@ -25,7 +25,7 @@ from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import check_outputs
 from ..runtime.translator import Translator
 from ..segmentation import segment
-from ..translation_options import check_bounds, option
+from ..translation_options import option
 from .metrics import SEED, ratio_interval
 from .report import ModelOptions, write_report
 from .sentence_scores import check_positions, log_probabilities_by_sentence
@@ -59,7 +59,6 @@ class ContextOptions(ModelOptions):
     seed: int = option(1, "Seed of random contexts.")
 
     def __post_init__(self) -> None:
-        check_bounds(self)
         if unknown := sorted({*self.contexts} - {*CONTEXTS}):
             raise ValueError(f"contexts must be among {', '.join(CONTEXTS)}, not {', '.join(unknown)}.")
         names = ["all", *(name for name, _ in map(word_class, self.words))]  # the class of all words is predefined

@@ -11,7 +11,7 @@ from ..corpora.fingerprint import stats_of_weights
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import check_outputs, write_atomic
 from ..runtime.translator import Translator
-from ..translation_options import check_bounds, option
+from ..translation_options import option
 from .contrastive_suites import ContrastiveItem, read_suite
 from .report import ModelOptions, write_report
 from .sentence_scores import EncodedDocument, check_positions, log_probabilities_by_sentence
@@ -31,9 +31,6 @@ class ContrastiveOptions(ModelOptions):
     output: Path = option(MISSING, "JSON-lines file for the score of every candidate.", argument=True)
     suites: list[str] = option(MISSING, "ContraPro folder, or JSON files of the other suites.")
     context: int = option(3, "Maximum number of sentences before the scored one.", 0)
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
 
 def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from sacrebleu.metrics import BLEU
 
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import check_outputs
-from ..translation_options import check_bounds, option
+from ..translation_options import option
 from .metrics import compare_systems, score_documents
 from .report import ReportOptions, write_report
 from .translations import (
@@ -50,7 +50,6 @@ class ScoreOptions(ReportOptions):
     tokenize: str = option("13a", "Tokenizer of sacrebleu for BLEU.")
 
     def __post_init__(self) -> None:
-        check_bounds(self)
         if self.tokenize not in BLEU.TOKENIZERS:
             raise ValueError(f"tokenize must be one of {', '.join(sorted(BLEU.TOKENIZERS))}, not {self.tokenize}.")
         try:

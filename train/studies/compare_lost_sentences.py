@@ -20,7 +20,7 @@ from modeling_gtransformer.runtime.atomic_file import atomic_file, check_outputs
 from modeling_gtransformer.runtime.json_line import json_line
 from modeling_gtransformer.runtime.translator import Translator
 from modeling_gtransformer.segment_plan import SegmentLimits
-from modeling_gtransformer.translation_options import check_bounds, option
+from modeling_gtransformer.translation_options import option
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,6 @@ class ComparisonOptions:
     target_column: str = option("target", "Column with the reference translations.")
     paragraph_sentences: int = option(5, "Number of sentences in a paragraph.", 1)
     num_beams: int = option(5, "Number of beams.", 1)
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
 
 def compare_lost_sentences(options: ComparisonOptions) -> dict[str, dict[str, int]]:

@@ -25,7 +25,7 @@ from modeling_gtransformer.evaluation.translations import encode_pairs
 from modeling_gtransformer.runtime.atomic_file import check_outputs
 from modeling_gtransformer.segmentation import segment
 from modeling_gtransformer.training.segments import make_segments, segment_lengths, target_ratio
-from modeling_gtransformer.translation_options import check_bounds, option
+from modeling_gtransformer.translation_options import option
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,6 @@ class RatioOptions(LanguageOptions):
     quantiles: list[float] = option([0.75, 0.9, 0.95], "Shares of the training text that the ratios cover.")
 
     def __post_init__(self) -> None:
-        check_bounds(self)
         if not all(0 <= quantile <= 1 for quantile in self.quantiles):
             raise ValueError("quantiles must be from 0 to 1.")
 

@@ -27,7 +27,7 @@ from modeling_gtransformer.corpora.corpus import decode_line, parse_record
 from modeling_gtransformer.corpora.corpus_files import TABLES, has_extension, open_decompressed, open_table
 from modeling_gtransformer.runtime.atomic_file import atomic_file, check_outputs
 from modeling_gtransformer.runtime.json_line import json_line
-from modeling_gtransformer.translation_options import check_bounds, option
+from modeling_gtransformer.translation_options import option
 
 
 Record = dict[str, Any]
@@ -44,9 +44,6 @@ class ConversionOptions:
     files: list[str] = option(MISSING, "Parquet or JSON-lines files.", argument=True)
     min_score: float = option(0.5, "DocHPLT: minimum score of Bicleaner.", min=0, max=1)
     min_aligned: float = option(0.8, "DocHPLT: minimum share of links that a document must keep.", min=0, max=1)
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
 
 def convert_documents(options: ConversionOptions) -> None:

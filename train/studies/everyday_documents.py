@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from modeling_gtransformer.cli.typed_command import run_script
-from modeling_gtransformer.translation_options import check_bounds, option
+from modeling_gtransformer.translation_options import option
 
 
 FORMS = {
@@ -40,9 +40,6 @@ class EverydayOptions:
     train: int = option(8000, "Number of documents to train on.", 1)
     test: int = option(300, "Number of documents in each of the other files.", 1)
     seed: int = option(1, "Seed of the documents.")
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.training.invented_language import LANGUAGES, Antecedent, InventedLanguagePair, write_corpus
 from modeling_gtransformer.training.tokenizer import train_tokenizer
-from modeling_gtransformer.translation_options import check_bounds, option
+from modeling_gtransformer.translation_options import option
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,6 @@ class LanguageOptions:
     sentences: int | None = option(None, "Number of sentences in a document; default: 4 to 8.", 1)
     antecedent: Antecedent = option("topic", "Pronouns refer to the topic, or to the noun of the previous sentence.")
     seed: int = option(1, "Seed of the language pair and the documents.")
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
 
 def invent_language(options: LanguageOptions) -> None:

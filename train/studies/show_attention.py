@@ -21,7 +21,7 @@ from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.evaluation.attention_recording import record_attention
 from modeling_gtransformer.group_tags import read_group_tags
 from modeling_gtransformer.runtime.translator import Translator
-from modeling_gtransformer.translation_options import check_bounds, option
+from modeling_gtransformer.translation_options import option
 
 
 LABELLED_TOKENS = 60  # labels of more tokens would be illegible
@@ -35,9 +35,6 @@ class AttentionOptions:
     number: int = option(1, "Number of the document to show, counted from 1.", 1)
     source_column: str = option("source", "Column with the source sentences.")
     stack: Literal["encoder", "decoder", "cross"] = option("cross", "Attention stack to show.")
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
 
 def show_attention(args: AttentionOptions) -> None:

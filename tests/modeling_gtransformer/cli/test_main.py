@@ -16,7 +16,7 @@ from modeling_gtransformer.cli.main import main
 from modeling_gtransformer.cli.translate_options import Format
 from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.files import FILE_FORMATS, read_glossary
-from modeling_gtransformer.translation_options import check_bounds, option
+from modeling_gtransformer.translation_options import option
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,6 @@ class Numbers:
     internal: int = option(3, "For Python only.", on_command_line=False)
 
     def __post_init__(self):
-        check_bounds(self)
         if self.strict and self.kind == "b":
             raise ValueError("The kind b is never strict.")
 
