@@ -1,7 +1,7 @@
 """Scores of translated documents: s-BLEU, d-BLEU, chrF, and significance of differences from a baseline."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import check_outputs
 from ..translation_options import option
-from .metrics import compare_systems, score_documents
+from .metrics import score_documents
 from .report import ReportOptions, write_report
 from .translations import (
     Translations,
@@ -71,51 +71,43 @@ def evaluate_scores(options: ScoreOptions) -> dict[str, dict[str, Any]]:
     """
     inputs = [options.translations, options.reference, options.baseline, options.source, *options.train_files]
     check_outputs([options.json], filter(None, inputs))
-    files = {"ours": options.translations, **({"theirs": options.baseline} if options.baseline else {})}
-    systems = {name: read_translations(file, options.translation_column) for name, file in files.items()}
-    if options.tokenizer or options.train_files or options.thirds:
-        _refuse_free(systems, files)
+    files = list(filter(None, (options.translations, options.baseline)))
+    systems = [read_translations(file, options.translation_column) for file in files]
+    for file, system in zip(files, systems, strict=True):
+        if not system.aligned and (options.tokenizer or options.train_files or options.thirds):
+            raise ValueError(
+                f"{file} was decoded freely, without sentences aligned with the source: omit tokenizer, train_files "
+                "and thirds."
+            )
     references = read_sentences(options.reference, options.reference_column)
+    needs_sources = options.tokenizer or options.train_files
+    sources = read_sentences(options.source or options.reference, options.source_column) if needs_sources else []
     if options.tokenizer:
         processor = GTransformerProcessor.from_pretrained(options.tokenizer)
-        cut = segment_sizes(processor, _sources(options), references, options.segment_tokens)
-        systems["ours"] = systems["ours"].cut(cut)
-    scores = _scores_of(**systems, references=references, tokenize=options.tokenize)
+        systems[0] = systems[0].cut(segment_sizes(processor, sources, references, options.segment_tokens))
+    scores = _scores_of(references, options.tokenize, *systems)
     parts = _positions_of_thirds(references) if options.thirds else {}
     if options.train_files:
         training = (s for file in options.train_files for s in read_sentences(file, options.source_column))
-        parts["unseen"] = positions_of_unseen(_sources(options), training)
+        parts["unseen"] = positions_of_unseen(sources, training)
         if not any(parts["unseen"]):
             raise ValueError(f"All test sentences are in {', '.join(options.train_files)}.")
     for name, positions in parts.items():
-        chosen = [at_positions(each.documents, positions) for each in systems.values()]
-        score = _s_bleu(*chosen, references=at_positions(references, positions), tokenize=options.tokenize)
+        chosen = [replace(each, documents=at_positions(each.documents, positions), segments=None) for each in systems]
+        score = _scores_of(at_positions(references, positions), options.tokenize, *chosen)["s-BLEU"]
         scores[f"s-BLEU/{name}"] = {**score, "unit": f"{name} sentences"}
 
     print(_table(scores))
-    print(systems["ours"].counts)
+    print(systems[0].counts)
     given = {name: getattr(options, name) for name in ("translations", "reference", "baseline")}
     named = {name: Path(file).name for name, file in given.items() if file}
-    content = {"scores": scores, "sentences": asdict(systems["ours"].counts), **named}
+    content = {"scores": scores, "sentences": asdict(systems[0].counts), **named}
     write_report("evaluate scores", options, content)
     return scores
 
 
-def _refuse_free(systems: dict[str, Translations], files: dict[str, str]) -> None:
-    for name, translations in systems.items():
-        if not translations.aligned:
-            raise ValueError(
-                f"{files[name]} was decoded freely, without sentences aligned with the source: omit tokenizer, "
-                "train_files and thirds."
-            )
-
-
-def _sources(options: ScoreOptions) -> list[list[str]]:
-    return read_sentences(options.source or options.reference, options.source_column)
-
-
 def _scores_of(
-    ours: Translations, references: list[list[str]], tokenize: str, theirs: Translations | None = None
+    references: list[list[str]], tokenize: str, ours: Translations, theirs: Translations | None = None
 ) -> dict[str, dict[str, Any]]:
     """Scores the documents. Scores of both systems include the difference to the baseline."""
     compared: dict[str, dict[str, Any]] = {}
@@ -124,13 +116,6 @@ def _scores_of(
         compared = compare_translations([ours], [theirs], references, tokenize)
     scores = score_documents(ours.documents, references, ours.segments, tokenize, ours.aligned)
     return {name: {**score, **compared.get(name, {})} for name, score in scores.items()}
-
-
-def _s_bleu(ours: list, *baseline: list, references: list, tokenize: str) -> dict[str, Any]:
-    score = score_documents(ours, references, tokenize=tokenize)["s-BLEU"]
-    for theirs in baseline:
-        score |= compare_systems(ours, theirs, references, tokenize=tokenize)["s-BLEU"]
-    return score
 
 
 def _positions_of_thirds(documents: Sequence[Sequence[str]]) -> dict[str, list[list[int]]]:
