@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -76,13 +77,7 @@ def _git(checkout: Path, *words: str) -> str:
 def _hardware() -> str:
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    cpu = next(
-        (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.machine()
-    )
-    threads = torch.get_num_threads()
+    info, threads = Path("/proc/cpuinfo"), torch.get_num_threads()
+    names = re.findall(r"^model name\s*: (.*)", info.read_text(), re.MULTILINE) if info.exists() else []
+    cpu = names[0] if names else platform.machine()
     return f"{cpu}, {threads} {'thread' if threads == 1 else 'threads'} of {os.cpu_count()} cores"
-
-
-def _cpuinfo() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.exists() else []
