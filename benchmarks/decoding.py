@@ -123,7 +123,7 @@ def main(argv: list[str] | None = None) -> None:
     for beams in args.beams:
         runs = make_runs(args.systems, args.size, corpus, beams)
         if args.profile:
-            row: dict[str, Any] = {name: seconds_by_operation(run, repeats=1) for name, run in runs.items()}
+            row: dict[str, Any] = {name: seconds_by_operation(run) for name, run in runs.items()}
         else:
             seconds = interleaved(runs, args.repeats)
             peers = [name for name in runs if name.startswith("mbart")] or [next(iter(runs))]

@@ -14,8 +14,8 @@ context, so its baseline is the same model without global attention in the decod
 """
 
 import statistics
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -32,28 +32,19 @@ BUNDLED = Path(modeling_gtransformer.__file__).parent / "models" / "dialogues-en
 WITHOUT_TARGET_CONTEXT = {"decoder_global_layers": 0, "cross_global_layers": 0}
 ALL, INDEPENDENT = "all fast paths", "all fast paths, no target-side context"
 GENERATION, MIXIN = "generation_gtransformer", "generation_gtransformer.GTransformerGenerationMixin"
-# Replacements of names of the package that switch a fast path off, and arguments of `generate`.
-OFF: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    ALL: ({}, {}),
-    "document cache and engine": ({f"{MIXIN}._can_use_document_cache": lambda *_: False}, {}),
-    "engine": ({f"{GENERATION}.ENGINE_MODES": ()}, {}),
-    "Jacobi decoding": ({f"{GENERATION}.PARALLEL_DOCUMENTS": 0}, {}),
-    "packed weights": ({}, {"pack_weights": False}),
-    "attention by sentence": ({"group_attention._by_sentence": lambda *_: None}, {}),
-    "finished items leave": ({"decoding.SHRINKS_AT": 2.0}, {}),
-    INDEPENDENT: ({}, {}),
-    "independent sentences": ({}, {"parallel_sentences": False}),
+# What switches a fast path off: arguments of `generate`, or a name of the package and its replacement.
+OFF: dict[str, dict[str, Any] | tuple[str, Any]] = {
+    ALL: {},
+    "document cache and engine": (f"{MIXIN}._can_use_document_cache", lambda *_: False),
+    "engine": (f"{GENERATION}.ENGINE_MODES", ()),
+    "Jacobi decoding": (f"{GENERATION}.PARALLEL_DOCUMENTS", 0),
+    "packed weights": {"pack_weights": False},
+    "attention by sentence": ("group_attention._by_sentence", lambda *_: None),
+    "finished items leave": ("decoding.SHRINKS_AT", 2.0),
+    INDEPENDENT: {},
+    "independent sentences": {"parallel_sentences": False},
 }
 BASELINES = dict.fromkeys(OFF, ALL) | dict.fromkeys((INDEPENDENT, "independent sentences"), INDEPENDENT)
-
-
-@contextmanager
-def replaced(names: dict[str, Any]) -> Iterator[None]:
-    """Replaces names of the package."""
-    with ExitStack() as stack:
-        for name, value in names.items():
-            stack.enter_context(mock.patch(f"modeling_gtransformer.{name}", value))
-        yield
 
 
 def make_loads(documents: list[list[str]], number: int, sentences: int) -> dict[str, list[list[str]]]:
@@ -63,13 +54,11 @@ def make_loads(documents: list[list[str]], number: int, sentences: int) -> dict[
 
 
 def make_run(translate: Callable[..., Any], off: str, documents: list[list[str]], beams: int) -> Callable[[], Any]:
-    names, arguments = OFF[off]
-
-    def run():
-        with replaced(names):
-            translate(documents, num_beams=beams, **arguments)
-
-    return run
+    switch = OFF[off]
+    if isinstance(switch, dict):
+        return partial(translate, documents, num_beams=beams, **switch)
+    name, value = switch
+    return mock.patch(f"modeling_gtransformer.{name}", value)(partial(translate, documents, num_beams=beams))
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -15,7 +15,6 @@ continues with the next measurement. On a CPU, use `--sizes tiny --decoded_sizes
 
 import argparse
 import gc
-import json
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -30,6 +29,7 @@ from systems import SIZES, make_model
 from training import make_batch, make_step
 
 from modeling_gtransformer.evaluation.provenance import origin
+from modeling_gtransformer.runtime.atomic_file import read_json
 
 
 Row = dict[str, Any]
@@ -109,7 +109,7 @@ def main(argv: list[str] | None = None) -> None:
         name="gpu",
     )
     begun, file = time.monotonic(), args.results / f"{args.name}.json"
-    record = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {**origin(), "results": {}}
+    record = read_json(file, {**origin(), "results": {}})
     if any(record[key] != value for key, value in origin().items()):
         raise SystemExit(f"{file} is of another commit, machine or version: choose another --name.")
     results = record["results"]

@@ -25,10 +25,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 OPERATIONS = {
     "matrix products": ("aten::mm", "aten::addmm", "aten::addmm_", "mkldnn::_linear_pointwise"),
     "packing of weights": ("mkldnn::_reorder_linear_weight",),
-    "attention": (
-        *("scaled_dot_product", "SentenceAttention"),
-        *("aten::bmm", "aten::baddbmm", "aten::_softmax"),
-    ),
+    "attention": ("scaled_dot_product", "SentenceAttention", "aten::bmm", "aten::baddbmm", "aten::_softmax"),
     "choice of tokens": ("aten::_log_softmax", "aten::topk", "aten::argmax", "aten::max", "aten::sort"),
     "dropout masks": ("aten::bernoulli_", "aten::random_"),
     "AdamW": ("aten::_fused_adamw_",),
@@ -47,8 +44,7 @@ def parse_options(description: str, argv: list[str] | None, **defaults: Any) -> 
         if default is False:
             parser.add_argument(f"--{name}", action="store_true")
         elif isinstance(default, list):
-            kind = type(default[0]) if default else str
-            parser.add_argument(f"--{name}", type=kind, nargs="+", default=default)
+            parser.add_argument(f"--{name}", type=type(default[0]), nargs="+", default=default)
         else:
             kind = str if default is None else type(default)
             parser.add_argument(f"--{name}", type=kind, default=default, required=default is None)
@@ -109,8 +105,8 @@ def speeds(seconds: dict[str, list[float]], units: int, unit: str, peer: str) ->
     }
 
 
-def seconds_by_operation(run: Callable[[], Any], repeats: int = 3) -> dict[str, float]:
-    """Seconds of the operations of a run on the CPU, by kind: medians over the repeats, after a warm-up."""
+def seconds_by_operation(run: Callable[[], Any]) -> dict[str, float]:
+    """Seconds of the operations of a run on the CPU, by kind, after a warm-up."""
 
     def kind_of(operation: str) -> str:
         for kind, parts in OPERATIONS.items():
@@ -119,13 +115,12 @@ def seconds_by_operation(run: Callable[[], Any], repeats: int = 3) -> dict[str, 
         return "other"
 
     run()
-    seconds: dict[str, list[float]] = {kind: [0.0] * repeats for kind in [*OPERATIONS, "other"]}
-    for repeat in range(repeats):
-        with profile() as recorded:
-            run()
-        for event in recorded.key_averages():
-            seconds[kind_of(event.key)][repeat] += event.self_cpu_time_total / 1e6
-    return {kind: statistics.median(times) for kind, times in seconds.items()}
+    with profile() as recorded:
+        run()
+    seconds = dict.fromkeys([*OPERATIONS, "other"], 0.0)
+    for event in recorded.key_averages():
+        seconds[kind_of(event.key)] += event.self_cpu_time_total / 1e6
+    return seconds
 
 
 @contextmanager

@@ -1,11 +1,10 @@
 """The models that benchmarks compare, of random weights from fixed seeds, and random documents for them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from measure import DEVICE
-from torch.nn.utils.rnn import pad_sequence
 from transformers import MBartConfig, MBartForConditionalGeneration, MBartTokenizer
 
 from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
@@ -37,6 +36,12 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "gtransformer-source": {"decoder_global_layers": 0, "cross_global_layers": 0, "position_scope": "sentence"},
     "gtransformer-eager": {"attn_implementation": "eager"},
 }
+# Changes of a model in place, by the last part of a system's name.
+SUFFIXES: dict[str, Callable[[torch.nn.Module], Any]] = {
+    "bfloat16": torch.nn.Module.bfloat16,
+    "int8": quantize_linear_layers,
+    "compiled": torch.nn.Module.compile,
+}
 
 
 def make_model(system: str, size: str = "base") -> torch.nn.Module:
@@ -50,15 +55,9 @@ def make_model(system: str, size: str = "base") -> torch.nn.Module:
     """
     torch.manual_seed(0)
     name, _, suffix = system.rpartition("-")
-    if suffix == "bfloat16":
-        return make_model(name, size).to(torch.bfloat16)
-    if suffix == "int8":
+    if suffix in SUFFIXES:
         model = make_model(name, size)
-        quantize_linear_layers(model)
-        return model
-    if suffix == "compiled":
-        model = make_model(name, size)
-        model.compile()
+        SUFFIXES[suffix](model)
         return model
     if system.startswith("mbart"):
         return MBartForConditionalGeneration(MBartConfig(**SIZES[size])).to(DEVICE)
@@ -79,16 +78,6 @@ def make_sentences(tokens: int, words: tuple[int, int] = (8, 42), vocabulary: in
         sentences.append(sentence)
         tokens -= count
     return sentences
-
-
-def make_source(system: str, documents: Sequence[Sequence[torch.Tensor]]) -> dict[str, torch.Tensor]:
-    """Inputs of a system for documents of sentences: a row for each document, or for each sentence."""
-    if system.startswith("mbart-sentences"):
-        rows = [sentence for document in documents for sentence in document]
-    else:
-        rows = [torch.cat([*document]) for document in documents]
-    ids = pad_sequence(rows, batch_first=True, padding_value=PAD).to(DEVICE)
-    return {"input_ids": ids, "attention_mask": ids.ne(PAD).long()}
 
 
 def make_processor(words: Sequence[str]) -> GTransformerProcessor:

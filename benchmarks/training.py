@@ -16,8 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from measure import alone, interleaved, memory_mb, parse_options, save, show, speeds, timed
-from systems import PAD, make_model, make_sentences, make_source
+from measure import DEVICE, alone, interleaved, memory_mb, parse_options, save, show, speeds, timed
+from systems import PAD, make_model, make_sentences
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.flop_counter import FlopCounterMode
 
 
@@ -32,10 +33,12 @@ OPERATORS = {
 
 
 def make_batch(system: str, length: int, documents: int = 1, words: tuple[int, int] = (8, 42)) -> dict[str, Any]:
-    """Makes a batch of documents of `length` tokens, with the source as target."""
-    batch = make_source(system, [make_sentences(length, words)] * documents)
-    ids = batch["input_ids"]
-    return batch | {"decoder_input_ids": ids, "labels": ids.roll(-1, dims=1).masked_fill(ids == PAD, -100)}
+    """Makes a batch of documents of `length` tokens, one row each or one per sentence, with the source as target."""
+    sentences = make_sentences(length, words)
+    rows = sentences if system.startswith("mbart-sentences") else [torch.cat(sentences)]
+    ids = pad_sequence(rows * documents, batch_first=True, padding_value=PAD).to(DEVICE)
+    labels = ids.roll(-1, dims=1).masked_fill(ids == PAD, -100)
+    return {"input_ids": ids, "attention_mask": ids.ne(PAD).long(), "decoder_input_ids": ids, "labels": labels}
 
 
 def make_step(model: torch.nn.Module, batch: dict[str, Any], bfloat16: bool = False) -> Callable[[], None]:
