@@ -5,9 +5,8 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -121,22 +120,6 @@ def seconds_by_operation(run: Callable[[], Any]) -> dict[str, float]:
     for event in recorded.key_averages():
         seconds[kind_of(event.key)] += event.self_cpu_time_total / 1e6
     return seconds
-
-
-@contextmanager
-def saved_for_backward(model: torch.nn.Module) -> Iterator[dict[int, torch.UntypedStorage]]:
-    """Gathers the storages that autograd saves for the backward pass, by their address; parameters are left out."""
-    parameters = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    saved: dict[int, torch.UntypedStorage] = {}
-
-    def save(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in parameters:
-            saved[storage.data_ptr()] = storage
-        return tensor.detach()  # the tensor itself would refer to its graph, and never be freed
-
-    with torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor):
-        yield saved
 
 
 def alone(function: Callable[..., Any], *arguments: Any) -> Any:

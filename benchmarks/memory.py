@@ -13,7 +13,7 @@ memory.
 from typing import Any
 
 import torch
-from measure import parse_options, save, saved_for_backward
+from measure import DEVICE, parse_options, save
 from peft import LoraConfig
 from systems import make_model
 from training import make_batch
@@ -35,8 +35,17 @@ def make_trained(size: str) -> torch.nn.Module:
 def saved_bytes(model: torch.nn.Module, documents: int, bfloat16: bool) -> int:
     """Returns the bytes that autograd saves between forward and backward pass, without parameters."""
     batch = make_batch("gtransformer", DOCUMENT_TOKENS, documents)
-    device = batch["input_ids"].device.type
-    with saved_for_backward(model) as saved, torch.autocast(device, torch.bfloat16, enabled=bfloat16):
+    parameters = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    saved: dict[int, torch.UntypedStorage] = {}
+
+    def gather(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in parameters:
+            saved[storage.data_ptr()] = storage
+        return tensor.detach()  # the tensor itself would refer to its graph, and never be freed
+
+    hooks = torch.autograd.graph.saved_tensors_hooks(gather, lambda tensor: tensor)
+    with hooks, torch.autocast(DEVICE, torch.bfloat16, enabled=bfloat16):
         loss = model(**batch, skip_logits=True).loss
     assert loss.requires_grad
     return sum(storage.nbytes() for storage in saved.values())
