@@ -205,13 +205,7 @@ def _cut(sentences: list[str], sizes: list[int], name: str) -> list[list[str]]:
 
 
 def _count(sizes: list[list[int]], documents: list[list[list[str]]]) -> SentenceCounts:
-    pairs = [
-        (size, sum(bool(sentence.strip()) for sentence in segment))
-        for of_document, document in zip(sizes, documents, strict=True)
-        for size, segment in zip(of_document, document, strict=True)
-    ]
-    return SentenceCounts(
-        source=sum(size for size, _ in pairs),
-        written=sum(written for _, written in pairs),
-        missing=sum(max(size - written, 0) for size, written in pairs),
-    )
+    source = list(itertools.chain(*sizes))
+    written = [sum(bool(sentence.strip()) for sentence in segment) for document in documents for segment in document]
+    missing = [max(size - found, 0) for size, found in zip(source, written, strict=True)]
+    return SentenceCounts(sum(source), sum(written), sum(missing))
