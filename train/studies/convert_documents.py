@@ -20,11 +20,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, BinaryIO, Literal
 
 from modeling_gtransformer.cli.typed_command import run_script
-from modeling_gtransformer.corpora.corpus import decode_line, parse_record
-from modeling_gtransformer.corpora.corpus_files import TABLES, has_extension, open_decompressed, open_table
+from modeling_gtransformer.corpora.corpus import iterate_documents
 from modeling_gtransformer.runtime.atomic_file import atomic_file, check_outputs
 from modeling_gtransformer.runtime.json_line import json_line
 from modeling_gtransformer.translation_options import option
@@ -49,7 +48,8 @@ class ConversionOptions:
 def convert_documents(options: ConversionOptions) -> None:
     """Writes the documents, and prints their number."""
     check_outputs([options.output], options.files)
-    records = (record for file in options.files for record in records_of(file))
+    documents = iterate_documents(options.files, columns=(), problems_of=lambda _: ())  # records in any format
+    records = (document.record for document in documents)
     count = pairs = 0
     with atomic_file(options.output) as file, compressed(file, options.output) as stream:
         try:
@@ -64,17 +64,8 @@ def convert_documents(options: ConversionOptions) -> None:
     print(f"{count} documents, {pairs} pairs in {options.output}")
 
 
-def compressed(file: BinaryIO, path: Path) -> AbstractContextManager[BinaryIO]:
-    return cast(AbstractContextManager[BinaryIO], lzma.open(file, "wb")) if path.suffix == ".xz" else nullcontext(file)
-
-
-def records_of(path: str) -> Iterator[Record]:
-    if has_extension(path, TABLES):
-        with open_table(path) as (_, batches):
-            yield from (record for batch in batches for record in batch.to_pylist())
-    else:
-        with open_decompressed(path) as lines:
-            yield from (parse_record(decode_line(line)) for line in lines if line.strip())
+def compressed(file: BinaryIO, path: Path) -> AbstractContextManager[Any]:
+    return lzma.open(file, "wb") if path.suffix == ".xz" else nullcontext(file)
 
 
 def dochplt(records: Iterable[Record], options: ConversionOptions) -> Iterator[Pairs]:
