@@ -65,25 +65,22 @@ def test_attention_spread_evenly_has_the_logarithm_of_the_tokens(tiny_model):
 
 def test_other_passes_during_a_recording_are_not_recorded(tiny_model, documents):
     """Not even those that are recorded themselves."""
-    model = tiny_model()
-    model_inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
+    model, nested = tiny_model(), []
+    inputs = {**documents, "decoder_input_ids": documents["input_ids"]}
     other = {"input_ids": torch.tensor([[0, 5, 2]]), "decoder_input_ids": torch.tensor([[0, 6, 2, 0]])}
+
+    def run_other(*_):
+        handle.remove()
+        model(**other)
+        nested.append(record_attention(model, **other))
+
     with torch.no_grad():
-        alone = [record_attention(model, **inputs) for inputs in (model_inputs, other)]
-        logits, nested = model(**other).logits, []
-
-        def run_other(*_):
-            handle.remove()
-            nested.extend([model(**other).logits, record_attention(model, **other)])
-
+        alone = [record_attention(model, **each) for each in (inputs, other)]
         handle = model.model.decoder.layers[1].register_forward_pre_hook(run_other)
-        together = [record_attention(model, **model_inputs), nested[1]]
-    assert nested[0].equal(logits)
+        together = [record_attention(model, **inputs), *nested]
     for recorded, expected in zip(together, alone, strict=True):
-        assert len(recorded) == len(expected) == 6
-        for sublayer, own in zip(recorded, expected, strict=True):
-            assert (sublayer.stack, sublayer.layer) == (own.stack, own.layer) and sublayer.gate.equal(own.gate)
-            assert all(weights.equal(own.weights[kind]) for kind, weights in sublayer.weights.items())
+        assert [(each.stack, each.layer) for each in recorded] == [(each.stack, each.layer) for each in expected]
+        torch.testing.assert_close([each.weights for each in recorded], [each.weights for each in expected])
 
 
 def test_recording_gives_gates_and_leaves_no_trace(tiny_model, documents):
