@@ -6,9 +6,9 @@ import random
 import pytest
 import torch
 from json_lines import write_json_lines
-from tiny import ONLY_GROUP, TINY
+from tiny import ONLY_GROUP
 
-from modeling_gtransformer import GTransformerConfig, GTransformerForConditionalGeneration, GTransformerProcessor
+from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.evaluation.context import (
     CONTEXTS,
     ContextOptions,
@@ -83,66 +83,20 @@ def test_tokens_are_those_of_the_reference(translation_model, processor):
         token_log_probabilities(by_sentence, processor, documents)
 
 
-def topic_corpus(number, rng):
-    """The second sentence of a document has a pronoun, 20 or 21, which the first one decides."""
-    documents = []
-    for index in range(number):
-        gender = rng.randrange(2)
-        words = [rng.randrange(30, 34) for _ in range(2)]
-        pairs = [([5 + gender, words[0]], [10, words[0]]), ([7, words[1]], [20 + gender, words[1]])]
-        names = [["noun", "word"], ["pronoun", "word"]]
-        documents.append([SentencePair(index, n, *pair, names[n]) for n, pair in enumerate(pairs)])
-    return documents
-
-
-class IdProcessor:
-    """The template of the paper around ids, as tiny models have them."""
-
-    sentence_tokens = 2
-
-    def __init__(self, processor):
-        self.target_template, self.pad = processor.target_template._replace(end=49), processor.pad
-
-    def build_source(self, sentences):
-        return [token for words in sentences for token in (0, *words, 2)]
-
-    build_target = build_source
-
-
-def gains_of(model, processor, documents):
+def test_without_context_there_is_no_gain(translation_model, processor):
+    """Sentences that see only themselves, with positions that count from their beginning."""
+    model = translation_model(**ONLY_GROUP, position_scope="sentence")
+    sides = (
+        [["the cat", "it is old", "sleeps"], ["the old cat", "it"]],
+        [["die katze", "sie ist", "alt"], ["ist", "alt"]],
+    )
+    documents = encode_corpus(processor, *sides)
     scores = {
         context: token_log_probabilities(model, processor, in_context(context, documents, 64, TEMPLATE, seed=1))
         for context in ("document", *CONTEXTS)
     }
-    return context_gains(documents, scores, {"pronouns": ["pronoun"], "absent": ["x"]})
-
-
-def test_context_that_decides_a_word_is_a_gain(processor):
-    rng = random.Random(1)
-    model = GTransformerForConditionalGeneration(GTransformerConfig(**TINY, dropout=0.0))
-    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
-    ids = IdProcessor(processor)
-    for _ in range(60):
-        batch = topic_corpus(16, rng)
-        source = torch.tensor([ids.build_source([pair.source for pair in d]) for d in batch])
-        labels = torch.tensor([[*ids.build_target([pair.target for pair in d])[1:], 49] for d in batch])
-        model(input_ids=source, labels=labels).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    gains = gains_of(model.eval(), ids, topic_corpus(30, rng))
-    for context in ("other", "none"):
-        pronouns, all_tokens = gains[context]["pronouns"], gains[context]["all"]
-        assert pronouns["gain"] > 0.3 and pronouns["interval"][0] > 0
-        assert pronouns["tokens"] == 30 and all_tokens["tokens"] == 180 and "absent" not in gains[context]
-        assert pronouns["interval"][0] <= pronouns["gain"] <= pronouns["interval"][1]
-
-
-def test_without_context_there_is_no_gain(tiny_model, processor):
-    """Sentences that see only themselves, with positions that count from their beginning."""
-    model = tiny_model(**ONLY_GROUP, position_scope="sentence")
-    gains = gains_of(model, IdProcessor(processor), topic_corpus(6, random.Random(1)))
-    for context in CONTEXTS:
-        assert gains[context]["all"]["gain"] == pytest.approx(0, abs=1e-5)
+    for gains in context_gains(documents, scores, {}).values():
+        assert gains["all"]["gain"] == pytest.approx(0, abs=1e-5)
 
 
 def test_gain_in_bits_per_token():
@@ -152,9 +106,11 @@ def test_gain_in_bits_per_token():
         "document": {(0, 0): [-1 * ln2, -1 * ln2, 0.0], (1, 0): [-2 * ln2, 0.0]},
         "none": {(0, 0): [-2 * ln2, -4 * ln2, 0.0], (1, 0): [-3 * ln2, -1 * ln2]},
     }
-    gains = context_gains(documents, scores, {"b": ["b"]})["none"]
+    gains = context_gains(documents, scores, {"b": ["b"], "absent": ["c"]})["none"]
+    assert set(gains) == {"all", "b"}
     assert gains["all"]["gain"] == pytest.approx((1 + 3 + 1 + 1) / 5)
-    assert gains["b"]["gain"] == pytest.approx((3 + 1) / 2) and gains["b"]["documents"] == 2
+    assert gains["b"]["gain"] == pytest.approx((3 + 1) / 2)
+    assert gains["b"]["documents"] == gains["b"]["tokens"] == 2
     # By bootstrap either document may stand alone.
     assert gains["b"]["interval"] == pytest.approx([1, 3])
 
@@ -218,20 +174,17 @@ def test_gains_of_a_corpus(evaluate, trained_model, tmp_path, capsys):
 def test_worth_is_the_gain_over_the_twin(evaluate, trained_model, tmp_path, capsys):
     model = GTransformerForConditionalGeneration.from_pretrained(trained_model)
     processor = GTransformerProcessor.from_pretrained(trained_model)
-    twins = {"itself": {}, "group": ONLY_GROUP}
-    for name, config in twins.items():
-        twin = GTransformerForConditionalGeneration.from_pretrained(trained_model, **config)
-        twin.save_pretrained(tmp_path / name)
-        processor.save_pretrained(tmp_path / name)
+    twin = GTransformerForConditionalGeneration.from_pretrained(trained_model, **ONLY_GROUP)
+    for part in (twin, processor):
+        part.save_pretrained(tmp_path / "group")
     # A twin with global attention reads single sentences: the worth over itself is the gain over no context.
-    results = evaluate(trained_model, twin=str(tmp_path / "itself"))
+    results = evaluate(trained_model, twin=str(trained_model))
     assert results["worth"] == results["gains"]["none"]
     assert "than its twin" in capsys.readouterr().out
     # One that never sees another sentence reads documents, and its worth is the difference of the losses.
     worth = evaluate(trained_model, twin=str(tmp_path / "group"))["worth"]["all"]
     sides = [[record[side] for record in RECORDS] for side in ("en", "de")]
     documents = encode_corpus(processor, *sides)
-    twin = GTransformerForConditionalGeneration.from_pretrained(tmp_path / "group").eval()
     ours, theirs = (token_log_probabilities(each.eval(), processor, documents) for each in (model, twin))
     bits = [sum(map(sum, scores.values())) / worth["tokens"] / 0.6931471805599453 for scores in (ours, theirs)]
     assert worth["gain"] == pytest.approx(bits[0] - bits[1], abs=1e-5)
