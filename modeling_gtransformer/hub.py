@@ -233,15 +233,6 @@ class AdapterMixin:
             self.missing_tensors = []
         return super().train(mode)  # type: ignore[misc]
 
-    def load_adapter(self, peft_model_id=None, adapter_name=None, *args, **kwargs):
-        """Loads like Transformers, including the fully saved modules that Transformers 5.17 skips."""
-        loaded = super().load_adapter(peft_model_id, adapter_name, *args, **kwargs)  # type: ignore[misc]
-        if peft_model_id is not None:
-            file = _find_file(peft_model_id, "adapter_model.safetensors", _hub_arguments(kwargs))
-            if file is not None:
-                self.set_adapter_weights(file, adapter_name or "default")
-        return loaded
-
     def set_adapter_weights(self, file: str | Path, adapter_name: str = "default") -> None:
         """Loads an `adapter_model.safetensors` into the named adapter."""
         try:
