@@ -4,7 +4,7 @@ configuration of their global attention."""
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -25,7 +25,7 @@ logger = logging.get_logger(__name__)
 
 TAGS = ["gtransformer", "document-translation", "translation"]
 
-# Pipelines to upload with a model, by task. They register themselves, because the model must not import them.
+# Pipelines to upload with a model, by task. Their modules add them, because the model must not import them.
 PIPELINES: dict[str, type] = {}
 
 
@@ -45,16 +45,6 @@ def warn_of_other_version() -> None:
 
 
 warn_of_other_version()
-
-
-def brought_along(task: str) -> Callable[[type], type]:
-    """Class decorator that adds a pipeline to every upload of a model."""
-
-    def enter(pipeline_class: type) -> type:
-        PIPELINES[task] = pipeline_class
-        return pipeline_class
-
-    return enter
 
 
 @contextmanager
@@ -171,12 +161,6 @@ def _find_file(name: str, file: str, hub: dict[str, Any]) -> str | None:
         return None
 
 
-def _hub_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Selects the arguments for the Hub: revision, cache and token."""
-    own = {**(arguments.get("adapter_kwargs") or {}), **arguments}
-    return {key: own[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in own}
-
-
 def _base_of_adapter(name: str, hub: dict) -> str | None:
     """Returns the name of the base model of an adapter with its own configuration; `None` for other checkpoints."""
     if name is None or any(Path(name).glob("model*.safetensors")) or any(Path(name).glob("pytorch_model*")):
@@ -208,7 +192,7 @@ class AdapterMixin:
         # The Auto classes resolve the base first, and pass its configuration.
         name = adapter.get("_adapter_model_path") or pretrained_model_name_or_path
         given = None if adapter.get("_adapter_model_path") else config
-        hub = _hub_arguments(kwargs)
+        hub = {key: kwargs[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in kwargs}
         base = _base_of_adapter(name, hub)
         if base is not None:
             adapter["_adapter_model_path"], pretrained_model_name_or_path = str(name), base

@@ -17,7 +17,7 @@ from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from .document_translation import result_of, translate_in_steps
-from .hub import PublishMixin, brought_along, with_code
+from .hub import PIPELINES, PublishMixin, with_code
 from .plain_text import (
     BilingualText,
     Splitter,
@@ -149,7 +149,6 @@ def for_languages(model: PreTrainedModel, processor: Any, src_lang: str | None, 
     return other
 
 
-@brought_along("document-translation")
 class DocumentTranslationPipeline(PublishMixin, Pipeline):
     """
     Translates documents of any length, aligned sentence by sentence. The pipeline cuts a document of `segment_tokens`
@@ -495,3 +494,6 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             known = map(file.rejoin, others) if isinstance(file, SplitText) else []
             result["alternatives"] = [other for other in dict.fromkeys(known) if other != text]
         return result
+
+
+PIPELINES["document-translation"] = DocumentTranslationPipeline
