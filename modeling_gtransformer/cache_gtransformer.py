@@ -105,11 +105,6 @@ class Step(NamedTuple):
 class StepCache(EncoderDecoderCache, ABC):
     """Keys and values as attention sees them at every step, for documents or sentences that grow token by token."""
 
-    @property
-    @abstractmethod
-    def has_source(self) -> bool:
-        """Whether the source has been projected."""
-
     @abstractmethod
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
         """Stores keys and values of new tokens, and returns those that they may see."""
@@ -169,10 +164,6 @@ class DocumentCache(StepCache):
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self.length
-
-    @property
-    def has_source(self) -> bool:
-        return self.step is not None
 
     def start(self, group_tags: Tensor, new_tokens: int, source_tags: Tensor) -> None:
         """
@@ -264,7 +255,7 @@ class DocumentCache(StepCache):
             stored = keys, values = project(states[:: self.beams])
             if kind == "group":
                 # With adjacent heads of a token, picking a sentence copies contiguous memory.
-                stored = tuple(each.transpose(1, 2).flatten(0, 1).contiguous() for each in stored)
+                stored = tuple(each.transpose(1, 2).contiguous() for each in stored)
             self.sources[layer_idx, kind] = stored
             return keys.repeat_interleave(self.beams, 0), values.repeat_interleave(self.beams, 0)
         return self._open_source(layer_idx) if kind == "group" else self.sources[layer_idx, kind]
@@ -287,15 +278,9 @@ class DocumentCache(StepCache):
         """Keeps only the documents with these indices, between two steps."""
         rows = (documents[:, None] * self.beams + torch.arange(self.beams, device=documents.device)).flatten()
         self.writers = self.writers[rows]
-        self.targets = {
-            key: tuple(states[rows.to(states.device)] for states in each) for key, each in self.targets.items()
-        }
-        for (layer_idx, kind), each in self.sources.items():
-            split = [states.unflatten(0, (self.documents, -1)) if kind == "group" else states for states in each]
-            kept = [states[documents.to(states.device)] for states in split]
-            self.sources[layer_idx, kind] = tuple(
-                states.flatten(0, 1) if kind == "group" else states for states in kept
-            )
+        for stored, kept in ((self.targets, rows), (self.sources, documents)):
+            for key, each in stored.items():
+                stored[key] = tuple(states[kept.to(states.device)] for states in each)
         self.documents, self.step, self.open_sources, self.source_masks = len(documents), None, {}, {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
@@ -320,8 +305,8 @@ class DocumentCache(StepCache):
 
 
 def _pick(states: Tensor, index: Tensor) -> Tensor:
-    """Picks states `(S, H, K)` at positions `(R, N)`: `(R, H, N, K)`."""
-    picked = states.index_select(0, index.flatten().to(states.device)).unflatten(0, index.shape)
+    """Picks states `(B, S, H, K)` at positions `(R, N)` in the flattened sources: `(R, H, N, K)`."""
+    picked = states.flatten(0, 1).index_select(0, index.flatten().to(states.device)).unflatten(0, index.shape)
     return picked.transpose(1, 2).contiguous()
 
 

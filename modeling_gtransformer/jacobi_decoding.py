@@ -398,8 +398,6 @@ class SentenceCache(StepCache):
         length: number of places in use.
     """
 
-    has_source = True
-
     def __init__(
         self,
         config: GTransformerConfig,

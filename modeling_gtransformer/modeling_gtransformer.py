@@ -266,23 +266,16 @@ class GTransformerDecoder(GTransformerStack):
         masks, cross_masks = decoder_masks(config, *read, cache)
         hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
         positions = self.global_positions(target.last(inputs_embeds.shape[1]))
-        encoder_global_states = self._global_states_of_source(encoder_hidden_states, source, cache)
+        encoder_global_states = encoder_hidden_states
+        # A StepCache projects the source once, before its first step.
+        if source is not None and not (isinstance(cache, StepCache) and past_length):
+            encoder_global_states = states_by_kind(encoder_hidden_states, self.global_positions(source))["global"]
         of_source = (encoder_hidden_states, encoder_global_states, cross_masks)
         for layer in self.layers:
             hidden_states = layer(hidden_states, masks, positions, *of_source, cache, **kwargs)
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.finish(hidden_states), **{CACHE_NAME: cache}
         )
-
-    def _global_states_of_source(
-        self, encoder_hidden_states: Tensor | None, source: TaggedTokens | None, cache: Cache | None
-    ) -> Tensor | None:
-        """The states of the source that global cross-attention reads; unchanged if already projected."""
-        if encoder_hidden_states is None:
-            return None
-        is_projected = isinstance(cache, StepCache) and cache.has_source
-        positions = None if source is None or is_projected else self.global_positions(source)
-        return states_by_kind(encoder_hidden_states, positions)["global"]
 
     def ids_to_embed(self, input_ids: Tensor) -> Tensor:
         """The ids whose embeddings the decoder reads, `(B, T)`: a `</s>` that opens a sentence reads as the start."""
