@@ -79,11 +79,6 @@ class GTransformerPreTrainedModel(AdapterMixin, PublishMixin, PreTrainedModel):
         if isinstance(module, GTransformerForConditionalGeneration):
             init.zeros_(module.final_logits_bias)
 
-    @property
-    def dummy_inputs(self):
-        ids = torch.tensor([[0, 6, 10, 2, 0, 4, 2], [0, 8, 12, 2, 1, 1, 1]], device=self.device)
-        return {"input_ids": ids, "attention_mask": ids.ne(1).long(), "decoder_input_ids": ids}
-
 
 class GTransformerStack(GTransformerPreTrainedModel):
     """Base of encoder and decoder: embeddings, positions and the final layer norm."""
