@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 class TargetTemplate(NamedTuple):
@@ -100,7 +100,7 @@ class SentenceTemplate(NamedTuple):
     end: str | None = None
     source_code: str | None = None
     language_setting: str | None = None
-    position_scope: str = "sentence"
+    position_scope: Literal["document", "sentence"] = "sentence"
     translates: bool = True
 
     @property
