@@ -58,7 +58,6 @@ CALLS = {
     "free": {"align_sentences": False, "max_new_tokens": 12},
     "dynamic": {"cache_implementation": "dynamic"},
     "prompt_lookup": {"prompt_lookup_num_tokens": 3},
-    "flex_attention": {},
     "decay": {"do_sample": True, "exponential_decay_length_penalty": (3, 1.5)},
     "own_processor": {"logits_processor": LogitsProcessorList([NoRepeatNGramLogitsProcessor(1)])},
     "banned_end": {"do_sample": True, "bad_words_ids": [[EOS], [5]]},
@@ -72,7 +71,6 @@ NEED_A_CACHE = ("cache_implementation", "prompt_lookup_num_tokens")
 def test_searches_of_transformers_with_and_without_a_cache(tiny_model, arguments, template):
     """Whatever a release calls the cache, and with as many sentences as the source has."""
     model = tiny_model(init_std=0.25, **template)
-    model.set_attn_implementation("flex_attention" if arguments == CALLS["flex_attention"] else "sdpa")
     uncached = {name: value for name, value in arguments.items() if name not in NEED_A_CACHE}
     outputs = []
     for call in ({**uncached, "use_cache": False}, arguments):
@@ -93,14 +91,6 @@ def test_forward_takes_the_cache_by_both_names(tiny_model, name):
     torch.testing.assert_close(model(**inputs, decoder_input_ids=target[:, 4:], **cache).logits, expected)
     with pytest.raises(ValueError, match="pass one of them"):
         model(**inputs, decoder_input_ids=target[:, 4:], **dict.fromkeys(CACHE_NAMES, cache[name]))
-
-
-def test_a_document_that_outgrows_its_first_buffer(tiny_model):
-    """Global layers keep keys and values of the whole document."""
-    model, inputs = tiny_model(init_std=0.25, max_position_embeddings=256), random_documents([[3] * 25])
-    calls = ({"use_cache": False}, {})
-    outputs = [model.generate(**inputs, max_length_b=2, parallel_sentences=False, **call) for call in calls]
-    assert outputs[0].equal(outputs[1]) and outputs[0].shape[1] > 2 * GROWTH
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def test_sentences_are_independent_without_global_attention(tiny_model, attentio
 @pytest.mark.parametrize("kind", [ONLY_GROUP, {}, ONLY_GLOBAL], ids=["group", "combined", "global"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_and_implementations_agree(tiny_model, documents, kind, side):
-    """A batch gives what its documents give alone, on either side's padding, eager and sdpa, gradients included."""
+    """A batch gives what its documents give alone, on either side's padding, eager and sdpa."""
     model = tiny_model(**kind)
     short = documents["input_ids"][1, :4][None]
     target = torch.tensor([[0, 8, 9, 2], [0, 8, 2, 1]])
@@ -37,15 +37,9 @@ def test_padding_and_implementations_agree(tiny_model, documents, kind, side):
         source = torch.cat([source[:1], source[1:].roll(8, 1)])
     batch = {"input_ids": source, "attention_mask": source.ne(PAD).long(), "decoder_input_ids": target}
     alone = model(input_ids=short, decoder_input_ids=target[1:, :3]).logits
-    gradients = {}
     for attention in ("eager", "sdpa"):
         model.set_attn_implementation(attention)
-        logits = model(**batch).logits
-        torch.testing.assert_close(logits[1:, :3], alone, rtol=1e-4, atol=1e-5)
-        model.zero_grad()
-        logits[:, :3].square().mean().backward()
-        gradients[attention] = {name: parameter.grad for name, parameter in model.named_parameters()}
-    torch.testing.assert_close(gradients["eager"], gradients["sdpa"], rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(model(**batch).logits[1:, :3], alone, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
@@ -150,14 +144,6 @@ def plans(monkeypatch):
         lambda *args, **kwargs: made.append(plan_sentences(*args, **kwargs)) or made[-1],
     )
     return made
-
-
-def test_ragged_training_batch_goes_by_sentence(tiny_model, plans):
-    """Documents of unequal length must not cost more than those of equal length."""
-    labels = torch.tensor([[5, 2, 0, 6, 2, 49], [7, 2, 49, -100, -100, -100]])
-    source = torch.tensor([[0, 5, 2, 0, 6, 2], [0, 7, 2, 1, 1, 1]])
-    tiny_model()(input_ids=source, attention_mask=source.ne(PAD), labels=labels)
-    assert len(plans) == 3 and None not in plans
 
 
 def test_sentences_that_are_not_contiguous_have_a_mask(tiny_model, plans):
