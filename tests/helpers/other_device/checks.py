@@ -66,21 +66,6 @@ def test_training(models, left, skip_logits):
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
 
 
-def test_training_with_all_that_is_random(models):
-    """What is drawn follows the seed, and is drawn anew each time."""
-    _, model = models(dropout=0.1, attention_dropout=0.1, activation_dropout=0.1)
-    labels, losses = batch(LABELS, -100).to(DEVICE), []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
-        model.zero_grad()
-        loss = model.train()(**inputs(DEVICE), labels=labels).loss
-        loss.backward()
-        losses.append(loss.item())
-        assert all(parameter.grad.cpu().any() for parameter in model.parameters())
-    assert losses[0] == losses[1] != losses[2]
-    assert losses[0] != model.eval()(**inputs(DEVICE), labels=labels).loss.item()
-
-
 @pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
 def test_logits_and_attention_weights(models, attn_implementation):
     results = []
