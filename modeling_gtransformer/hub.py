@@ -153,20 +153,14 @@ class PublishMixin:
         return ""
 
 
-def _find_file(name: str, file: str, hub: dict[str, Any]) -> str | None:
-    """Returns the path of a checkpoint's file; `None` if it is missing or unreachable."""
-    try:
-        return cached_file(name, file, **hub)
-    except OSError:
-        return None
-
-
 def _base_of_adapter(name: str, hub: dict) -> str | None:
     """Returns the name of the base model of an adapter with its own configuration; `None` for other checkpoints."""
     if name is None or any(Path(name).glob("model*.safetensors")) or any(Path(name).glob("pytorch_model*")):
         return None
-    adapter = _find_file(name, "adapter_config.json", hub)
-    if adapter is None or _find_file(name, "config.json", hub) is None:
+    try:
+        adapter = cached_file(name, "adapter_config.json", **hub)
+        cached_file(name, "config.json", **hub)
+    except OSError:  # a file is missing or unreachable
         return None
     return json.loads(Path(adapter).read_text(encoding="utf-8")).get("base_model_name_or_path")
 
