@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import Seq2SeqLMOutput
 
@@ -221,30 +221,23 @@ class DocumentCache(StepCache):
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Stores keys and values `(R, H, 1, K)` of the new token, or of a prefix, and returns those that it may
         see."""
-        stored = self.targets.get((layer_idx, kind))
+        stored = self.targets.get((layer_idx, kind), (keys[:, :, :0], values[:, :, :0]))
+        places = self.max_sentence_length + 1 if kind == "group" else self.length
+        if stored[0].shape[2] < places:
+            spare = 0 if kind == "group" else max(GROWTH, self.length // 2)
+            gained = (0, 0, 0, places + spare - stored[0].shape[2])
+            stored = self.targets[layer_idx, kind] = tuple(nn.functional.pad(each, gained) for each in stored)
         if kind == "group":
-            if stored is None:
-                shape = (*keys.shape[:2], self.max_sentence_length + 1, keys.shape[3])
-                stored = self.targets[layer_idx, kind] = (keys.new_zeros(shape), values.new_zeros(shape))
             index = self.places.to(keys.device)[:, None, :, None].expand_as(keys)
             for buffer, states in zip(stored, (keys, values), strict=True):
                 buffer.scatter_(2, index, states)
             visible = slice(self.max_sentence_length if self.step is None else self.step.target_mask.shape[1])
         else:
-            if stored is None or stored[0].shape[2] < self.length:
-                stored = self.targets[layer_idx, kind] = (self._grown(stored, 0, keys), self._grown(stored, 1, values))
             for buffer, states in zip(stored, (keys, values), strict=True):
                 buffer[:, :, self.length - states.shape[2] : self.length] = states
             visible = slice(self.length)
         # A prefix attends to itself under the usual masks.
         return (keys, values) if self.step is None else (stored[0][:, :, visible], stored[1][:, :, visible])
-
-    def _grown(self, stored: tuple[Tensor, Tensor] | None, which: int, states: Tensor) -> Tensor:
-        gained = max(GROWTH, self.length // 2)
-        grown = states.new_empty(*states.shape[:2], self.length + gained, states.shape[3])
-        if stored is not None:
-            grown[:, :, : stored[which].shape[2]] = stored[which]
-        return grown
 
     def source(
         self, layer_idx: int, kind: str, project: Callable[[Tensor], tuple[Tensor, Tensor]], states: Tensor
