@@ -27,7 +27,8 @@ GROWTH = 64
 
 
 class TargetCache(EncoderDecoderCache):
-    """A cache of Transformers that also stores the target ids, from which the sentence of a token follows."""
+    """A cache of Transformers that also stores the target ids, from which the sentence of a token follows. They move
+    along with their keys."""
 
     def __init__(self, self_attention_cache: Cache, cross_attention_cache: Cache):
         super().__init__(self_attention_cache, cross_attention_cache)
@@ -58,23 +59,19 @@ class TargetCache(EncoderDecoderCache):
         return self.input_ids
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Does what Transformers does, and takes the ids along with their rows."""
         super().reorder_cache(beam_idx)
         self._select(beam_idx)
 
     def batch_select_indices(self, indices: Tensor) -> None:
-        """Does what Transformers does, and takes the ids along with their rows."""
         super().batch_select_indices(indices)
         self._select(indices)
 
     def batch_repeat_interleave(self, repeats: int) -> None:
-        """Does what Transformers does, and takes the ids along with their rows."""
         super().batch_repeat_interleave(repeats)
         if self.input_ids is not None:
             self.input_ids = self.input_ids.repeat_interleave(repeats, dim=0)
 
     def crop(self, *args: int, **kwargs: int) -> None:
-        """Does what Transformers does, and cuts the ids off with their keys."""
         super().crop(*args, **kwargs)
         if self.input_ids is not None:
             self.input_ids = self.input_ids[:, : self.get_seq_length()]

@@ -59,7 +59,9 @@ def with_code(*parts: Any) -> Iterator[None]:
             config = getattr(part, "config", None)
             if config is not None:
                 _register(type(config), "AutoConfig", restore)
-                restore.callback(_set_fields, config, dict(vars(config)))
+                # Callbacks run in reverse order.
+                restore.callback(vars(config).update, dict(vars(config)))
+                restore.callback(vars(config).clear)
                 config.auto_map = {"AutoModel": "modeling_gtransformer.GTransformerModel"}
                 if PIPELINES:
                     config.custom_pipelines = {
@@ -72,11 +74,6 @@ def with_code(*parts: Any) -> Iterator[None]:
 def _register(cls: type, auto_class: str, restore: ExitStack) -> None:
     restore.callback(setattr, cls, "_auto_class", cls._auto_class)  # type: ignore[attr-defined]
     cls._auto_class = auto_class  # type: ignore[attr-defined]
-
-
-def _set_fields(config: Any, fields: dict[str, Any]) -> None:
-    vars(config).clear()
-    vars(config).update(fields)
 
 
 def _source_of(cls: type) -> str:
