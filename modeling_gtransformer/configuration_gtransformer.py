@@ -271,9 +271,8 @@ class GTransformerConfig(PreTrainedConfig):
         """Converts a sentence-level configuration, with the defaults of its type."""
         model_type = config_dict["model_type"]
         if model_type not in SENTENCE_LEVEL_MODELS:
-            raise ValueError(
-                f"Cannot convert a checkpoint of type {model_type!r}: use one of {', '.join(SENTENCE_LEVEL_MODELS)}."
-            )
+            possible = ", ".join([cls.model_type, *SENTENCE_LEVEL_MODELS])
+            raise ValueError(f"The checkpoint has the unsupported type {model_type!r}. Supported types: {possible}.")
         fields = cls.__dataclass_fields__
         defaults = {name: value for name, value in CONFIG_MAPPING[model_type]().to_dict().items() if name in fields}
         own = {name: value for name, value in config_dict.items() if name in COMMON_FIELDS or name in fields}

@@ -4,7 +4,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from .configuration_gtransformer import SENTENCE_LEVEL_MODELS, GTransformerConfig
+from .configuration_gtransformer import GTransformerConfig
 from .modeling_gtransformer import GTransformerForConditionalGeneration
 from .processing_gtransformer import GTransformerProcessor
 
@@ -23,34 +23,24 @@ def from_sentence_level_model(model: PreTrainedModel) -> GTransformerForConditio
     Raises:
         ValueError: the model has an unsupported type, is not a translator, or has weights that a G-Transformer lacks.
     """
-    model_type, name = model.config.model_type, model.name_or_path
-    if model_type not in SENTENCE_LEVEL_MODELS:
-        raise ValueError(
-            f"{name} has the unsupported type {model_type!r}. Supported types: "
-            f"{', '.join(['gtransformer', *SENTENCE_LEVEL_MODELS])}."
-        )
-    converted = _with_weights_of(model)
-    if not converted.config.template.translates:
-        raise ValueError(f"{name} is pretrained, but cannot translate yet: fine-tune it first (docs/fine-tune.md).")
-    logger.warning(f"{name} is a sentence-level model: document context is unused until it is fine-tuned.")
-    return converted
-
-
-def _with_weights_of(model: PreTrainedModel) -> GTransformerForConditionalGeneration:
+    name = model.name_or_path
     config = GTransformerConfig.from_dict(model.config.to_dict(), **ONLY_GROUP)
+    if not config.template.translates:
+        raise ValueError(f"{name} is pretrained, but cannot translate yet: fine-tune it first (docs/fine-tune.md).")
     config._attn_implementation = "sdpa"
     weights = model.state_dict()
     if config.position_embedding_type != "learned":
-        weights = {name: weight for name, weight in weights.items() if "embed_positions" not in name}
+        weights = {key: weight for key, weight in weights.items() if "embed_positions" not in key}
     weights.setdefault("final_logits_bias", torch.zeros(1, config.decoder_vocab_size, device=model.device))
     with torch.device("meta"):
         converted = GTransformerForConditionalGeneration(config)
     missing, unexpected = converted.load_state_dict(weights, strict=False, assign=True)
     if lost := sorted({*missing, *unexpected}):
-        raise ValueError(f"The weights of {model.name_or_path} do not fit a G-Transformer: {', '.join(lost)}.")
+        raise ValueError(f"The weights of {name} do not fit a G-Transformer: {', '.join(lost)}.")
     converted.tie_weights()
-    converted.name_or_path = model.name_or_path
+    converted.name_or_path = name
     converted.generation_config = converted.document_generation_config(model.generation_config)
+    logger.warning(f"{name} is a sentence-level model: document context is unused until it is fine-tuned.")
     return converted.train(model.training)
 
 

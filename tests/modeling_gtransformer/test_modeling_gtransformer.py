@@ -52,7 +52,7 @@ def test_mbart_checkpoint_is_used_whole(mbart, tmp_path):
 
 def test_other_checkpoints_are_refused(tmp_path):
     T5Config().save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"type 't5': use one of .*marian"):
+    with pytest.raises(ValueError, match=r"unsupported type 't5'\. Supported types: gtransformer, .*marian"):
         GTransformerForConditionalGeneration.from_pretrained(tmp_path)
 
 
