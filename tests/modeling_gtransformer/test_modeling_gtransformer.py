@@ -1,6 +1,6 @@
 import pytest
 import torch
-from tiny import BOS, EOS, ONLY_GROUP, PAD, TINY
+from tiny import BOS, EOS, ONLY_GLOBAL, ONLY_GROUP, PAD, TINY
 from transformers import (
     AutoModel,
     AutoModelForSeq2SeqLM,
@@ -138,6 +138,17 @@ def test_encoder_outputs_carry_the_sentences(tiny_model, documents):
     torch.testing.assert_close(
         model(**documents, encoder_outputs=bare, decoder_input_ids=target).logits, expected.logits
     )
+
+
+@pytest.mark.parametrize("global_positions", ["none", "sentence"])
+def test_global_cross_attention_reads_the_numbers_of_source_sentences(tiny_model, documents, global_positions):
+    model = tiny_model(**ONLY_GLOBAL, position_scope="sentence", global_positions=global_positions)
+    target = {"attention_mask": documents["attention_mask"], "decoder_input_ids": documents["input_ids"]}
+    encoded = model.get_encoder()(**documents)
+    expected = model(encoder_outputs=encoded, **target).logits
+    encoded.group_tags = encoded.group_tags + 1
+    numbered = model(encoder_outputs=encoded, **target).logits
+    assert numbered.isclose(expected, atol=1e-5).all() == (global_positions == "none")
 
 
 CACHED = torch.tensor([[0, 5, 2, 0, 6, 7, 2, 0, 8], [0, 7, 9, 2, 49, 1, 1, 1, 1]])
