@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi import Request
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from ..runtime.usage_error import UsageError, user_message
 from .api_error import error_response
@@ -89,10 +90,6 @@ def check_number(number: int, maximum: int, units: str) -> None:
         raise HTTPException(413, f"The request has {number:,} {units}. The maximum is {maximum:,}.")
 
 
-class ClientGone(Exception):
-    """The client disconnected before the end of its request."""
-
-
 class BoundedRequests:
     """
     ASGI middleware that reads the body of a request, up to `max_bytes` within `read_seconds`, before it calls the
@@ -111,47 +108,36 @@ class BoundedRequests:
         if scope["type"] != "http" or scope["method"] == "GET":
             await self.app(scope, receive, send)
             return
-        is_complete = False
-
-        async def receive_body() -> MutableMapping[str, Any]:
-            nonlocal is_complete
-            message = await receive()
-            is_complete = not message.get("more_body", False)
-            return message
-
+        request = Request(scope, receive)
         address, _ = scope.get("client") or ("", 0)
         self.open += 1
         try:
             with self.clients.request(address):
-                body = await self._read(scope, receive_body)
+                body = await self._read(request)
             await self._answer(scope, receive, send, body)
         except HTTPException as error:
-            await self._refuse(scope, None if is_complete else receive, send, error)
-        except ClientGone:
+            await self._refuse(request, send, error)
+        except ClientDisconnect:
             pass
         finally:
             self.open -= 1
 
-    async def _read(self, scope: Any, receive: Any) -> bytes:
-        """Reads a body. Raises `HTTPException` for a large, slow or surplus request, and [`ClientGone`]."""
+    async def _read(self, request: Request) -> bytes:
+        """Reads a body. Raises `HTTPException` for a large, slow or surplus request, and `ClientDisconnect`."""
         if self.open > 2 * self.options.max_waiting:
             raise HTTPException(503, "The server is busy: try again later.", RETRY)
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
-        self._check_size(int(announced) if announced.isdigit() else 0)
+        announced = request.headers.get("content-length", "0")
+        self._check_size(int(announced) if announced.isdecimal() else 0)
         try:
-            return await asyncio.wait_for(self._join(receive), self.options.read_seconds)
+            return await asyncio.wait_for(self._join(request), self.options.read_seconds)
         except asyncio.TimeoutError as error:
             seconds = self.options.read_seconds
             raise HTTPException(408, f"The request did not arrive within {seconds:g} seconds.") from error
 
-    async def _join(self, receive: Any) -> bytes:
-        body, more = bytearray(), True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGone
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
+    async def _join(self, request: Request) -> bytes:
+        body = bytearray()
+        async for part in request.stream():
+            body += part
             self._check_size(len(body))
         return bytes(body)
 
@@ -160,7 +146,7 @@ class BoundedRequests:
             raise HTTPException(413, f"The request is too large. The maximum is {self.options.max_bytes:,} bytes.")
 
     async def _answer(self, scope: Any, receive: Any, send: Any, body: bytes) -> None:
-        gone = asyncio.ensure_future(_drain(receive, until_gone=True))
+        gone = asyncio.ensure_future(_disconnect(receive))
         messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay() -> dict[str, Any]:
@@ -178,25 +164,28 @@ class BoundedRequests:
             # The application has already answered and logged its error.
             await asyncio.gather(app, gone, return_exceptions=True)
 
-    async def _refuse(self, scope: Any, receive: Any, send: Any, error: HTTPException) -> None:
-        """Rejects a request without calling the application. Drops the rest of the body, if there is any to receive,
-        before closing the connection, because a client that is still sending would lose the response."""
+    async def _refuse(self, request: Request, send: Any, error: HTTPException) -> None:
+        """Rejects a request without calling the application. Drops the rest of the body before closing the connection,
+        because a client that is still sending would lose the response."""
 
         async def send_open(message: MutableMapping[str, Any]) -> None:
             await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
 
-        response = error_response(Request(scope), error)
+        response = error_response(request, error)
         response.headers["Connection"] = "close"
-        await response(scope, receive, send_open)
-        if receive:
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(_drain(receive), self.options.read_seconds)
+        await response(request.scope, request.receive, send_open)
+        # A RuntimeError means that the body was complete.
+        with suppress(asyncio.TimeoutError, ClientDisconnect, RuntimeError):
+            await asyncio.wait_for(_drain(request), self.options.read_seconds)
         await send({"type": "http.response.body"})
 
 
-async def _drain(receive: Any, until_gone: bool = False) -> None:
-    """Drops the rest of the body or, with `until_gone`, all messages until the client disconnects."""
-    more = True
-    while more:
-        message = await receive()
-        more = message["type"] != "http.disconnect" and (until_gone or message.get("more_body", False))
+async def _drain(request: Request) -> None:
+    async for _ in request.stream():
+        pass
+
+
+async def _disconnect(receive: Any) -> None:
+    """Waits until the client disconnects."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
