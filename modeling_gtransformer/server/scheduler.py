@@ -14,7 +14,6 @@ from starlette.exceptions import HTTPException
 from ..files.zip_package import MAX_BYTES
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, PreparedDocument
 from ..runtime.usage_error import UsageError, user_message
-from ..sentence import TranslatedSentence
 from .api_error import unforeseen
 from .request_limits import check_number
 
@@ -33,10 +32,9 @@ class Job:
 
     Attributes:
         documents: texts, contents of files or lists of sentences.
-        options: keyword arguments of the pipeline. Jobs with equal options share batches.
+        options: keyword arguments of `translate_in_steps`. Jobs with equal options share batches, so that a job with
+            its own function `on_sentence` shares none.
         format: format of the documents, by its name in the pipeline.
-        on_sentence: called with every sentence of a single document and its translation, as soon as it is final. The
-            job then shares no batches.
         call: the function, for a job of one step without documents.
         result: result of the pipeline for each document, or value of the call, or an error. Cancelling it ends the job
             after its batch.
@@ -47,7 +45,6 @@ class Job:
     documents: list[str | bytes | list[str]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     format: str = "text"
-    on_sentence: Callable[[dict[str, str]], None] | None = None
     call: Callable[[], Any] | None = None
     result: "Future[Any]" = field(default_factory=Future)
     prepared: list[PreparedDocument] = field(default_factory=list)
@@ -60,8 +57,8 @@ class Task:
     Jobs that share batches.
 
     Attributes:
-        is_open: whether other jobs may join before the first batch.
-        steps: generator of batches; `None` before the first turn.
+        is_open: whether other jobs may join, until the first batch.
+        steps: generator of batches.
         seconds: seconds of computation.
     """
 
@@ -71,9 +68,8 @@ class Task:
     seconds: float = 0.0
 
     def can_take(self, job: Job, max_tokens: int) -> bool:
-        is_waiting = self.is_open and self.steps is None
-        tokens = job.tokens + sum(own.tokens for own in self.jobs if is_waiting)
-        return is_waiting and self.jobs[0].options == job.options and tokens <= max_tokens
+        tokens = job.tokens + sum(own.tokens for own in self.jobs)
+        return self.is_open and self.jobs[0].options == job.options and tokens <= max_tokens
 
     def finish(self, results: list[Any]) -> None:
         """Sets the results of jobs that are not cancelled."""
@@ -166,32 +162,28 @@ class Scheduler:
         except BaseException as error:  # panics of Rust libraries are not subclasses of Exception
             Task([job]).fail(error if isinstance(error, HTTPException | ImportError) else unforeseen(error))
             return
-        is_open = job.on_sentence is None
-        task = next((each for each in self._tasks if is_open and each.can_take(job, self.max_tokens)), None)
+        task = next((each for each in self._tasks if each.can_take(job, self.max_tokens)), None)
         if task is None:
-            self._tasks.append(Task([job], is_open))
+            self._tasks.append(Task([job], is_open=True))
         else:
             task.jobs.append(job)
 
     def _prepare(self, job: Job) -> None:
         """Splits the documents of a job into sentences, and counts their tokens."""
         named = [NamedDocument(f"Document {number}", each) for number, each in enumerate(job.documents, 1)]
-        try:
-            job.prepared = [self.pipeline.prepare(each, format=job.format, **job.options) for each in named]
-        except ValueError as error:
-            raise HTTPException(400, f"The document cannot be read: {user_message(error)}") from error
-        sentences = [sentence for prepared in job.prepared for sentence in prepared.sentences]
-        check_number(sum(len(sentence.text) for sentence in sentences), self.max_characters, "characters")
         processor = self.pipeline.processor
         try:
+            job.prepared = [self.pipeline.prepare(each, format=job.format, **job.options) for each in named]
+            sentences = [sentence for prepared in job.prepared for sentence in prepared.sentences]
+            check_number(sum(len(sentence.text) for sentence in sentences), self.max_characters, "characters")
             encoded = processor.encode_sentences([each.text for each in sentences if each.is_translated])
         except ValueError as error:
-            raise HTTPException(400, f"The document cannot be translated: {user_message(error)}") from error
+            raise HTTPException(400, f"The document cannot be read: {user_message(error)}") from error
         job.tokens = sum(len(tokens) + processor.sentence_tokens for tokens in encoded)
 
     def _advance(self, task: Task) -> bool:
         """Computes a batch of a task, and returns whether the task continues."""
-        task.steps = task.steps or self._translate(task.jobs)
+        task.is_open, task.steps = False, task.steps or self._translate(task.jobs)
         begun = time.monotonic()
         try:
             if all(job.result.cancelled() for job in task.jobs):
@@ -222,19 +214,6 @@ class Scheduler:
     def _translate(self, jobs: list[Job]) -> Steps:
         if (call := jobs[0].call) is not None:
             return [call()]
-        options = dict(jobs[0].options)
-        if (on_sentence := jobs[0].on_sentence) is not None:
-            options["on_sentence"] = _pairs_of(on_sentence)
         prepared = [document for job in jobs for document in job.prepared]
-        results = iter((yield from self.pipeline.translate_in_steps(prepared, **options)))
+        results = iter((yield from self.pipeline.translate_in_steps(prepared, **jobs[0].options)))
         return [[next(results) for _ in job.documents] for job in jobs]
-
-
-def _pairs_of(on_sentence: Callable[[dict[str, str]], None]) -> Callable[[TranslatedSentence], None]:
-    """Converts translated sentences for clients, and skips copied sentences."""
-
-    def report(sentence: TranslatedSentence) -> None:
-        if sentence.source.is_translated:
-            on_sentence({"source_text": sentence.source.text, "translation_text": sentence.text})
-
-    return report

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..document_translation import batch_tokens
 from ..pipeline_gtransformer import NamedDocument
 from ..runtime.translator import Translator
 from ..runtime.usage_error import UsageError, user_message
-from .api_error import as_http_error
+from ..sentence import TranslatedSentence
 from .document_files import TranslatedFiles
 from .monitoring import Monitor
 from .options import ServerOptions
@@ -71,7 +71,6 @@ class Service:
         fields: PairFields,
         documents: Sequence[str | bytes | list[str]],
         format: str = "text",
-        on_sentence: Callable[[dict[str, str]], None] | None = None,
         **options: Any,
     ) -> tuple[Pair, list[dict[str, Any]]]:
         """
@@ -82,28 +81,29 @@ class Service:
 
         Raises:
             HTTPException: a limit is exceeded, or the documents are not translatable.
+            UsageError: the glossary is ambiguous in these languages.
         """
-        try:
-            self._check_characters(documents, format)
-            pair = self.languages.pair(fields.source, fields.target, _texts_of(documents))
-            options |= {"src_lang": pair.src_lang, "tgt_lang": pair.tgt_lang}
-            options["glossary"] = self._terms_between(pair.src_lang, pair.tgt_lang)
-            return pair, await self.run(request, Job([*documents], options, format, on_sentence), fields.api_key)
-        except Exception as error:
-            raise as_http_error(error) from error
+        self._check_characters(documents, format)
+        pair = self.languages.pair(fields.source, fields.target, _texts_of(documents))
+        options |= {"src_lang": pair.src_lang, "tgt_lang": pair.tgt_lang}
+        options["glossary"] = self._terms_between(pair.src_lang, pair.tgt_lang)
+        return pair, await self.run(request, Job([*documents], options, format), fields.api_key)
 
     def start(
         self, request: AnyRequest, fields: PairFields, document: Any, format: str, **options: Any
     ) -> tuple["asyncio.Queue[dict[str, str] | None]", "asyncio.Task[tuple[Pair, list[dict[str, Any]]]]"]:
-        """Starts the translation of a document. Returns a queue of its sentences, each as soon as it is final, with
-        `None` at the end, and the task of [`translate`]."""
+        """Starts the translation of a document. Returns a queue of its sentences, each as soon as it is final and
+        without copied ones, with `None` at the end, and the task of [`translate`]."""
         sentences: asyncio.Queue[dict[str, str] | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
-        def on_sentence(sentence: dict[str, str]) -> None:
-            loop.call_soon_threadsafe(sentences.put_nowait, sentence)
+        def on_sentence(sentence: TranslatedSentence) -> None:
+            if sentence.source.is_translated:
+                pair = {"source_text": sentence.source.text, "translation_text": sentence.text}
+                loop.call_soon_threadsafe(sentences.put_nowait, pair)
 
-        task = asyncio.create_task(self.translate(request, fields, [document], format, on_sentence, **options))
+        options["on_sentence"] = on_sentence
+        task = asyncio.create_task(self.translate(request, fields, [document], format, **options))
         task.add_done_callback(lambda _: sentences.put_nowait(None))
         return sentences, task
 

@@ -83,7 +83,7 @@ def test_waiting_jobs_share_batches(make, watch, checkpoint):
     texts = ["the cat", "it is", "the cat sleeps", "the old cat is it. the cat sleeps. the cat is old", "it is old"]
     options = [{}, {}, {}, {}, {"confidence": True}]
     jobs = [Job([text], own) for text, own in zip(texts, options, strict=True)]
-    *results, scored, _ = run(scheduler, *jobs, Job(["the cat"], on_sentence=streamed.append))
+    *results, scored, _ = run(scheduler, *jobs, Job(["the cat"], {"on_sentence": streamed.append}))
     assert batches == [("the cat", 3), (texts[3], 1), ("it is old", 1), ("the cat", 1)] and done == [3, 1, 1, 1]
     translate = Translator(checkpoint)
     assert [text_of(result) for result in results] == [[translate(text)["translation_text"]] for text in texts[:4]]
@@ -106,7 +106,7 @@ def test_a_short_job_waits_for_one_batch_of_a_long_one(make, watch, checkpoint):
 def test_streams_and_newcomers_take_turns(make, watch):
     """In batches, however many newcomers there are: no stream waits for more than a round."""
     scheduler, told = make(segment_sentences=1), {name: [] for name in ("the cat", "the old cat", "it is")}
-    streams = [Job([[name] * 6], on_sentence=sentences.append) for name, sentences in told.items()]
+    streams = [Job([[name] * 6], {"on_sentence": sentences.append}) for name, sentences in told.items()]
     newcomers = [Job(["it is old"], {"num_beams": 2}) for _ in range(12)]
     coming = iter(newcomers)
     batches = watch(scheduler, lambda _: scheduler.submit(newcomer) if (newcomer := next(coming, None)) else None)
@@ -144,8 +144,9 @@ def test_sentences_of_a_stream_of_several_documents(make):
         for text in texts
     )
     xliff = f'<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">{files}</xliff>'
-    [[result]] = run(make(), Job([xliff], {}, "xliff", told.append))
-    assert told == result["sentences"] and [each["source_text"] for each in told] == texts
+    [[result]] = run(make(), Job([xliff], {"on_sentence": told.append}, "xliff"))
+    assert [sentence.text for sentence in told] == [pair["translation_text"] for pair in result["sentences"]]
+    assert [sentence.source.text for sentence in told] == texts
 
 
 def test_a_call_has_a_turn_and_overtakes_no_job(make, watch):
