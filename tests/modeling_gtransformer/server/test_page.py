@@ -249,25 +249,6 @@ def test_a_stream_that_is_closed_ends_its_job(open_page, checkpoint):
     assert asyncio.run(read()) == 0
 
 
-def test_readers_share_the_model(open_page, checkpoint, tmp_path):
-    """Two documents with inline markup and an attention view at the same time: each is what it is alone."""
-    page = open_page(checkpoint)
-    files = [tmp_path / name for name in ("a.html", "b.html")]
-    for file, word in zip(files, ("old", "the cat"), strict=True):
-        file.write_text(f"<p>the <b>old</b> cat.</p><p>it is <i>{word}</i>.</p>")
-    alone = [translation_of(page, file.stem, "", str(file)) for file in files]
-    shown = attention_of(page, alone[0], 1)
-
-    async def read():
-        return await asyncio.gather(
-            *(everything(page, file.stem, "", str(file)) for file in files),
-            page.events.attention(reader("c"), alone[0], 1),
-        )
-
-    *results, view = asyncio.run(read())
-    assert [result[-1] for result in results] == alone and view == shown
-
-
 def test_only_splitters_that_are_there(open_page, checkpoint, monkeypatch):
     service = open_page(checkpoint).service
     pytest.importorskip("sentencex")
