@@ -31,12 +31,6 @@ def test_json_whatever_it_is_called():
         assert (fields.q, fields.source, fields.target, fields.format) == (["a", "b"], "auto", "de", "text")
 
 
-def test_forms():
-    form = "application/x-www-form-urlencoded"
-    assert read(TranslateFields, b"q=stra%C3%9Fe+1&api_key=k", form).q == "straße 1"
-    assert read(TranslateFields, b"q=a&q=b", form).q == ["a", "b"]
-
-
 def test_files_of_forms():
     body = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nthe cat\r\n--x--\r\n'
     for kind in ("multipart/form-data", "Multipart/Form-Data"):
