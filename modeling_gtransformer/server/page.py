@@ -1,7 +1,7 @@
 """The page of a server: translates texts and files, and shows pairs of sentences."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,11 @@ from starlette.routing import Match, Mount
 from ..files import EXTENSIONS
 from ..pipeline_gtransformer import NamedDocument
 from .api_error import error_response
-from .page_events import PAIRS, Events, Translation, download_button
-from .pairs_view import pairs_html
+from .page_events import PAIRS, Readers, Translation, attention_of, download_button, errors_on_page, read
+from .pairs_view import pair_html, pairs_html
+from .protocol import PairFields
 from .request_languages import name_of
+from .scheduler import Job
 from .service import Service
 
 
@@ -62,10 +64,10 @@ def mount_page(app: FastAPI, service: Service) -> Callable[[], None]:
 
 
 class Page:
-    """The page of a service, with components of Gradio."""
+    """The page of a service, with components of Gradio. The limits of clients apply to readers."""
 
     def __init__(self, service: Service):
-        self.service, self.events = service, Events(service)
+        self.service, self.readers = service, Readers()
         self.blocks = gr.Blocks(title="Document translation", analytics_enabled=False, delete_cache=(SECONDS, SECONDS))
         with self.blocks:
             gr.Markdown(f"# Document translation\n\n{description(service)}")
@@ -114,21 +116,38 @@ class Page:
             show_progress_on=self.pairs,
             **unlimited,
         )
-        chosen = [self.details.expand, self.sentence.input]
-        gr.on(chosen, self.events.attention, [self.translation, self.sentence], self.attention, **unlimited)
+        gr.on(
+            [self.details.expand, self.sentence.input],
+            self.show_attention,
+            [self.translation, self.sentence],
+            self.attention,
+            api_name="attention",
+            **unlimited,
+        )
         self.example.click(lambda: EXAMPLE, None, self.text)
-        self.cancel.click(self.events.cancel, cancels=[translated], queue=False)
-        self.blocks.unload(self.events.cancel)
+        self.cancel.click(self.readers.cancel, cancels=[translated], queue=False)
+        self.blocks.unload(self.readers.cancel)
 
     async def translate(
         self, request: gr.Request, text: str, file: str | None, source: str, target: str, splitter: str, beams: int
     ) -> AsyncIterator[dict[Any, Any]]:
         """Shows sentences as soon as they are final, and at the end all sentences with confidence."""
         yield {self.results: gr.Column(visible=False), self.details: gr.Accordion(open=False), self.attention: ""}
-        steps = self.events.translate(request, text, file, source, target, splitter=splitter, num_beams=int(beams))
-        async with aclosing(steps):
-            async for found in steps:
-                yield {self.pairs: found} if isinstance(found, str) else self._shown(found)
+        with errors_on_page():
+            name, document, format = read(text, file)
+            fields = PairFields(source=source, target=target)
+            options = {"splitter": splitter, "num_beams": int(beams), "confidence": True}
+            sentences, task = self.service.start(request, fields, document, format, **options)
+            html = '<p role="status">Translating …</p><ol class="pairs">'
+            with self.readers.owned(request, task):
+                while (pair := await sentences.get()) is not None:
+                    html += pair_html(pair, source, target)
+                    yield {self.pairs: html}
+                languages, [result] = await task
+            pairs, content = result["sentences"], result["translation_text"]
+            if not any(pair["source_text"].strip() for pair in pairs):
+                raise ValueError("The input has no text: type one, or choose another file.")
+            yield self._shown(Translation(name, pairs, result["segments"], content, languages, result["warnings"]))
 
     def _shown(self, translation: Translation) -> dict[Any, Any]:
         for warning in translation.warnings:
@@ -142,6 +161,13 @@ class Page:
             self.sentence: gr.Dropdown(numbers, value=0),
             self.results: gr.Column(visible=True),
         }
+
+    async def show_attention(self, request: gr.Request, translation: Translation | None, sentence: int) -> str:
+        with errors_on_page():
+            job = Job(call=lambda: attention_of(self.service.scheduler.pipeline, translation, sentence))
+            task = asyncio.create_task(self.service.run(request, job))
+            with self.readers.owned(request, task):
+                return await task
 
 
 def description(service: Service) -> str:

@@ -1,15 +1,15 @@
-"""Event handlers of the page."""
+"""A translation on the page, the tasks of its readers, and errors."""
 
 import asyncio
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import gradio as gr
 from gradio.processing_utils import save_bytes_to_cache
@@ -20,15 +20,10 @@ from ..pipeline_gtransformer import DocumentTranslationPipeline
 from .api_error import as_http_error
 from .attention_view import attended_sentences, attention_html
 from .document_files import content_of, translated_name
-from .pairs_view import pair_html
-from .protocol import PairFields
 from .request_languages import Pair
-from .scheduler import Job
-from .service import Service
 
 
 PAIRS = ("tmx", "jsonl")  # downloads of sentence pairs
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -93,69 +88,34 @@ def errors_on_page() -> Iterator[None]:
         raise gr.Error(escape(as_http_error(error).detail), duration=None, print_exception=False) from error
 
 
-class Events:
-    """The event handlers of a page. The limits of clients apply to readers."""
+class Readers:
+    """The tasks of the readers of a page."""
 
-    def __init__(self, service: Service):
-        self.service = service
+    def __init__(self) -> None:
         self._tasks: defaultdict[str | None, set[asyncio.Task[Any]]] = defaultdict(set)
 
-    async def translate(
-        self, request: gr.Request, text: str, file: str | None, source: str, target: str, **options: Any
-    ) -> AsyncGenerator[str | Translation, None]:
-        """
-        Translates a file or, without a file, a text. Yields growing HTML of the sentence pairs, then the translation.
-
-        Args:
-            options: keyword arguments of the pipeline.
-        """
-        with errors_on_page():
-            name, document, format = read(text, file)
-            fields = PairFields(source=source, target=target)
-            sentences, task = self.service.start(request, fields, document, format, confidence=True, **options)
-            html = '<p role="status">Translating …</p><ol class="pairs">'
-            with self._owned(request, task):
-                while (pair := await sentences.get()) is not None:
-                    html += pair_html(pair, source, target)
-                    yield html
-                languages, [result] = await unless_cancelled(task)
-            pairs, content = result["sentences"], result["translation_text"]
-            if not any(pair["source_text"].strip() for pair in pairs):
-                raise ValueError("The input has no text: type one, or choose another file.")
-            yield Translation(name, pairs, result["segments"], content, languages, result["warnings"])
-
-    async def attention(self, request: gr.Request, translation: Translation | None, sentence: int) -> str:
-        with errors_on_page():
-            job = Job(call=lambda: attention_of(self.service.scheduler.pipeline, translation, sentence))
-            task = asyncio.create_task(self.service.run(request, job))
-            with self._owned(request, task):
-                return await unless_cancelled(task)
-
-    async def cancel(self, request: gr.Request) -> None:
-        """Cancels the tasks of a reader who cancels them or leaves."""
-        for task in self._tasks.get(request.session_hash, ()):
-            task.cancel()
-
     @contextmanager
-    def _owned(self, request: gr.Request, task: "asyncio.Task[Any]") -> Iterator[None]:
-        """Assigns a task to a reader, and cancels it at the end of the block."""
+    def owned(self, request: gr.Request, task: "asyncio.Task[Any]") -> Iterator[None]:
+        """Assigns a task to a reader, and cancels it at the end of the block. Raises `ValueError` if the reader
+        cancelled it."""
         tasks = self._tasks[request.session_hash]
         tasks.add(task)
         try:
             yield
+        except asyncio.CancelledError as error:
+            if not task.cancelled():
+                raise
+            raise ValueError("The translation was cancelled.") from error
         finally:
             task.cancel()
             tasks.discard(task)
             if not tasks:
                 self._tasks.pop(request.session_hash, None)
 
-
-async def unless_cancelled(task: "asyncio.Task[Result]") -> Result:
-    """Returns the result of a task. Raises `ValueError` if the reader cancelled it."""
-    try:
-        return await task
-    except asyncio.CancelledError as error:
-        raise ValueError("The translation was cancelled.") from error
+    async def cancel(self, request: gr.Request) -> None:
+        """Cancels the tasks of a reader who cancels them or leaves."""
+        for task in self._tasks.get(request.session_hash, ()):
+            task.cancel()
 
 
 def attention_of(pipeline: DocumentTranslationPipeline, translation: Translation | None, sentence: int) -> str:

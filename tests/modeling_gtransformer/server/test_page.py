@@ -46,8 +46,9 @@ def open_page(serve):
 
 async def everything(page, name, text, file=None, splitter="line", num_beams=1, languages=("en", "de")):
     """What a reader sees of a translation: HTML that grows, and the translation."""
-    steps = page.events.translate(reader(name), text, file, *languages, splitter=splitter, num_beams=num_beams)
-    return [step async for step in steps]
+    steps = page.translate(reader(name), text, file, *languages, splitter, num_beams)
+    _, *streamed, shown = [step async for step in steps]
+    return [*(step[page.pairs] for step in streamed), shown[page.translation]]
 
 
 def translation_of(*arguments, **options):
@@ -55,7 +56,7 @@ def translation_of(*arguments, **options):
 
 
 def attention_of(page, translation, sentence):
-    return asyncio.run(page.events.attention(reader("a"), translation, sentence))
+    return asyncio.run(page.show_attention(reader("a"), translation, sentence))
 
 
 def test_text_and_downloads(open_page, checkpoint):
@@ -200,19 +201,21 @@ def test_paths_and_methods_with_and_without_the_page(checkpoint, page):
 
 
 def test_cancelling_ends_the_jobs_of_a_reader(open_page, checkpoint, gate):
-    """A reader who cancels or leaves: the jobs of the others go on."""
+    """A reader who cancels or leaves, or whose request Gradio cancels: the jobs of the others go on."""
     page = open_page(checkpoint)
     waits = gate(page.service.scheduler.pipeline)
 
     async def read():
-        readers = [asyncio.create_task(everything(page, name, "the cat")) for name in "ab"]
+        readers = [asyncio.create_task(everything(page, name, "the cat")) for name in "abc"]
         await asyncio.to_thread(waits.arrived.wait)
-        await page.events.cancel(reader("a"))
+        await page.readers.cancel(reader("a"))
+        readers[2].cancel()
         waits.open.set()
         return await asyncio.gather(*readers, return_exceptions=True)
 
-    first, other = asyncio.run(read())
-    assert "was cancelled" in first.message and [pair["source_text"] for pair in other[-1].pairs] == ["the cat"]
+    first, other, third = asyncio.run(read())
+    assert "was cancelled" in first.message and isinstance(third, asyncio.CancelledError)
+    assert [pair["source_text"] for pair in other[-1].pairs] == ["the cat"]
     assert page.service.under_way == 0
     cancels = [function.cancels for function in page.blocks.fns.values() if function.cancels]
     [translate] = [number for number, function in page.blocks.fns.items() if function.name == "translate"]
