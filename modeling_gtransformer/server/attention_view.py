@@ -68,9 +68,7 @@ def attended_sentences(
     with torch.inference_mode():
         model(
             input_ids=source.to(model.device),
-            attention_mask=torch.ones_like(source).to(model.device),
             decoder_input_ids=target.to(model.device),
-            decoder_attention_mask=torch.ones_like(target).to(model.device),
             use_cache=False,
             attention_recorder=record,
         )

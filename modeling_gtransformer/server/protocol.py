@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
-from starlette.datastructures import UploadFile
+from starlette.datastructures import MutableHeaders, UploadFile
 from starlette.exceptions import HTTPException
 
 
@@ -123,14 +123,12 @@ async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[
     Raises:
         HTTPException: fields of this kind are missing or invalid.
     """
-    media_type, semicolon, parameters = request.headers.get("content-type", "").partition(";")
+    headers = MutableHeaders(scope=request.scope)
+    media_type, semicolon, parameters = headers.get("content-type", "").partition(";")
     if media_type.lower().startswith(FORMS):
         # python-multipart before 0.0.33 matches only lower-case media types.
-        other = [header for header in request.scope["headers"] if header[0] != b"content-type"]
-        lower = (media_type.lower() + semicolon + parameters).encode("latin-1")
-        raw = await _read_form(
-            Request({**request.scope, "headers": [*other, (b"content-type", lower)]}, request.receive)
-        )
+        headers["content-type"] = media_type.lower() + semicolon + parameters
+        raw = await _read_form(Request(request.scope, request.receive))
     elif request.query_params and not media_type:  # deep-translator
         raw = _by_name(request.query_params.multi_items())
     else:

@@ -78,10 +78,11 @@ class Languages:
         if source == AUTO:
             if not texts and len(self.sources) > 1:
                 raise HTTPException(400, "The server cannot detect the language of this format: set source.")
-            source, confidence = self.detect("\n".join(texts))[0]
-            codes = [code for code in self.sources if code.split("-")[0] == source]
-            if len(codes) > 1:
-                raise HTTPException(400, f"The text is in {name_of(source)}: set source to {' or '.join(codes)}.")
+            language, confidence = self.detect("\n".join(texts))[0]
+            source, *others = [code for code in self.sources if code.split("-")[0] == language]
+            if others:
+                codes = " or ".join([source, *others])
+                raise HTTPException(400, f"The text is in {name_of(language)}: set source to {codes}.")
         source, src_lang = _find(source, self.sources, "from")
         target, tgt_lang = _find(target or self.own_target, self.targets, "into")
         return Pair(source, target, src_lang, tgt_lang, confidence)
@@ -100,26 +101,22 @@ def language_detector(codes: Iterable[str]) -> Callable[[str], list[tuple[str, f
     first. With several languages and without py3langid, the detector raises an [`HTTPException`].
 
     Args:
-        codes: two-letter codes, or tags that start with one. Codes that share a language, such as the scripts of
-            Chinese, are detected as that language.
+        codes: two-letter codes, or tags that start with one, of which the rest is ignored.
     """
-    known: dict[str, str] = {}
-    for code in codes:
-        language = code.split("-")[0]
-        known[language] = language if language in known else code
-    if len(known) == 1:
-        return lambda text: [(code, 100.0) for code in known.values()]
+    languages = sorted({code.split("-")[0] for code in codes})
+    if len(languages) == 1:
+        return lambda text: [(languages[0], 100.0)]
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:
         return _refuse_detection
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    identifier.set_languages(sorted({*known} & {*identifier.labels}))
+    identifier.set_languages([language for language in languages if language in identifier.labels])
 
     def detect(text: str) -> list[tuple[str, float]]:
         words = TAG.sub(" ", text[:MAX_MARKUP])[:MAX_CHARACTERS]
         ranked = identifier.rank(words)[:MAX_LANGUAGES]
-        return [(known[language], round(100 * probability, 1)) for language, probability in ranked]
+        return [(language, round(100 * probability, 1)) for language, probability in ranked]
 
     return detect
 
