@@ -88,18 +88,6 @@ def test_the_only_source_is_detected(client):
     assert client.post("/detect", data={"q": "the cat"}).json() == [detected]
 
 
-def test_languages_of_a_model_of_several(serve, sentence_level_checkpoint):
-    client = serve(sentence_level_checkpoint("m2m_100-nllb"))
-    languages = client.get("/languages").json()
-    codes = {language["code"] for language in languages}
-    assert {"en", "de", "fr", "ro"} <= codes
-    german = next(language for language in languages if language["code"] == "de")
-    assert german["name"] == "German" and {"en", "fr"} <= {*german["targets"]}
-    for target in ("de", "deu_Latn", "deu-latn", "de-AT"):
-        fields = {"q": "the cat sleeps", "source": "en", "target": target}
-        assert client.post("/translate", json=fields).json() == {"translatedText": "die katze schläft"}
-
-
 def test_warnings_of_a_translation(serve, checkpoint, tmp_path, capfd):
     """The glossary's term is there, and the model was surer on the texts of its training. The log learns nothing."""
     folder = shutil.copytree(checkpoint, tmp_path / "unsure")
@@ -158,8 +146,6 @@ def test_an_error_in_the_middle_of_a_stream():
 
 
 FILES = {
-    "a.txt": "the cat\n\nit is\n",
-    "a.md": "# the *cat*\n",
     "a.html": "<p>the <b>cat</b></p>\n",
     "Straße.srt": "1\n00:00:01,000 --> 00:00:02,000\nthe cat\n",
     "a.docx": word_document("<w:p><w:r><w:t>the cat</w:t></w:r></w:p>"),
@@ -180,7 +166,7 @@ def test_files(client, expected, name):
     if ending == "docx":
         assert f">{expected('the cat')}<" in unpacked(result.content)["word/document.xml"]
     else:
-        formats = {"txt": "text", "md": "markdown", "html": "html", "srt": "subtitles"}
+        formats = {"html": "html", "srt": "subtitles"}
         assert result.content.decode() == expected(FILES[name], format=formats[ending])
     assert client.get(url.replace("/download_file/", "/download_file/x")).status_code == 404
 

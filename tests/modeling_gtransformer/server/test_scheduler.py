@@ -135,20 +135,6 @@ def test_inline_markup_of_two_documents(make, checkpoint):
     assert scheduler.pipeline.model.config._attn_implementation == implementation
 
 
-def test_sentences_of_a_stream_of_several_documents(make):
-    """Each of them counts its own sentences."""
-    texts, told = ["the cat", "it is", "the old cat"], []
-    files = "".join(
-        f'<file original="{text}" source-language="en" target-language="de" datatype="plaintext"><body>'
-        f'<trans-unit id="1"><source>{text}</source></trans-unit></body></file>'
-        for text in texts
-    )
-    xliff = f'<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">{files}</xliff>'
-    [[result]] = run(make(), Job([xliff], {"on_sentence": told.append}, "xliff"))
-    assert [sentence.text for sentence in told] == [pair["translation_text"] for pair in result["sentences"]]
-    assert [sentence.source.text for sentence in told] == texts
-
-
 def test_a_call_has_a_turn_and_overtakes_no_job(make, watch):
     """Such as many views of attention beside a document."""
     scheduler, error = make(), HTTPException(400, "no luck")

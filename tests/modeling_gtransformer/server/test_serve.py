@@ -38,8 +38,8 @@ def test_a_client_of_libretranslate(listen, sentence_level_checkpoint, tmp_path)
     _, address = listen(sentence_level_checkpoint("m2m_100-nllb"), api_keys=str(tmp_path / "keys.txt"))
     client = libretranslatepy.LibreTranslateAPI(address, "one")
     assert client.translate("the cat sleeps\nit is old", "en", "de") == "die katze schläft\nsie ist alt"
-    codes = [language["code"] for language in client.languages()]
-    assert {"en", "de", "fr", "ro"} <= {*codes}
+    german = next(language for language in client.languages() if language["code"] == "de")
+    assert german["name"] == "German" and {"en", "fr", "ro"} <= {*german["targets"]}
     with pytest.raises(HTTPError) as error:
         client.translate("the cat", "en", "xx")
     assert error.value.code == 400 and "Cannot translate into 'xx'" in json.load(error.value)["error"]
