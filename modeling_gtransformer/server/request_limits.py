@@ -146,14 +146,11 @@ class BoundedRequests:
             raise HTTPException(413, f"The request is too large. The maximum is {self.options.max_bytes:,} bytes.")
 
     async def _answer(self, scope: Any, receive: Any, send: Any, body: bytes) -> None:
-        gone = asyncio.ensure_future(_disconnect(receive))
-        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+        gone = asyncio.ensure_future(receive())  # only a disconnection follows a whole body
+        messages: Iterator[Any] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
-        async def replay() -> dict[str, Any]:
-            if message := next(messages, None):
-                return message
-            await asyncio.wait({gone})
-            return {"type": "http.disconnect"}
+        async def replay() -> Any:
+            return next(messages, None) or await asyncio.shield(gone)
 
         app = asyncio.ensure_future(self.app(scope, replay, send))
         try:
@@ -182,10 +179,4 @@ class BoundedRequests:
 
 async def _drain(request: Request) -> None:
     async for _ in request.stream():
-        pass
-
-
-async def _disconnect(receive: Any) -> None:
-    """Waits until the client disconnects."""
-    while (await receive())["type"] != "http.disconnect":
         pass

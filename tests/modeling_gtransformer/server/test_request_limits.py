@@ -52,7 +52,7 @@ class Application:
     async def __call__(self, scope, receive, send):
         self.got.append((await receive())["body"])
         if self.works:
-            await asyncio.Event().wait()
+            await receive()  # the end of the connection
 
 
 def part(body, more=False):
