@@ -105,7 +105,8 @@ class BoundedRequests:
         self.clients = ClientLimit(2 * options.max_per_client)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http" or scope["method"] == "GET":
+        has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in scope.get("headers", ()))
+        if scope["type"] != "http" or (scope["method"] == "GET" and not has_body):
             await self.app(scope, receive, send)
             return
         request = Request(scope, receive)

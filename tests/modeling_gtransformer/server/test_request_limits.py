@@ -64,9 +64,18 @@ def request(client, app, scope=SCOPE, **limits):
     asyncio.run(asyncio.wait_for(bounded, 60))
 
 
-def test_the_application_gets_the_whole_body():
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {},
+        # As libretranslatepy sends its key.
+        {"method": "GET", "headers": [(b"content-length", b"7")]},
+        {"method": "GET", "headers": [(b"transfer-encoding", b"chunked")]},
+    ],
+)
+def test_the_application_gets_the_whole_body(scope):
     app = Application()
-    request(Client(part(b"the ", True), part(b"cat")), app, max_bytes=7)
+    request(Client(part(b"the ", True), part(b"cat")), app, SCOPE | scope, max_bytes=7)
     assert app.got == [b"the cat"]
 
 
