@@ -19,7 +19,7 @@ from ..layers_gtransformer import POSITION_OFFSET
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import atomic_folder
-from ..translation_options import check_bounds, option
+from ..translation_options import option
 from .licenses import keep_origin
 
 
@@ -45,9 +45,6 @@ class BertOptions:
     tgt_lang: str = option("[de]", "Language code to add for the target.")
     decoder_layers: int = option(6, "Number of decoder layers.", 1)
     seed: int = option(42, "Seed of the random weights.")
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
 
 def convert_bert(options: BertOptions) -> None:

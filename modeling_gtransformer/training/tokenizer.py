@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 from ..corpora.corpus import read_documents
 from ..runtime.atomic_file import check_outputs
-from ..translation_options import check_bounds, option
+from ..translation_options import option
 from .paper_corpora import PaperCorpus, paper_corpus
 
 
@@ -34,7 +34,6 @@ class TokenizerOptions:
     merges: int | None = option(None, "Number of BPE merges (paper: 30000), instead of vocab_size.", 0)
 
     def __post_init__(self) -> None:
-        check_bounds(self)
         if bool(self.files) == bool(self.paper_corpus):
             raise ValueError("Give either files or paper_corpus.")
 

@@ -33,9 +33,5 @@ def test_what_cannot_be_trained_or_saved_is_refused(tmp_path):
     with pytest.raises(ValueError, match="would overwrite an input"):
         (tmp_path / "tokenizer.json").write_text("{}")
         convert_tokenizer(TokenizerOptions(tmp_path, **{**settings, "files": [str(tmp_path / "tokenizer.json")]}))
-    for changes, message in (
-        ({"vocab_size": -5}, "vocab_size must be at least 1"),
-        ({"files": []}, "either files or paper_corpus"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            TokenizerOptions(tmp_path, **{**settings, **changes})
+    with pytest.raises(ValueError, match="either files or paper_corpus"):
+        TokenizerOptions(tmp_path, **{**settings, "files": []})
