@@ -218,7 +218,7 @@ class DocumentCache(StepCache):
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Stores keys and values `(R, H, 1, K)` of the new token, or of a prefix, and returns those that it may
         see."""
-        stored = self.targets.get((layer_idx, kind), (keys[:, :, :0], values[:, :, :0]))
+        stored = self.targets.get((layer_idx, kind)) or (keys[:, :, :0], values[:, :, :0])
         places = self.max_sentence_length + 1 if kind == "group" else self.length
         if stored[0].shape[2] < places:
             spare = 0 if kind == "group" else max(GROWTH, self.length // 2)

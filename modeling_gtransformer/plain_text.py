@@ -105,9 +105,7 @@ def split_text(text: str, splitter: Splitter | None = None) -> SplitText:
         ValueError: the splitter changed or omitted words.
     """
     sentences, separators, done = [], [""], 0
-    parts = LINE.split(text)  # lines and, between them, their ends
-    starts = accumulate(map(len, parts), initial=0)
-    for start, line in [*zip(starts, parts, strict=False)][::2]:
+    for start, line in _lines(text):
         item = ITEM.match(line)
         place = item.end() if item else 0  # end of the previous sentence
         for sentence in [line[place:]] if splitter is None else splitter(line[place:]):
@@ -193,3 +191,12 @@ def language_code(language: str | None) -> str | None:
     """Returns `de` for `de_DE` or `[de]`; `None` without a code of two or three letters, as in `[target]`."""
     code = re.search("(?<![a-z])[a-z]{2,3}(?![a-z])", language or "")
     return code[0] if code else None
+
+
+def _lines(text: str) -> Iterable[tuple[int, str]]:
+    """Yields the start of every line, and the line without its end."""
+    start = 0
+    for number, part in enumerate(LINE.split(text)):
+        if number % 2 == 0:
+            yield start, part
+        start += len(part)

@@ -106,14 +106,14 @@ class _Copier(XmlTree):
         prefix = tag_name(tag.raw)[:-1]
         added = {key: raw.replace("w:", prefix).format(self.language) for key, raw in ADDED[name].items()}
         properties = [(key, [XmlToken("other", raw)]) for key, raw in added.items()]
-        last = owner
+        start, last = f"<{prefix}{tag.name[1]}Pr>", owner
         if self.names[first] == f"{name}Pr":
-            last = self.ends[first]
+            # The start tag may declare namespaces.
+            start, last = self.tokens[first].raw.removesuffix(">").removesuffix("/") + ">", self.ends[first]
             for child in self.children(first):
                 if self.names[child] not in {*added, *NOT_COPIED}:
                     properties.append((self.names[child], [*self.tokens[child : self.ends[child] + 1]]))
         properties.sort(key=lambda item: PLACES.get(item[0], PLACES["others"]))
-        local = f"{tag.name[1]}Pr"
-        start = XmlToken("start", f"<{prefix}{local}>", (tag.name[0], local))
-        end = XmlToken("end", f"</{prefix}{local}>")
-        return [start, *(token for _, tokens in properties for token in tokens), end], last
+        end = f"</{tag_name(start)}>"
+        inside = (token for _, tokens in properties for token in tokens)
+        return [XmlToken("other", start), *inside, XmlToken("other", end)], last

@@ -44,7 +44,7 @@ def read_subtitles(text: str) -> TextFile:
     for number, (match, following) in enumerate(pairwise(LINE.finditer(text)), 1):
         line, line_end = match.groups()
         words = line.rstrip(" \t")
-        is_note = is_vtt and bool(line) and (is_note or (not is_cue and bool(NOTE.match(line))))
+        is_note = is_vtt and bool(line) and (is_note or (("-->" in line or not is_cue) and bool(NOTE.match(line))))
         if is_note:
             file.add(match[0])
         elif timing := TIMING.fullmatch(line):

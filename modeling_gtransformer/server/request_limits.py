@@ -105,7 +105,8 @@ class BoundedRequests:
         self.clients = ClientLimit(2 * options.max_per_client)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in scope.get("headers", ()))
+        lengths = (b"content-length", b"transfer-encoding")
+        has_body = any(name in lengths and value != b"0" for name, value in scope.get("headers", ()))
         if scope["type"] != "http" or (scope["method"] == "GET" and not has_body):
             await self.app(scope, receive, send)
             return
@@ -148,10 +149,10 @@ class BoundedRequests:
 
     async def _answer(self, scope: Any, receive: Any, send: Any, body: bytes) -> None:
         gone = asyncio.ensure_future(receive())  # only a disconnection follows a whole body
-        messages: Iterator[Any] = iter([{"type": "http.request", "body": body, "more_body": False}])
+        messages = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replay() -> Any:
-            return next(messages, None) or await asyncio.shield(gone)
+            return messages.pop() if messages else await asyncio.shield(gone)
 
         app = asyncio.ensure_future(self.app(scope, replay, send))
         try:

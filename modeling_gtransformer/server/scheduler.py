@@ -178,7 +178,7 @@ class Scheduler:
             check_number(sum(len(sentence.text) for sentence in sentences), self.max_characters, "characters")
             encoded = processor.encode_sentences([each.text for each in sentences if each.is_translated])
         except ValueError as error:
-            raise HTTPException(400, f"The document cannot be read: {user_message(error)}") from error
+            raise HTTPException(400, f"The document cannot be translated: {user_message(error)}") from error
         job.tokens = sum(len(tokens) + processor.sentence_tokens for tokens in encoded)
 
     def _advance(self, task: Task) -> bool:

@@ -91,9 +91,13 @@ def test_a_long_sentence_comes_in_parts(translator):
     assert " " in second and len(second) > len(first)
 
 
-def test_a_step_translates_a_batch(translator):
-    """Whoever takes the steps may do something else between them."""
-    documents = [["the cat"] * 3, ["it is old"] * 3, ["a"]]
+def test_a_step_translates_a_batch(translator, monkeypatch):
+    """Whoever takes the steps may do something else between them. A giant makes no other batch larger."""
+    documents = [["the cat"] * 3, ["it is old"] * 3, ["a"], ["the cat is old " * 5]]
+    shapes, generate = [], translator.model.generate
+    monkeypatch.setattr(
+        translator.model, "generate", lambda **inputs: shapes.append(inputs["input_ids"].shape) or generate(**inputs)
+    )
     steps = translate_in_steps(translator.model, translator.processor, documents, segment_sentences=2, max_tokens=12)
     begun = []
     while True:
@@ -102,7 +106,8 @@ def test_a_step_translates_a_batch(translator):
         except StopIteration as end:
             result = end.value
             break
-    assert len(begun) > 2 and sum(begun) == 7
+    assert len(begun) > 3 and sum(begun) == 8
+    assert all(shape[0] == 1 or shape.numel() <= 12 for shape in shapes) and max(shapes)[0] > 1
     assert result == translator(documents, segment_sentences=2, max_tokens=12)
 
 

@@ -82,7 +82,7 @@ def test_what_a_cut_leaves_behind_counts_in_the_next_batch():
 
 
 def test_a_long_item_does_not_make_other_batches_longer():
-    """One a thousand times as long as the rest is alone."""
-    batches = longest_first_batches([30, 20_000, *[20] * 99], max_tokens=100)
-    assert batches[0] == [1] and sorted(index for batch in batches for index in batch) == [*range(101)]
+    """One a thousand times as long as the rest is alone, as is another one above the maximum."""
+    batches = longest_first_batches([30, 20_000, *[20] * 98, 101], max_tokens=100)
+    assert batches[:2] == [[1], [100]] and sorted(index for batch in batches for index in batch) == [*range(101)]
     assert all(len(batch) <= 5 for batch in batches)

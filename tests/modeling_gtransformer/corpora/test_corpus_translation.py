@@ -9,7 +9,7 @@ import datasets
 import pytest
 from json_lines import read_json_lines, write_json_lines
 
-from modeling_gtransformer import pipeline_gtransformer
+from modeling_gtransformer import GTransformerForConditionalGeneration, pipeline_gtransformer
 from modeling_gtransformer.corpora.corpus_translation import translate_corpus
 from modeling_gtransformer.document_translation import translate_in_steps
 from modeling_gtransformer.runtime.usage_error import UsageError
@@ -55,6 +55,21 @@ def test_a_killed_run_is_continued_byte_for_byte(trained_model, tmp_path, monkey
         run("killed.jsonl", num_beams=2)
     assert run("killed.jsonl") == expected and len(calls) == 5
     assert [path.name for path in tmp_path.glob("*partial*")] == []
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_options_reach_the_model(trained_model, tmp_path, monkeypatch, free):
+    beams = []
+    generate = GTransformerForConditionalGeneration.generate
+
+    def observed(self, **arguments):
+        beams.append(arguments.get("num_beams"))
+        return generate(self, **arguments)
+
+    monkeypatch.setattr(GTransformerForConditionalGeneration, "generate", observed)
+    settings = replace(SETTINGS, num_beams=3, free=free)
+    translate_corpus(str(trained_model), write_corpus(tmp_path / "test.jsonl"), str(tmp_path / "out.jsonl"), settings)
+    assert {*beams} == {3}
 
 
 def write_corpus(path, order=range(7)):

@@ -32,6 +32,7 @@ intro
 01:00:02.500 --> 01:00:04.000
 Bye,
 NOTE taker.
+NOTE to a --> b
 """
 
 

@@ -96,7 +96,7 @@ def test_files_come_back_in_their_format(open_page, checkpoint, tmp_path):
 REFUSED = {
     "talk.pdf": (b"%PDF", "Unsupported format. Supported extensions: .txt"),
     "<b>.txt": (b"\xff\xfe", "it is UTF-16: save it as UTF-8"),
-    "talk.docx": (b"not a zip file", "The document cannot be read: not a Word document"),
+    "talk.docx": (b"not a zip file", "The document cannot be translated: not a Word document"),
     "empty.txt": (b"\n - \n", "The input has no text"),
     "long.txt": (b"the cat " * 20, "The request has 160 characters. The maximum is 100."),
     "gone.txt": (None, "The server no longer stores gone.txt: choose it again."),

@@ -81,7 +81,7 @@ def test_a_translation(listen, checkpoint, browser, tmp_path):
     find("input[type=file]")[0].send_keys(str(tmp_path / "broken.docx"))
     wait.until(lambda _: "broken" in browser.find_element("tag name", "body").text)
     screenshot.press(browser, "Translate")
-    words = "The document cannot be read: not a Word document"
+    words = "The document cannot be translated: not a Word document"
     wait.until(lambda _: words in browser.find_element("tag name", "body").text)
     assert "Traceback" not in browser.page_source
 

@@ -45,7 +45,8 @@ def test_a_model_of_several_targets(sentence_level_checkpoint):
 
 def test_a_model_of_several_sources(sentence_level_checkpoint):
     languages = Languages(Translator(sentence_level_checkpoint("m2m_100-nllb"), tgt_lang="fra_Latn").pipeline)
-    assert languages.pair("en", None, ["the cat"]) == Pair("en", "fr", "eng_Latn", "fra_Latn")
+    pair = Pair("en", "fr", "eng_Latn", "fra_Latn")
+    assert languages.pair("en", None, ["the cat"]) == languages.pair("eng_Latn", "fra-latn", []) == pair
     with pytest.raises(HTTPException, match="set source"):
         languages.pair("auto", None, [])
     pytest.importorskip("py3langid")

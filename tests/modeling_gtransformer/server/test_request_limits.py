@@ -79,6 +79,16 @@ def test_the_application_gets_the_whole_body(scope):
     assert app.got == [b"the cat"]
 
 
+@pytest.mark.parametrize("headers", [[], [(b"content-length", b"0")]])
+def test_a_get_without_a_body_is_not_limited(headers):
+    """Load balancers ask for the health of a busy server."""
+    app, client = Application(), Client(part(b""))
+    bounded = BoundedRequests(app, ServerOptions(max_waiting=1))
+    bounded.open = 2
+    asyncio.run(bounded({**SCOPE, "method": "GET", "headers": headers}, client.receive, client.send))
+    assert app.got == [b""]
+
+
 @pytest.mark.parametrize("announced, unread", [(b"12", 3), (b"1", 1), (b"-1", 1), (b"x", 1)])
 def test_a_large_body_is_refused_before_it_is_read(announced, unread):
     """By its announced size or by what has arrived. The client gets the answer while it sends the rest, which is
