@@ -1,5 +1,6 @@
 import random
 from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 
@@ -44,6 +45,19 @@ def test_a_sentence_leaves_its_pronoun_open_and_the_first_sentence_decides_it(ti
         assert len({" ".join(target.split()[1:]) for target in found}) == 1, "which differ in the pronoun only"
     assert all(len(found) == 1 for source, found in translations.items() if source not in with_pronoun)
     assert all(len(pronouns) == 1 for pronouns in pronouns_by_opening.values())
+
+
+def test_a_pronoun_may_refer_to_the_noun_of_the_previous_sentence():
+    pair = InventedLanguagePair(seed=1, antecedent="previous")
+    genders = {target: gender for _, target, gender in pair.nouns}
+    found = set()
+    for document in documents(pair, 50):
+        for previous, sentence in pairwise(target.split() for target in document["target"]):
+            if sentence[0] in pair.pronouns:
+                [gender] = [genders[word] for word in previous if word in genders]
+                assert sentence[0] == pair.pronouns[gender]
+                found.add((gender, sentence[0]))
+    assert len(found) == 2
 
 
 def test_guessing_gets_about_half_of_the_pronouns():
