@@ -216,7 +216,7 @@ REFUSED = {
     "format": ({"json": {"q": "a", "source": "en", "target": "de", "format": "docx"}}, 400, "format: "),
     "ending": ({"files": {"file": ("a.exe", b"x")}}, 400, "Unsupported format. Supported extensions: .txt"),
     "not UTF-8": ({"files": {"file": ("a.txt", b"\xff")}}, 400, "not UTF-8"),
-    "no archive": ({"files": {"file": ("a.docx", b"x")}}, 400, "The document cannot be read"),
+    "no archive": ({"files": {"file": ("a.docx", b"x")}}, 400, "The document cannot be translated"),
     "no file": ({"data": {"file": "x"}}, 400, "file: "),
 }
 
