@@ -425,7 +425,7 @@ class GTransformerGenerationMixin(GenerationMixin):
     ) -> tuple[list[Written], list[int]]:
         """Drafts and verifies the sentences of every document in parallel, then runs a beam search for each of them in
         the context of the others, if there are beams. Returns the documents, and the number of rounds of each."""
-        decoder.records &= beams == 1  # the context of beams are drafts, so their scores are not those of the result
+        decoder.records &= beams == 1  # beams read drafts as context, so their scores differ from the result's
         jacobi = JacobiDecoder(decoder, gives_up=not call.config.parallel_sentences)
         documents, rounds = jacobi.decode(prompts)
         end = [] if decoder.template.end is None else [decoder.template.end]
