@@ -242,11 +242,11 @@ class DocumentCache(StepCache):
         """Returns keys and values of the source, projected once from its states `(R, S, D)`: those of the sentence
         being translated, `(R, H, N, K)`, or of the document, `(B, H, S, K)`; for a prefix `(R, H, S, K)`."""
         if self.step is None:
-            stored = keys, values = project(states[:: self.beams])
-            if kind == "group":
-                # With adjacent heads of a token, picking a sentence copies contiguous memory.
-                stored = tuple(each.transpose(1, 2).contiguous() for each in stored)
-            self.sources[layer_idx, kind] = stored
+            keys, values = project(states[:: self.beams])
+            # Attention reads a head's tokens fastest where they are adjacent, and a sentence is copied fastest where the
+            # heads of a token are.
+            order = (0, 2, 1, 3) if kind == "group" else (0, 1, 2, 3)
+            self.sources[layer_idx, kind] = tuple(each.permute(order).contiguous() for each in (keys, values))
             return keys.repeat_interleave(self.beams, 0), values.repeat_interleave(self.beams, 0)
         return self._open_source(layer_idx) if kind == "group" else self.sources[layer_idx, kind]
 
