@@ -225,9 +225,9 @@ class DocumentCache(StepCache):
             gained = (0, 0, 0, places + spare - stored[0].shape[2])
             stored = self.targets[layer_idx, kind] = tuple(nn.functional.pad(each, gained) for each in stored)
         if kind == "group":
-            index = self.places.to(keys.device)[:, None, :, None].expand_as(keys)
+            rows, places = torch.arange(len(keys), device=keys.device)[:, None], self.places.to(keys.device)
             for buffer, states in zip(stored, (keys, values), strict=True):
-                buffer.scatter_(2, index, states)
+                buffer.transpose(1, 2)[rows, places] = states.transpose(1, 2)
             visible = slice(self.max_sentence_length if self.step is None else self.step.target_mask.shape[1])
         else:
             for buffer, states in zip(stored, (keys, values), strict=True):
@@ -243,8 +243,7 @@ class DocumentCache(StepCache):
         being translated, `(R, H, N, K)`, or of the document, `(B, H, S, K)`; for a prefix `(R, H, S, K)`."""
         if self.step is None:
             keys, values = project(states[:: self.beams])
-            # Attention reads a head's tokens fastest where they are adjacent, and a sentence is copied fastest where the
-            # heads of a token are.
+            # Attention is fastest if a head's tokens are adjacent, picking a sentence if the heads of a token are.
             order = (0, 2, 1, 3) if kind == "group" else (0, 1, 2, 3)
             self.sources[layer_idx, kind] = tuple(each.permute(order).contiguous() for each in (keys, values))
             return keys.repeat_interleave(self.beams, 0), values.repeat_interleave(self.beams, 0)

@@ -34,7 +34,7 @@ def group_mask(mask: Tensor, query_tags: Tensor, key_tags: Tensor) -> Tensor:
 
 
 def additive(seen: Tensor, dtype: torch.dtype) -> Tensor:
-    """A mask that is added to scores, given which keys are seen. Kernels would convert a boolean mask in every layer."""
+    """A mask that is added to scores, given which keys are seen. Kernels convert boolean masks in every layer."""
     return torch.zeros_like(seen, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)
 
 

@@ -435,9 +435,10 @@ class SentenceCache(StepCache):
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
         """Stores keys and values `(R, H, 1, K)` of the new token, and returns all of the row, `(R, H, L, K)`; for
         global attention also the keys and values of the documents."""
-        index = self.place.to(keys.device)[:, None, None, None].expand_as(keys)
-        pairs = zip(self.own[layer_idx, kind], (keys, values), strict=True)
-        seen = tuple(buffer.scatter_(2, index, states)[:, :, : self.length] for buffer, states in pairs)
+        own, row = self.own[layer_idx, kind], torch.arange(len(keys), device=keys.device)
+        for buffer, states in zip(own, (keys, values), strict=True):
+            buffer[row, :, self.place.to(keys.device)] = states[:, :, 0]
+        seen = tuple(buffer[:, :, : self.length] for buffer in own)
         if kind == "group":
             return seen
         return tuple(Context(*pair) for pair in zip(self.documents[layer_idx, kind], seen, strict=True))

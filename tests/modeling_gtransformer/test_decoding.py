@@ -19,6 +19,7 @@ from modeling_gtransformer.decoding import (
     Search,
     TemplateDecoder,
     best_tokens,
+    logsumexp,
     sentence_places,
 )
 from modeling_gtransformer.document_loss import sentence_log_probabilities
@@ -458,3 +459,19 @@ def test_a_search_that_has_ended_finds_nothing_more_beside_a_longer_one(early_st
     long = {"start": {"b": -0.1}, "b": {"b": -0.1}, "bb": {"b": -0.1}, "bbb": {"b": -0.1}, "bbbb": {"end": -0.1}}
     for scripts, expected in (((short, long), [words, "bbbb"]), ((long, short), ["bbbb", words])):
         assert search(*scripts, early_stopping=early_stopping, shrinks=shrinks)[0] == expected
+
+
+@pytest.mark.parametrize("size", [decoding.LARGE_VOCABULARY, decoding.LARGE_VOCABULARY + 37])
+def test_the_best_tokens_of_a_large_vocabulary(size):
+    scores = torch.rand(50, size, generator=torch.Generator().manual_seed(0))
+    scores[:, :-8] -= 1.0 * (torch.arange(50) % 2 == 0)[:, None]  # in half of the rows, the last ones are the best
+    scores[0, 8:] = -torch.inf  # fewer than asked for
+    for found, expected in zip(best_tokens(scores[1:], 10), scores[1:].topk(10), strict=True):
+        assert torch.equal(found, expected)
+    assert torch.equal(best_tokens(scores[:1], 10)[0], scores[:1].topk(10).values)
+
+
+def test_logits_are_normalized_in_blocks():
+    logits = torch.randn(5, decoding.BLOCK_LOGITS // 2, generator=torch.Generator().manual_seed(0))
+    logits[:, 0] = -torch.inf
+    torch.testing.assert_close(logsumexp(logits), logits.logsumexp(dim=-1, keepdim=True))
