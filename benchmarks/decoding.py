@@ -23,10 +23,13 @@ Speeds are multiples of the fastest MBart, or else of the first system. `--profi
 operation instead.
 """
 
+import contextlib
 import importlib.util
+import multiprocessing
 import statistics
 import tempfile
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
@@ -72,9 +75,27 @@ def mbart(system: str, size: str, corpus: torch.Tensor, beams: int) -> Callable[
 
 
 def ctranslate2(system: str, size: str, corpus: torch.Tensor, beams: int) -> Callable[[], Any]:
+    """CTranslate2 in a process of its own, as two pools of OpenMP threads in one process slow each other."""
+    connection, other_end = multiprocessing.Pipe()
+    arguments = (other_end, system, size, corpus, beams, torch.get_num_threads())
+    multiprocessing.get_context("spawn").Process(target=run_ctranslate2, args=arguments, daemon=True).start()
+    connection.recv()  # it is ready
+
+    def run() -> None:
+        connection.send("translate")
+        connection.recv()
+
+    return run
+
+
+def run_ctranslate2(
+    connection: Connection, system: str, size: str, corpus: torch.Tensor, beams: int, threads: int
+) -> None:
+    """Translates the corpus whenever the other end of the connection asks for it."""
     import ctranslate2
     from ctranslate2.converters import TransformersConverter
 
+    torch.set_num_threads(1)
     words = [f"w{number}" for number in range(SIZES[size]["vocab_size"] - ADDED_TOKENS - OTHER_PIECES)]
     tokenizer = make_processor(words).tokenizer
     model = make_model("mbart", size)
@@ -84,13 +105,15 @@ def ctranslate2(system: str, size: str, corpus: torch.Tensor, beams: int) -> Cal
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         TransformersConverter(folder).convert(f"{folder}/converted", quantization=kind)
-        translator = ctranslate2.Translator(
-            f"{folder}/converted", compute_type=kind, intra_threads=torch.get_num_threads()
-        )
+        translator = ctranslate2.Translator(f"{folder}/converted", compute_type=kind, intra_threads=threads)
     sentences = [tokenizer.convert_ids_to_tokens(ids) for ids in corpus.flatten(0, 1).tolist()]
     settings = {"beam_size": beams, "min_decoding_length": WORDS + 1, "max_decoding_length": WORDS + 1}
     prefix = [[LANGUAGE]] * len(sentences)
-    return lambda: translator.translate_batch(sentences, target_prefix=prefix, max_batch_size=64, **settings)
+    connection.send("ready")
+    with contextlib.suppress(EOFError):  # the benchmark has ended
+        while connection.recv():
+            translator.translate_batch(sentences, target_prefix=prefix, max_batch_size=64, **settings)
+            connection.send("done")
 
 
 def make_runs(systems: list[str], size: str, corpus: torch.Tensor, beams: int) -> dict[str, Callable[[], Any]]:
