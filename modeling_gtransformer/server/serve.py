@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from ..runtime.usage_error import UsageError
@@ -33,6 +34,19 @@ def serve(options: ServerOptions) -> None:
     server.run()
 
 
+def load_with_one_thread(load: Callable[[], Any]) -> Any:
+    """Loads a model in a thread that does not translate. OpenMP would keep this thread's helpers beside those of the
+    translating thread, and when they outnumber the cores, translation is slower."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return load()
+    finally:
+        torch.set_num_threads(threads)
+
+
 def make_server(options: ServerOptions) -> Any:
     """Makes the server of [`serve`], and loads its model."""
     try:
@@ -42,7 +56,7 @@ def make_server(options: ServerOptions) -> Any:
         from .application import make_application
     except ModuleNotFoundError as error:
         raise UsageError(f"A server needs {error.name}: pip install 'gtransformer-hf[files,serve]'") from error
-    app = make_application(options.translator(), options)
+    app = make_application(load_with_one_thread(options.translator), options)
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: Any = None) -> None:

@@ -11,6 +11,7 @@ import urllib.request
 from urllib.error import HTTPError, URLError
 
 import pytest
+import torch
 import uvicorn
 from fastapi.testclient import TestClient
 from repository import ROOT
@@ -166,3 +167,13 @@ def test_defaults_and_help(capsys):
     assert ServerOptions().splitter == "sentencex" and ServerOptions().host == "127.0.0.1"
     assert main(["serve", "--help"]) == 0
     assert {"--max_per_client", "--allow_origins", "SIGTERM"} <= {*capsys.readouterr().out.split()}
+
+
+def test_a_model_is_loaded_with_one_thread_for_the_sake_of_those_that_translate():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert module.load_with_one_thread(torch.get_num_threads) == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
