@@ -78,7 +78,9 @@ def ctranslate2(system: str, size: str, corpus: torch.Tensor, beams: int) -> Cal
     """CTranslate2 in a process of its own, as two pools of OpenMP threads in one process slow each other."""
     connection, other_end = multiprocessing.Pipe()
     arguments = (other_end, system, size, corpus, beams, torch.get_num_threads())
-    multiprocessing.get_context("spawn").Process(target=run_ctranslate2, args=arguments, daemon=True).start()
+    process = multiprocessing.get_context("spawn").Process(target=run_ctranslate2, args=arguments, daemon=True)
+    process.start()
+    other_end.close()
     connection.recv()  # it is ready
 
     def run() -> None:
@@ -154,6 +156,7 @@ def main(argv: list[str] | None = None) -> None:
             row = speeds(seconds, tokens, "tokens", peer)
         results[f"{beams} beams"] = row
         show(f"{beams} beams", row)
+        runs.clear()  # ends the processes
     save(args, f"{args.name}-profile" if args.profile else args.name, results)
 
 

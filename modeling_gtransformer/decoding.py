@@ -46,7 +46,7 @@ Processor = Callable[[Tensor, Tensor], Tensor]
 
 class Written(NamedTuple):
     """Ids that a search has written and, if they are recorded, their log-probabilities in the model, in nats; 0 for
-    the ids of a prompt."""
+    the ids of a prompt. Forced ids that the template excludes elsewhere may have minus infinity."""
 
     ids: list[int]
     log_probabilities: list[float] = []
@@ -196,7 +196,7 @@ def _topk_by_block(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     chosen = blocks.amax(dim=-1).topk(count, dim=-1).indices[..., None]
     offset = torch.arange(TOPK_BLOCK, device=scores.device)
     tokens = (chosen * TOPK_BLOCK + offset).flatten(1)
-    rest = torch.arange(blocks[0].numel(), scores.shape[1], device=scores.device).expand(len(scores), -1)
+    rest = torch.arange(blocks.shape[1] * TOPK_BLOCK, scores.shape[1], device=scores.device).expand(len(scores), -1)
     tokens = torch.cat([tokens, rest], dim=1)
     best, places = scores.gather(1, tokens).topk(count, dim=-1)
     return best, tokens.gather(1, places)

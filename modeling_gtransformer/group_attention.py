@@ -33,11 +33,6 @@ def group_mask(mask: Tensor, query_tags: Tensor, key_tags: Tensor) -> Tensor:
     return mask.masked_fill(~allowed, torch.finfo(mask.dtype).min)
 
 
-def additive(seen: Tensor, dtype: torch.dtype) -> Tensor:
-    """A mask that is added to scores, given which keys are seen. Kernels convert boolean masks in every layer."""
-    return torch.zeros_like(seen, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)
-
-
 def eager_attention_forward(
     module: nn.Module,
     query: Tensor,
@@ -60,7 +55,7 @@ def eager_attention_forward(
     """
     scores = query @ key.transpose(2, 3) * scaling
     if attention_mask is not None and attention_mask.dtype == torch.bool:
-        attention_mask = additive(attention_mask, scores.dtype)
+        attention_mask = attention_mask.logical_not().to(scores.dtype) * torch.finfo(scores.dtype).min
     if attention_mask is None:
         weights = scores.softmax(dim=-1)
     else:
@@ -246,9 +241,10 @@ def step_masks(
 ) -> tuple[dict[str, Tensor | None], dict[str, Tensor | None]]:
     """Masks of one new token over what the cache keeps: the open sentence, its source sentence, both documents."""
     assert cache.step is not None
-    group, cross = (
-        additive(seen[:, None, None], inputs_embeds.dtype) for seen in (cache.step.target_mask, cache.step.source_mask)
-    )
+    # Kernels would convert boolean masks in every layer.
+    zero = torch.zeros((), dtype=inputs_embeds.dtype, device=cache.step.target_mask.device)
+    seen = (cache.step.target_mask, cache.step.source_mask)
+    group, cross = (torch.where(mask[:, None, None], zero, -torch.inf) for mask in seen)
     if not cache.source_masks:
         mask = create_bidirectional_mask(config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
         cache.source_masks["global"] = mask if mask is None else mask[:: cache.beams]

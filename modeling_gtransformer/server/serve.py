@@ -56,7 +56,7 @@ def make_server(options: ServerOptions) -> Any:
         from .application import make_application
     except ModuleNotFoundError as error:
         raise UsageError(f"A server needs {error.name}: pip install 'gtransformer-hf[files,serve]'") from error
-    app = make_application(load_with_one_thread(options.translator), options)
+    app = load_with_one_thread(lambda: make_application(options.translator(), options))
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: Any = None) -> None:

@@ -17,6 +17,7 @@ from fastapi.testclient import TestClient
 from repository import ROOT
 
 from modeling_gtransformer.cli.main import main
+from modeling_gtransformer.runtime import translator
 from modeling_gtransformer.server import serve as module
 from modeling_gtransformer.server.options import ServerOptions
 
@@ -169,11 +170,13 @@ def test_defaults_and_help(capsys):
     assert {"--max_per_client", "--allow_origins", "SIGTERM"} <= {*capsys.readouterr().out.split()}
 
 
-def test_a_model_is_loaded_with_one_thread_for_the_sake_of_those_that_translate():
-    threads = torch.get_num_threads()
+def test_a_model_is_loaded_with_one_thread_for_the_sake_of_those_that_translate(monkeypatch):
+    threads, load, used = torch.get_num_threads(), translator.load_checkpoint, []
+    record = lambda *args: used.append(torch.get_num_threads()) or load(*args)  # noqa: E731
+    monkeypatch.setattr(translator, "load_checkpoint", record)
     torch.set_num_threads(2)
     try:
-        assert module.load_with_one_thread(torch.get_num_threads) == 1
-        assert torch.get_num_threads() == 2
+        module.make_server(ServerOptions(page=False))
+        assert (used, torch.get_num_threads()) == ([1], 2)
     finally:
         torch.set_num_threads(threads)
