@@ -172,8 +172,9 @@ def test_defaults_and_help(capsys):
 
 def test_a_model_is_loaded_with_one_thread_for_the_sake_of_those_that_translate(monkeypatch):
     threads, load, used = torch.get_num_threads(), translator.load_checkpoint, []
-    record = lambda *args: used.append(torch.get_num_threads()) or load(*args)  # noqa: E731
-    monkeypatch.setattr(translator, "load_checkpoint", record)
+    monkeypatch.setattr(
+        translator, "load_checkpoint", lambda *args: used.append(torch.get_num_threads()) or load(*args)
+    )
     torch.set_num_threads(2)
     try:
         module.make_server(ServerOptions(page=False))
