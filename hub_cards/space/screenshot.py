@@ -16,6 +16,7 @@ from typing import Annotated
 
 import typer
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -91,14 +92,17 @@ def wait_for(driver: webdriver.Chrome, selector: str) -> WebElement:
 
 
 def press(driver: webdriver.Chrome, name: str) -> None:
-    """Presses a button with the keyboard. Raises `RuntimeError` if the keyboard does not reach it."""
-    for _ in range(60):
+    """Presses a button with the keyboard. Raises `TimeoutException` if the keyboard does not reach it."""
+
+    def pressed(driver: webdriver.Chrome) -> bool:
         focused = driver.switch_to.active_element
-        if focused.tag_name == "button" and focused.text.startswith(name):
-            focused.send_keys(Keys.ENTER)
-            return
-        focused.send_keys(Keys.TAB)
-    raise RuntimeError(f"The keyboard does not reach the button {name!r}.")
+        found = focused.tag_name == "button" and focused.text.startswith(name)
+        focused.send_keys(Keys.ENTER if found else Keys.TAB)
+        return found
+
+    # The page may replace the focused element at any moment.
+    wait = WebDriverWait(driver, 60, poll_frequency=0.01, ignored_exceptions=[StaleElementReferenceException])
+    wait.until(pressed, f"The keyboard does not reach the button {name!r}.")
 
 
 def main(
