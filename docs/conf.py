@@ -32,7 +32,8 @@ exclude_patterns += ["modeling_gtransformer/[!m]*"]  # all but the card of the b
 nitpicky = True
 # Types of other libraries, in signatures.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(torch|transformers|huggingface_hub|collections|datasets|evaluate|numpy|os|pathlib|typing_extensions)\..+"),
+    (r"py:.*", r"(torch|transformers|huggingface_hub|collections|datasets|evaluate|numpy|os|pathlib)\..+"),
+    (r"py:class", r"typing_extensions\.Unpack"),  # Python 3.10
 ]
 
 myst_heading_anchors = 3

@@ -119,11 +119,13 @@ def test_beams_in_parts(tiny_model, monkeypatch):
     assert outputs.sequences.equal(expected) and outputs.sequences[:, :5].equal(arguments["decoder_input_ids"])
 
 
+@pytest.mark.parametrize("template", ["paper", "bart"])
 @pytest.mark.parametrize("limit", ["PATIENCE", "MAX_TO_REPAIR"])
-def test_what_does_not_settle_goes_on_token_by_token(tiny_model, monkeypatch, limit):
+def test_what_does_not_settle_goes_on_token_by_token(monkeypatch, limit, template):
     go_on, calls = JacobiDecoder.go_on, []
     monkeypatch.setattr(JacobiDecoder, "go_on", lambda *each: calls.append(each[2]) or go_on(*each))
-    model, documents = tiny_model(init_std=0.5).double(), random_documents([[5, 3, 4, 2], [1, 2]])
+    model = seeded_model(sentence_template=template, init_std=0.8, decoder_start_token_id=BOS).double()
+    documents = random_documents([[5, 3, 4, 2], [1, 2]])
     expected = model.generate(**documents, parallel_sentences=False)
     for name in ("PATIENCE", "MAX_TO_REPAIR"):
         monkeypatch.setattr(f"modeling_gtransformer.jacobi_decoding.{name}", math.inf)
