@@ -22,7 +22,7 @@ RESULTS = Path(__file__).parent / "results"
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # Names of operations that belong together, whole ones or, without `::`, parts; "other" is mostly element by element.
 OPERATIONS = {
-    "matrix products": ("aten::mm", "aten::addmm", "aten::addmm_", "mkldnn::_linear_pointwise"),
+    "matrix products": ("aten::mm", "aten::addmm", "aten::addmm_", "linear_pointwise"),
     "packing of weights": ("mkldnn::_reorder_linear_weight",),
     "attention": ("scaled_dot_product", "SentenceAttention", "aten::bmm", "aten::baddbmm", "aten::_softmax"),
     "choice of tokens": ("aten::_log_softmax", "aten::topk", "aten::argmax", "aten::max", "aten::sort"),
