@@ -414,13 +414,14 @@ class SentenceCache(StepCache):
         self.own: dict[tuple[int, str], States] = {}
         self.sources: dict[tuple[int, str], States] = {}
         for key, states in _by_kind(config.attention_types("decoder"), cache.self_attention_cache):
-            self.documents[key] = states
+            # Where layers have both kinds, the keys of a head are adjacent only in a copy.
+            self.documents[key] = tuple(each.contiguous() for each in states)
             own = (_pick(each, documents, given.clamp(max=each.shape[2] - 1)) for each in states)
             self.own[key] = tuple(each.repeat_interleave(beams, 0) for each in own)
         for key, states in _by_kind(config.attention_types("cross"), cache.cross_attention_cache):
             if key[1] == "group":
                 states = tuple(_pick(each, documents, source_places) for each in states)
-            self.sources[key] = states
+            self.sources[key] = tuple(each.contiguous() for each in states)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self.length
