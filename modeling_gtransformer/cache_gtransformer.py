@@ -1,7 +1,8 @@
 """The cache of generation: group attention keeps the open sentence, global attention the document.
 
-Shape legend: B documents, R rows (documents times beams), T target tokens so far, S source tokens, H heads, K head
-size, D model size, L tokens of the longest target sentence that may come, N tokens of the longest source sentence.
+Shape legend: B documents, R rows (documents times beams), W beams of a search, T target tokens so far, C tokens that
+some beam has written, S source tokens, H heads, K head size, D model size, L tokens of the longest target sentence
+that may come, N tokens of the longest source sentence.
 """
 
 from abc import ABC, abstractmethod
@@ -24,6 +25,8 @@ CACHE_NAME = "cache" if "cache" in {field.name for field in fields(Seq2SeqLMOutp
 
 # Minimum number of places that a full buffer over the document gains.
 GROWTH = 64
+# Tokens that no beam has kept are dropped after this many steps.
+DROPS_AFTER = 16
 
 
 class TargetCache(EncoderDecoderCache):
@@ -91,12 +94,15 @@ class Step(NamedTuple):
             has one sentence, which all beams of a document share.
         source_index: positions of these tokens in the flattened sources, in the same shape.
         moved: rows that are at another source sentence than before, `(M,)`; `None` if this is not known.
+        document_mask: which tokens of the whole document each beam has written, `(R / W, W, C)`, bool; `None` for
+            all, as without beams.
     """
 
     target_mask: Tensor
     source_mask: Tensor
     source_index: Tensor
     moved: Tensor | None
+    document_mask: Tensor | None
 
 
 class StepCache(EncoderDecoderCache, ABC):
@@ -120,8 +126,9 @@ class DocumentCache(StepCache):
     A step of group self-attention sees the L places of the open sentence, which the next sentence overwrites; group
     cross-attention sees the N places of the source sentence that is being translated. Only global attention keeps the
     whole document. Which places count follows from the group tags of every step, so beams may be reordered freely.
-    The beams of a document share what belongs to its source, and when they are reordered, only the tokens in which
-    they differ are copied, in the last few steps.
+    The beams of a document share what belongs to its source, and the tokens of their common past: global attention
+    reads each token once for all beams, under a mask of those that have written it, and reordering beams reorders the
+    mask.
 
     Equal to masks over the whole document, the reference that `generate(use_cache=False)` uses, for sources that all
     have sentences, each of them contiguous.
@@ -129,6 +136,7 @@ class DocumentCache(StepCache):
     Args:
         max_sentence_length: L, `<s>` and `</s>` included.
         documents: B. The rows of a document are adjacent and begin alike.
+        search_beams: W, the number of adjacent rows that a beam search reorders.
 
     Attributes:
         beams: number of rows of a document.
@@ -136,7 +144,7 @@ class DocumentCache(StepCache):
         places: where the new tokens go, `(R, T)`; L where a token is not kept.
         step: what the new tokens see; `None` while a prefix is read, under masks over the whole document.
         source_masks: the mask of the whole source, `"global"`, from the first step that needs it on.
-        writers: which row wrote the keys and values of each token, `(R, T)`: rows differ where their writers do.
+        written: which tokens of its search each beam has written, `(R / W, W, C)`.
         targets, sources: keys and values by layer and attention kind.
         open_sources: keys and values, by layer, of the source sentence that each row is translating.
     """
@@ -146,13 +154,13 @@ class DocumentCache(StepCache):
     max_source_length: int
     shares_source: bool
     places: Tensor
-    writers: Tensor
+    written: Tensor
 
-    def __init__(self, max_sentence_length: int, documents: int):
+    def __init__(self, max_sentence_length: int, documents: int, search_beams: int = 1):
         super().__init__(DynamicCache(), DynamicCache())
         self.max_sentence_length = max_sentence_length
-        self.documents = documents
-        self.length = 0
+        self.documents, self.search_beams = documents, search_beams
+        self.length = self.steps_since_drop = 0
         self.source_masks: dict[str, Tensor | None] = {}
         self.step: Step | None = None
         self.targets: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
@@ -188,15 +196,35 @@ class DocumentCache(StepCache):
             self.beams = len(source_tags) // self.documents
             lengths = sentence_lengths(source_tags)
             self.max_source_length, self.shares_source = int(lengths.max()), lengths.shape[1] == 1
-            self.writers = torch.zeros_like(group_tags)
+            self.written = torch.ones_like(group_tags, dtype=torch.bool).unflatten(0, (-1, self.search_beams))
         else:
-            row = torch.arange(len(group_tags), device=group_tags.device)[:, None]
-            self.writers = torch.cat([self.writers, row], dim=1)
+            self._grow()
             # Asking another device which places are in use would synchronise with it.
             in_use = self.max_sentence_length if places.device.type != "cpu" else int(self.places.max()) + 1
             target_mask = torch.arange(min(in_use, self.max_sentence_length), device=places.device) <= self.places
-            self.step = Step(target_mask, *self._source_places(source_tags == group_tags[:, -1:]))
+            document_mask = self.written if self.search_beams > 1 else None
+            self.step = Step(target_mask, *self._source_places(source_tags == group_tags[:, -1:]), document_mask)
         self.length += new_tokens
+
+    def _grow(self) -> None:
+        """Makes place for a new token of every beam and, once in a while, drops those that no beam has kept."""
+        if self.search_beams > 1 and self.steps_since_drop == DROPS_AFTER:
+            self._drop()
+        new = torch.eye(self.search_beams, dtype=torch.bool, device=self.written.device)
+        self.written = torch.cat([self.written, new.expand(len(self.written), -1, -1)], dim=2)
+        self.steps_since_drop += 1
+
+    def _drop(self) -> None:
+        """Drops the tokens that no beam has kept. They are among the last ones, so that few others have to move."""
+        self.steps_since_drop = 0
+        is_kept = self.written.any(dim=1)
+        first, left = torch.stack([is_kept.all(dim=0).int().argmin(), is_kept.sum(dim=1).max()]).tolist()
+        # Kept tokens come first, in their order; where a document has fewer, dropped ones fill the rest.
+        order = (~is_kept[:, first:]).int().argsort(dim=1, stable=True)[:, : left - first] + first
+        self.written = torch.cat([self.written[..., :first], self.written.take_along_dim(order[:, None], 2)], dim=2)
+        for (_, kind), stored in self.targets.items():
+            for buffer in stored if kind == "global" else ():
+                buffer[:, :, first:left] = buffer.take_along_dim(order[:, None, :, None].to(buffer.device), 2)
 
     def _source_places(self, in_sentence: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """`source_mask`, `source_index` and `moved` of a [`Step`], given which source tokens `(R, S)` belong to the
@@ -217,24 +245,33 @@ class DocumentCache(StepCache):
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Stores keys and values `(R, H, 1, K)` of the new token, or of a prefix, and returns those that it may
-        see."""
-        stored = self.targets.get((layer_idx, kind)) or (keys[:, :, :0], values[:, :, :0])
-        places = self.max_sentence_length + 1 if kind == "group" else self.length
-        if stored[0].shape[2] < places:
-            spare = 0 if kind == "group" else max(GROWTH, self.length // 2)
-            gained = (0, 0, 0, places + spare - stored[0].shape[2])
-            stored = self.targets[layer_idx, kind] = tuple(nn.functional.pad(each, gained) for each in stored)
+        see: `(R, H, L, K)` of the open sentence, at most, or `(R / W, H, C, K)` of the document."""
+        places = self.max_sentence_length + 1 if kind == "group" else self.written.shape[2]
+        stored = self._buffers(layer_idx, kind, (keys, values), places)
         if kind == "group":
-            rows, places = torch.arange(len(keys), device=keys.device)[:, None], self.places.to(keys.device)
+            rows, index = torch.arange(len(keys), device=keys.device)[:, None], self.places.to(keys.device)
             for buffer, states in zip(stored, (keys, values), strict=True):
-                buffer.transpose(1, 2)[rows, places] = states.transpose(1, 2)
-            visible = slice(self.max_sentence_length if self.step is None else self.step.target_mask.shape[1])
+                buffer.transpose(1, 2)[rows, index] = states.transpose(1, 2)
+            places = self.max_sentence_length if self.step is None else self.step.target_mask.shape[1]
         else:
             for buffer, states in zip(stored, (keys, values), strict=True):
-                buffer[:, :, self.length - states.shape[2] : self.length] = states
-            visible = slice(self.length)
+                # The tokens of a prefix are those of all beams; a new token is that of its beam.
+                of_search = states.unflatten(0, (-1, self.search_beams))
+                new = of_search[:, 0] if self.step is None else of_search[:, :, :, 0].transpose(1, 2)
+                buffer[:, :, places - new.shape[2] : places] = new
         # A prefix attends to itself under the usual masks.
-        return (keys, values) if self.step is None else (stored[0][:, :, visible], stored[1][:, :, visible])
+        return (keys, values) if self.step is None else (stored[0][:, :, :places], stored[1][:, :, :places])
+
+    def _buffers(self, layer_idx: int, kind: str, new: tuple[Tensor, Tensor], places: int) -> tuple[Tensor, Tensor]:
+        """The keys and values stored so far, with at least this many places; like the `new` ones, if there are none
+        yet."""
+        rows = slice(None) if kind == "group" else slice(None, None, self.search_beams)
+        stored = self.targets.get((layer_idx, kind)) or tuple(each[rows, :, :0] for each in new)
+        if stored[0].shape[2] < places:
+            spare = 0 if kind == "group" else max(GROWTH, places // 2)
+            gained = (0, 0, 0, places + spare - stored[0].shape[2])
+            stored = self.targets[layer_idx, kind] = tuple(nn.functional.pad(each, gained) for each in stored)
+        return stored
 
     def source(
         self, layer_idx: int, kind: str, project: Callable[[Tensor], tuple[Tensor, Tensor]], states: Tensor
@@ -265,27 +302,29 @@ class DocumentCache(StepCache):
 
     def keep(self, documents: Tensor) -> None:
         """Keeps only the documents with these indices, between two steps."""
-        rows = (documents[:, None] * self.beams + torch.arange(self.beams, device=documents.device)).flatten()
-        self.writers = self.writers[rows]
-        for stored, kept in ((self.targets, rows), (self.sources, documents)):
-            for key, each in stored.items():
-                stored[key] = tuple(states[kept.to(states.device)] for states in each)
+
+        def of_documents(number: int) -> Tensor:
+            return (documents[:, None] * number + torch.arange(number, device=documents.device)).flatten()
+
+        rows, searches = of_documents(self.beams), of_documents(self.beams // self.search_beams)
+        self.written = self.written[searches]
+        for (layer_idx, kind), each in self.targets.items():
+            kept = rows if kind == "group" else searches
+            self.targets[layer_idx, kind] = tuple(states[kept.to(states.device)] for states in each)
+        for key, each in self.sources.items():
+            self.sources[key] = tuple(states[documents.to(states.device)] for states in each)
         self.documents, self.step, self.open_sources, self.source_masks = len(documents), None, {}, {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorders beams within documents."""
-        writers = self.writers.index_select(0, beam_idx)
-        differs = (writers != self.writers).any(dim=0)
-        self.writers = writers
-        any_differs, first = torch.stack([differs.any().long(), differs.int().argmax()]).tolist()
-        if not any_differs:
-            return
         moved = (beam_idx != torch.arange(len(beam_idx), device=beam_idx.device)).nonzero()[:, 0]
+        if not len(moved):
+            return
+        self.written = self.written.flatten(0, 1).index_select(0, beam_idx).view_as(self.written)
         in_use = self.max_sentence_length if self.step is None else self.step.target_mask.shape[1]
         for (_, kind), stored in self.targets.items():
-            differing = slice(in_use) if kind == "group" else slice(first, self.length)
-            for buffer in stored:
-                states, rows = buffer[:, :, differing], moved.to(buffer.device)
+            for buffer in stored if kind == "group" else ():
+                states, rows = buffer[:, :, :in_use], moved.to(buffer.device)
                 states.index_copy_(0, rows, states.index_select(0, beam_idx[moved].to(buffer.device)))
 
     def crop(self, tokens_to_remove: int) -> None:

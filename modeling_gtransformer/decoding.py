@@ -394,7 +394,7 @@ class DocumentRows(Rows):
 
     def __init__(self, decoder: TemplateDecoder, prompts: Tensor, beams: int):
         self.decoder, self.beams, self.shrinks, self.records = decoder, beams, decoder.shrinks, decoder.records
-        self.cache = DocumentCache(decoder.limits.max_sentence_length(prompts), len(prompts))
+        self.cache = DocumentCache(decoder.limits.max_sentence_length(prompts), len(prompts), beams)
         self.documents = torch.arange(len(prompts), device=decoder.device)
         self.sentences = (decoder.token_limits > 0).sum(dim=1).to(decoder.device)
         self.budget = decoder.max_length - prompts.shape[1]
