@@ -25,7 +25,7 @@ CACHE_NAME = "cache" if "cache" in {field.name for field in fields(Seq2SeqLMOutp
 
 # Minimum number of places that a full buffer over the document gains.
 GROWTH = 64
-# Tokens that no beam has kept are dropped after this many steps.
+# Tokens that no beam has kept are dropped every this many steps.
 DROPS_AFTER = 16
 
 
@@ -94,7 +94,7 @@ class Step(NamedTuple):
             has one sentence, which all beams of a document share.
         source_index: positions of these tokens in the flattened sources, in the same shape.
         moved: rows that are at another source sentence than before, `(M,)`; `None` if this is not known.
-        document_mask: which tokens of the whole document each beam has written, `(R / W, W, C)`, bool; `None` for
+        document_mask: which tokens are in the history of each beam, `(R / W, W, C)`, bool; `None` for
             all, as without beams.
     """
 
@@ -127,8 +127,7 @@ class DocumentCache(StepCache):
     cross-attention sees the N places of the source sentence that is being translated. Only global attention keeps the
     whole document. Which places count follows from the group tags of every step, so beams may be reordered freely.
     The beams of a document share what belongs to its source, and the tokens of their common past: global attention
-    reads each token once for all beams, under a mask of those that have written it, and reordering beams reorders the
-    mask.
+    reads each token once for all beams, under a mask of their histories, which is what reordering beams reorders.
 
     Equal to masks over the whole document, the reference that `generate(use_cache=False)` uses, for sources that all
     have sentences, each of them contiguous.
@@ -144,7 +143,7 @@ class DocumentCache(StepCache):
         places: where the new tokens go, `(R, T)`; L where a token is not kept.
         step: what the new tokens see; `None` while a prefix is read, under masks over the whole document.
         source_masks: the mask of the whole source, `"global"`, from the first step that needs it on.
-        written: which tokens of its search each beam has written, `(R / W, W, C)`.
+        history: which tokens of its search are in the history of each beam, `(R / W, W, C)`.
         targets, sources: keys and values by layer and attention kind.
         open_sources: keys and values, by layer, of the source sentence that each row is translating.
     """
@@ -154,9 +153,9 @@ class DocumentCache(StepCache):
     max_source_length: int
     shares_source: bool
     places: Tensor
-    written: Tensor
+    history: Tensor
 
-    def __init__(self, max_sentence_length: int, documents: int, search_beams: int = 1):
+    def __init__(self, max_sentence_length: int, documents: int, search_beams: int):
         super().__init__(DynamicCache(), DynamicCache())
         self.max_sentence_length = max_sentence_length
         self.documents, self.search_beams = documents, search_beams
@@ -196,13 +195,13 @@ class DocumentCache(StepCache):
             self.beams = len(source_tags) // self.documents
             lengths = sentence_lengths(source_tags)
             self.max_source_length, self.shares_source = int(lengths.max()), lengths.shape[1] == 1
-            self.written = torch.ones_like(group_tags, dtype=torch.bool).unflatten(0, (-1, self.search_beams))
+            self.history = torch.ones_like(group_tags, dtype=torch.bool).unflatten(0, (-1, self.search_beams))
         else:
             self._grow()
             # Asking another device which places are in use would synchronise with it.
             in_use = self.max_sentence_length if places.device.type != "cpu" else int(self.places.max()) + 1
             target_mask = torch.arange(min(in_use, self.max_sentence_length), device=places.device) <= self.places
-            document_mask = self.written if self.search_beams > 1 else None
+            document_mask = self.history if self.search_beams > 1 else None
             self.step = Step(target_mask, *self._source_places(source_tags == group_tags[:, -1:]), document_mask)
         self.length += new_tokens
 
@@ -210,21 +209,23 @@ class DocumentCache(StepCache):
         """Makes place for a new token of every beam and, once in a while, drops those that no beam has kept."""
         if self.search_beams > 1 and self.steps_since_drop == DROPS_AFTER:
             self._drop()
-        new = torch.eye(self.search_beams, dtype=torch.bool, device=self.written.device)
-        self.written = torch.cat([self.written, new.expand(len(self.written), -1, -1)], dim=2)
+        new = torch.eye(self.search_beams, dtype=torch.bool, device=self.history.device)
+        self.history = torch.cat([self.history, new.expand(len(self.history), -1, -1)], dim=2)
         self.steps_since_drop += 1
 
     def _drop(self) -> None:
-        """Drops the tokens that no beam has kept. They are among the last ones, so that few others have to move."""
+        """Drops the tokens that no beam has kept. Tokens before the first of them stay where they are."""
         self.steps_since_drop = 0
-        is_kept = self.written.any(dim=1)
-        first, left = torch.stack([is_kept.all(dim=0).int().argmin(), is_kept.sum(dim=1).max()]).tolist()
+        is_kept = self.history.any(dim=1)
+        first, kept = torch.stack([is_kept.all(dim=0).int().argmin(), is_kept.sum(dim=1).max()]).tolist()
+        if kept == is_kept.shape[1]:  # one document needs all places
+            return
         # Kept tokens come first, in their order; where a document has fewer, dropped ones fill the rest.
-        order = (~is_kept[:, first:]).int().argsort(dim=1, stable=True)[:, : left - first] + first
-        self.written = torch.cat([self.written[..., :first], self.written.take_along_dim(order[:, None], 2)], dim=2)
+        order = (~is_kept[:, first:]).int().argsort(dim=1, stable=True)[:, : kept - first] + first
+        self.history = torch.cat([self.history[..., :first], self.history.take_along_dim(order[:, None], 2)], dim=2)
         for (_, kind), stored in self.targets.items():
             for buffer in stored if kind == "global" else ():
-                buffer[:, :, first:left] = buffer.take_along_dim(order[:, None, :, None].to(buffer.device), 2)
+                buffer[:, :, first:kept] = buffer.take_along_dim(order[:, None, :, None].to(buffer.device), 2)
 
     def _source_places(self, in_sentence: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """`source_mask`, `source_index` and `moved` of a [`Step`], given which source tokens `(R, S)` belong to the
@@ -245,8 +246,9 @@ class DocumentCache(StepCache):
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Stores keys and values `(R, H, 1, K)` of the new token, or of a prefix, and returns those that it may
-        see: `(R, H, L, K)` of the open sentence, at most, or `(R / W, H, C, K)` of the document."""
-        places = self.max_sentence_length + 1 if kind == "group" else self.written.shape[2]
+        see: of the open sentence, at most `(R, H, L, K)`, or of the document, `(R / W, H, C, K)`. A prefix sees
+        itself."""
+        places = self.max_sentence_length + 1 if kind == "group" else self.history.shape[2]
         stored = self._buffers(layer_idx, kind, (keys, values), places)
         if kind == "group":
             rows, index = torch.arange(len(keys), device=keys.device)[:, None], self.places.to(keys.device)
@@ -307,7 +309,7 @@ class DocumentCache(StepCache):
             return (documents[:, None] * number + torch.arange(number, device=documents.device)).flatten()
 
         rows, searches = of_documents(self.beams), of_documents(self.beams // self.search_beams)
-        self.written = self.written[searches]
+        self.history = self.history[searches]
         for (layer_idx, kind), each in self.targets.items():
             kept = rows if kind == "group" else searches
             self.targets[layer_idx, kind] = tuple(states[kept.to(states.device)] for states in each)
@@ -320,7 +322,7 @@ class DocumentCache(StepCache):
         moved = (beam_idx != torch.arange(len(beam_idx), device=beam_idx.device)).nonzero()[:, 0]
         if not len(moved):
             return
-        self.written = self.written.flatten(0, 1).index_select(0, beam_idx).view_as(self.written)
+        self.history = self.history.flatten(0, 1).index_select(0, beam_idx).view_as(self.history)
         in_use = self.max_sentence_length if self.step is None else self.step.target_mask.shape[1]
         for (_, kind), stored in self.targets.items():
             for buffer in stored if kind == "group" else ():

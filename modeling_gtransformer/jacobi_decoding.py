@@ -21,6 +21,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -74,6 +75,29 @@ class OpenSentence:
         return self.start + len(self.tokens)
 
 
+class DocumentStates(NamedTuple):
+    """
+    Keys and values of documents after a pass over them.
+
+    Attributes:
+        targets, sources: by layer and attention kind, `(B, H, P, K)` of the target and `(B, H, S, K)` of the source.
+        length: P.
+    """
+
+    targets: dict[tuple[int, str], States]
+    sources: dict[tuple[int, str], States]
+    length: int
+
+    @classmethod
+    def of(cls, cache: EncoderDecoderCache, config: GTransformerConfig) -> "DocumentStates":
+        """What a pass has left in a cache."""
+        targets = dict(_by_kind(config.attention_types("decoder"), cache.self_attention_cache))
+        # Products copy the keys of several documents in every step if layers have keys of another kind in between.
+        targets = {key: tuple(each.contiguous() for each in states) for key, states in targets.items()}
+        sources = dict(_by_kind(config.attention_types("cross"), cache.cross_attention_cache))
+        return cls(targets, sources, cache.get_seq_length())
+
+
 class JacobiDecoder:
     """
     Decodes the documents of a batch, with their sentences in parallel.
@@ -89,7 +113,7 @@ class JacobiDecoder:
         # By document, the log-probability of every token and of the next one; empty unless recorded.
         self.log_probabilities: list[list[float]] = []
         # Keys and values of all documents in their current state, if the last pass covered all of them.
-        self.verified: EncoderDecoderCache | None = None
+        self.verified: DocumentStates | None = None
 
     def decode(self, prompts: Tensor) -> tuple[list[list[int]], list[int]]:
         """Returns the greedy documents that begin with prompts `(B, P)`, without the token that ends them, and the
@@ -98,7 +122,7 @@ class JacobiDecoder:
         documents, active, drafting_steps = prompts.tolist(), [*range(len(prompts))], None
         final, rounds = [prompts.shape[1]] * len(documents), [0] * len(documents)
         while active:
-            cache, choices = self.verify([documents[row] for row in active], active, [final[row] for row in active])
+            states, choices = self.verify([documents[row] for row in active], active, [final[row] for row in active])
             find = self.drafts if drafting_steps is None else self.moved
             pairs = zip(active, choices, strict=True)
             opened = {row: find(row, documents[row], chosen, final[row]) for row, chosen in pairs}
@@ -106,12 +130,12 @@ class JacobiDecoder:
             if self.gives_up and drafting_steps is not None and self.is_unsettled(documents, opened, repairs):
                 self.go_on(documents, {row: parts[0].stop - 1 for row, parts in opened.items() if parts})
                 break
-            self.verified = cache if len(active) == len(documents) and not any(opened.values()) else None
+            self.verified = states if len(active) == len(documents) and not any(opened.values()) else None
             active = [row for row, parts in opened.items() if parts]
             for row in active:
                 final[row] = opened[row][0].stop
                 rounds[row] += 1
-            self.extend(cache, opened)
+            self.extend(states, opened)
             drafting_steps = self.decoder.steps if drafting_steps is None else drafting_steps
             for row in active:
                 documents[row] = self.replaced(documents[row], opened[row])
@@ -179,7 +203,7 @@ class JacobiDecoder:
 
     def verify(
         self, documents: list[list[int]], rows: list[int], final: list[int]
-    ) -> tuple[EncoderDecoderCache, list[list[int]]]:
+    ) -> tuple[DocumentStates, list[list[int]]]:
         """Passes over documents once. Returns their keys and values and, for every token inside a sentence that is not
         final, the token that the model would choose after it (-1 elsewhere)."""
         device = self.decoder.device
@@ -217,21 +241,23 @@ class JacobiDecoder:
             table = torch.zeros(ids.shape, device=device).index_put_(places, scores).tolist()
             for row, scored, done, length in zip(rows, table, final, lengths[:, 0].tolist(), strict=True):
                 self.log_probabilities[row][done:] = scored[done - 1 : length]
-        return cache, torch.full_like(ids, -1).index_put_(places, chosen).tolist()
+        states = DocumentStates.of(cache, self.decoder.model.config)
+        return states, torch.full_like(ids, -1).index_put_(places, chosen).tolist()
 
     def extend(
         self,
-        cache: EncoderDecoderCache,
+        states: DocumentStates,
         opened: dict[int, list[OpenSentence]],
         beams: int = 1,
         ranking: Ranking = GREEDY,
     ) -> None:
-        """Decodes sentences in parallel, in the context of the documents in the cache, until each is at its end or
+        """Decodes sentences in parallel, in the context of the documents, until each is at its end or
         rejoins its old rest, which the next round verifies. A greedy search leaves a few long sentences open: they get
         their old rest or, as a draft, their end.
 
         Args:
-            opened: sentences of the documents in the cache, by the rows of these documents.
+            states: keys and values of the documents.
+            opened: their sentences, by the rows of the documents.
         """
         eos, head = self.template.eos_id, self.template.head
         places = [
@@ -243,7 +269,7 @@ class JacobiDecoder:
         size = self.decoder.sentences_per_step(beams)
         for first in range(0, len(places), size):
             part = places[first : first + size]
-            search = Search(SentenceRows(self.decoder, cache, [*opened], part, beams), ranking)
+            search = Search(SentenceRows(self.decoder, states, [*opened], part, beams), ranking)
             found = search.run(until=int(LEFT_OPEN * len(part)) if beams == 1 else 0)
             for (_, sentence), written in zip(part, found, strict=True):
                 tokens = written.ids
@@ -255,11 +281,11 @@ class JacobiDecoder:
         Runs a beam search for every sentence that the prompts `(B, P)` have not finished, in the context of the other
         sentences of the documents. A document of one sentence is the same as from the beam search of Transformers.
         """
-        rows, cache = [*range(len(documents))], self.verified
-        if cache is None:
-            cache, _ = self.verify(documents, rows, [len(document) for document in documents])
+        rows, states = [*range(len(documents))], self.verified
+        if states is None:
+            states, _ = self.verify(documents, rows, [len(document) for document in documents])
         opened = {row: self.unfinished(documents[row], prompts.shape[1]) for row in rows}
-        self.extend(cache, opened, beams, ranking)
+        self.extend(states, opened, beams, ranking)
         return [self.replaced(documents[row], opened[row]) for row in rows]
 
     def unfinished(self, document: list[int], given: int) -> list[OpenSentence]:
@@ -281,7 +307,7 @@ class SentenceRows(Rows):
     document and its source.
 
     Args:
-        cache: keys and values of documents.
+        states: keys and values of documents.
         rows: which documents of the decoder's batch these are.
         sentences: the sentences to decode, each with the index of its document in `rows`, in ascending order.
         beams: N.
@@ -290,7 +316,7 @@ class SentenceRows(Rows):
     def __init__(
         self,
         decoder: TemplateDecoder,
-        cache: EncoderDecoderCache,
+        states: DocumentStates,
         rows: Sequence[int],
         sentences: Sequence[tuple[int, OpenSentence]],
         beams: int = 1,
@@ -312,14 +338,13 @@ class SentenceRows(Rows):
         self.budget = int(decoder.token_limits[self.row].max()) + around
         source_places, self.source_mask = sentence_places(decoder.sources.tags[self.row], self.number)
         self.cache = SentenceCache(
-            decoder.model.config,
-            cache,
+            states,
             self.documents,
             torch.arange(int(self.read.max()), device=decoder.device) + self.start[:, None],
             source_places,
             beams,
         )
-        self.context = torch.arange(cache.get_seq_length(), device=decoder.device) < self.start[:, None]
+        self.context = torch.arange(states.length, device=decoder.device) < self.start[:, None]
         self._arrange()
 
     def _arrange(self) -> None:
@@ -387,7 +412,7 @@ class SentenceCache(StepCache):
     Keys and values of sentences that grow token by token, one per row, and of the documents around them.
 
     Args:
-        cache: keys and values of all documents, filled by a pass over them.
+        states: keys and values of all documents.
         documents: the document of each sentence, `(S,)`.
         given: positions in the documents of tokens that the sentences already have, `(S, L)`.
         source_places: positions of the tokens of the source sentences, `(S, J)`.
@@ -400,8 +425,7 @@ class SentenceCache(StepCache):
 
     def __init__(
         self,
-        config: GTransformerConfig,
-        cache: EncoderDecoderCache,
+        states: DocumentStates,
         documents: Tensor,
         given: Tensor,
         source_places: Tensor,
@@ -410,18 +434,14 @@ class SentenceCache(StepCache):
         super().__init__(DynamicCache(), DynamicCache())
         self.length, self.beams = given.shape[1], beams
         self.place = documents.new_zeros(len(documents) * beams)
-        self.documents: dict[tuple[int, str], States] = {}
+        self.documents, self.sources = states.targets, dict(states.sources)
         self.own: dict[tuple[int, str], States] = {}
-        self.sources: dict[tuple[int, str], States] = {}
-        for key, states in _by_kind(config.attention_types("decoder"), cache.self_attention_cache):
-            # Where layers have both kinds, the keys of a head are adjacent only in a copy.
-            self.documents[key] = tuple(each.contiguous() for each in states)
-            own = (_pick(each, documents, given.clamp(max=each.shape[2] - 1)) for each in states)
-            self.own[key] = tuple(each.repeat_interleave(beams, 0) for each in own)
-        for key, states in _by_kind(config.attention_types("cross"), cache.cross_attention_cache):
+        for key, each in states.targets.items():
+            own = (_pick(one, documents, given.clamp(max=states.length - 1)) for one in each)
+            self.own[key] = tuple(one.repeat_interleave(beams, 0) for one in own)
+        for key, each in states.sources.items():
             if key[1] == "group":
-                states = tuple(_pick(each, documents, source_places) for each in states)
-            self.sources[key] = tuple(each.contiguous() for each in states)
+                self.sources[key] = tuple(_pick(one, documents, source_places) for one in each)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self.length

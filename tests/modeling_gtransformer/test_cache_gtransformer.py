@@ -200,7 +200,7 @@ def test_beams_see_what_they_have_written_and_the_rest_is_dropped():
 
 def test_only_beams_that_move_to_another_source_sentence_pick_it_anew():
     torch.manual_seed(0)
-    cache, states = DocumentCache(8, 1), torch.randn(2, 5, 8)
+    cache, states = DocumentCache(8, 1, 2), torch.randn(2, 5, 8)
     tags, source_tags = torch.tensor([[1, 1, 1, 2], [1, 1, 1, 1]]), torch.tensor([[1, 1, 2, 2, 2]] * 2)
     keys = states[:1].view(1, 5, 2, 4).transpose(1, 2)
     with Copies() as copies:
@@ -216,7 +216,7 @@ def test_only_beams_that_move_to_another_source_sentence_pick_it_anew():
 
 def test_a_full_buffer_over_the_document_grows_by_half():
     torch.manual_seed(0)
-    cache, tags, sizes = DocumentCache(8, 1), torch.ones(1, 400).long(), []
+    cache, tags, sizes = DocumentCache(8, 1, 1), torch.ones(1, 400).long(), []
     states = torch.randn(2, 1, 2, 400, 4)
     for length in range(1, 401):
         cache.start(tags[:, :length], 1, tags[:, :3])
@@ -301,7 +301,7 @@ def test_rows_that_change_places_take_their_sentences_along(tiny_model, document
 
 
 def test_what_the_cache_cannot_do_is_refused():
-    cache, tags = DocumentCache(8, 1), group_tags(torch.tensor([[0, 5, 2, 0]]), BOS, EOS)
+    cache, tags = DocumentCache(8, 1, 1), group_tags(torch.tensor([[0, 5, 2, 0]]), BOS, EOS)
     cache.start(tags, 4, tags)
     with pytest.raises(ValueError, match="one token at a time"):
         cache.start(tags, 2, tags)

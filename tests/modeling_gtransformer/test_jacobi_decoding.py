@@ -205,11 +205,11 @@ def test_a_sentence_that_rejoins_its_old_rest_keeps_it(tiny_model, monkeypatch):
 
     def decode_and_mend(jacobi, prompts):
         documents, rounds = decode(jacobi, prompts)
-        cache, _ = jacobi.verify(documents, [0], [len(documents[0])])
+        states, _ = jacobi.verify(documents, [0], [len(documents[0])])
         sentence = documents[0][: documents[0].index(EOS) + 1]
         for old_rest in (sentence[2:], [END_OF_DOCUMENT, *sentence[3:]], [END_OF_DOCUMENT] * len(sentence[2:])):
             before, opened = jacobi.decoder.steps, OpenSentence(1, 0, sentence[:2], old_rest)
-            jacobi.extend(cache, {0: [opened]})
+            jacobi.extend(states, {0: [opened]})
             steps.append(jacobi.decoder.steps - before)
             assert opened.tokens == sentence
         assert steps == [1, 2, len(sentence) - 2]
@@ -362,9 +362,11 @@ def test_what_sentences_see(tiny_model, monkeypatch):
     limits = GroupTagLogitsProcessor(torch.tensor([[8, 8], [8, 0]]), min_length=1, max_length=40, template=template)
     sources = Sources(torch.randn(2, 5, model.config.d_model), (tags > 0).long(), tags)
     decoder = TemplateDecoder(model, limits, [limits], sources)
-    cache, _ = JacobiDecoder(decoder).verify([[BOS, 5, EOS, BOS, 6], [BOS]], [0, 1], [5, 1])
+    documents, _ = JacobiDecoder(decoder).verify([[BOS, 5, EOS, BOS, 6], [BOS]], [0, 1], [5, 1])
+    # Else products with their keys would copy them at every step.
+    assert all(each.is_contiguous() for pair in documents.targets.values() for each in pair)
     sentences = [(0, OpenSentence(1, 0, [BOS, 5])), (0, OpenSentence(2, 3, [BOS, 6, 7]))]
-    rows = SentenceRows(decoder, cache, [0, 1], [*sentences, (1, OpenSentence(1, 0, [BOS]))])
+    rows = SentenceRows(decoder, documents, [0, 1], [*sentences, (1, OpenSentence(1, 0, [BOS]))])
 
     def record(decoder, sources, ids, mask, positions, *arguments, **keywords):
         calls.append((mask, positions[:, 0].tolist(), keywords))
