@@ -94,15 +94,12 @@ class Step(NamedTuple):
             has one sentence, which all beams of a document share.
         source_index: positions of these tokens in the flattened sources, in the same shape.
         moved: rows that are at another source sentence than before, `(M,)`; `None` if this is not known.
-        document_mask: which tokens are in the history of each beam, `(R / W, W, C)`, bool; `None` for
-            all, as without beams.
     """
 
     target_mask: Tensor
     source_mask: Tensor
     source_index: Tensor
     moved: Tensor | None
-    document_mask: Tensor | None
 
 
 class StepCache(EncoderDecoderCache, ABC):
@@ -143,7 +140,7 @@ class DocumentCache(StepCache):
         places: where the new tokens go, `(R, T)`; L where a token is not kept.
         step: what the new tokens see; `None` while a prefix is read, under masks over the whole document.
         source_masks: the mask of the whole source, `"global"`, from the first step that needs it on.
-        history: which tokens of its search are in the history of each beam, `(R / W, W, C)`.
+        history: which tokens of its search are in the history of each beam, `(R / W, W, C)`, bool.
         targets, sources: keys and values by layer and attention kind.
         open_sources: keys and values, by layer, of the source sentence that each row is translating.
     """
@@ -201,12 +198,11 @@ class DocumentCache(StepCache):
             # Asking another device which places are in use would synchronise with it.
             in_use = self.max_sentence_length if places.device.type != "cpu" else int(self.places.max()) + 1
             target_mask = torch.arange(min(in_use, self.max_sentence_length), device=places.device) <= self.places
-            document_mask = self.history if self.search_beams > 1 else None
-            self.step = Step(target_mask, *self._source_places(source_tags == group_tags[:, -1:]), document_mask)
+            self.step = Step(target_mask, *self._source_places(source_tags == group_tags[:, -1:]))
         self.length += new_tokens
 
     def _grow(self) -> None:
-        """Makes place for a new token of every beam and, once in a while, drops those that no beam has kept."""
+        """Makes place for a new token of every beam. Every few steps, drops those that no beam has kept."""
         if self.search_beams > 1 and self.steps_since_drop == DROPS_AFTER:
             self._drop()
         new = torch.eye(self.search_beams, dtype=torch.bool, device=self.history.device)

@@ -248,6 +248,6 @@ def step_masks(
     if not cache.source_masks:
         mask = create_bidirectional_mask(config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
         cache.source_masks["global"] = mask if mask is None else mask[:: cache.beams]
-    history = cache.step.document_mask
-    document = None if history is None else torch.where(history[:, None], zero, -torch.inf)
+    # Without beams, every token is in the history of its row.
+    document = torch.where(cache.history[:, None], zero, -torch.inf) if cache.search_beams > 1 else None
     return {"group": group, "global": document}, {"group": cross, **cache.source_masks}

@@ -188,7 +188,7 @@ def test_beams_see_what_they_have_written_and_the_rest_is_dropped():
             written = [[key] for key in keys]
             continue
         written = [[*row, key] for row, key in zip(written, keys, strict=True)]
-        for row, seen in enumerate(cache.step.document_mask.flatten(0, 1)):
+        for row, seen in enumerate(cache.history.flatten(0, 1)):
             expected = torch.cat(written[row], dim=1)[0]
             assert shared[0][row // 3, 0, seen].equal(expected) and shared[1][row // 3, 0, seen].equal(-expected)
         parents = torch.randint(3, (rows // 3, 3)) if length % 4 else torch.arange(3).expand(rows // 3, 3)
