@@ -1,12 +1,12 @@
 """Training and decoding on one GPU, in under ten minutes, with random weights and documents.
 
-    python benchmarks/gpu.py [--parts attention training decoding graphs] [--minutes 9] [--name gpu]
+    python benchmarks/gpu.py [--parts training decoding attention graphs] [--minutes 9] [--name gpu]
 
 Everything runs in bfloat16:
 
-    attention  group attention against dense attention and FlexAttention, forward and with the backward pass
     training   a step on a batch of documents, against MBart: tokens per second and peak memory
     decoding   documents of four sentences, greedily and with 5 beams, against MBart and without fast paths
+    attention  group attention against dense attention and FlexAttention, forward and with the backward pass
     graphs     greedy steps that Transformers compiles and captures (`cache_implementation="static"`)
 
 The script writes its results after every measurement. After `--minutes` it exits with status 3; run it again, and it
@@ -16,6 +16,7 @@ continues with the next measurement. On a CPU, use `--sizes tiny --decoded_sizes
 import argparse
 import gc
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -73,30 +74,46 @@ def free_memory() -> None:
         torch.cuda.reset_peak_memory_stats()
 
 
-def measurements(args: argparse.Namespace) -> Iterator[tuple[str, Callable[[], Row]]]:
-    """Name and function of every measurement, the shortest first."""
-    for length in args.lengths if "attention" in args.parts else []:
+Measurements = Iterator[tuple[str, Callable[[], Row]]]
+
+
+def measurements(args: argparse.Namespace) -> Measurements:
+    """Name and function of every measurement, in the order of `--parts`."""
+    for part in args.parts:
+        if part == "training":
+            yield from trainings(args)
+        elif part == "attention":
+            yield from attentions(args)
+        else:
+            yield from decodings(args, part, *{"decoding": (DECODED, args.beams), "graphs": (GRAPHS, [1])}[part])
+
+
+def trainings(args: argparse.Namespace) -> Measurements:
+    for size, length in product(args.sizes, args.lengths):
+        if length <= SIZES[size]["max_position_embeddings"]:
+            documents = max(args.tokens // length, 1)
+            name = f"training, {size}, {documents} documents of {length} tokens"
+            yield name, partial(measure_training, size, length, documents, args.repeats)
+
+
+def decodings(args: argparse.Namespace, part: str, systems: list[str], beam_sizes: list[int]) -> Measurements:
+    for size, documents, beams in product(args.decoded_sizes, args.documents, beam_sizes):
+        name = f"{part}, {size}, {documents} documents, {beams} beams"
+        yield name, partial(measure_decoding, systems, size, args.sentences, documents, beams, args.repeats)
+
+
+def attentions(args: argparse.Namespace) -> Measurements:
+    for length in args.lengths:
         for backward in (False, True) if DEVICE == "cuda" else (True,):  # a CPU compiles FlexAttention for long
             kind = "attention, backward" if backward else "attention"
             yield f"{kind}, {length} tokens", partial(measure_attention, length, backward, args.repeats)
-    for size in args.sizes if "training" in args.parts else []:
-        for length in args.lengths:
-            if length <= SIZES[size]["max_position_embeddings"]:
-                documents = max(args.tokens // length, 1)
-                name = f"training, {size}, {documents} documents of {length} tokens"
-                yield name, partial(measure_training, size, length, documents, args.repeats)
-    for part, systems, beam_sizes in (("decoding", DECODED, args.beams), ("graphs", GRAPHS, [1])):
-        for size, documents, beams in product(args.decoded_sizes, args.documents, beam_sizes):
-            if part in args.parts:
-                name = f"{part}, {size}, {documents} documents, {beams} beams"
-                yield name, partial(measure_decoding, systems, size, args.sentences, documents, beams, args.repeats)
 
 
 def main(argv: list[str] | None = None) -> None:
     args = parse_options(
         __doc__,
         argv,
-        parts=["attention", "training", "decoding", "graphs"],
+        parts=["training", "decoding", "attention", "graphs"],
         sizes=["base", "mbart25"],
         decoded_sizes=["base"],
         lengths=[512, 1024, 4096, 8192],
@@ -122,8 +139,9 @@ def main(argv: list[str] | None = None) -> None:
         free_memory()
         try:
             results[name] = measure()
-        except torch.OutOfMemoryError as error:
-            results[name] = {"failure": {"reason": str(error).partition(".")[0]}}
+        except Exception as error:  # the other measurements go on
+            traceback.print_exc()
+            results[name] = {"failure": {"reason": f"{type(error).__name__}: {error}".partition("\n")[0]}}
         show(name, results[name])
         save(args, args.name, results)
 

@@ -59,11 +59,12 @@ def make_model(system: str, size: str = "base") -> torch.nn.Module:
         model = make_model(name, size)
         SUFFIXES[suffix](model)
         return model
-    if system.startswith("mbart"):
-        return MBartForConditionalGeneration(MBartConfig(**SIZES[size])).to(DEVICE)
-    model = GTransformerForConditionalGeneration(GTransformerConfig(**(SIZES[size] | SYSTEMS[system])))
+    with torch.device(DEVICE):
+        if system.startswith("mbart"):
+            return MBartForConditionalGeneration(MBartConfig(**SIZES[size]))
+        model = GTransformerForConditionalGeneration(GTransformerConfig(**(SIZES[size] | SYSTEMS[system])))
     model.generation_config.eos_token_id = END_OF_DOCUMENT
-    return model.to(DEVICE)
+    return model
 
 
 def make_sentences(tokens: int, words: tuple[int, int] = (8, 42), vocabulary: int = 1000) -> list[torch.Tensor]:

@@ -1,6 +1,7 @@
 """Attention sentence by sentence, also in a compiled graph, against dense attention under the group mask."""
 
 import inspect
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -105,6 +106,23 @@ def test_torchs_kernel_takes_what_it_is_given(is_causal):
     output.sum().backward()
     assert (output.shape, output.dtype, states.grad.shape) == ((2, 10, 4, 16), torch.bfloat16, states.shape)
     assert not sa.has_variable_length_kernel(states)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch's kernel computes on NVIDIA GPUs alone")
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_torchs_kernel_equals_the_reference(is_causal):
+    tags = tags_of(PLANNED["ragged"])
+    plan = sa.plan_sentences(tags, tags, is_causal)
+    states = torch.randn(3, 2, 4, 10, 16, device="cuda").bfloat16()
+    assert sa.has_variable_length_kernel(states)
+    results = []
+    reference = partial(sa.gathered_attention, dropout=0.0)
+    for attend, dtype in ((sa.packed_attention, torch.bfloat16), (reference, torch.float32)):
+        leaves = states.to(dtype).detach().requires_grad_()
+        output = attend(*leaves, plan, scaling=0.25)
+        output.float().pow(2).sum().backward()
+        results.append((output.float(), leaves.grad.float()))
+    torch.testing.assert_close(*results, rtol=2e-2, atol=2e-2)
 
 
 def test_default_device_of_torch_does_not_matter():
