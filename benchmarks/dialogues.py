@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from measure import interleaved, parse_options, save, show, speeds
+from measure import DEVICE, interleaved, parse_options, save, show, speeds
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.corpora.corpus import read_documents
@@ -88,6 +88,7 @@ def main(argv: list[str] | None = None) -> None:
     sentences = sum(map(len, sources))
     processor = GTransformerProcessor.from_pretrained(args.model)
     models = [GTransformerForConditionalGeneration.from_pretrained(args.model, dtype=torch.float32) for _ in range(2)]
+    models[0].to(DEVICE)
     quantize_linear_layers(models[1])
     results: dict = {"documents": len(sources), "sentences": sentences}
     for beams in args.beams:

@@ -39,7 +39,7 @@ OFF: dict[str, dict[str, Any] | tuple[str, Any]] = {
     "engine": (f"{GENERATION}.ENGINE_MODES", ()),
     "Jacobi decoding": (f"{GENERATION}.PARALLEL_DOCUMENTS", 0),
     "packed weights": {"pack_weights": False},
-    "attention by sentence": ("group_attention._by_sentence", lambda *_: None),
+    "attention by sentence": ("group_attention._plans", lambda *_: {}),
     "finished items leave": ("decoding.SHRINKS_AT", 2.0),
     INDEPENDENT: {},
     "independent sentences": {"parallel_sentences": False},

@@ -4,7 +4,7 @@
 
 Everything runs in bfloat16:
 
-    training   a step on a batch of documents, against MBart: tokens per second and peak memory
+    training   steps on documents of one length and of different lengths, against MBart: tokens per second, peak memory
     decoding   documents of four sentences, greedily and with 5 beams, against MBart and without fast paths
     attention  group attention against dense attention and FlexAttention, forward and with the backward pass
     graphs     greedy steps that Transformers compiles and captures (`cache_implementation="static"`)
@@ -20,13 +20,15 @@ import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
+from random import Random
 from typing import Any
 
 import attention
 import torch
 from decoding import WORDS, make_corpus, make_runs
 from measure import DEVICE, interleaved, memory_mb, parse_options, ratios, save, show, speeds
-from systems import SIZES, make_model
+from systems import PAD, SIZES, make_model, make_sentences
+from torch.nn.utils.rnn import pad_sequence
 from training import make_batch, make_step
 
 from modeling_gtransformer.evaluation.provenance import origin
@@ -35,6 +37,9 @@ from modeling_gtransformer.runtime.atomic_file import read_json
 
 Row = dict[str, Any]
 TRAINED = ["mbart", "mbart-sentences", "gtransformer", "gtransformer-k0"]
+PADDED = ["mbart", "gtransformer", "gtransformer-k0"]
+# Steps on batches of new shapes that one repeat takes.
+STEPS = 3
 OURS = "gtransformer-bfloat16"
 DECODED = ["mbart-bfloat16", "mbart-64-bfloat16", OURS, f"{OURS},sequential", f"{OURS},reference"]
 DECODED += ["gtransformer-source-bfloat16"]
@@ -47,17 +52,37 @@ def measure_attention(length: int, backward: bool, repeats: int) -> Row:
     return {"speed_ratio": ratios(interleaved(attention.attention_runs(length, backward), repeats), "dense")}
 
 
-def measure_training(size: str, length: int, documents: int, repeats: int) -> Row:
-    """Tokens per second, and the peak of the device's memory (on a CPU, of the process so far)."""
+def measure_training(systems: list[str], size: str, batches: Callable[[str], list[Row]], repeats: int) -> Row:
+    """Tokens per second, and the peak of the device's memory (on a CPU, of the process so far). The batches are divided
+    among the warm-up and the repeats, so that new shapes stay new."""
     seconds, memory = {}, {}
-    for system in TRAINED:
+    for system in systems:
         free_memory()
-        step = make_step(make_model(system, size), make_batch(system, length, documents), bfloat16=True)
-        seconds |= interleaved({system: step}, repeats)
+        given = batches(system)
+        step, steps = make_step(make_model(system, size), given, bfloat16=True), range(len(given) // (repeats + 1))
+        seconds |= interleaved({system: lambda step=step, steps=steps: [step() for _ in steps]}, repeats)
         memory[system] = torch.cuda.max_memory_allocated() / 1e9 if DEVICE == "cuda" else memory_mb("VmHWM") / 1e3
         del step
-    rows = speeds(seconds, length * documents, "tokens", TRAINED[0])
+    tokens = sum(int(batch["attention_mask"].sum()) for batch in batches(systems[0])) // (repeats + 1)
+    rows = speeds(seconds, tokens, "tokens", systems[0])
     return {name: {**row, "peak_memory_gb": memory[name]} for name, row in rows.items()}
+
+
+def equal_batches(system: str, length: int, documents: int, repeats: int) -> list[Row]:
+    return [make_batch(system, length, documents)] * (repeats + 1)
+
+
+def unequal_batches(system: str, length: int, documents: int, repeats: int) -> list[Row]:
+    """Batches of documents of a fifth up to the whole of a length, all of different shapes."""
+    random, batches = Random(0), []
+    for number in range(STEPS * (repeats + 1)):
+        lengths = [random.randint(length // 5, length - number) for _ in range(documents - 1)]
+        rows = [torch.cat(make_sentences(each)) for each in (*lengths, length - number)]
+        ids = pad_sequence(rows, batch_first=True, padding_value=PAD).to(DEVICE)
+        labels = ids.roll(-1, dims=1).masked_fill(ids == PAD, -100)
+        batches.append({"input_ids": ids, "attention_mask": ids.ne(PAD).long(), "decoder_input_ids": ids})
+        batches[-1]["labels"] = labels
+    return batches
 
 
 def measure_decoding(systems: list[str], size: str, sentences: int, documents: int, beams: int, repeats: int) -> Row:
@@ -77,36 +102,40 @@ def free_memory() -> None:
 Measurements = Iterator[tuple[str, Callable[[], Row]]]
 
 
-def measurements(args: argparse.Namespace) -> Measurements:
-    """Name and function of every measurement, in the order of `--parts`."""
-    for part in args.parts:
-        if part == "training":
-            yield from trainings(args)
-        elif part == "attention":
-            yield from attentions(args)
-        else:
-            yield from decodings(args, part, *{"decoding": (DECODED, args.beams), "graphs": (GRAPHS, [1])}[part])
+def measurements(args: argparse.Namespace, part: str) -> Measurements:
+    """Name and function of every measurement of a part."""
+    if part == "training":
+        return trainings(args)
+    if part == "attention":
+        return attentions(args)
+    return decodings(args, *{"decoding": (DECODED, args.beams), "graphs": (GRAPHS, [1])}[part])
 
 
 def trainings(args: argparse.Namespace) -> Measurements:
     for size, length in product(args.sizes, args.lengths):
         if length <= SIZES[size]["max_position_embeddings"]:
             documents = max(args.tokens // length, 1)
-            name = f"training, {size}, {documents} documents of {length} tokens"
-            yield name, partial(measure_training, size, length, documents, args.repeats)
+            name = f"{size}, {documents} documents of {length} tokens"
+            batches = partial(equal_batches, length=length, documents=documents, repeats=args.repeats)
+            yield name, partial(measure_training, TRAINED, size, batches, args.repeats)
+    for size in args.sizes:
+        length, documents = args.lengths[0], max(args.tokens // args.lengths[0], 1)
+        batches = partial(unequal_batches, length=length, documents=documents, repeats=args.repeats)
+        name = f"{size}, {documents} documents of up to {length} tokens"
+        yield name, partial(measure_training, PADDED, size, batches, args.repeats)
 
 
-def decodings(args: argparse.Namespace, part: str, systems: list[str], beam_sizes: list[int]) -> Measurements:
+def decodings(args: argparse.Namespace, systems: list[str], beam_sizes: list[int]) -> Measurements:
     for size, documents, beams in product(args.decoded_sizes, args.documents, beam_sizes):
-        name = f"{part}, {size}, {documents} documents, {beams} beams"
+        name = f"{size}, {documents} documents, {beams} beams"
         yield name, partial(measure_decoding, systems, size, args.sentences, documents, beams, args.repeats)
 
 
 def attentions(args: argparse.Namespace) -> Measurements:
     for length in args.lengths:
         for backward in (False, True) if DEVICE == "cuda" else (True,):  # a CPU compiles FlexAttention for long
-            kind = "attention, backward" if backward else "attention"
-            yield f"{kind}, {length} tokens", partial(measure_attention, length, backward, args.repeats)
+            name = f"{length} tokens, {'with the backward pass' if backward else 'forward'}"
+            yield name, partial(measure_attention, length, backward, args.repeats)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -125,25 +154,31 @@ def main(argv: list[str] | None = None) -> None:
         minutes=9.0,
         name="gpu",
     )
-    begun, file = time.monotonic(), args.results / f"{args.name}.json"
-    record = read_json(file, {**origin(), "results": {}})
-    if any(record[key] != value for key, value in origin().items()):
-        raise SystemExit(f"{file} is of another commit, machine or version: choose another --name.")
-    results = record["results"]
-    for name, measure in measurements(args):
-        if name in results:
-            continue
-        if time.monotonic() - begun > 60 * args.minutes:
-            print(f"Out of time before {name!r}: run the same command again.")
-            raise SystemExit(3)
-        free_memory()
-        try:
-            results[name] = measure()
-        except Exception as error:  # the other measurements go on
-            traceback.print_exc()
-            results[name] = {"failure": {"reason": f"{type(error).__name__}: {error}".partition("\n")[0]}}
-        show(name, results[name])
-        save(args, args.name, results)
+    begun = time.monotonic()
+    for part in args.parts:
+        file = args.results / f"{args.name}-{part}.json"
+        record = read_json(file, {**origin(), "results": {}})
+        if any(record[key] != value for key, value in origin().items()):
+            raise SystemExit(f"{file} is of another commit, machine or version: choose another --name.")
+        for name, measure in measurements(args, part):
+            if name in record["results"]:
+                continue
+            if time.monotonic() - begun > 60 * args.minutes:
+                print(f"Out of time before {name!r} ({part}): run the same command again.")
+                raise SystemExit(3)
+            run_one(name, measure, record["results"])
+            save(args, file.stem, record["results"])
+
+
+def run_one(name: str, measure: Callable[[], Row], results: dict[str, Row]) -> None:
+    """Adds the results of a measurement, or why it failed: the others go on."""
+    free_memory()
+    try:
+        results[name] = measure()
+    except Exception as error:
+        traceback.print_exc()
+        results[name] = {"failure": {"reason": f"{type(error).__name__}: {error}".partition("\n")[0]}}
+    show(name, results[name])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ large matrix product, measured in this run. The first system is the baseline; `m
 import argparse
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import cycle
 from typing import Any
 
 import torch
@@ -41,11 +42,13 @@ def make_batch(system: str, length: int, documents: int = 1, words: tuple[int, i
     return {"input_ids": ids, "attention_mask": ids.ne(PAD).long(), "decoder_input_ids": ids, "labels": labels}
 
 
-def make_step(model: torch.nn.Module, batch: dict[str, Any], bfloat16: bool = False) -> Callable[[], None]:
-    """Makes a function that runs a training step, optionally under autocast to bfloat16."""
-    optimizer = torch.optim.AdamW(model.train().parameters(), lr=1e-5, fused=True)
+def make_step(model: torch.nn.Module, batches: Iterable[dict[str, Any]], bfloat16: bool = False) -> Callable[[], None]:
+    """Makes a function that runs a training step on the next of the batches, over and over again, optionally under
+    autocast to bfloat16."""
+    optimizer, remaining = torch.optim.AdamW(model.train().parameters(), lr=1e-5, fused=True), cycle(batches)
 
     def step() -> None:
+        batch = next(remaining)
         with torch.autocast(batch["input_ids"].device.type, torch.bfloat16, enabled=bfloat16):
             loss = model(**batch).loss
         loss.backward()
@@ -70,7 +73,7 @@ def matrix_product_rate() -> float:
 
 def peak_memory_gb(system: str, args: argparse.Namespace, length: int) -> float:
     """Returns the peak memory of this process after two training steps."""
-    step = make_step(make_model(system, args.size), make_batch(system, length, args.documents, tuple(args.words)))
+    step = make_step(make_model(system, args.size), [make_batch(system, length, args.documents, tuple(args.words))])
     step()
     step()
     return memory_mb("VmHWM") / 1e3
@@ -81,7 +84,7 @@ def measure(args: argparse.Namespace, length: int) -> dict[str, dict[str, float]
     peer, tokens = args.systems[0], length * args.documents
     memory = {name: alone(peak_memory_gb, name, args, length) for name in args.systems}
     batches = {name: make_batch(name, length, args.documents, tuple(args.words)) for name in args.systems}
-    steps = {name: make_step(make_model(name, args.size), batches[name]) for name in args.systems}
+    steps = {name: make_step(make_model(name, args.size), [batches[name]]) for name in args.systems}
     seconds, rate = interleaved(steps, args.repeats), matrix_product_rate()
     rows = speeds(seconds, tokens, "tokens", peer)
     work = {name: operations(step) for name, step in steps.items()}

@@ -75,9 +75,9 @@ SENTENCE_LIMITS = {
 # The `max_length` that Transformers' Seq2SeqTrainer leaves in a model's generation config: an artefact, ignored.
 SEQ2SEQ_TRAINER_LENGTH = 20
 
-# Greedy search drafts sentences in parallel for at most this many documents, as more of them fill a step on their own,
-# and only if the longest document is at least this many times as long as the longest sentence.
-PARALLEL_DOCUMENTS, PARALLEL_SENTENCES = 12, 3
+# Greedy search drafts sentences in parallel if the longest document is at least this many times as long as the longest
+# sentence; on a CPU, for at most this many documents, as more of them fill a step on their own.
+PARALLEL_SENTENCES, PARALLEL_DOCUMENTS = 3, 12
 
 # Modes, arguments of `generate` and stopping criteria that the engine supports.
 ENGINE_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.BEAM_SEARCH)
@@ -166,10 +166,11 @@ class GenerateCall:
 
     @property
     def few_documents(self) -> bool:
-        """Whether there are so few documents that drafting their sentences in parallel is likely faster."""
+        """Whether there are so few documents for the device that drafting sentences in parallel is likely faster."""
         lengths = sentence_lengths(self.source_tags)
         is_long = int(lengths.sum(dim=1).max()) >= PARALLEL_SENTENCES * int(lengths.max())
-        return self.config.num_beams in (None, 1) and len(lengths) <= PARALLEL_DOCUMENTS and is_long
+        are_few = len(lengths) <= PARALLEL_DOCUMENTS or lengths.device.type != "cpu"
+        return self.config.num_beams in (None, 1) and are_few and is_long
 
 
 class GTransformerGenerationMixin(GenerationMixin):
@@ -245,9 +246,9 @@ class GTransformerGenerationMixin(GenerationMixin):
 
         **Parallel sentences.** Independent sentences (`config.independent_sentences`) are decoded in parallel, with
         separate beams, unless `parallel_sentences=False`. Otherwise, greedy search uses Jacobi decoding
-        ([`modeling_gtransformer.jacobi_decoding`]) for up to twelve documents if no sentence is longer than a third of
-        the longest document. The result is that of token-by-token decoding, up to rounding; if too many drafts are
-        wrong, decoding continues token by token. `parallel_sentences=True` always decodes in parallel. With
+        ([`modeling_gtransformer.jacobi_decoding`]), on a CPU for up to twelve documents, if no sentence is longer than
+        a third of the longest document. The result is that of token-by-token decoding, up to rounding; if too many
+        drafts are wrong, decoding continues token by token. `parallel_sentences=True` always decodes in parallel. With
         `num_beams`, every sentence then has its own beam, in the context of the greedy translations of the other
         sentences. In this mode, `return_dict_in_generate` returns a [`DocumentsOutput`], and settings that make a
         token depend on more than the model and its document, such as sampling or a repetition penalty, raise an

@@ -16,7 +16,7 @@ from transformers.masking_utils import create_bidirectional_mask, create_causal_
 
 from .cache_gtransformer import DocumentCache
 from .configuration_gtransformer import GTransformerConfig
-from .group_tags import same_group, tags_on_cpu
+from .group_tags import PADDING, same_group, tags_on_cpu
 from .sentence_attention import SentencePlan, plan_sentences
 
 
@@ -128,17 +128,17 @@ def masks_by_kind(
         return attention_mask
     if attention_mask is not None and attention_mask.dim() == 4:
         return {"group": attention_mask, "global": attention_mask}
-    attention_types = config.attention_types(stack)
+    kinds = set(config.attention_types(stack))
     masks: dict[str, Mask] = {}
-    if set(attention_types) != {"group"}:
+    # Plans depend on the data, and compiled graphs on shapes alone.
+    if by_sentence and config._attn_implementation != "eager" and not torch.compiler.is_compiling():
+        masks |= _plans(config, stack, kinds, queries, keys)
+    if kinds != {"group"} and "global" not in masks:
         masks["global"] = create_mask(config, True)
-    if set(attention_types) != {"global"}:
-        if by_sentence and config._attn_implementation != "eager":
-            masks["group"] = _by_sentence(stack, queries, keys)
-        if masks.get("group") is None:
-            # Implementations other than these two take no masks of queries and keys.
-            dense = _with_implementation(config, "eager" if config._attn_implementation == "eager" else "sdpa")
-            masks["group"] = group_mask(create_mask(dense, False), queries.tags, keys.tags)
+    if kinds != {"global"} and "group" not in masks:
+        # Implementations other than these two take no masks of queries and keys.
+        dense = _with_implementation(config, "eager" if config._attn_implementation == "eager" else "sdpa")
+        masks["group"] = group_mask(create_mask(dense, False), queries.tags, keys.tags)
     return masks
 
 
@@ -155,14 +155,24 @@ def _with_implementation(config: GTransformerConfig, implementation: str) -> GTr
     return changed
 
 
-def _by_sentence(stack: str, queries: TaggedTokens, keys: TaggedTokens) -> SentencePlan | None:
-    """Replaces the mask where group attention can go sentence by sentence, which no compiled graph can. Except in
+def _plans(
+    config: GTransformerConfig, stack: str, kinds: set[str], queries: TaggedTokens, keys: TaggedTokens
+) -> dict[str, Mask]:
+    """Plans that replace masks: of the sentences for group attention, if these are contiguous, and of the documents
+    for global attention on a GPU, whose kernels are slow with masks, and slower still at every new shape. Except in
     cross-attention, the queries are the keys: step-by-step decoding never gets here."""
-    if torch.compiler.is_compiling():
-        return None
+    by_document = kinds != {"group"} and config._attn_implementation == "sdpa" and queries.tags.device.type != "cpu"
+    if kinds == {"global"} and not by_document:
+        return {}
     query_tags = tags_on_cpu(queries.tags, queries.real)
     key_tags = tags_on_cpu(keys.tags, keys.real) if stack == "cross" else query_tags
-    return plan_sentences(query_tags, key_tags, is_causal=stack == "decoder")
+    plans = {}
+    if kinds != {"global"}:
+        plans["group"] = plan_sentences(query_tags, key_tags, is_causal=stack == "decoder")
+    if by_document:
+        query_tags, key_tags = (torch.where(tags == PADDING, PADDING, 1) for tags in (query_tags, key_tags))
+        plans["global"] = plan_sentences(query_tags, key_tags, is_causal=stack == "decoder")
+    return {kind: plan for kind, plan in plans.items() if plan is not None}
 
 
 def encoder_masks(

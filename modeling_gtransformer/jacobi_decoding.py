@@ -231,7 +231,7 @@ class JacobiDecoder:
         chosen = ids.new_empty(len(places[0]))
         scores = torch.zeros(len(chosen), device=device)
         records = self.decoder.records
-        for chunk in logit_chunks(len(chosen), self.decoder.model.config.decoder_vocab_size):
+        for chunk in logit_chunks(len(chosen), self.decoder.model.config.decoder_vocab_size, device):
             states, fields = hidden_states[places][chunk], [field[chunk] for field in before]
             _, best, *log_probabilities = self.decoder.best(states, ids[:0], 1, *fields, record=records)
             chosen[chunk] = best[:, 0]

@@ -2,8 +2,9 @@
 
 The groups are contiguous spans. The tokens of sentences of similar length are gathered into `(sentences, max_seqlen)`,
 pass through the ordinary attention kernel together, and return to their places. In half precision on CUDA, torch's
-kernel for sequences of different lengths takes all sentences at once. Dense attention under [`group_mask`] is the
-reference. Compiled graphs use it, because the boundaries of sentences are data-dependent.
+kernel for sequences of different lengths takes all sentences at once, where they lie. Dense attention under
+[`group_mask`] is the reference. Compiled graphs use it, because the boundaries of sentences are data-dependent.
+On a GPU, documents are spans, too, to which global attention is restricted.
 
 Shape legend: B documents, T queries, S keys, H heads, K head size, N sentences, L tokens of the longest of them.
 """
@@ -25,15 +26,15 @@ SIMILAR_LENGTH = 0.6
 
 class Packing(NamedTuple):
     """
-    Queries or keys of sentences, one after another in the order of the batch, without padding.
+    Queries or keys of sentences, one after another in the order of the batch.
 
     Attributes:
-        index: positions of the tokens in the flattened batch.
+        places: the tokens of the flattened batch that are taken; `None` for all.
         cu_seqlens: start of each sentence, and end of the last one, `(N + 1,)`, int32.
         max_seqlen: number of tokens of the longest sentence.
     """
 
-    index: Tensor
+    places: Tensor | None
     cu_seqlens: Tensor
     max_seqlen: int
 
@@ -73,7 +74,7 @@ class SentencePlan:
     Attributes:
         query_starts, query_lengths, key_starts, key_lengths: `(N,)`, in ascending order of length; the starts are
             positions in the flattened batch.
-        queries: number of queries, B * T.
+        queries, keys: numbers of all queries, B * T, and of all keys, B * S.
         is_causal: whether a query sees only the keys up to its own position.
 
     The plan is on the CPU. All layers on a device share the indices that are derived from it.
@@ -84,6 +85,7 @@ class SentencePlan:
     key_starts: Tensor
     key_lengths: Tensor
     queries: int
+    keys: int
     is_causal: bool
     derived: dict[tuple[str, torch.device], Any] = field(default_factory=dict, repr=False)
 
@@ -100,10 +102,17 @@ class SentencePlan:
         return self.derived[name, device]
 
     def _pack(self, device: torch.device) -> tuple[Packing, Packing]:
+        spans = ((self.query_starts, self.key_starts), (self.query_lengths, self.key_lengths))
+        if self.queries == self.keys and all(ours.equal(theirs) for ours, theirs in spans):
+            # Padding between sentences attends to itself, which costs less than taking the tokens out and back.
+            edges = torch.tensor([0, self.queries], device=self.query_starts.device)
+            edges = torch.cat([edges, self.query_starts, self.query_starts + self.query_lengths]).unique()
+            packing = Packing(None, _send(edges.int(), device), int(edges.diff().max()))
+            return packing, packing
         order = self.query_starts.argsort()
         return (
-            _pack(self.query_starts[order], self.query_lengths[order], device),
-            _pack(self.key_starts[order], self.key_lengths[order], device),
+            _pack(self.query_starts[order], self.query_lengths[order], self.queries, device),
+            _pack(self.key_starts[order], self.key_lengths[order], self.keys, device),
         )
 
     def _gather(self, device: torch.device) -> Gathering:
@@ -132,8 +141,8 @@ def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False
     Plans group attention from queries with tags `(B, T)` to keys with tags `(B, S)`, as [`tags_on_cpu`] returns them.
 
     Returns:
-        The plan, under which padding gets zeros; or `None` if a query is outside all sentences (with tag 0 it sees
-        everything), if a sentence is not contiguous, or if no sentence has both queries and keys.
+        The plan, under which outputs of padding mean nothing; or `None` if a query is outside all sentences (with tag
+            0 it sees everything), if a sentence is not contiguous, or if no sentence has both queries and keys.
     """
     if bool((query_tags == 0).any()):
         return None
@@ -146,7 +155,7 @@ def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False
         return None
     used = used[torch.maximum(query_lengths, key_lengths)[used].argsort(stable=True)]
     spans = (query_starts[used], query_lengths[used], key_starts[used], key_lengths[used])
-    return SentencePlan(*spans, query_tags.numel(), is_causal)
+    return SentencePlan(*spans, query_tags.numel(), key_tags.numel(), is_causal)
 
 
 def _spans(tags: Tensor, groups: int) -> tuple[Tensor, Tensor]:
@@ -177,11 +186,14 @@ def _fill(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     return starts[:, None] + torch.where(real, offset, 0), real
 
 
-def _pack(starts: Tensor, lengths: Tensor, device: torch.device) -> Packing:
+def _pack(starts: Tensor, lengths: Tensor, tokens: int, device: torch.device) -> Packing:
+    """Packs sentences with these ascending starts, out of so many tokens."""
     cu_seqlens = nn.functional.pad(lengths.cumsum(dim=0), (1, 0))
-    index = torch.repeat_interleave(starts - cu_seqlens[:-1], lengths)
-    index += torch.arange(len(index), device=starts.device)
-    return Packing(_send(index, device), _send(cu_seqlens.int(), device), int(lengths.max()))
+    places = None
+    if cu_seqlens[-1] < tokens:
+        places = torch.repeat_interleave(starts - cu_seqlens[:-1], lengths)
+        places = _send(places + torch.arange(len(places), device=starts.device), device)
+    return Packing(places, _send(cu_seqlens.int(), device), int(lengths.max()))
 
 
 def _send(places: Tensor, device: torch.device) -> Tensor:
@@ -223,12 +235,12 @@ def has_variable_length_kernel(states: Tensor) -> bool:
 
 
 def packed_attention(query: Tensor, key: Tensor, value: Tensor, plan: SentencePlan, scaling: float) -> Tensor:
-    """Computes [`sentence_attention`] for all sentences at once, without padding."""
+    """Computes [`sentence_attention`] for all sentences at once."""
     queries, keys = plan.packings(query.device)
     output = varlen_attn(
         *(
-            _gathered(states, index)
-            for states, index in ((query, queries.index), (key, keys.index), (value, keys.index))
+            _gathered(states, places)
+            for states, places in ((query, queries.places), (key, keys.places), (value, keys.places))
         ),
         queries.cu_seqlens,
         keys.cu_seqlens,
@@ -237,8 +249,9 @@ def packed_attention(query: Tensor, key: Tensor, value: Tensor, plan: SentencePl
         scale=scaling,
         window_size=(-1, 0 if plan.is_causal else -1),
     )
-    outputs = output.new_zeros(plan.queries, *output.shape[1:]).index_copy_(0, queries.index, output)
-    return outputs.unflatten(0, (query.shape[0], query.shape[2]))
+    if queries.places is not None:
+        output = output.new_zeros(plan.queries, *output.shape[1:]).index_copy_(0, queries.places, output)
+    return output.unflatten(0, (query.shape[0], query.shape[2]))
 
 
 def gathered_attention(
@@ -271,7 +284,8 @@ def gathered_attention(
     return output.unflatten(0, (query.shape[0], query.shape[2]))
 
 
-def _gathered(states: Tensor, index: Tensor) -> Tensor:
-    """Takes states `(B, H, T, K)` at flat positions `(X,)`: `(X, H, K)`. Heads are the inner dimension of a
-    projection, so that flattening copies nothing."""
-    return states.transpose(1, 2).flatten(0, 1).index_select(0, index)
+def _gathered(states: Tensor, index: Tensor | None) -> Tensor:
+    """Takes states `(B, H, T, K)` at flat positions `(X,)`, by default all: `(X, H, K)`. Heads are the inner dimension
+    of a projection, so that flattening copies nothing."""
+    flat = states.transpose(1, 2).flatten(0, 1)
+    return flat if index is None else flat.index_select(0, index)

@@ -15,7 +15,7 @@ from modeling_gtransformer.document_loss import (
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 @pytest.mark.parametrize("chunk", [1, 3, 100], ids="{}-tokens-a-chunk".format)
 def test_chunks_give_the_loss_and_gradients_of_the_reference(monkeypatch, chunk, smoothing, trains_weight):
-    monkeypatch.setattr(module, "CHUNK_LOGITS", chunk * 11)
+    monkeypatch.setattr(module, "CPU_CHUNK_LOGITS", chunk * 11)
     monkeypatch.setattr(module, "CHUNK_TOKENS", 1)
     labels = torch.tensor([[3, 0, 10, -100], [-100, 5, 5, 1]])
     bias = torch.randn(1, 11)
@@ -130,7 +130,7 @@ LABELS = torch.tensor([[5, 2, -100, 6, 7, 2, 49], [-100, 2, 49, -100, -100, -100
 
 @pytest.mark.parametrize("chunk", [1, 3, 100], ids="{}-tokens-a-chunk".format)
 def test_scores_are_those_of_the_logits(tiny_model, documents, monkeypatch, chunk):
-    monkeypatch.setattr(module, "CHUNK_LOGITS", chunk * 50)
+    monkeypatch.setattr(module, "CPU_CHUNK_LOGITS", chunk * 50)
     monkeypatch.setattr(module, "CHUNK_TOKENS", 1)
     model = tiny_model()
     torch.nn.init.normal_(model.final_logits_bias)
