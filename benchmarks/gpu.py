@@ -53,8 +53,8 @@ def measure_attention(length: int, backward: bool, repeats: int) -> Row:
 
 
 def measure_training(systems: list[str], size: str, batches: Callable[[str], list[Row]], repeats: int) -> Row:
-    """Tokens per second, and the peak of the device's memory (on a CPU, of the process so far). The batches are divided
-    among the warm-up and the repeats, so that new shapes stay new."""
+    """Tokens per second, and the peak of the device's memory (on a CPU, of the process so far). The batches are
+    divided among the warm-up and the repeats, so that new shapes stay new."""
     seconds, memory = {}, {}
     for system in systems:
         free_memory()
