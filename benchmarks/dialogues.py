@@ -5,6 +5,7 @@
 
 The baseline translates single sentences in batches with the same model. The other systems translate documents: in
 batches with the default settings and token by token, and one at a time token by token and with sentences in parallel.
+A GPU is used if there is one, except for int8.
 All run greedily and with five beams. For one document at a time, the script also reports the seconds until the first
 sentence is final. `--number` sets how many documents of the file are read. Speeds are multiples of the baseline's, and
 `identical` is the share of sentences with the baseline's translation.

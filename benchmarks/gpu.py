@@ -16,7 +16,6 @@ continues with the next measurement. On a CPU, use `--sizes tiny --decoded_sizes
 import argparse
 import gc
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -113,16 +112,15 @@ def measurements(args: argparse.Namespace, part: str) -> Measurements:
 
 def trainings(args: argparse.Namespace) -> Measurements:
     for size, length in product(args.sizes, args.lengths):
-        if length <= SIZES[size]["max_position_embeddings"]:
-            documents = max(args.tokens // length, 1)
-            name = f"{size}, {documents} documents of {length} tokens"
-            batches = partial(equal_batches, length=length, documents=documents, repeats=args.repeats)
-            yield name, partial(measure_training, TRAINED, size, batches, args.repeats)
-    for size in args.sizes:
-        length, documents = args.lengths[0], max(args.tokens // args.lengths[0], 1)
-        batches = partial(unequal_batches, length=length, documents=documents, repeats=args.repeats)
-        name = f"{size}, {documents} documents of up to {length} tokens"
-        yield name, partial(measure_training, PADDED, size, batches, args.repeats)
+        documents = max(args.tokens // length, 1)
+        kinds = [(TRAINED, f"of {length} tokens", equal_batches)]
+        if length == args.lengths[0]:
+            kinds.append((PADDED, f"of up to {length} tokens", unequal_batches))
+        for systems, name, make in kinds:
+            if length <= SIZES[size]["max_position_embeddings"]:
+                batches = partial(make, length=length, documents=documents, repeats=args.repeats)
+                function = partial(measure_training, systems, size, batches, args.repeats)
+                yield f"{size}, {documents} documents {name}", function
 
 
 def decodings(args: argparse.Namespace, systems: list[str], beam_sizes: list[int]) -> Measurements:
@@ -166,19 +164,14 @@ def main(argv: list[str] | None = None) -> None:
             if time.monotonic() - begun > 60 * args.minutes:
                 print(f"Out of time before {name!r} ({part}): run the same command again.")
                 raise SystemExit(3)
-            run_one(name, measure, record["results"])
+            free_memory()
+            try:
+                row = measure()
+            except torch.OutOfMemoryError as error:
+                row = {"failure": {"reason": str(error).partition(".")[0]}}
+            show(name, row)
+            record["results"][name] = row
             save(args, file.stem, record["results"])
-
-
-def run_one(name: str, measure: Callable[[], Row], results: dict[str, Row]) -> None:
-    """Adds the results of a measurement, or why it failed: the others go on."""
-    free_memory()
-    try:
-        results[name] = measure()
-    except Exception as error:
-        traceback.print_exc()
-        results[name] = {"failure": {"reason": f"{type(error).__name__}: {error}".partition("\n")[0]}}
-    show(name, results[name])
 
 
 if __name__ == "__main__":

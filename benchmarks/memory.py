@@ -6,8 +6,8 @@ A trained parameter takes 16 bytes for parameter, gradient and AdamW's two state
 gradients in a copy. A frozen parameter takes 4 bytes. Forward passes over one and two documents of 512 tokens, in
 float32 and under autocast to bfloat16, measure saved bytes per token and a fixed part (a second gradient of the
 embeddings, weights in bfloat16). Checkpointing adds one recomputed layer. A chunk of logits and its gradient are
-added, too, or for large batches the share of a token in them. Of a card's memory, 1 GB is reserved for CUDA, and 90 %
-of the rest is available. `gpu.py` measures actual memory.
+added, too. Of a card's memory, 1 GB is reserved for CUDA, and 90 % of the rest is available. `gpu.py` measures actual
+memory.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from peft import LoraConfig
 from systems import make_model
 from training import make_batch
 
-from modeling_gtransformer.document_loss import CHUNK_LOGITS, CHUNK_OF_BATCH, CHUNK_TOKENS
+from modeling_gtransformer.document_loss import CHUNK_LOGITS, CHUNK_TOKENS
 from modeling_gtransformer.training.recipe import read_recipe
 
 
@@ -62,25 +62,24 @@ def estimate(size: str, bfloat16: bool) -> dict[str, Any]:
     model = make_trained(size)
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     frozen = sum(parameter.numel() for parameter in model.parameters()) - trained
-    chunk = max(CHUNK_LOGITS, CHUNK_TOKENS * model.config.vocab_size)
+    logits = max(CHUNK_LOGITS, CHUNK_TOKENS * model.config.vocab_size)
     per_token, for_all = per_token_and_for_all(model, bfloat16)
     model.gradient_checkpointing_enable({"use_reentrant": False})
     checkpoints, _ = per_token_and_for_all(model, bfloat16)
     layers = model.config.encoder_layers + model.config.decoder_layers
-    fixed = 16 * trained + 4 * frozen + for_all
+    # In bfloat16, in float32, and their log-probabilities.
+    fixed = 16 * trained + 4 * frozen + for_all + 10 * logits
     return {
         "trained_parameters": trained,
         "frozen_parameters": frozen,
         "fixed_bytes": {"one GPU": fixed, "several GPUs": fixed + 4 * trained},
-        "bytes_of_logits": {"chunk": 8 * chunk, "per token": 8 * CHUNK_OF_BATCH * model.config.vocab_size},
         "bytes_per_token": {"": per_token, " with checkpointing": checkpoints + per_token / layers},
     }
 
 
-def tokens_on(card: int, fixed: float, per_token: float, logits: dict[str, float]) -> int:
+def tokens_on(card: int, fixed: float, per_token: float) -> int:
     """Returns the tokens of a batch, in hundreds, that fit on a card with this many GB; 0 if no document fits."""
-    space = 0.9 * (card - 1) * 1e9 - fixed
-    tokens = min((space - logits["chunk"]) / per_token, space / (per_token + logits["per token"]))
+    tokens = (0.9 * (card - 1) * 1e9 - fixed) / per_token
     return int(tokens // 100 * 100) if tokens >= DOCUMENT_TOKENS else 0
 
 
@@ -91,9 +90,7 @@ def main(argv: list[str] | None = None) -> None:
         for bfloat16 in (False, True):
             row = estimate(size, bfloat16)
             row["max_tokens"] = {
-                f"{gpus}{checkpointing}": {
-                    card: tokens_on(card, fixed, per_token, row["bytes_of_logits"]) for card in args.cards
-                }
+                f"{gpus}{checkpointing}": {card: tokens_on(card, fixed, per_token) for card in args.cards}
                 for gpus, fixed in row["fixed_bytes"].items()
                 for checkpointing, per_token in row["bytes_per_token"].items()
             }

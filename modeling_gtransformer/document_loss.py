@@ -4,8 +4,6 @@ whole batch in memory.
 Shape legend: B documents, T target tokens, G source sentences, D model size, V vocabulary, C tokens of a chunk.
 """
 
-import math
-
 import torch
 from torch import Tensor, nn
 
@@ -13,17 +11,15 @@ from .group_tags import read_group_tags
 from .sentence_template import TargetTemplate
 
 
-# Logits in memory at a time, and the fewest tokens that keep the products efficient. A CPU is fastest with 32 MB in
-# float32. A GPU gains by larger kernels, at least until they are this share of the batch.
-CPU_CHUNK_LOGITS, CHUNK_LOGITS, CHUNK_TOKENS, CHUNK_OF_BATCH = 2**23, 2**26, 256, 1 / 8
+# Logits in memory at a time: 32 MB in float32, which is fastest on a CPU, or 256 MB, so that a GPU has few kernels to
+# start. Chunks are multiples of a number of tokens that products are efficient with.
+CPU_CHUNK_LOGITS, CHUNK_LOGITS, CHUNK_TOKENS = 2**23, 2**26, 256
 
 
 def logit_chunks(tokens: int, vocab_size: int, device: torch.device) -> list[slice]:
     """Splits this many tokens into slices, whose logits over the vocabulary are computed one chunk at a time."""
-    if device.type == "cpu":
-        size = max(CPU_CHUNK_LOGITS // vocab_size, CHUNK_TOKENS)
-    else:
-        size = max(CHUNK_LOGITS // vocab_size, CHUNK_TOKENS, math.ceil(CHUNK_OF_BATCH * tokens))
+    logits = CPU_CHUNK_LOGITS if device.type == "cpu" else CHUNK_LOGITS
+    size = max(logits // vocab_size // CHUNK_TOKENS, 1) * CHUNK_TOKENS
     return [slice(start, min(start + size, tokens)) for start in range(0, tokens, size)]
 
 
@@ -101,9 +97,11 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         # Averaged along the way, but in float16 only after the loss scale, without which small gradients would vanish.
         scale = 1.0 if weight.dtype == torch.float16 else 1 / items
         for part in logit_chunks(len(targets), len(weight), states.device):
+            log_probabilities = difference = None  # this chunk takes the memory of the last one
             chunk, target = states[part], targets[part, None]
             logits = torch.addmm(bias.to(matrix.dtype), chunk, matrix.T)
             log_probabilities = logits.log_softmax(dim=-1, dtype=torch.float32)
+            del logits
             total -= (1 - smoothing) * log_probabilities.gather(1, target).sum()
             if smoothing:
                 total -= smoothing * log_probabilities.mean(dim=-1).sum()

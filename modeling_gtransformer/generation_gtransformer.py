@@ -76,8 +76,8 @@ SENTENCE_LIMITS = {
 SEQ2SEQ_TRAINER_LENGTH = 20
 
 # Greedy search drafts sentences in parallel if the longest document is at least this many times as long as the longest
-# sentence; on a CPU, for at most this many documents, as more of them fill a step on their own.
-PARALLEL_SENTENCES, PARALLEL_DOCUMENTS = 3, 12
+# sentence, and for at most this many documents on a CPU or a GPU, as more of them fill a step on their own.
+PARALLEL_SENTENCES, PARALLEL_DOCUMENTS, PARALLEL_DOCUMENTS_OF_A_GPU = 3, 12, 64
 
 # Modes, arguments of `generate` and stopping criteria that the engine supports.
 ENGINE_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.BEAM_SEARCH)
@@ -169,8 +169,8 @@ class GenerateCall:
         """Whether there are so few documents for the device that drafting sentences in parallel is likely faster."""
         lengths = sentence_lengths(self.source_tags)
         is_long = int(lengths.sum(dim=1).max()) >= PARALLEL_SENTENCES * int(lengths.max())
-        are_few = len(lengths) <= PARALLEL_DOCUMENTS or lengths.device.type != "cpu"
-        return self.config.num_beams in (None, 1) and are_few and is_long
+        most = PARALLEL_DOCUMENTS if lengths.device.type == "cpu" else PARALLEL_DOCUMENTS_OF_A_GPU
+        return self.config.num_beams in (None, 1) and len(lengths) <= most and is_long
 
 
 class GTransformerGenerationMixin(GenerationMixin):
@@ -246,10 +246,10 @@ class GTransformerGenerationMixin(GenerationMixin):
 
         **Parallel sentences.** Independent sentences (`config.independent_sentences`) are decoded in parallel, with
         separate beams, unless `parallel_sentences=False`. Otherwise, greedy search uses Jacobi decoding
-        ([`modeling_gtransformer.jacobi_decoding`]), on a CPU for up to twelve documents, if no sentence is longer than
-        a third of the longest document. The result is that of token-by-token decoding, up to rounding; if too many
-        drafts are wrong, decoding continues token by token. `parallel_sentences=True` always decodes in parallel. With
-        `num_beams`, every sentence then has its own beam, in the context of the greedy translations of the other
+        ([`modeling_gtransformer.jacobi_decoding`]) for up to twelve documents, on a GPU 64, if no sentence is longer
+        than a third of the longest document. The result is that of token-by-token decoding, up to rounding; if too
+        many drafts are wrong, decoding continues token by token. `parallel_sentences=True` always decodes in parallel.
+        With `num_beams`, every sentence then has its own beam, in the context of the greedy translations of the other
         sentences. In this mode, `return_dict_in_generate` returns a [`DocumentsOutput`], and settings that make a
         token depend on more than the model and its document, such as sampling or a repetition penalty, raise an
         error.

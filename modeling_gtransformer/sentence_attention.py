@@ -2,8 +2,9 @@
 
 The groups are contiguous spans. The tokens of sentences of similar length are gathered into `(sentences, max_seqlen)`,
 pass through the ordinary attention kernel together, and return to their places. In half precision on CUDA, torch's
-kernel for sequences of different lengths takes all sentences at once, where they lie. Dense attention under
-[`group_mask`] is the reference. Compiled graphs use it, because the boundaries of sentences are data-dependent.
+kernel for sequences of different lengths takes all sentences at once, in self-attention where they lie. Dense
+attention under [`group_mask`] is the reference. Compiled graphs use it, because the boundaries of sentences are
+data-dependent.
 On a GPU, documents are spans, too, to which global attention is restricted.
 
 Shape legend: B documents, T queries, S keys, H heads, K head size, N sentences, L tokens of the longest of them.
@@ -76,6 +77,7 @@ class SentencePlan:
             positions in the flattened batch.
         queries, keys: numbers of all queries, B * T, and of all keys, B * S.
         is_causal: whether a query sees only the keys up to its own position.
+        is_alike: whether queries and keys have the same tags.
 
     The plan is on the CPU. All layers on a device share the indices that are derived from it.
     """
@@ -87,6 +89,7 @@ class SentencePlan:
     queries: int
     keys: int
     is_causal: bool
+    is_alike: bool
     derived: dict[tuple[str, torch.device], Any] = field(default_factory=dict, repr=False)
 
     def packings(self, device: torch.device) -> tuple[Packing, Packing]:
@@ -102,14 +105,10 @@ class SentencePlan:
         return self.derived[name, device]
 
     def _pack(self, device: torch.device) -> tuple[Packing, Packing]:
-        spans = ((self.query_starts, self.key_starts), (self.query_lengths, self.key_lengths))
-        if self.queries == self.keys and all(ours.equal(theirs) for ours, theirs in spans):
-            # Padding between sentences attends to itself, which costs less than taking the tokens out and back.
-            edges = torch.tensor([0, self.queries], device=self.query_starts.device)
-            edges = torch.cat([edges, self.query_starts, self.query_starts + self.query_lengths]).unique()
-            packing = Packing(None, _send(edges.int(), device), int(edges.diff().max()))
-            return packing, packing
         order = self.query_starts.argsort()
+        if self.is_alike:
+            packing = _pack_in_place(self.query_starts[order], self.query_lengths[order], self.queries, device)
+            return packing, packing
         return (
             _pack(self.query_starts[order], self.query_lengths[order], self.queries, device),
             _pack(self.key_starts[order], self.key_lengths[order], self.keys, device),
@@ -155,7 +154,7 @@ def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False
         return None
     used = used[torch.maximum(query_lengths, key_lengths)[used].argsort(stable=True)]
     spans = (query_starts[used], query_lengths[used], key_starts[used], key_lengths[used])
-    return SentencePlan(*spans, query_tags.numel(), key_tags.numel(), is_causal)
+    return SentencePlan(*spans, query_tags.numel(), key_tags.numel(), is_causal, query_tags.equal(key_tags))
 
 
 def _spans(tags: Tensor, groups: int) -> tuple[Tensor, Tensor]:
@@ -186,11 +185,22 @@ def _fill(starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     return starts[:, None] + torch.where(real, offset, 0), real
 
 
+def _pack_in_place(starts: Tensor, lengths: Tensor, tokens: int, device: torch.device) -> Packing:
+    """Packs sentences with these ascending starts, and the padding between them, out of so many tokens. Pieces of
+    padding, none longer than a sentence, attend to themselves: taking the tokens out and back would cost more."""
+    ends, longest = starts + lengths, int(lengths.max())
+    cuts = torch.arange(0, tokens, longest, device=starts.device)
+    before = torch.searchsorted(starts, cuts, right=True) - 1
+    cuts = cuts[(before < 0) | (cuts >= ends[before])]
+    cu_seqlens = torch.cat([starts.new_tensor([0, tokens]), cuts, starts, ends]).unique()
+    return Packing(None, _send(cu_seqlens.int(), device), longest)
+
+
 def _pack(starts: Tensor, lengths: Tensor, tokens: int, device: torch.device) -> Packing:
-    """Packs sentences with these ascending starts, out of so many tokens."""
+    """Packs sentences with these starts, in their order, out of so many tokens."""
     cu_seqlens = nn.functional.pad(lengths.cumsum(dim=0), (1, 0))
     places = None
-    if cu_seqlens[-1] < tokens:
+    if cu_seqlens[-1] < tokens or not starts.equal(cu_seqlens[:-1]):
         places = torch.repeat_interleave(starts - cu_seqlens[:-1], lengths)
         places = _send(places + torch.arange(len(places), device=starts.device), device)
     return Packing(places, _send(cu_seqlens.int(), device), int(lengths.max()))

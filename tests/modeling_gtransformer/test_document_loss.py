@@ -54,6 +54,15 @@ def test_logits_of_any_size_have_a_finite_loss():
     torch.testing.assert_close(loss, document_loss(hidden @ weight.T, labels))
 
 
+@pytest.mark.parametrize(
+    ("device", "vocabulary", "size"), [("cpu", 5000, 1536), ("cpu", 250027, 256), ("meta", 32000, 2048)]
+)
+def test_sizes_of_chunks(device, vocabulary, size):
+    """So that products are efficient, and memory is bounded."""
+    first, *_, last = module.logit_chunks(10_001, vocabulary, torch.device(device))
+    assert first == slice(0, size) and last.stop == 10_001
+
+
 def test_a_layer_whose_forward_is_replaced_is_not_a_plain_one():
     """Accelerate does so to move its weights."""
     layer = torch.nn.Linear(2, 2)

@@ -29,6 +29,12 @@ DOCUMENTS = PLANNED | {
     "no sentences": ["0000000000", "000......."],
 }
 TARGETS = {2: ["112", "12."], 1: ["112"]}  # by the number of documents; some sentences have no source
+# Targets and sources of cross-attention that are about as long.
+SIDE_BY_SIDE = {
+    "11122233": ["111222..", "11122200", "11122244"],
+    "111222..": ["111222..", "11122233"],
+    "11122": ["2211", "22111", "11222"],
+}
 
 
 def tags_of(rows):
@@ -71,13 +77,23 @@ def reference_mask(query_tags, key_tags, is_causal):
 def test_outputs_and_gradients_equal_the_reference(name, kind, monkeypatch):
     key_tags = tags_of(DOCUMENTS[name]) if name in DOCUMENTS else sentences([2 + i % 5 for i in range(400)])
     query_tags = tags_of(TARGETS[len(key_tags)]) if kind == "cross" else key_tags
-    is_causal = kind == "decoder"
+    plan = sa.plan_sentences(query_tags, key_tags, kind == "decoder")
+    assert (plan is None) == (kind != "cross" and name not in PLANNED and name in DOCUMENTS) or kind == "cross"
+    if plan is not None:
+        compare(query_tags, key_tags, plan, monkeypatch)
+
+
+@pytest.mark.parametrize(("target", "source"), [(t, s) for t, sources in SIDE_BY_SIDE.items() for s in sources])
+def test_targets_beside_sources(target, source, monkeypatch):
+    query_tags, key_tags = tags_of([target]), tags_of([source])
+    compare(query_tags, key_tags, sa.plan_sentences(query_tags, key_tags), monkeypatch)
+
+
+def compare(query_tags, key_tags, plan, monkeypatch):
+    """Outputs and gradients under a plan with those under a mask."""
+    is_causal = plan.is_causal
     states = [torch.randn(*tags.shape, 2, 8).transpose(1, 2) for tags in (query_tags, key_tags, key_tags)]
     mask, real = reference_mask(query_tags, key_tags, is_causal), (query_tags != PADDING)[..., None, None]
-    plan = sa.plan_sentences(query_tags, key_tags, is_causal)
-    assert (plan is None) == (kind != "cross" and name not in PLANNED and name in DOCUMENTS) or kind == "cross"
-    if plan is None:
-        return
     monkeypatch.setattr(sa, "varlen_attn", varlen_attn_on_cpu)
     ways = {
         "reference": lambda *states: eager_attention_forward(torch.nn.Module(), *states, mask, 0.5)[0],
@@ -128,18 +144,24 @@ def test_default_device_of_torch_does_not_matter():
     expected = sa.sentence_attention(query, key, value, sa.plan_sentences(tags, tags), dropout=0.0, scaling=0.5)
     with torch.device("meta"):
         plan = sa.plan_sentences(tags, tags)
-        assert plan.packings(tags.device)[0].cu_seqlens.tolist() == [0, 3, 6, 10, 11, 12, 20]
+        assert plan.packings(tags.device)[0].cu_seqlens.tolist() == [0, 3, 6, 10, 11, 12, 16, 20]
         output = sa.sentence_attention(query, key, value, plan, dropout=0.0, scaling=0.5)
     assert output.equal(expected)
 
 
 def test_work_is_linear_in_the_number_of_sentences():
-    """Neither a mask of the document's length squared nor much padding."""
+    """Neither a mask of the document's length squared nor much padding, also beside a document of one sentence."""
     lengths = torch.randint(5, 60, (400,)).tolist()
-    buckets = sa.plan_sentences(*2 * [sentences(lengths)]).gathering(torch.device("cpu")).buckets
+    tags = sentences(lengths)
+    tags = torch.cat([tags, torch.where(torch.arange(tags.shape[1]) < 60, 1, PADDING)[None]])
+    plan, cpu = sa.plan_sentences(tags, tags), torch.device("cpu")
+    buckets = plan.gathering(cpu).buckets
     scores = sum(bucket.queries[0] * bucket.queries[1] * bucket.keys[1] for bucket in buckets)
     assert scores < 2 * sum(length**2 for length in lengths)
     assert len(buckets) < 10
+    packing, _ = plan.packings(cpu)
+    assert packing.max_seqlen <= 60
+    assert packing.cu_seqlens.diff().square().sum() < 4 * sum(length**2 for length in lengths)
 
 
 @pytest.mark.parametrize("has_kernel", [False, True])

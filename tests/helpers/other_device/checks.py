@@ -11,6 +11,7 @@ from transformers import MBartConfig, MBartForConditionalGeneration
 
 import modeling_gtransformer.sentence_attention as sa
 from modeling_gtransformer import DocumentTranslationPipeline
+from modeling_gtransformer.jacobi_decoding import JacobiDecoder
 
 
 if torch.cuda.is_available():
@@ -128,6 +129,31 @@ def test_generation(models, search):
         assert sequences.device == model.device
         results.append(sequences.tolist())
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize(("documents", "drafted"), [(64, True), (65, False)])
+def test_sentences_are_drafted_in_parallel(models, monkeypatch, documents, drafted):
+    """Of more documents than on a CPU."""
+    monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.PARALLEL_SENTENCES", 0)
+    decode, calls = JacobiDecoder.decode, []
+    monkeypatch.setattr(JacobiDecoder, "decode", lambda *args: calls.append(args) or decode(*args))
+    _, model = models(encoder_layers=1)
+    model.generate(**{name: each[:1].repeat(documents, 1) for name, each in inputs(DEVICE).items()})
+    assert bool(calls) == drafted
+
+
+@pytest.mark.skipif(DEVICE.type != "cuda", reason="torch's kernel computes on NVIDIA GPUs alone")
+def test_training_in_half_precision(models):
+    """In torch's kernel, against masks on the CPU."""
+    losses = []
+    for model in models(dropout=0.0):
+        labels = batch(LABELS, -100).to(model.device)
+        model.set_attn_implementation("sdpa" if model.device.type == "cuda" else "eager")
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=model.device.type == "cuda"):
+            loss = model(**inputs(model.device), labels=labels).loss
+        loss.backward()
+        losses.append([loss.item(), *(parameter.grad.cpu() for parameter in model.parameters())])
+    torch.testing.assert_close(*losses, rtol=0.1, atol=0.02)
 
 
 def test_sampling(models):
