@@ -55,8 +55,11 @@ def parse_options(description: str, argv: list[str] | None, **defaults: Any) -> 
 
 def save(args: argparse.Namespace, name: str, results: Any) -> None:
     """Writes `name.json` into the folder of the results, with the command, commit, hardware and versions."""
-    path = args.results / f"{name}.json"
-    write_json(path, {**provenance(args.command), "results": results})
+    path, command = args.results / f"{name}.json", list(args.command)
+    if "--results" in command:  # a folder of this machine
+        place = command.index("--results")
+        del command[place : place + 2]
+    write_json(path, {**provenance(command), "results": results})
     print(f"Written to {path}")
 
 
