@@ -67,7 +67,7 @@ def estimate(size: str, bfloat16: bool) -> dict[str, Any]:
     model.gradient_checkpointing_enable({"use_reentrant": False})
     checkpoints, _ = per_token_and_for_all(model, bfloat16)
     layers = model.config.encoder_layers + model.config.decoder_layers
-    # In bfloat16, in float32, and their log-probabilities.
+    # A logit takes 8 bytes in bfloat16, and some reserve.
     fixed = 16 * trained + 4 * frozen + for_all + 10 * logits
     return {
         "trained_parameters": trained,

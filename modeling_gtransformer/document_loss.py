@@ -11,9 +11,9 @@ from .group_tags import read_group_tags
 from .sentence_template import TargetTemplate
 
 
-# Logits in memory at a time: 32 MB in float32, which is fastest on a CPU, or 256 MB, so that a GPU has few kernels to
-# start. Chunks are multiples of a number of tokens that products are efficient with.
-CPU_CHUNK_LOGITS, CHUNK_LOGITS, CHUNK_TOKENS = 2**23, 2**26, 256
+# Logits in memory at a time: 64 MB in float32 on a CPU, 256 MB on a GPU, which thus has few kernels to start. Chunks
+# are multiples of a number of tokens that products are efficient with.
+CPU_CHUNK_LOGITS, CHUNK_LOGITS, CHUNK_TOKENS = 2**24, 2**26, 256
 
 
 def logit_chunks(tokens: int, vocab_size: int, device: torch.device) -> list[slice]:
@@ -96,23 +96,29 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             grad_weight.zero_()
         # Averaged along the way, but in float16 only after the loss scale, without which small gradients would vanish.
         scale = 1.0 if weight.dtype == torch.float16 else 1 / items
-        for part in logit_chunks(len(targets), len(weight), states.device):
-            log_probabilities = difference = None  # this chunk takes the memory of the last one
+        chunks = logit_chunks(len(targets), len(weight), states.device)
+        # In float32, all chunks share one buffer: fresh memory costs as much as reading it several times.
+        buffer = states.new_empty(chunks[0].stop if chunks else 0, len(weight))
+        for part in chunks:
             chunk, target = states[part], targets[part, None]
-            logits = torch.addmm(bias.to(matrix.dtype), chunk, matrix.T)
-            log_probabilities = logits.log_softmax(dim=-1, dtype=torch.float32)
-            del logits
-            total -= (1 - smoothing) * log_probabilities.gather(1, target).sum()
+            logits = torch.addmm(bias.to(matrix.dtype), chunk, matrix.T, out=buffer[: len(chunk)]).float()
+            gold = logits.gather(1, target)
             if smoothing:
-                total -= smoothing * log_probabilities.mean(dim=-1).sum()
+                total -= smoothing * logits.mean(dim=-1).sum()
+            # softmax = exp(logits - maximum) / sum, in place of the logits.
+            maximum = logits.amax(dim=-1, keepdim=True)
+            exponentials = logits.sub_(maximum).exp_()
+            sums = exponentials.sum(dim=-1, keepdim=True)
+            total += (maximum + sums.log() - (1 - smoothing) * gold).sum()
             if not with_gradient:
                 continue
             # d loss / d logits = softmax - (1 - e) * onehot - e / V.
-            difference = log_probabilities.exp_()
+            difference = exponentials.div_(sums)
             if smoothing:
                 difference -= smoothing / len(weight)
-            difference.scatter_add_(1, target, difference.new_full(target.shape, smoothing - 1))
+            difference.scatter_add_(1, target, torch.full_like(gold, smoothing - 1))
             difference = difference.to(matrix.dtype)
+            del logits, exponentials  # in half precision, the next chunk takes their memory
             torch.mm(difference, matrix, out=grad_hidden[part])
             if grad_weight is None:
                 continue
