@@ -26,9 +26,8 @@ import attention
 import torch
 from decoding import WORDS, make_corpus, make_runs
 from measure import DEVICE, interleaved, memory_mb, parse_options, ratios, save, show, speeds
-from systems import PAD, SIZES, make_model, make_sentences
-from torch.nn.utils.rnn import pad_sequence
-from training import make_batch, make_step
+from systems import SIZES, make_model, make_sentences
+from training import as_batch, make_batch, make_step
 
 from modeling_gtransformer.evaluation.provenance import origin
 from modeling_gtransformer.runtime.atomic_file import read_json
@@ -76,11 +75,7 @@ def unequal_batches(system: str, length: int, documents: int, repeats: int) -> l
     random, batches = Random(0), []
     for number in range(STEPS * (repeats + 1)):
         lengths = [random.randint(length // 5, length - number) for _ in range(documents - 1)]
-        rows = [torch.cat(make_sentences(each)) for each in (*lengths, length - number)]
-        ids = pad_sequence(rows, batch_first=True, padding_value=PAD).to(DEVICE)
-        labels = ids.roll(-1, dims=1).masked_fill(ids == PAD, -100)
-        batches.append({"input_ids": ids, "attention_mask": ids.ne(PAD).long(), "decoder_input_ids": ids})
-        batches[-1]["labels"] = labels
+        batches.append(as_batch([torch.cat(make_sentences(each)) for each in (*lengths, length - number)]))
     return batches
 
 

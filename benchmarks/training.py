@@ -37,7 +37,12 @@ def make_batch(system: str, length: int, documents: int = 1, words: tuple[int, i
     """Makes a batch of documents of `length` tokens, one row each or one per sentence, with the source as target."""
     sentences = make_sentences(length, words)
     rows = sentences if system.startswith("mbart-sentences") else [torch.cat(sentences)]
-    ids = pad_sequence(rows * documents, batch_first=True, padding_value=PAD).to(DEVICE)
+    return as_batch(rows * documents)
+
+
+def as_batch(rows: list[torch.Tensor]) -> dict[str, Any]:
+    """A batch of these rows of ids, with the source as target."""
+    ids = pad_sequence(rows, batch_first=True, padding_value=PAD).to(DEVICE)
     labels = ids.roll(-1, dims=1).masked_fill(ids == PAD, -100)
     return {"input_ids": ids, "attention_mask": ids.ne(PAD).long(), "decoder_input_ids": ids, "labels": labels}
 
