@@ -61,7 +61,9 @@ def measure_training(systems: list[str], size: str, batches: Callable[[str], lis
         seconds |= interleaved({system: lambda step=step, steps=steps: [step() for _ in steps]}, repeats)
         memory[system] = torch.cuda.max_memory_allocated() / 1e9 if DEVICE == "cuda" else memory_mb("VmHWM") / 1e3
         del step
-    tokens = sum(int(batch["attention_mask"].sum()) for batch in batches(systems[0])) // (repeats + 1)
+    timed = batches(systems[0])
+    timed = timed[len(timed) // (repeats + 1) :]
+    tokens = sum(int(batch["attention_mask"].sum()) for batch in timed) // repeats
     rows = speeds(seconds, tokens, "tokens", systems[0])
     return {name: {**row, "peak_memory_gb": memory[name]} for name, row in rows.items()}
 

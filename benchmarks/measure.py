@@ -38,7 +38,9 @@ def parse_options(description: str, argv: list[str] | None, **defaults: Any) -> 
     Parses options that are described in the docstring of a script. A default determines the type of its option, a list
     an option of several values, `False` a flag, and `None` a required text.
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     for name, default in defaults.items():
         if default is False:
             parser.add_argument(f"--{name}", action="store_true")

@@ -12,7 +12,7 @@ from .sentence_template import TargetTemplate
 
 
 # Logits in memory at a time: 64 MB in float32 on a CPU, 256 MB on a GPU, which thus has few kernels to start. Chunks
-# are multiples of a number of tokens that products are efficient with.
+# are multiples, at least one, of a number of tokens that products are efficient with.
 CPU_CHUNK_LOGITS, CHUNK_LOGITS, CHUNK_TOKENS = 2**24, 2**26, 256
 
 

@@ -76,7 +76,7 @@ SENTENCE_LIMITS = {
 SEQ2SEQ_TRAINER_LENGTH = 20
 
 # Greedy search drafts sentences in parallel if the longest document is at least this many times as long as the longest
-# sentence, and for at most this many documents on a CPU or a GPU, as more of them fill a step on their own.
+# sentence, for at most this many documents: more of them fill a step of a CPU on their own. A GPU's limit is a guess.
 PARALLEL_SENTENCES, PARALLEL_DOCUMENTS, PARALLEL_DOCUMENTS_OF_A_GPU = 3, 12, 64
 
 # Modes, arguments of `generate` and stopping criteria that the engine supports.
