@@ -60,10 +60,8 @@ def measure_training(systems: list[str], size: str, batches: Callable[[str], lis
         step, steps = make_step(make_model(system, size), given, bfloat16=True), range(len(given) // (repeats + 1))
         seconds |= interleaved({system: lambda step=step, steps=steps: [step() for _ in steps]}, repeats)
         memory[system] = torch.cuda.max_memory_allocated() / 1e9 if DEVICE == "cuda" else memory_mb("VmHWM") / 1e3
+        tokens = sum(int(batch["attention_mask"].sum()) for batch in given[len(steps) :]) // repeats
         del step
-    timed = batches(systems[0])
-    timed = timed[len(timed) // (repeats + 1) :]
-    tokens = sum(int(batch["attention_mask"].sum()) for batch in timed) // repeats
     rows = speeds(seconds, tokens, "tokens", systems[0])
     return {name: {**row, "peak_memory_gb": memory[name]} for name, row in rows.items()}
 
@@ -95,16 +93,8 @@ def free_memory() -> None:
         torch.cuda.reset_peak_memory_stats()
 
 
+# Names and functions.
 Measurements = Iterator[tuple[str, Callable[[], Row]]]
-
-
-def measurements(args: argparse.Namespace, part: str) -> Measurements:
-    """Name and function of every measurement of a part."""
-    if part == "training":
-        return trainings(args)
-    if part == "attention":
-        return attentions(args)
-    return decodings(args, *{"decoding": (DECODED, args.beams), "graphs": (GRAPHS, [1])}[part])
 
 
 def trainings(args: argparse.Namespace) -> Measurements:
@@ -149,13 +139,19 @@ def main(argv: list[str] | None = None) -> None:
         minutes=9.0,
         name="gpu",
     )
+    parts = {
+        "training": trainings(args),
+        "decoding": decodings(args, DECODED, args.beams),
+        "attention": attentions(args),
+        "graphs": decodings(args, GRAPHS, [1]),
+    }
     begun = time.monotonic()
     for part in args.parts:
         file = args.results / f"{args.name}-{part}.json"
         record = read_json(file, {**origin(), "results": {}})
         if any(record[key] != value for key, value in origin().items()):
             raise SystemExit(f"{file} is of another commit, machine or version: choose another --name.")
-        for name, measure in measurements(args, part):
+        for name, measure in parts[part]:
             if name in record["results"]:
                 continue
             if time.monotonic() - begun > 60 * args.minutes:
