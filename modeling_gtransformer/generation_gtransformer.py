@@ -76,8 +76,9 @@ SENTENCE_LIMITS = {
 SEQ2SEQ_TRAINER_LENGTH = 20
 
 # Greedy search drafts sentences in parallel if the longest document is at least this many times as long as the longest
-# sentence, for at most this many documents: more of them fill a step of a CPU on their own. A GPU's limit is a guess.
-PARALLEL_SENTENCES, PARALLEL_DOCUMENTS, PARALLEL_DOCUMENTS_OF_A_GPU = 3, 12, 64
+# sentence, for up to this many documents: more of them fill a step of a CPU on their own. A GPU gained with 16, and was
+# not tried with more.
+PARALLEL_SENTENCES, PARALLEL_DOCUMENTS, PARALLEL_DOCUMENTS_OF_A_GPU = 3, 12, 16
 
 # Modes, arguments of `generate` and stopping criteria that the engine supports.
 ENGINE_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.BEAM_SEARCH)
@@ -246,7 +247,7 @@ class GTransformerGenerationMixin(GenerationMixin):
 
         **Parallel sentences.** Independent sentences (`config.independent_sentences`) are decoded in parallel, with
         separate beams, unless `parallel_sentences=False`. Otherwise, greedy search uses Jacobi decoding
-        ([`modeling_gtransformer.jacobi_decoding`]) for up to twelve documents, on a GPU 64, if no sentence is longer
+        ([`modeling_gtransformer.jacobi_decoding`]) for up to twelve documents, on a GPU 16, if no sentence is longer
         than a third of the longest document. The result is that of token-by-token decoding, up to rounding; if too
         many drafts are wrong, decoding continues token by token. `parallel_sentences=True` always decodes in parallel.
         With `num_beams`, every sentence then has its own beam, in the context of the greedy translations of the other

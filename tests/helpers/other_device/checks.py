@@ -131,7 +131,7 @@ def test_generation(models, search):
     assert results[0] == results[1]
 
 
-@pytest.mark.parametrize(("documents", "drafted"), [(64, True), (65, False)])
+@pytest.mark.parametrize(("documents", "drafted"), [(16, True), (17, False)])
 def test_sentences_are_drafted_in_parallel(models, monkeypatch, documents, drafted):
     """Of more documents than on a CPU."""
     monkeypatch.setattr("modeling_gtransformer.generation_gtransformer.PARALLEL_SENTENCES", 0)
