@@ -76,8 +76,8 @@ SENTENCE_LIMITS = {
 SEQ2SEQ_TRAINER_LENGTH = 20
 
 # Greedy search drafts sentences in parallel if the longest document is at least this many times as long as the longest
-# sentence, for up to this many documents: more of them fill a step of a CPU on their own. A GPU gained with 16, and was
-# not tried with more.
+# sentence, for up to this many documents: more of them fill a step of a CPU on their own. A GPU gained with 16 and
+# was not tried with more.
 PARALLEL_SENTENCES, PARALLEL_DOCUMENTS, PARALLEL_DOCUMENTS_OF_A_GPU = 3, 12, 16
 
 # Modes, arguments of `generate` and stopping criteria that the engine supports.
