@@ -16,7 +16,7 @@ from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import Seq2SeqLMOutput
 
 from .configuration_gtransformer import GTransformerConfig
-from .group_tags import sentence_lengths
+from .group_tags import PADDING, sentence_lengths
 
 
 # Name of the cache in inputs and outputs of models: "past_key_values" before Transformers 5.24, then "cache".
@@ -138,8 +138,11 @@ class DocumentCache(StepCache):
         beams: number of rows of a document.
         shares_source: whether every source has one sentence, so that all rows of a document are at the same one.
         places: where the new tokens go, `(R, T)`; L where a token is not kept.
+        tags: the tags of the last tokens, `(R, 1)`.
         step: what the new tokens see; `None` while a prefix is read, under masks over the whole document.
-        source_masks: the mask of the whole source, `"global"`, from the first step that needs it on.
+        source_real: which source tokens are not padding, `(B, S)`, bool; `None` if all are.
+        source_lengths, source_starts: the number of tokens of every source sentence and the position of the first one,
+            `(B, G + 2)`, by tag; 0 for tags without a sentence, which are the first and the last.
         history: which tokens of its search are in the history of each beam, `(R / W, W, C)`, bool.
         targets, sources: keys and values by layer and attention kind.
         open_sources: keys and values, by layer, of the source sentence that each row is translating.
@@ -149,6 +152,11 @@ class DocumentCache(StepCache):
     beams: int
     max_source_length: int
     shares_source: bool
+    source_real: Tensor | None
+    source_lengths: Tensor
+    source_starts: Tensor
+    source_tokens: int
+    tags: Tensor
     places: Tensor
     history: Tensor
 
@@ -157,7 +165,6 @@ class DocumentCache(StepCache):
         self.max_sentence_length = max_sentence_length
         self.documents, self.search_beams = documents, search_beams
         self.length = self.steps_since_drop = 0
-        self.source_masks: dict[str, Tensor | None] = {}
         self.step: Step | None = None
         self.targets: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
         self.sources: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
@@ -166,13 +173,14 @@ class DocumentCache(StepCache):
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self.length
 
-    def start(self, group_tags: Tensor, new_tokens: int, source_tags: Tensor) -> None:
+    def start(self, group_tags: Tensor, new_tokens: int, source_tags: Tensor | None = None) -> None:
         """
         Prepares for the next tokens; the first call may bring a prefix, every later one brings a single token.
 
         Args:
-            group_tags: tags of all target tokens including the new ones, `(R, T)`.
-            source_tags: tags of the source tokens, `(R, S)`.
+            group_tags: tags of the new target tokens, which tags of earlier ones may precede, `(R, T)`.
+            source_tags: tags of the source tokens, `(R, S)`, [`PADDING`] for padding; only the first call needs
+                them.
 
         Raises:
             ValueError: several tokens come after the first call, or a graph is being exported.
@@ -184,22 +192,40 @@ class DocumentCache(StepCache):
             )
         if self.length and new_tokens != 1:
             raise ValueError("A DocumentCache takes one token at a time: use a DynamicCache, or start again.")
-        in_open = group_tags == group_tags[:, -1:]
-        # Tokens of closed sentences go to a place that is never read.
-        places = torch.where(in_open, in_open.cumsum(dim=1) - 1, self.max_sentence_length)
-        self.places = places[:, -new_tokens:].clamp(max=self.max_sentence_length)
+        tags = group_tags[:, -1:]
         if self.length == 0:
-            self.beams = len(source_tags) // self.documents
-            lengths = sentence_lengths(source_tags)
-            self.max_source_length, self.shares_source = int(lengths.max()), lengths.shape[1] == 1
+            assert source_tags is not None
+            self._read_source(source_tags)
+            in_open = group_tags == tags
+            # Tokens of closed sentences go to a place that is never read.
+            places = torch.where(in_open, in_open.cumsum(dim=1) - 1, self.max_sentence_length)
+            self.places = places.clamp(max=self.max_sentence_length)
             self.history = torch.ones_like(group_tags, dtype=torch.bool).unflatten(0, (-1, self.search_beams))
         else:
             self._grow()
+            places = (self.places[:, -1:] + 1) * (tags == self.tags)
+            self.places = places.clamp(max=self.max_sentence_length)
             # Asking another device which places are in use would synchronise with it.
             in_use = self.max_sentence_length if places.device.type != "cpu" else int(self.places.max()) + 1
             target_mask = torch.arange(min(in_use, self.max_sentence_length), device=places.device) <= self.places
-            self.step = Step(target_mask, *self._source_places(source_tags == group_tags[:, -1:]))
+            self.step = Step(target_mask, *self._source_places(tags))
+        self.tags = tags
         self.length += new_tokens
+
+    def _read_source(self, tags: Tensor) -> None:
+        """Finds the sentences of sources with tags `(R, S)`."""
+        self.beams = len(tags) // self.documents
+        tags = tags[:: self.beams]
+        self.source_tokens, is_real = tags.shape[1], tags != PADDING
+        self.source_real = None if is_real.all() else is_real
+        tags = tags.clamp(min=0)
+        lengths = sentence_lengths(tags)
+        self.max_source_length, self.shares_source = int(lengths.max()), lengths.shape[1] == 1
+        self.source_lengths = nn.functional.pad(lengths, (1, 1))
+        place = torch.arange(self.source_tokens, device=tags.device).expand_as(tags)
+        self.source_starts = torch.zeros_like(self.source_lengths).scatter_reduce(
+            1, tags, place, "amin", include_self=False
+        )
 
     def _grow(self) -> None:
         """Makes place for a new token of every beam. Every few steps, drops those that no beam has kept."""
@@ -223,20 +249,19 @@ class DocumentCache(StepCache):
             for buffer in stored if kind == "global" else ():
                 buffer[:, :, first:kept] = buffer.take_along_dim(order[:, None, :, None].to(buffer.device), 2)
 
-    def _source_places(self, in_sentence: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """`source_mask`, `source_index` and `moved` of a [`Step`], given which source tokens `(R, S)` belong to the
-        sentence."""
+    def _source_places(self, tags: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """`source_mask`, `source_index` and `moved` of a [`Step`] of tokens with these tags `(R, 1)`."""
         beams = self.beams
         if self.shares_source:
-            in_sentence, beams = in_sentence[:: self.beams], 1
-        length = in_sentence.shape[1]
-        offset = torch.arange(self.max_source_length, device=in_sentence.device)
-        source_mask = offset < in_sentence.sum(dim=1, keepdim=True)
-        starts = in_sentence.int().argmax(dim=1, keepdim=True)
-        document = torch.arange(len(in_sentence), device=in_sentence.device)[:, None] // beams
-        source_index = document * length + (starts + offset).clamp(max=length - 1)
+            tags, beams = tags[::beams], 1
+        document = torch.arange(len(tags), device=tags.device)[:, None] // beams
+        sentence = document, tags.clamp(max=self.source_lengths.shape[1] - 1)
+        offset = torch.arange(self.max_source_length, device=tags.device)
+        source_mask = offset < self.source_lengths[sentence]
+        source_index = (self.source_starts[sentence] + offset).clamp(max=self.source_tokens - 1)
+        source_index = source_index + document * self.source_tokens
         # Counting the rows that have moved would synchronise with another device.
-        if self.step is None or in_sentence.device.type != "cpu":
+        if self.step is None or tags.device.type != "cpu":
             return source_mask, source_index, None
         return source_mask, source_index, (self.step.source_index[:, 0] != source_index[:, 0]).nonzero()[:, 0]
 
@@ -306,18 +331,22 @@ class DocumentCache(StepCache):
 
         rows, searches = of_documents(self.beams), of_documents(self.beams // self.search_beams)
         self.history = self.history[searches]
+        self.tags, self.places = self.tags[rows], self.places[rows]
+        self.source_lengths, self.source_starts = self.source_lengths[documents], self.source_starts[documents]
+        self.source_real = None if self.source_real is None else self.source_real[documents]
         for (layer_idx, kind), each in self.targets.items():
             kept = rows if kind == "group" else searches
             self.targets[layer_idx, kind] = tuple(states[kept.to(states.device)] for states in each)
         for key, each in self.sources.items():
             self.sources[key] = tuple(states[documents.to(states.device)] for states in each)
-        self.documents, self.step, self.open_sources, self.source_masks = len(documents), None, {}, {}
+        self.documents, self.step, self.open_sources = len(documents), None, {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorders beams within documents."""
         moved = (beam_idx != torch.arange(len(beam_idx), device=beam_idx.device)).nonzero()[:, 0]
         if not len(moved):
             return
+        self.tags, self.places = self.tags.index_select(0, beam_idx), self.places.index_select(0, beam_idx)
         self.history = self.history.flatten(0, 1).index_select(0, beam_idx).view_as(self.history)
         in_use = self.max_sentence_length if self.step is None else self.step.target_mask.shape[1]
         for (_, kind), stored in self.targets.items():

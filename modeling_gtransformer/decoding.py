@@ -20,7 +20,7 @@ from transformers.cache_utils import EncoderDecoderCache
 from transformers.generation import ForcedBOSTokenLogitsProcessor, SuppressTokensLogitsProcessor
 
 from .cache_gtransformer import DocumentCache
-from .group_tags import read_group_tags, sentence_lengths, sentence_progress
+from .group_tags import last_in_sentence, progress_after, read_group_tags, sentence_lengths
 from .sentence_template import TargetTemplate
 from .target_sentences import GroupTagLogitsProcessor, SentenceScoreRecorder, SentenceStreamer
 
@@ -335,10 +335,12 @@ class Search:
         length = self.written[0].shape[-1] + 1
         candidates, parents, chosen = self._candidates(*self.rows.step(self.tokens, self.num_candidates))
         ends = self.rows.ends(chosen[0], parents)
-        pairs = zip(self.written, chosen, strict=True)
-        grown = [torch.cat([_pick(table, parents), new[..., None]], dim=-1) for table, new in pairs]
-        self._finish(candidates, ends, grown, length)
-        self._go_on(candidates, ends, grown, parents)
+        just_finished = ends & (torch.arange(ends.shape[1], device=ends.device) < self.num_beams)
+        just_finished = just_finished & self.improvable[:, None]
+        # Asking another device would synchronise with it.
+        if just_finished.device.type != "cpu" or just_finished.any():
+            self._finish(candidates, just_finished, self._grown(parents, chosen), length)
+        self._go_on(candidates, ends, parents, chosen)
         worst = torch.where(self.is_finished, self.finished[:, -1:], IMPOSSIBLE)
         promising = (self.running[:, :1] / length**self.length_penalty > worst).any(dim=-1)
         self.improvable = self.improvable & promising & ~(self.is_finished.all(dim=-1) & self.early_stopping)
@@ -351,26 +353,31 @@ class Search:
         candidates, index = (self.running[..., None] + scores).flatten(1).topk(self.num_candidates, dim=-1)
         return candidates, index // scores.shape[-1], [each.flatten(1).gather(1, index) for each in best]
 
-    def _finish(self, candidates: Tensor, ends: Tensor, grown: list[Tensor], length: int) -> None:
-        """Keeps the N best of the finished hypotheses and the candidates `(B, M)` that have just ended."""
-        just_finished = ends & (torch.arange(ends.shape[1], device=ends.device) < self.num_beams)
-        excluded = ~just_finished | ~self.improvable[:, None]
-        hypotheses = candidates / length**self.length_penalty + excluded * IMPOSSIBLE
+    def _grown(self, parents: Tensor, chosen: list[Tensor]) -> list[Tensor]:
+        """What the parent beams `(B, M)` have written and the tokens chosen after it, `(B, M, T)`."""
+        pairs = zip(self.written, chosen, strict=True)
+        return [torch.cat([_pick(table, parents), new[..., None]], dim=-1) for table, new in pairs]
+
+    def _finish(self, candidates: Tensor, just_finished: Tensor, grown: list[Tensor], length: int) -> None:
+        """Keeps the N best of the finished hypotheses and of the candidates `(B, M)` that have just ended."""
+        hypotheses = candidates / length**self.length_penalty + ~just_finished * IMPOSSIBLE
         self.finished, places = torch.cat([self.finished, hypotheses], dim=-1).topk(self.num_beams, dim=-1)
         self.is_finished = torch.cat([self.is_finished, just_finished], dim=-1).gather(1, places)
-        lengths = torch.cat([self.lengths, torch.full_like(ends, length, dtype=torch.long)], dim=-1)
+        lengths = torch.cat([self.lengths, torch.full_like(just_finished, length, dtype=torch.long)], dim=-1)
         self.lengths = lengths.gather(1, places)
+        padding = (0, length - self.best[0].shape[-1])
         pairs = zip(self.best, grown, strict=True)
-        self.best = [_pick(torch.cat([nn.functional.pad(best, (0, 1)), new], dim=1), places) for best, new in pairs]
+        self.best = [_pick(torch.cat([nn.functional.pad(best, padding), new], dim=1), places) for best, new in pairs]
 
-    def _go_on(self, candidates: Tensor, ends: Tensor, grown: list[Tensor], parents: Tensor) -> None:
+    def _go_on(self, candidates: Tensor, ends: Tensor, parents: Tensor, chosen: list[Tensor]) -> None:
         """Follows the N best candidates `(B, M)` that have not ended."""
         self.running, kept = (candidates + ends * IMPOSSIBLE).topk(self.num_beams, dim=-1)
-        self.written = [_pick(table, kept) for table in grown]
+        parents = parents.gather(1, kept)
+        self.written = self._grown(parents, [each.gather(1, kept) for each in chosen])
         self.tokens = self.written[0][..., -1]
         if self.num_beams > 1:
             first = torch.arange(len(kept), device=kept.device)[:, None] * self.num_beams
-            self.rows.follow((first + parents.gather(1, kept)).flatten())
+            self.rows.follow((first + parents).flatten())
 
 
 def _pick(table: Tensor, index: Tensor) -> Tensor:
@@ -389,55 +396,67 @@ class DocumentRows(Rows):
 
     Attributes:
         ids: the ids of every row so far, `(R, T)`.
-        number: the number of sentences that each row has begun, `(R,)`, since the first step.
+        number, place: the sentence of the last token that each row has read and the place of the token in it, `(R,)`,
+            from the first step on.
     """
 
     def __init__(self, decoder: TemplateDecoder, prompts: Tensor, beams: int):
         self.decoder, self.beams, self.shrinks, self.records = decoder, beams, decoder.shrinks, decoder.records
         self.cache = DocumentCache(decoder.limits.max_sentence_length(prompts), len(prompts), beams)
         self.documents = torch.arange(len(prompts), device=decoder.device)
-        self.sentences = (decoder.token_limits > 0).sum(dim=1).to(decoder.device)
+        self.rows = self.documents.repeat_interleave(beams)
+        # After the prompts, nothing reads the sources again: the cache has their projections.
+        self.sources = decoder.sources.of([0])
         self.budget = decoder.max_length - prompts.shape[1]
-        self._spread()
         self.tokens = prompts[:, -1:].expand(-1, beams)
         self.ids = prompts[:, :-1].repeat_interleave(beams, 0)
 
-    def _spread(self) -> None:
-        """Sets the documents and sources of all rows."""
-        self.rows = self.documents.repeat_interleave(self.beams)
-        self.sources = self.decoder.sources.of(self.rows)
-
     def step(self, tokens: Tensor, count: int) -> tuple[Tensor, ...]:
-        decoder, self.tokens = self.decoder, tokens
-        self.ids = torch.cat([self.ids, tokens.flatten()[:, None]], dim=1)
-        self.number, words = sentence_progress(self.ids, decoder.template)
-        hidden_states = decoder.states(
+        decoder, last, self.tokens = self.decoder, tokens.flatten(), tokens
+        self.ids = torch.cat([self.ids, last[:, None]], dim=1)
+        hidden_states = self._read_token(last) if self.cache.get_seq_length() else self._read_prompts()
+        progress = progress_after(last, self.number, self.place, decoder.template)
+        return self.best(hidden_states[:, -1], self.ids, count, self.rows, *progress, self.ids.shape[1], last)
+
+    def _read_prompts(self) -> Tensor:
+        """Decoder states of the prompts, `(R, P, D)`."""
+        decoder = self.decoder
+        self.number, self.place = last_in_sentence(self.ids, decoder.template)
+        tags = read_group_tags(self.ids, decoder.model.config, is_target=True)
+        return decoder.states(decoder.sources.of(self.rows), self.ids, None, None, self.cache, group_tags=tags)
+
+    def _read_token(self, last: Tensor) -> Tensor:
+        """Decoder states of one more token of every row, `(R, 1, D)`."""
+        decoder, template = self.decoder, self.decoder.template
+        opens = last == (template.eos_id if template.eos_opens_next else template.prefix[0])
+        self.number, self.place = self.number + opens, (self.place + 1).masked_fill(opens, 0)
+        in_sentence = decoder.model.config.position_scope == "sentence"
+        return decoder.states(
             self.sources,
-            self.ids[:, self.cache.get_seq_length() :],
+            last[:, None],
             None,
-            None,
+            self.place[:, None] if in_sentence else None,
             self.cache,
-            group_tags=read_group_tags(self.ids, decoder.model.config, is_target=True),
-        )[:, -1]
-        before = (self.rows, self.number, words, self.ids.shape[1], self.ids[:, -1])
-        return self.best(hidden_states, self.ids, count, *before)
+            group_tags=self.number[:, None],
+        )
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
         template = self.decoder.template
         if template.end is not None:
             return chosen == template.end
         begun = self.number.view(-1, self.beams).gather(1, parents)
-        return (chosen == template.eos_id) & (begun >= self.sentences[self.documents][:, None])
+        return (chosen == template.eos_id) & (begun >= self.decoder.limits.sentences[self.documents][:, None])
 
     def follow(self, rows: Tensor) -> None:
-        self.ids = self.ids[rows]
+        self.ids, self.number, self.place = self.ids[rows], self.number[rows], self.place[rows]
         self.cache.reorder_cache(rows)
 
     def keep(self, items: Tensor) -> None:
         self.cache.keep(items)
-        self.ids = self.ids.unflatten(0, (-1, self.beams))[items].flatten(0, 1)
+        rows = torch.arange(len(self.rows), device=items.device).unflatten(0, (-1, self.beams))[items].flatten()
+        for name in ("ids", "number", "place", "rows"):
+            setattr(self, name, getattr(self, name)[rows])
         self.documents = self.documents[items]
-        self._spread()
 
 
 def decode_documents(

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from transformers.cache_utils import EncoderDecoderCache
 from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
 
-from .cache_gtransformer import DocumentCache
+from .cache_gtransformer import DocumentCache, Step
 from .configuration_gtransformer import GTransformerConfig
 from .group_tags import PADDING, same_group, tags_on_cpu
 from .sentence_attention import SentencePlan, plan_sentences
@@ -207,6 +207,8 @@ def decoder_masks(
     """Masks of the decoder's self-attention and, given encoder states `(B, S, D)`, of cross-attention, by attention
     kind. The queries are the tokens of the embeddings `(B, T, D)`, the last of the target; the keys are all tokens of
     the target, or of the source."""
+    if isinstance(cache, DocumentCache) and cache.step is not None:
+        return _step_masks(cache, cache.step, inputs_embeds.dtype)
     queries = target.last(inputs_embeds.shape[1])
     step_by_step = cache is not None and (cache.is_compileable or cache.get_seq_length())
     masks = masks_by_kind(
@@ -242,22 +244,16 @@ def decoder_masks(
     return masks, cross_masks
 
 
-def step_masks(
-    config: GTransformerConfig,
-    cache: DocumentCache,
-    inputs_embeds: Tensor,
-    encoder_hidden_states: Tensor,
-    encoder_attention_mask: Tensor | None,
-) -> tuple[dict[str, Tensor | None], dict[str, Tensor | None]]:
+def _step_masks(cache: DocumentCache, step: Step, dtype: torch.dtype) -> tuple[dict[str, Mask], dict[str, Mask]]:
     """Masks of one new token over what the cache keeps: the open sentence, its source sentence, both documents."""
-    assert cache.step is not None
     # Kernels would convert boolean masks in every layer.
-    zero = torch.zeros((), dtype=inputs_embeds.dtype, device=cache.step.target_mask.device)
-    seen = (cache.step.target_mask, cache.step.source_mask)
-    group, cross = (torch.where(mask[:, None, None], zero, -torch.inf) for mask in seen)
-    if not cache.source_masks:
-        mask = create_bidirectional_mask(config, inputs_embeds, encoder_attention_mask, encoder_hidden_states)
-        cache.source_masks["global"] = mask if mask is None else mask[:: cache.beams]
+    zero = torch.zeros((), dtype=dtype, device=step.target_mask.device)
+
+    def additive(mask: Tensor | None) -> Tensor | None:
+        return None if mask is None else torch.where(mask, zero, -torch.inf)
+
     # Without beams, every token is in the history of its row.
-    document = torch.where(cache.history[:, None], zero, -torch.inf) if cache.search_beams > 1 else None
-    return {"group": group, "global": document}, {"group": cross, **cache.source_masks}
+    history = cache.history[:, None] if cache.search_beams > 1 else None
+    source = None if cache.source_real is None else cache.source_real[:, None, None]
+    masks = {"group": additive(step.target_mask[:, None, None]), "global": additive(history)}
+    return masks, {"group": additive(step.source_mask[:, None, None]), "global": additive(source)}

@@ -40,15 +40,30 @@ def sentence_progress(input_ids: Tensor, template: TargetTemplate) -> tuple[Tens
         number is one more than the number of closed sentences, even at the end of a document. The number of words is
         negative until the sentence's prefix is complete.
     """
-    length, last = input_ids.shape[1], input_ids[:, -1]
+    number, place = last_in_sentence(input_ids, template)
+    unopened = (number == 0) & (not template.eos_opens_next)
+    number, words = progress_after(input_ids[:, -1], number, place, template)
+    return number + unopened, words.masked_fill(unopened, -len(template.prefix))
+
+
+def last_in_sentence(input_ids: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
+    """The number of the sentence of the last token of prefixes `(R, T)`, 0 before the first one, and the place of the
+    token in it, from 0; both `(R,)`."""
+    length = input_ids.shape[1]
     opens = opens_sentence(input_ids, template)
-    number = opens.sum(dim=1)
-    since = length - (opens * torch.arange(1, length + 1, device=input_ids.device)).amax(dim=1)
-    between = is_ended(last, template) & (since > 0)
+    last = (opens * torch.arange(1, length + 1, device=input_ids.device)).amax(dim=1)
+    return opens.sum(dim=1), length - last
+
+
+def progress_after(last: Tensor, number: Tensor, place: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
+    """What [`sentence_progress`] returns for prefixes with these last tokens, given the numbers of their sentences and
+    their places in these, from 0; all of one shape."""
+    words = place + 1 - template.head - len(template.prefix)
+    between = is_ended(last, template) & (place > 0)
     if not template.eos_opens_next:
-        between = between | (number == 0) | (last == template.eos_id)
+        # A closed sentence is followed by what opens the next one.
+        between = between | (last == template.eos_id)
         number = number + between
-    words = since + 1 - template.head - len(template.prefix)
     return number, words.masked_fill(between, -len(template.prefix))
 
 

@@ -33,8 +33,7 @@ from .configuration_gtransformer import GTransformerConfig
 from .context_attention import Context, ContextMask, rows_of_documents
 from .decoding import GREEDY, Ranking, Rows, Search, TemplateDecoder, decode_documents, sentence_places
 from .document_loss import logit_chunks
-from .group_tags import opens_sentence, sentence_lengths
-from .sentence_template import TargetTemplate
+from .group_tags import opens_sentence, progress_after, sentence_lengths
 
 
 States = tuple[Tensor, Tensor]
@@ -394,17 +393,6 @@ class SentenceRows(Rows):
         for name in columns:
             setattr(self, name, getattr(self, name)[items])
         self._arrange()
-
-
-def progress_after(tokens: Tensor, number: Tensor, read: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
-    """What [`sentence_progress`] returns for prefixes that end with these tokens, given the number of their sentence
-    and how many of its tokens were read before them; all of one shape."""
-    words = read + 1 - template.head - len(template.prefix)
-    if template.eos_opens_next:
-        return number, words
-    # A closed sentence is followed by what opens the next one.
-    closed = tokens == template.eos_id
-    return number + closed, words.masked_fill(closed, -len(template.prefix))
 
 
 class SentenceCache(StepCache):

@@ -23,8 +23,8 @@ from .cache_gtransformer import CACHE_NAME, DocumentCache, StepCache, cache_for,
 from .configuration_gtransformer import GTransformerConfig
 from .document_loss import document_loss, is_plain_linear, linear_document_loss
 from .generation_gtransformer import GTransformerGenerationMixin
-from .group_attention import TaggedTokens, config_of_call, decoder_masks, encoder_masks, step_masks
-from .group_tags import document_positions, read_group_tags, sentence_positions, warn_of_unknown_sentences
+from .group_attention import TaggedTokens, config_of_call, decoder_masks, encoder_masks
+from .group_tags import PADDING, document_positions, read_group_tags, sentence_positions, warn_of_unknown_sentences
 from .hub import AdapterMixin, PublishMixin
 from .layers_gtransformer import (
     POSITION_EMBEDDINGS,
@@ -250,20 +250,19 @@ class GTransformerDecoder(GTransformerStack):
             group_tags = self.read_group_tags(ids_so_far(cache, input_ids), inputs_embeds, attention_mask)
         config = config_of_call(self.config, kwargs)
         target = TaggedTokens.of(group_tags, attention_mask)
-        source = None if encoder_group_tags is None else TaggedTokens.of(encoder_group_tags, encoder_attention_mask)
+        source = None
+        # After its first call, a StepCache has all that it needs of the source.
+        if encoder_group_tags is not None and not (isinstance(cache, StepCache) and past_length):
+            source = TaggedTokens.of(encoder_group_tags, encoder_attention_mask)
         if isinstance(cache, DocumentCache):
-            cache.start(target.tags, inputs_embeds.shape[1], None if source is None else source.tags)
-            if cache.step is not None:
-                attention_mask, encoder_attention_mask = step_masks(
-                    config, cache, inputs_embeds, encoder_hidden_states, encoder_attention_mask
-                )
+            padded = None if source is None else source.tags.masked_fill(~source.real, PADDING)
+            cache.start(target.tags, inputs_embeds.shape[1], padded)
         read = (inputs_embeds, attention_mask, target, encoder_hidden_states, encoder_attention_mask, source)
         masks, cross_masks = decoder_masks(config, *read, cache)
         hidden_states = self.embed(inputs_embeds, attention_mask, target, past_length, position_ids)
         positions = self.global_positions(target.last(inputs_embeds.shape[1]))
         encoder_global_states = encoder_hidden_states
-        # A StepCache projects the source once, before its first step.
-        if source is not None and not (isinstance(cache, StepCache) and past_length):
+        if source is not None:
             encoder_global_states = states_by_kind(encoder_hidden_states, self.global_positions(source))["global"]
         of_source = (encoder_hidden_states, encoder_global_states, cross_masks)
         for layer in self.layers:

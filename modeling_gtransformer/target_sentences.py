@@ -71,6 +71,7 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         self.max_length = max_length
         self.template = template
         end = template.pad if template.end is None else template.end
+        self.sentences = (token_limits > 0).sum(dim=1)
         self.forced = torch.tensor([end, *template.prefix], device=token_limits.device)
         banned = {template.start, *template.prefix, template.pad, template.end} - {template.eos_id, None}
         self.banned = sorted(token for token in banned if token is not None)
@@ -89,7 +90,7 @@ class GroupTagLogitsProcessor(LogitsProcessor):
 
     def mask(self, scores: Tensor, documents: Tensor, *before: Tensor | int) -> Tensor:
         """Masks scores `(R, V)` of a token, in place; for the other arguments see `allowed`."""
-        is_document = (self.token_limits.to(scores.device)[documents] > 0).any(dim=1)
+        is_document = self.sentences.to(scores.device)[documents] > 0
         allowed = self.allowed(documents, *before)
         is_forced = allowed.is_forced & is_document[:, None]
         for token in self.banned:
@@ -110,9 +111,9 @@ class GroupTagLogitsProcessor(LogitsProcessor):
             length: number of tokens of the document so far, `(R,)`.
             last: the token before it, `(R,)`.
         """
-        template, limits = self.template, self.token_limits.to(number.device)[documents]
-        sentences = (limits > 0).sum(dim=1)
-        limit = limits.gather(1, (number - 1).clamp(0, limits.shape[1] - 1)[:, None])[:, 0]
+        template, limits = self.template, self.token_limits.to(number.device)
+        sentences = self.sentences.to(number.device)[documents]
+        limit = limits[documents, (number - 1).clamp(0, limits.shape[1] - 1)]
         later = (sentences - number).clamp(min=0)
 
         finished = (number > sentences) & (words == -len(template.prefix))

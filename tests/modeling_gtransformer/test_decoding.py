@@ -138,9 +138,9 @@ def test_suppressed_tokens(tiny_model):
 def test_finished_documents_leave_the_batch(tiny_model, monkeypatch, num_beams):
     rows, states = [], TemplateDecoder.states
 
-    def count(decoder, sources, *arguments, **others):
-        rows.append(len(sources.states))
-        return states(decoder, sources, *arguments, **others)
+    def count(decoder, sources, ids, *arguments, **others):
+        rows.append(len(ids))
+        return states(decoder, sources, ids, *arguments, **others)
 
     monkeypatch.setattr(TemplateDecoder, "states", count)
     model = tiny_model().double()
