@@ -88,14 +88,15 @@ class PackedProduct:
 
     def __call__(self, states: Tensor) -> Tensor:
         if self.packed is None:
-            weight = torch.ops.mkldnn._reorder_linear_weight(_joined([each.weight for each in self.layers]), ROWS)
+            weight = torch.ops.mkldnn._reorder_linear_weight(concatenated([each.weight for each in self.layers]), ROWS)
             biases = [each.bias for each in self.layers if each.bias is not None]
             # Both in one assignment, as another thread may be translating.
-            self.packed = weight, _joined(biases) if biases else None
+            self.packed = weight, concatenated(biases) if biases else None
         return torch.ops.mkldnn._linear_pointwise(states, *self.packed, "none", [], "")
 
 
-def _joined(parameters: list[Tensor]) -> Tensor:
+def concatenated(parameters: list[Tensor]) -> Tensor:
+    """These weights or biases of linear layers as one, which a single one already is."""
     return (parameters[0] if len(parameters) == 1 else torch.cat(parameters)).detach()
 
 
@@ -107,7 +108,7 @@ def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, int, Ca
     elif _can_be_packed(GTransformerGate, module):
         product = PackedProduct(module)
         yield module, "logits", _size(module), lambda *outputs: product(torch.cat(outputs, dim=-1))
-    elif isinstance(module, GTransformerAttention):
+    elif isinstance(module, GTransformerAttention) and "project" not in module.__dict__:
         parts = (module.q_proj, module.k_proj, module.v_proj)
         if _can_be_packed(nn.Linear, *parts):
             together, apart = PackedProduct(*parts), module.project

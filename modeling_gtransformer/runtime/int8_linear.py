@@ -6,12 +6,15 @@ per row, so a row's result is independent of its batch. The products are exact i
 than float32 in uncompiled models.
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+
+from ..layers_gtransformer import GTransformerAttention, GTransformerLayer
+from ..packed_weights import concatenated
 
 
 # A scale, this divided by 127, is a normal number, and its reciprocal is finite.
@@ -23,15 +26,17 @@ OFFSET = ZERO_POINT + 0.5
 
 
 class Int8Linear(nn.Module):
-    """A linear layer with 8-bit weights, rounded from a layer in float32. It has no gradients."""
+    """A linear layer with 8-bit weights, rounded from layers in float32, whose outputs it concatenates. It has no
+    gradients."""
 
-    def __init__(self, linear: nn.Linear):
+    def __init__(self, *linears: nn.Linear):
         super().__init__()
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        weight = linear.weight.detach()
+        weight = concatenated([each.weight for each in linears])
+        biases = [each.bias for each in linears if each.bias is not None]
+        self.out_features, self.in_features = weight.shape
         scales = weight.abs().amax(1).clamp(min=SMALLEST) / largest_weight()
         self.register_buffer("scales", scales)
-        self.register_buffer("bias", None if linear.bias is None else linear.bias.detach())
+        self.register_buffer("bias", concatenated(biases) if biases else None)
         self.int8_weight = packed((weight / scales[:, None]).round().to(torch.int8))
 
     def forward(self, states: Tensor) -> Tensor:
@@ -54,10 +59,30 @@ def quantize_linear_layers(model: PreTrainedModel) -> None:
     """Replaces all linear layers of a float32 model on a CPU, including the output layer, by [`Int8Linear`]. The model
     can no longer be saved."""
     for module in [*model.modules()]:
+        if isinstance(module, GTransformerLayer):
+            _join_projections(module)
         for name, child in module.named_children():
             if type(child) is nn.Linear:
                 setattr(module, name, Int8Linear(child))
     model.save_pretrained = _refuse_to_save
+
+
+def _join_projections(layer: GTransformerLayer) -> None:
+    """Makes the queries, keys and values of each self-attention one product, as they read the same states."""
+    names = [name for name, stack in layer.stacks.items() if stack != "cross"]
+    for attention in (getattr(layer, each, None) for name in names for each in (name, f"{name}_global")):
+        if isinstance(attention, GTransformerAttention):
+            parts = (attention.q_proj, attention.k_proj, attention.v_proj)
+            if all(type(part) is nn.Linear for part in parts):
+                attention.qkv_proj = Int8Linear(*parts)
+                attention.project = partial(_project, attention)  # type: ignore[method-assign]
+                del attention.q_proj, attention.k_proj, attention.v_proj
+
+
+def _project(attention: GTransformerAttention, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values of states that attend to each other, as from the attention's own method."""
+    queries, keys, values = map(attention.split_heads, attention.qkv_proj(states).chunk(3, dim=-1))
+    return queries, keys, values
 
 
 def packed(weight: Tensor) -> Tensor:

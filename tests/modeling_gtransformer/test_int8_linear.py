@@ -84,6 +84,17 @@ def test_translations_stay_and_saving_is_refused(checkpoint, tmp_path):
     assert hashes_of_translator(model, processor)["weights"] != before["weights"]
 
 
+def test_queries_keys_and_values_of_a_self_attention_are_one_product(tiny_model):
+    layer, states = (model := tiny_model()).model.decoder.layers[1], torch.randn(2, 3, 16)
+    attention = layer.self_attn_global
+    parts = [Int8Linear(part) for part in (attention.q_proj, attention.k_proj, attention.v_proj)]
+    quantize_linear_layers(model)
+    products = zip(attention.project(states), parts, strict=True)
+    assert all(one.equal(attention.split_heads(part(states))) for one, part in products)
+    counted = sum(type(module) is Int8Linear for module in layer.modules())
+    assert counted == 2 * (2 + 4) + 2
+
+
 def test_layers_of_another_class_stay(tiny_model):
     class OwnLinear(torch.nn.Linear):
         pass
