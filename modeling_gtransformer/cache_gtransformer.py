@@ -1,13 +1,13 @@
 """The cache of generation: group attention keeps the open sentence, global attention the document.
 
 Shape legend: B documents, R rows (documents times beams), W beams of a search, T target tokens so far, C tokens that
-some beam has written, S source tokens, H heads, K head size, D model size, L tokens of the longest target sentence
-that may come, N tokens of the longest source sentence.
+some beam sees, S source tokens, H heads, K head size, D model size, N tokens of the longest source sentence.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
+from itertools import chain
 from typing import NamedTuple
 
 import torch
@@ -25,7 +25,7 @@ CACHE_NAME = "cache" if "cache" in {field.name for field in fields(Seq2SeqLMOutp
 
 # Minimum number of places that a full buffer over the document gains.
 GROWTH = 64
-# Tokens that no beam has kept are dropped every this many steps.
+# Tokens that no beam sees any more are dropped every this many steps.
 DROPS_AFTER = 16
 
 
@@ -84,19 +84,17 @@ class TargetCache(EncoderDecoderCache):
             self.input_ids = self.input_ids[rows.to(self.input_ids.device)]
 
 
-class Step(NamedTuple):
+class SourceSentences(NamedTuple):
     """
-    The places of the cache that one new token of each of R rows sees.
+    The source sentences that one new token of each of R rows sees.
 
     Attributes:
-        target_mask: which of the places in use hold tokens of the open sentence, at most `(R, L)`, bool.
-        source_mask: which of the N places hold tokens of its source sentence, `(R, N)`, bool; `(B, N)` if the source
-            has one sentence, which all beams of a document share.
+        source_mask: which of the N places hold tokens of the sentence, `(R, N)`, bool; `(B, N)` if the source has one
+            sentence, which all beams of a document share.
         source_index: positions of these tokens in the flattened sources, in the same shape.
         moved: rows that are at another source sentence than before, `(M,)`; `None` if this is not known.
     """
 
-    target_mask: Tensor
     source_mask: Tensor
     source_index: Tensor
     moved: Tensor | None
@@ -116,35 +114,94 @@ class StepCache(EncoderDecoderCache, ABC):
         """Returns keys and values of the source, which `project` makes from its states."""
 
 
+class SharedTokens:
+    """
+    Keys and values of what the beams of searches have written. Attention reads each token once for all beams, under a
+    mask of what each of them sees, which is what reordering beams reorders.
+
+    Args:
+        seen: which tokens each beam sees, `(R / W, W, C)`, bool. They are the same for all beams of a search.
+    """
+
+    def __init__(self, seen: Tensor):
+        self.seen, self.steps_since_drop = seen, 0
+        self.layers: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def grow(self) -> None:
+        """Makes place for a new token of every beam. Every few steps, drops those that no beam sees."""
+        if self.steps_since_drop == DROPS_AFTER:
+            self._drop()
+        beams = self.seen.shape[1]
+        new = torch.eye(beams, dtype=torch.bool, device=self.seen.device)
+        self.seen = torch.cat([self.seen, new.expand(len(self.seen), -1, -1)], dim=2)
+        self.steps_since_drop += 1
+
+    def _drop(self) -> None:
+        """Drops the tokens that no beam sees. Tokens before the first of them stay where they are."""
+        self.steps_since_drop = 0
+        is_kept = self.seen.any(dim=1)
+        first, kept = torch.stack([is_kept.all(dim=0).int().argmin(), is_kept.sum(dim=1).max()]).tolist()
+        if kept == is_kept.shape[1]:  # one search needs all places
+            return
+        # Kept tokens come first, in their order; where a search has fewer, dropped ones fill the rest.
+        order = (~is_kept[:, first:]).int().argsort(dim=1, stable=True)[:, : kept - first] + first
+        self.seen = torch.cat([self.seen[..., :first], self.seen.take_along_dim(order[:, None], 2)], dim=2)
+        for buffer in chain.from_iterable(self.layers.values()):
+            buffer[:, :, first:kept] = buffer.take_along_dim(order[:, None, :, None].to(buffer.device), 2)
+
+    def store(self, layer_idx: int, new: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Stores keys and values `(R, H, T, K)` of a prefix or of new tokens, and returns all, `(R / W, H, C, K)`."""
+        beams, places = self.seen.shape[1:]
+        is_prefix = layer_idx not in self.layers
+        by_search = [each.unflatten(0, (-1, beams)) for each in new]
+        # The tokens of a prefix are those of all beams; a new token is that of its beam.
+        added = [each[:, 0] if is_prefix else each[:, :, :, 0].transpose(1, 2) for each in by_search]
+        stored = self.layers.get(layer_idx) or tuple(each[:, :, :0] for each in added)
+        if stored[0].shape[2] < places:
+            gained = (0, 0, 0, places + max(GROWTH, places // 2) - stored[0].shape[2])
+            stored = self.layers[layer_idx] = tuple(nn.functional.pad(each, gained) for each in stored)
+        for buffer, states in zip(stored, added, strict=True):
+            buffer[:, :, places - states.shape[2] : places] = states
+        return stored[0][:, :, :places], stored[1][:, :, :places]
+
+    def reorder(self, beam_idx: Tensor) -> None:
+        """Continues each row from its parent row in the same search, `(R,)`."""
+        self.seen = self.seen.flatten(0, 1).index_select(0, beam_idx).view_as(self.seen)
+
+    def keep(self, searches: Tensor) -> None:
+        """Keeps only the searches with these indices."""
+        self.seen = self.seen[searches]
+        for layer_idx, stored in self.layers.items():
+            self.layers[layer_idx] = tuple(each[searches.to(each.device)] for each in stored)
+
+
 class DocumentCache(StepCache):
     """
     Keys and values of target documents that grow token by token, in batches whose rows may be at different sentences.
 
-    A step of group self-attention sees the L places of the open sentence, which the next sentence overwrites; group
-    cross-attention sees the N places of the source sentence that is being translated. Only global attention keeps the
-    whole document. Which places count follows from the group tags of every step, so beams may be reordered freely.
-    The beams of a document share what belongs to its source, and the tokens of their common past: global attention
-    reads each token once for all beams, under a mask of their histories, which is what reordering beams reorders.
+    A step of group self-attention sees the open sentence, and forgets the one before; group cross-attention sees the N
+    places of the source sentence that is being translated. Only global attention keeps the whole document. Which
+    tokens count follows from the group tags of every step, so beams may be reordered freely. The beams of a document
+    share what belongs to its source, and those of a search the tokens of their common past.
 
     Equal to masks over the whole document, the reference that `generate(use_cache=False)` uses, for sources that all
     have sentences, each of them contiguous.
 
     Args:
-        max_sentence_length: L, `<s>` and `</s>` included.
         documents: B. The rows of a document are adjacent and begin alike.
         search_beams: W, the number of adjacent rows that a beam search reorders.
 
     Attributes:
         beams: number of rows of a document.
         shares_source: whether every source has one sentence, so that all rows of a document are at the same one.
-        places: where the new tokens go, `(R, T)`; L where a token is not kept.
         tags: the tags of the last tokens, `(R, 1)`.
-        step: what the new tokens see; `None` while a prefix is read, under masks over the whole document.
+        targets: target tokens by attention kind.
+        step: what the new tokens see of the source; `None` while a prefix is read, under masks over the whole
+            document.
         source_real: which source tokens are not padding, `(B, S)`, bool; `None` if all are.
         source_lengths, source_starts: the number of tokens of every source sentence and the position of the first one,
             `(B, G + 2)`, by tag; 0 for tags without a sentence, which are the first and the last.
-        history: which tokens of its search are in the history of each beam, `(R / W, W, C)`, bool.
-        targets, sources: keys and values by layer and attention kind.
+        sources: keys and values of the source by layer and attention kind.
         open_sources: keys and values, by layer, of the source sentence that each row is translating.
     """
 
@@ -157,16 +214,13 @@ class DocumentCache(StepCache):
     source_starts: Tensor
     source_tokens: int
     tags: Tensor
-    places: Tensor
-    history: Tensor
 
-    def __init__(self, max_sentence_length: int, documents: int, search_beams: int):
+    def __init__(self, documents: int, search_beams: int):
         super().__init__(DynamicCache(), DynamicCache())
-        self.max_sentence_length = max_sentence_length
         self.documents, self.search_beams = documents, search_beams
-        self.length = self.steps_since_drop = 0
-        self.step: Step | None = None
-        self.targets: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
+        self.length = 0
+        self.step: SourceSentences | None = None
+        self.targets: dict[str, SharedTokens] = {}
         self.sources: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
         self.open_sources: dict[int, tuple[Tensor, Tensor]] = {}
 
@@ -196,19 +250,17 @@ class DocumentCache(StepCache):
         if self.length == 0:
             assert source_tags is not None
             self._read_source(source_tags)
-            in_open = group_tags == tags
-            # Tokens of closed sentences go to a place that is never read.
-            places = torch.where(in_open, in_open.cumsum(dim=1) - 1, self.max_sentence_length)
-            self.places = places.clamp(max=self.max_sentence_length)
-            self.history = torch.ones_like(group_tags, dtype=torch.bool).unflatten(0, (-1, self.search_beams))
+            seen = {"group": group_tags == tags, "global": torch.ones_like(group_tags, dtype=torch.bool)}
+            by_search = {kind: each.unflatten(0, (-1, self.search_beams)) for kind, each in seen.items()}
+            self.targets = {kind: SharedTokens(each) for kind, each in by_search.items()}
         else:
-            self._grow()
-            places = (self.places[:, -1:] + 1) * (tags == self.tags)
-            self.places = places.clamp(max=self.max_sentence_length)
-            # Asking another device which places are in use would synchronise with it.
-            in_use = self.max_sentence_length if places.device.type != "cpu" else int(self.places.max()) + 1
-            target_mask = torch.arange(min(in_use, self.max_sentence_length), device=places.device) <= self.places
-            self.step = Step(target_mask, *self._source_places(tags))
+            # What ends a document belongs to no sentence.
+            in_open = ((tags == self.tags) & (tags > 0)).unflatten(0, (-1, self.search_beams))
+            group = self.targets["group"]
+            group.seen = group.seen & in_open
+            for tokens in self.targets.values():
+                tokens.grow()
+            self.step = self._source_sentences(tags)
         self.tags = tags
         self.length += new_tokens
 
@@ -227,30 +279,8 @@ class DocumentCache(StepCache):
             1, tags, place, "amin", include_self=False
         )
 
-    def _grow(self) -> None:
-        """Makes place for a new token of every beam. Every few steps, drops those that no beam has kept."""
-        if self.search_beams > 1 and self.steps_since_drop == DROPS_AFTER:
-            self._drop()
-        new = torch.eye(self.search_beams, dtype=torch.bool, device=self.history.device)
-        self.history = torch.cat([self.history, new.expand(len(self.history), -1, -1)], dim=2)
-        self.steps_since_drop += 1
-
-    def _drop(self) -> None:
-        """Drops the tokens that no beam has kept. Tokens before the first of them stay where they are."""
-        self.steps_since_drop = 0
-        is_kept = self.history.any(dim=1)
-        first, kept = torch.stack([is_kept.all(dim=0).int().argmin(), is_kept.sum(dim=1).max()]).tolist()
-        if kept == is_kept.shape[1]:  # one document needs all places
-            return
-        # Kept tokens come first, in their order; where a document has fewer, dropped ones fill the rest.
-        order = (~is_kept[:, first:]).int().argsort(dim=1, stable=True)[:, : kept - first] + first
-        self.history = torch.cat([self.history[..., :first], self.history.take_along_dim(order[:, None], 2)], dim=2)
-        for (_, kind), stored in self.targets.items():
-            for buffer in stored if kind == "global" else ():
-                buffer[:, :, first:kept] = buffer.take_along_dim(order[:, None, :, None].to(buffer.device), 2)
-
-    def _source_places(self, tags: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """`source_mask`, `source_index` and `moved` of a [`Step`] of tokens with these tags `(R, 1)`."""
+    def _source_sentences(self, tags: Tensor) -> SourceSentences:
+        """The source sentences of tokens with these tags `(R, 1)`."""
         beams = self.beams
         if self.shares_source:
             tags, beams = tags[::beams], 1
@@ -262,39 +292,15 @@ class DocumentCache(StepCache):
         source_index = source_index + document * self.source_tokens
         # Counting the rows that have moved would synchronise with another device.
         if self.step is None or tags.device.type != "cpu":
-            return source_mask, source_index, None
-        return source_mask, source_index, (self.step.source_index[:, 0] != source_index[:, 0]).nonzero()[:, 0]
+            return SourceSentences(source_mask, source_index, None)
+        moved = (self.step.source_index[:, 0] != source_index[:, 0]).nonzero()[:, 0]
+        return SourceSentences(source_mask, source_index, moved)
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores keys and values `(R, H, 1, K)` of the new token, or of a prefix, and returns those that it may
-        see: of the open sentence, at most `(R, H, L, K)`, or of the document, `(R / W, H, C, K)`. A prefix sees
-        itself."""
-        places = self.max_sentence_length + 1 if kind == "group" else self.history.shape[2]
-        stored = self._buffers(layer_idx, kind, (keys, values), places)
-        if kind == "group":
-            rows, index = torch.arange(len(keys), device=keys.device)[:, None], self.places.to(keys.device)
-            for buffer, states in zip(stored, (keys, values), strict=True):
-                buffer.transpose(1, 2)[rows, index] = states.transpose(1, 2)
-            places = self.max_sentence_length if self.step is None else self.step.target_mask.shape[1]
-        else:
-            for buffer, states in zip(stored, (keys, values), strict=True):
-                # The tokens of a prefix are those of all beams; a new token is that of its beam.
-                of_search = states.unflatten(0, (-1, self.search_beams))
-                new = of_search[:, 0] if self.step is None else of_search[:, :, :, 0].transpose(1, 2)
-                buffer[:, :, places - new.shape[2] : places] = new
-        # A prefix attends to itself under the usual masks.
-        return (keys, values) if self.step is None else (stored[0][:, :, :places], stored[1][:, :, :places])
-
-    def _buffers(self, layer_idx: int, kind: str, new: tuple[Tensor, Tensor], places: int) -> tuple[Tensor, Tensor]:
-        """The keys and values stored so far, with at least this many places; like the `new` ones, if there are none
-        yet."""
-        rows = slice(None) if kind == "group" else slice(None, None, self.search_beams)
-        stored = self.targets.get((layer_idx, kind)) or tuple(each[rows, :, :0] for each in new)
-        if stored[0].shape[2] < places:
-            spare = 0 if kind == "group" else max(GROWTH, places // 2)
-            gained = (0, 0, 0, places + spare - stored[0].shape[2])
-            stored = self.targets[layer_idx, kind] = tuple(nn.functional.pad(each, gained) for each in stored)
-        return stored
+        """Stores keys and values `(R, H, 1, K)` of the new tokens, or of a prefix, and returns those that they may
+        see, `(R / W, H, C, K)`. A prefix sees itself, under the usual masks."""
+        shared = self.targets[kind].store(layer_idx, (keys, values))
+        return (keys, values) if self.step is None else shared
 
     def source(
         self, layer_idx: int, kind: str, project: Callable[[Tensor], tuple[Tensor, Tensor]], states: Tensor
@@ -330,29 +336,20 @@ class DocumentCache(StepCache):
             return (documents[:, None] * number + torch.arange(number, device=documents.device)).flatten()
 
         rows, searches = of_documents(self.beams), of_documents(self.beams // self.search_beams)
-        self.history = self.history[searches]
-        self.tags, self.places = self.tags[rows], self.places[rows]
+        self.tags = self.tags[rows]
         self.source_lengths, self.source_starts = self.source_lengths[documents], self.source_starts[documents]
         self.source_real = None if self.source_real is None else self.source_real[documents]
-        for (layer_idx, kind), each in self.targets.items():
-            kept = rows if kind == "group" else searches
-            self.targets[layer_idx, kind] = tuple(states[kept.to(states.device)] for states in each)
+        for tokens in self.targets.values():
+            tokens.keep(searches)
         for key, each in self.sources.items():
             self.sources[key] = tuple(states[documents.to(states.device)] for states in each)
         self.documents, self.step, self.open_sources = len(documents), None, {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorders beams within documents."""
-        moved = (beam_idx != torch.arange(len(beam_idx), device=beam_idx.device)).nonzero()[:, 0]
-        if not len(moved):
-            return
-        self.tags, self.places = self.tags.index_select(0, beam_idx), self.places.index_select(0, beam_idx)
-        self.history = self.history.flatten(0, 1).index_select(0, beam_idx).view_as(self.history)
-        in_use = self.max_sentence_length if self.step is None else self.step.target_mask.shape[1]
-        for (_, kind), stored in self.targets.items():
-            for buffer in stored if kind == "group" else ():
-                states, rows = buffer[:, :, :in_use], moved.to(buffer.device)
-                states.index_copy_(0, rows, states.index_select(0, beam_idx[moved].to(buffer.device)))
+        self.tags = self.tags.index_select(0, beam_idx)
+        for tokens in self.targets.values():
+            tokens.reorder(beam_idx)
 
     def crop(self, tokens_to_remove: int) -> None:
         """Raises an error, as what came before the open sentence is gone."""

@@ -20,7 +20,7 @@ from transformers.cache_utils import EncoderDecoderCache
 from transformers.generation import ForcedBOSTokenLogitsProcessor, SuppressTokensLogitsProcessor
 
 from .cache_gtransformer import DocumentCache
-from .group_tags import last_in_sentence, progress_after, read_group_tags, sentence_lengths
+from .group_tags import is_ended, last_in_sentence, progress_after, read_group_tags, sentence_lengths
 from .sentence_template import TargetTemplate
 from .target_sentences import GroupTagLogitsProcessor, SentenceScoreRecorder, SentenceStreamer
 
@@ -402,7 +402,7 @@ class DocumentRows(Rows):
 
     def __init__(self, decoder: TemplateDecoder, prompts: Tensor, beams: int):
         self.decoder, self.beams, self.shrinks, self.records = decoder, beams, decoder.shrinks, decoder.records
-        self.cache = DocumentCache(decoder.limits.max_sentence_length(prompts), len(prompts), beams)
+        self.cache = DocumentCache(len(prompts), beams)
         self.documents = torch.arange(len(prompts), device=decoder.device)
         self.rows = self.documents.repeat_interleave(beams)
         # After the prompts, nothing reads the sources again: the cache has their projections.
@@ -437,7 +437,8 @@ class DocumentRows(Rows):
             None,
             self.place[:, None] if in_sentence else None,
             self.cache,
-            group_tags=self.number[:, None],
+            # What ends a document belongs to no sentence.
+            group_tags=self.number.masked_fill(is_ended(last, template) & (self.place > 0), 0)[:, None],
         )
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:

@@ -313,8 +313,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         generate = self._prepared_generate(call, logits_processor)
         outputs = generate(custom_generate=functools.partial(self._run_engine, call)) if use_engine else None
         if outputs is None:  # the engine leaves the call to Transformers
-            longest, beams = call.limits.max_sentence_length(call.prompt), call.config.num_beams or 1
-            sizes = (longest, len(call.source_tags), beams)
+            sizes = (len(call.source_tags), call.config.num_beams or 1)
             outputs = generate(**{CACHE_NAME: DocumentCache(*sizes)} if can_use_cache else {})
         return outputs
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from transformers.cache_utils import EncoderDecoderCache
 from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
 
-from .cache_gtransformer import DocumentCache, Step
+from .cache_gtransformer import DocumentCache, SourceSentences
 from .configuration_gtransformer import GTransformerConfig
 from .group_tags import PADDING, same_group, tags_on_cpu
 from .sentence_attention import SentencePlan, plan_sentences
@@ -244,16 +244,18 @@ def decoder_masks(
     return masks, cross_masks
 
 
-def _step_masks(cache: DocumentCache, step: Step, dtype: torch.dtype) -> tuple[dict[str, Mask], dict[str, Mask]]:
+def _step_masks(
+    cache: DocumentCache, step: SourceSentences, dtype: torch.dtype
+) -> tuple[dict[str, Mask], dict[str, Mask]]:
     """Masks of one new token over what the cache keeps: the open sentence, its source sentence, both documents."""
     # Kernels would convert boolean masks in every layer.
-    zero = torch.zeros((), dtype=dtype, device=step.target_mask.device)
+    zero = torch.zeros((), dtype=dtype, device=step.source_mask.device)
 
     def additive(mask: Tensor | None) -> Tensor | None:
         return None if mask is None else torch.where(mask, zero, -torch.inf)
 
-    # Without beams, every token is in the history of its row.
-    history = cache.history[:, None] if cache.search_beams > 1 else None
+    seen = {kind: tokens.seen[:, None] for kind, tokens in cache.targets.items()}
     source = None if cache.source_real is None else cache.source_real[:, None, None]
-    masks = {"group": additive(step.target_mask[:, None, None]), "global": additive(history)}
+    # Without beams, every token of a document is seen.
+    masks = {"group": additive(seen["group"]), "global": additive(seen["global"] if cache.search_beams > 1 else None)}
     return masks, {"group": additive(step.source_mask[:, None, None]), "global": additive(source)}

@@ -76,10 +76,6 @@ class GroupTagLogitsProcessor(LogitsProcessor):
         banned = {template.start, *template.prefix, template.pad, template.end} - {template.eos_id, None}
         self.banned = sorted(token for token in banned if token is not None)
 
-    def max_sentence_length(self, prompts: Tensor) -> int:
-        """Maximum number of tokens of a target sentence or, if more, of prompts `(B, P)` and one more token."""
-        return max(int(self.token_limits.max()) + self.template.head + self.template.tokens, prompts.shape[1] + 1)
-
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Masks scores `(R, V)` of the token that follows the prefixes `(R, T)`."""
         # The rows of a document are adjacent.

@@ -120,7 +120,7 @@ def test_what_cannot_be_exported_says_what_can(tiny_model, sources, targets):
     source, target = sources[0], targets[0]
     given = step_inputs(model, source, target) | {"use_cache": True}
     with pytest.raises(ValueError, match='cache_implementation="dynamic"'):
-        export(StepWith(model, DocumentCache(10, len(target), 1)), (), given, strict=False)
+        export(StepWith(model, DocumentCache(len(target), 1)), (), given, strict=False)
     static = StaticCache(config=model.config, max_cache_len=32)
     static.early_initialization(len(target), 2 * TINY["decoder_attention_heads"], 4, torch.float32, target.device)
     with pytest.raises(ValueError, match="pass decoder_group_tags"):

@@ -8,7 +8,7 @@ from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documen
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers.generation import LogitsProcessorList, NoRepeatNGramLogitsProcessor
 
-from modeling_gtransformer.cache_gtransformer import CACHE_NAME, CACHE_NAMES, GROWTH, DocumentCache
+from modeling_gtransformer.cache_gtransformer import CACHE_NAME, CACHE_NAMES, DROPS_AFTER, GROWTH, DocumentCache
 from modeling_gtransformer.group_tags import group_tags
 
 
@@ -112,25 +112,23 @@ def test_group_layers_keep_a_sentence_and_global_layers_the_document(tiny_model,
     length = model.generate(**random_documents([[3] * 8]), max_length_b=2, parallel_sentences=False).shape[1]
     (cache,) = caches
     assert length > 30
-    assert cache.targets.keys() == {(0, "group"), (1, "group"), (1, "global")}
-    for (_, kind), (keys, _) in cache.targets.items():
-        assert keys.shape[2] == int(3 * 1.2 + 2) + 2 + 1 if kind == "group" else keys.shape[2] >= length - 1
+    group, document = cache.targets["group"], cache.targets["global"]
+    assert group.layers.keys() == {0, 1} and document.layers.keys() == {1}
+    assert group.seen.shape[2] <= int(3 * 1.2 + 2) + 2 + DROPS_AFTER < document.seen.shape[2] == length - 1
     assert cache.step.source_index.shape == (1, 5)
 
 
 class Copies(TorchDispatchMode):
-    """Records how many positions of keys and values are copied from row to row, and how many of the source are
-    picked."""
+    """Records how many positions of the source are picked, and whether keys and values are copied from row to row."""
 
     def __init__(self):
         super().__init__()
-        self.lengths, self.picked = [], []
+        self.picked, self.moves = [], False
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         if function is torch.ops.aten.index_select.default:
-            if args[0].dim() == 4:
-                self.lengths.append(args[0].shape[2])
-            elif args[0].dim() == 3:
+            self.moves |= args[0].dim() == 4
+            if args[0].dim() == 3:
                 self.picked.append(len(args[2]))
         return function(*args, **(kwargs or {}))
 
@@ -148,59 +146,53 @@ def test_beams_share_their_source_and_what_they_have_in_common(tiny_model, cache
         tiny_model().generate(**inputs, decoder_input_ids=prefix)
     (cache,) = caches
     assert {len(keys) for (_, kind), (keys, _) in cache.sources.items() if kind == "global"} == {1}
-    assert {len(keys) for (_, kind), (keys, _) in cache.targets.items() if kind == "global"} == {1}
-    # The open sentence has 32 places.
-    assert len(copies.lengths) > 4 and set(copies.lengths) <= {*range(26, 33)}
+    assert {len(keys) for tokens in cache.targets.values() for keys, _ in tokens.layers.values()} == {1}
+    assert not copies.moves
 
 
-@pytest.mark.parametrize(("leaves", "open_places"), [(False, 3), (True, 8)])
-def test_reordering_copies_only_the_open_sentence(leaves, open_places):
-    """After a document has left, the places in use are unknown until the next step."""
+@pytest.mark.parametrize("kind", ["group", "global"])
+def test_beams_see_what_they_have_written_and_the_rest_is_dropped(kind):
+    """Three beams of two documents, of which one leaves; a beam takes the place of another in most steps. Each starts
+    a sentence now and then, of which group attention sees the last."""
     torch.manual_seed(0)
-    cache, tags, source_tags = DocumentCache(8, 2, 2), torch.tensor([[1, 1, 2, 2, 2]] * 4), torch.ones(4, 3).long()
-    for new_tokens, length in ((3, 3), (1, 4), (1, 5)):
-        cache.start(tags[:, :length], new_tokens, source_tags)
-        for kind in ("group", "global"):
-            cache.target(0, kind, *torch.randn(1, 2, new_tokens, 4).expand(2, 4, 2, new_tokens, 4))
-    if leaves:
-        cache.keep(torch.tensor([1]))
-    with Copies() as copies:
-        cache.reorder_cache(torch.tensor([1, 1] if leaves else [0, 1, 3, 3]))
-    assert copies.lengths == [open_places, open_places]
-    for states in cache.targets[0, "group"]:
-        assert states[-2, :, :3].equal(states[-1, :, :3])
-
-
-def test_beams_see_what_they_have_written_and_the_rest_is_dropped():
-    """Three beams of two documents, of which one leaves; a beam takes the place of another in most steps."""
-    torch.manual_seed(0)
-    steps, written = 80, [[] for _ in range(6)]
-    cache, tags, source_tags = DocumentCache(8, 2, 3), torch.ones(6, steps).long(), torch.ones(6, 3).long()
+    steps, written, source_tags = 80, [[] for _ in range(6)], torch.ones(6, 3).long()
+    cache, tags = DocumentCache(2, 3), torch.ones(6, 1).long()
     for length in range(1, steps):
         if length == steps // 2:
             cache.keep(torch.tensor([1]))
-            written = written[3:]
+            written, tags = written[3:], tags[3:]
         rows = len(written)
-        cache.start(tags[:rows, :length], 1, source_tags[:rows])
+        tags = tags + (torch.rand(rows, 1) < 0.1) * (length > 1)
+        cache.start(tags, 1, source_tags)
         keys = torch.randn(rows, 1, 1, 2) if length > 1 else torch.ones(rows, 1, 1, 2)
-        shared = cache.target(0, "global", keys, -keys)
+        shared = cache.target(0, kind, keys, -keys)
+        new = zip(tags[:, 0].tolist(), keys, strict=True)
+        written = [[*row, token] for row, token in zip(written, new, strict=True)]
         if length == 1:  # rows begin alike
-            written = [[key] for key in keys]
             continue
-        written = [[*row, key] for row, key in zip(written, keys, strict=True)]
-        for row, seen in enumerate(cache.history.flatten(0, 1)):
-            expected = torch.cat(written[row], dim=1)[0]
+        for row, seen in enumerate(cache.targets[kind].seen.flatten(0, 1)):
+            own = [key for tag, key in written[row] if kind == "global" or tag == tags[row]]
+            expected = torch.cat(own, dim=1)[0]
             assert shared[0][row // 3, 0, seen].equal(expected) and shared[1][row // 3, 0, seen].equal(-expected)
         parents = torch.randint(3, (rows // 3, 3)) if length % 4 else torch.arange(3).expand(rows // 3, 3)
         parents = (parents + torch.arange(0, rows, 3)[:, None]).flatten()
         cache.reorder_cache(parents)
-        written = [written[parent] for parent in parents.tolist()]
+        written, tags = [written[parent] for parent in parents.tolist()], tags[parents]
     assert shared[0].shape[2] < 2 * steps
+
+
+def test_what_ends_a_document_sees_itself_alone():
+    """Else a document that has ended would keep all others waiting for ever longer sums."""
+    cache, keys = DocumentCache(1, 1), torch.randn(3 * DROPS_AFTER, 1, 1, 1, 2)
+    for length, key in enumerate(keys):
+        cache.start(torch.full((1, 1), length == 0).long(), 1, torch.ones(1, 3).long())
+        seen = cache.target(0, "group", key, key)
+    assert cache.targets["group"].seen.sum() == 1 and seen[0].shape[2] <= DROPS_AFTER + 1
 
 
 def test_only_beams_that_move_to_another_source_sentence_pick_it_anew():
     torch.manual_seed(0)
-    cache, states = DocumentCache(8, 1, 2), torch.randn(2, 5, 8)
+    cache, states = DocumentCache(1, 2), torch.randn(2, 5, 8)
     tags, source_tags = torch.tensor([[1, 1, 1, 2], [1, 1, 1, 1]]), torch.tensor([[1, 1, 2, 2, 2]] * 2)
     keys = states[:1].view(1, 5, 2, 4).transpose(1, 2)
     with Copies() as copies:
@@ -211,17 +203,16 @@ def test_only_beams_that_move_to_another_source_sentence_pick_it_anew():
     assert copies.picked == [6, 6, 3, 3]
     for picked, each in zip(visible, (keys, -keys), strict=True):
         assert picked[0].equal(each[0, :, 2:]) and picked[1, :, :2].equal(each[0, :, :2])
-    assert cache.step.target_mask.tolist() == [[True, False, False, False], [True] * 4]
 
 
 def test_a_full_buffer_over_the_document_grows_by_half():
     torch.manual_seed(0)
-    cache, tags, sizes = DocumentCache(8, 1, 1), torch.ones(1, 400).long(), []
+    cache, tags, sizes = DocumentCache(1, 1), torch.ones(1, 400).long(), []
     states = torch.randn(2, 1, 2, 400, 4)
     for length in range(1, 401):
         cache.start(tags[:, :length], 1, tags[:, :3])
         visible = cache.target(0, "global", *states[:, :, :, length - 1 : length])
-        sizes.append(cache.targets[0, "global"][0].shape[2])
+        sizes.append(cache.targets["global"].layers[0][0].shape[2])
     assert visible[0].equal(states[0]) and visible[1].equal(states[1])
     sizes = sorted({*sizes})
     # A buffer is full until the next token comes.
@@ -301,7 +292,7 @@ def test_rows_that_change_places_take_their_sentences_along(tiny_model, document
 
 
 def test_what_the_cache_cannot_do_is_refused():
-    cache, tags = DocumentCache(8, 1, 1), group_tags(torch.tensor([[0, 5, 2, 0]]), BOS, EOS)
+    cache, tags = DocumentCache(1, 1), group_tags(torch.tensor([[0, 5, 2, 0]]), BOS, EOS)
     cache.start(tags, 4, tags)
     with pytest.raises(ValueError, match="one token at a time"):
         cache.start(tags, 2, tags)
