@@ -353,7 +353,7 @@ class DocumentCache(StepCache):
 
     def crop(self, tokens_to_remove: int) -> None:
         """Raises an error, as what came before the open sentence is gone."""
-        raise ValueError("A DocumentCache has overwritten what came before the open sentence and cannot be cropped.")
+        raise ValueError("A DocumentCache drops what came before the open sentence and cannot be cropped.")
 
 
 def _pick(states: Tensor, index: Tensor) -> Tensor:
