@@ -1,7 +1,8 @@
 """The cache of generation: group attention keeps the open sentence, global attention the document.
 
 Shape legend: B documents, R rows (documents times beams), W beams of a search, T target tokens so far, C tokens that
-some beam sees, S source tokens, H heads, K head size, D model size, N tokens of the longest source sentence.
+some beam sees, S source tokens, G source sentences, H heads, K head size, D model size, N source tokens that the beams
+of a search see in a step.
 """
 
 from abc import ABC, abstractmethod
@@ -86,17 +87,16 @@ class TargetCache(EncoderDecoderCache):
 
 class SourceSentences(NamedTuple):
     """
-    The source sentences that one new token of each of R rows sees.
+    The source sentences that the new tokens of a step see. Those of a search lie in one range of N tokens.
 
     Attributes:
-        source_mask: which of the N places hold tokens of the sentence, `(R, N)`, bool; `(B, N)` if the source has one
-            sentence, which all beams of a document share.
-        source_index: positions of these tokens in the flattened sources, in the same shape.
-        moved: rows that are at another source sentence than before, `(M,)`; `None` if this is not known.
+        mask: which tokens of the range each beam sees, `(R / W, W, N)`, bool.
+        index: positions of the range in the flattened sources, `(R / W, N)`.
+        moved: searches whose range is another than before, `(M,)`; `None` if this is not known.
     """
 
-    source_mask: Tensor
-    source_index: Tensor
+    mask: Tensor
+    index: Tensor
     moved: Tensor | None
 
 
@@ -124,7 +124,7 @@ class SharedTokens:
     """
 
     def __init__(self, seen: Tensor):
-        self.seen, self.steps_since_drop = seen, 0
+        self.seen, self.steps_since_drop = seen, DROPS_AFTER  # most of a long prefix may be closed sentences
         self.layers: dict[int, tuple[Tensor, Tensor]] = {}
 
     def grow(self) -> None:
@@ -179,10 +179,10 @@ class DocumentCache(StepCache):
     """
     Keys and values of target documents that grow token by token, in batches whose rows may be at different sentences.
 
-    A step of group self-attention sees the open sentence, and forgets the one before; group cross-attention sees the N
-    places of the source sentence that is being translated. Only global attention keeps the whole document. Which
-    tokens count follows from the group tags of every step, so beams may be reordered freely. The beams of a document
-    share what belongs to its source, and those of a search the tokens of their common past.
+    A step of group self-attention sees the open sentence, and forgets the one before; group cross-attention sees the
+    source sentence that is being translated. Only global attention keeps the whole document. Which tokens count
+    follows from the group tags of every step, so beams may be reordered freely. The beams of a search share the source
+    and the tokens of their common past.
 
     Equal to masks over the whole document, the reference that `generate(use_cache=False)` uses, for sources that all
     have sentences, each of them contiguous.
@@ -193,26 +193,24 @@ class DocumentCache(StepCache):
 
     Attributes:
         beams: number of rows of a document.
-        shares_source: whether every source has one sentence, so that all rows of a document are at the same one.
         tags: the tags of the last tokens, `(R, 1)`.
         targets: target tokens by attention kind.
         step: what the new tokens see of the source; `None` while a prefix is read, under masks over the whole
             document.
         source_real: which source tokens are not padding, `(B, S)`, bool; `None` if all are.
-        source_lengths, source_starts: the number of tokens of every source sentence and the position of the first one,
-            `(B, G + 2)`, by tag; 0 for tags without a sentence, which are the first and the last.
+        source_starts, source_stops: the positions of the first token of every source sentence and after its last one,
+            `(B, G + 2)`, by tag; S and 0 for tags without a sentence, which are the first and the last.
         sources: keys and values of the source by layer and attention kind.
-        open_sources: keys and values, by layer, of the source sentence that each row is translating.
+        open_sources: keys and values, by layer, of the source sentences that each search is translating.
     """
 
     # The first call of `start` sets these.
     beams: int
-    max_source_length: int
-    shares_source: bool
-    source_real: Tensor | None
-    source_lengths: Tensor
-    source_starts: Tensor
     source_tokens: int
+    longest_sentence: int
+    source_real: Tensor | None
+    source_starts: Tensor
+    source_stops: Tensor
     tags: Tensor
 
     def __init__(self, documents: int, search_beams: int):
@@ -272,29 +270,33 @@ class DocumentCache(StepCache):
         self.source_real = None if is_real.all() else is_real
         tags = tags.clamp(min=0)
         lengths = sentence_lengths(tags)
-        self.max_source_length, self.shares_source = int(lengths.max()), lengths.shape[1] == 1
-        self.source_lengths = nn.functional.pad(lengths, (1, 1))
+        self.longest_sentence = int(lengths.max())
         place = torch.arange(self.source_tokens, device=tags.device).expand_as(tags)
-        self.source_starts = torch.zeros_like(self.source_lengths).scatter_reduce(
-            1, tags, place, "amin", include_self=False
-        )
+        none = nn.functional.pad(torch.zeros_like(lengths), (1, 1))
+        self.source_starts = (none + self.source_tokens).scatter_reduce(1, tags, place, "amin")
+        self.source_stops = none.scatter_reduce(1, tags, place + 1, "amax")
+        # What lies outside sentences has tag 0.
+        self.source_starts[:, 0], self.source_stops[:, 0] = self.source_tokens, 0
 
     def _source_sentences(self, tags: Tensor) -> SourceSentences:
         """The source sentences of tokens with these tags `(R, 1)`."""
-        beams = self.beams
-        if self.shares_source:
-            tags, beams = tags[::beams], 1
-        document = torch.arange(len(tags), device=tags.device)[:, None] // beams
-        sentence = document, tags.clamp(max=self.source_lengths.shape[1] - 1)
-        offset = torch.arange(self.max_source_length, device=tags.device)
-        source_mask = offset < self.source_lengths[sentence]
-        source_index = (self.source_starts[sentence] + offset).clamp(max=self.source_tokens - 1)
-        source_index = source_index + document * self.source_tokens
-        # Counting the rows that have moved would synchronise with another device.
-        if self.step is None or tags.device.type != "cpu":
-            return SourceSentences(source_mask, source_index, None)
-        moved = (self.step.source_index[:, 0] != source_index[:, 0]).nonzero()[:, 0]
-        return SourceSentences(source_mask, source_index, moved)
+        tags = tags.clamp(max=self.source_starts.shape[1] - 1).view(-1, self.search_beams)
+        document = torch.arange(len(tags), device=tags.device)[:, None] * self.search_beams // self.beams
+        starts, stops = self.source_starts[document, tags], self.source_stops[document, tags]
+        first = starts.amin(dim=1, keepdim=True)
+        # Counting would synchronise with another device.
+        is_counted = tags.device.type == "cpu" or self.search_beams > 1
+        length = int((stops - first).amax().clamp(min=1)) if is_counted else self.longest_sentence
+        # Ranges of similar lengths keep theirs, so that few of them have to be picked anew.
+        known = self.step.index[:, 0] if self.step is not None and tags.device.type == "cpu" else None
+        if self.step is not None and length <= self.step.index.shape[1] <= 2 * length:
+            length = self.step.index.shape[1]
+        else:
+            known = None
+        place = first + torch.arange(length, device=tags.device)
+        mask = (place[:, None] >= starts[..., None]) & (place[:, None] < stops[..., None])
+        index = place.clamp(max=self.source_tokens - 1) + document * self.source_tokens
+        return SourceSentences(mask, index, None if known is None else (known != index[:, 0]).nonzero()[:, 0])
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Stores keys and values `(R, H, 1, K)` of the new tokens, or of a prefix, and returns those that they may
@@ -306,7 +308,7 @@ class DocumentCache(StepCache):
         self, layer_idx: int, kind: str, project: Callable[[Tensor], tuple[Tensor, Tensor]], states: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Returns keys and values of the source, projected once from its states `(R, S, D)`: those of the sentence
-        being translated, `(R, H, N, K)`, or of the document, `(B, H, S, K)`; for a prefix `(R, H, S, K)`."""
+        being translated, `(R / W, H, N, K)`, or of the document, `(B, H, S, K)`; for a prefix `(R, H, S, K)`."""
         if self.step is None:
             keys, values = project(states[:: self.beams])
             # Attention is fastest if a head's tokens are adjacent, picking a sentence if the heads of a token are.
@@ -316,10 +318,10 @@ class DocumentCache(StepCache):
         return self._open_source(layer_idx) if kind == "group" else self.sources[layer_idx, kind]
 
     def _open_source(self, layer_idx: int) -> tuple[Tensor, Tensor]:
-        """Keys and values `(R, H, N, K)`, or `(B, H, N, K)`, of the source sentence of every row. Where it is known
-        which rows have moved, only theirs are picked anew."""
+        """Keys and values `(R / W, H, N, K)` of the source sentences of a step. Where it is known which searches have
+        moved, only theirs are picked anew."""
         assert self.step is not None
-        sources, index, moved = self.sources[layer_idx, "group"], self.step.source_index, self.step.moved
+        sources, (_, index, moved) = self.sources[layer_idx, "group"], self.step
         if moved is not None and layer_idx in self.open_sources:
             opened = self.open_sources[layer_idx]
             if len(moved):
@@ -337,7 +339,7 @@ class DocumentCache(StepCache):
 
         rows, searches = of_documents(self.beams), of_documents(self.beams // self.search_beams)
         self.tags = self.tags[rows]
-        self.source_lengths, self.source_starts = self.source_lengths[documents], self.source_starts[documents]
+        self.source_starts, self.source_stops = self.source_starts[documents], self.source_stops[documents]
         self.source_real = None if self.source_real is None else self.source_real[documents]
         for tokens in self.targets.values():
             tokens.keep(searches)
@@ -357,7 +359,7 @@ class DocumentCache(StepCache):
 
 
 def _pick(states: Tensor, index: Tensor) -> Tensor:
-    """Picks states `(B, S, H, K)` at positions `(R, N)` in the flattened sources: `(R, H, N, K)`."""
+    """Picks states `(B, S, H, K)` at positions `(M, N)` in the flattened sources: `(M, H, N, K)`."""
     picked = states.flatten(0, 1).index_select(0, index.flatten().to(states.device)).unflatten(0, index.shape)
     return picked.transpose(1, 2).contiguous()
 

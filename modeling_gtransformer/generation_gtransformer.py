@@ -39,6 +39,7 @@ from .group_attention import group_mask
 from .group_tags import (
     document_positions,
     is_contiguous,
+    last_in_sentence,
     read_group_tags,
     sentence_lengths,
     sentence_positions,
@@ -139,12 +140,17 @@ class GenerateCall:
         start = self.limits.template.start
         return self.source_tags.new_full((len(self.source_tags), 1), start) if given is None else given
 
-    @property
-    def has_finished_documents(self) -> bool:
-        """Whether the prompt already has all sentences of a document."""
-        number, words = sentence_progress(self.prompt, self.limits.template)
-        sentences = self.plan.sentences.to(number.device)
-        return bool(((number > sentences) & (words == -len(self.limits.template.prefix))).any())
+    def is_regular(self, config: Any) -> bool:
+        """Whether every document of the prompt is incomplete and every token of it belongs to a sentence."""
+        template, prompt = self.limits.template, self.prompt
+        number, words = sentence_progress(prompt, template)
+        # A sentence that the source lacks goes on only where a token ends the document.
+        is_open = (words != -len(template.prefix)) & (template.end is not None)
+        is_complete = (number > self.plan.sentences.to(number.device)) & ~is_open
+        tags = read_group_tags(prompt, config, is_target=True)
+        opened, place = last_in_sentence(prompt, template)
+        is_counted = (tags[:, -1] == opened) & (sentence_positions(tags)[:, -1] == place)
+        return bool((is_counted & ~is_complete).all())
 
     @property
     def is_whole(self) -> bool:
@@ -306,7 +312,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         if call.config.parallel_sentences:
             self._refuse_in_parallel(call, beyond)
         can_use_cache = self._can_use_document_cache(call)
-        is_open = call.plan.min_tokens <= call.plan.budget and not call.has_finished_documents
+        is_open = call.plan.min_tokens <= call.plan.budget and call.is_regular(self.config)
         use_engine = call.config.parallel_sentences or (not beyond and is_open and can_use_cache)
         if use_engine:
             self._encode(call)

@@ -249,7 +249,7 @@ def _step_masks(
 ) -> tuple[dict[str, Mask], dict[str, Mask]]:
     """Masks of one new token over what the cache keeps: the open sentence, its source sentence, both documents."""
     # Kernels would convert boolean masks in every layer.
-    zero = torch.zeros((), dtype=dtype, device=step.source_mask.device)
+    zero = torch.zeros((), dtype=dtype, device=step.mask.device)
 
     def additive(mask: Tensor | None) -> Tensor | None:
         return None if mask is None else torch.where(mask, zero, -torch.inf)
@@ -258,4 +258,4 @@ def _step_masks(
     source = None if cache.source_real is None else cache.source_real[:, None, None]
     # Without beams, every token of a document is seen.
     masks = {"group": additive(seen["group"]), "global": additive(seen["global"] if cache.search_beams > 1 else None)}
-    return masks, {"group": additive(step.source_mask[:, None, None]), "global": additive(source)}
+    return masks, {"group": additive(step.mask[:, None]), "global": additive(source)}

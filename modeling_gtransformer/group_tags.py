@@ -40,10 +40,11 @@ def sentence_progress(input_ids: Tensor, template: TargetTemplate) -> tuple[Tens
         number is one more than the number of closed sentences, even at the end of a document. The number of words is
         negative until the sentence's prefix is complete.
     """
-    number, place = last_in_sentence(input_ids, template)
-    unopened = (number == 0) & (not template.eos_opens_next)
-    number, words = progress_after(input_ids[:, -1], number, place, template)
-    return number + unopened, words.masked_fill(unopened, -len(template.prefix))
+    opened, place = last_in_sentence(input_ids, template)
+    number, words = progress_after(input_ids[:, -1], opened, place, template)
+    if template.eos_opens_next:
+        return number, words
+    return number.clamp(min=1), words.masked_fill(opened == 0, -len(template.prefix))
 
 
 def last_in_sentence(input_ids: Tensor, template: TargetTemplate) -> tuple[Tensor, Tensor]:
@@ -92,7 +93,7 @@ def read_group_tags(input_ids: Tensor, config: Any, is_target: bool, attention_m
     if prefix == ("bos",) and not eos_opens_next:
         return group_tags(input_ids, config.bos_token_id, config.eos_token_id, attention_mask)
     real = _real(input_ids, attention_mask)
-    if eos_opens_next:
+    if is_target:
         # The decoder may start with the padding token. Later padding tokens follow the end of a document.
         real = real & ((input_ids != config.pad_token_id) | (real.cumsum(dim=1) == 1))
     return closed_group_tags(input_ids, config.eos_token_id, real, eos_opens_next, len(suffix))

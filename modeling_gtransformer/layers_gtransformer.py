@@ -104,6 +104,8 @@ class GTransformerAttention(nn.Module):
         self.v_proj = nn.Linear(config.d_model, config.d_model)
         self.q_proj = nn.Linear(config.d_model, config.d_model)
         self.out_proj = nn.Linear(config.d_model, config.d_model)
+        # In 8 bits, the first three as one.
+        self.register_module("qkv_proj", None)
         for projection in (self.k_proj, self.v_proj, self.q_proj):
             projection.xavier_gain = 2**-0.5
         self.out_proj.xavier_gain = 1.0
@@ -122,6 +124,9 @@ class GTransformerAttention(nn.Module):
 
     def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of states `(B, T, D)` that attend to each other."""
+        if self.qkv_proj is not None:
+            queries, keys, values = map(self.split_heads, self.qkv_proj(states).chunk(3, dim=-1))
+            return queries, keys, values
         return self.queries(states), *self.keys_and_values(states)
 
     def forward(

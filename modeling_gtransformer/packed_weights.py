@@ -108,7 +108,7 @@ def _packed_methods(module: nn.Module) -> Iterator[tuple[nn.Module, str, int, Ca
     elif _can_be_packed(GTransformerGate, module):
         product = PackedProduct(module)
         yield module, "logits", _size(module), lambda *outputs: product(torch.cat(outputs, dim=-1))
-    elif isinstance(module, GTransformerAttention) and "project" not in module.__dict__:
+    elif isinstance(module, GTransformerAttention) and module.qkv_proj is None:
         parts = (module.q_proj, module.k_proj, module.v_proj)
         if _can_be_packed(nn.Linear, *parts):
             together, apart = PackedProduct(*parts), module.project

@@ -6,7 +6,7 @@ per row, so a row's result is independent of its batch. The products are exact i
 than float32 in uncompiled models.
 """
 
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import torch
@@ -71,18 +71,11 @@ def _join_projections(layer: GTransformerLayer) -> None:
     """Makes the queries, keys and values of each self-attention one product, as they read the same states."""
     names = [name for name, stack in layer.stacks.items() if stack != "cross"]
     for attention in (getattr(layer, each, None) for name in names for each in (name, f"{name}_global")):
-        if isinstance(attention, GTransformerAttention):
+        if isinstance(attention, GTransformerAttention) and attention.qkv_proj is None:
             parts = (attention.q_proj, attention.k_proj, attention.v_proj)
             if all(type(part) is nn.Linear for part in parts):
                 attention.qkv_proj = Int8Linear(*parts)
-                attention.project = partial(_project, attention)  # type: ignore[method-assign]
                 del attention.q_proj, attention.k_proj, attention.v_proj
-
-
-def _project(attention: GTransformerAttention, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values of states that attend to each other, as from the attention's own method."""
-    queries, keys, values = map(attention.split_heads, attention.qkv_proj(states).chunk(3, dim=-1))
-    return queries, keys, values
 
 
 def packed(weight: Tensor) -> Tensor:

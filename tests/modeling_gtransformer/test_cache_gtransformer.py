@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, PAD, random_documents, seeded_model
+from tiny import ATTENTION_KINDS, BOS, END_OF_DOCUMENT, EOS, ONLY_GROUP, PAD, random_documents, seeded_model
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers.generation import LogitsProcessorList, NoRepeatNGramLogitsProcessor
 
@@ -115,7 +115,7 @@ def test_group_layers_keep_a_sentence_and_global_layers_the_document(tiny_model,
     group, document = cache.targets["group"], cache.targets["global"]
     assert group.layers.keys() == {0, 1} and document.layers.keys() == {1}
     assert group.seen.shape[2] <= int(3 * 1.2 + 2) + 2 + DROPS_AFTER < document.seen.shape[2] == length - 1
-    assert cache.step.source_index.shape == (1, 5)
+    assert cache.step.index.shape == (1, 5)
 
 
 class Copies(TorchDispatchMode):
@@ -190,19 +190,21 @@ def test_what_ends_a_document_sees_itself_alone():
     assert cache.targets["group"].seen.sum() == 1 and seen[0].shape[2] <= DROPS_AFTER + 1
 
 
-def test_only_beams_that_move_to_another_source_sentence_pick_it_anew():
+def test_only_searches_that_move_to_other_source_sentences_pick_them_anew():
+    """Two searches of two beams over two sentences of two tokens: the beams of one stay together."""
     torch.manual_seed(0)
-    cache, states = DocumentCache(1, 2), torch.randn(2, 5, 8)
-    tags, source_tags = torch.tensor([[1, 1, 1, 2], [1, 1, 1, 1]]), torch.tensor([[1, 1, 2, 2, 2]] * 2)
-    keys = states[:1].view(1, 5, 2, 4).transpose(1, 2)
+    cache, states = DocumentCache(2, 2), torch.randn(4, 4, 8)
+    tags = torch.tensor([[1, 1, 1, 2], [1, 1, 1, 2], [1, 1, 2, 2], [1, 1, 1, 2]])
+    keys = states[::2].view(2, 4, 2, 4).transpose(1, 2)
     with Copies() as copies:
         for length in (1, 2, 3, 4):
-            cache.start(tags[:, :length], 1, source_tags)
-            visible = cache.source(0, "group", lambda _: (keys, -keys), states)
-    # Keys and values of three positions: of two beams at the first step, of one at the last.
-    assert copies.picked == [6, 6, 3, 3]
-    for picked, each in zip(visible, (keys, -keys), strict=True):
-        assert picked[0].equal(each[0, :, 2:]) and picked[1, :, :2].equal(each[0, :, :2])
+            cache.start(tags[:, :length], 1, torch.tensor([[1, 1, 2, 2]] * 4))
+            picked, _ = cache.source(0, "group", lambda _: (keys, -keys), states)
+            for row, tag in enumerate(tags[:, length - 1]) if length > 1 else ():
+                seen = picked[row // 2, :, cache.step.mask[row // 2, row % 2]]
+                assert seen.equal(keys[row // 2, :, 2 * tag - 2 : 2 * tag])
+    # Keys and values: of both searches at the first two steps, as one needs both sentences, then of those that move.
+    assert copies.picked == [4, 4, 8, 8, 8, 8]
 
 
 def test_a_full_buffer_over_the_document_grows_by_half():
@@ -289,6 +291,19 @@ def test_rows_that_change_places_take_their_sentences_along(tiny_model, document
         expected = model(**states, decoder_input_ids=torch.cat([given, new], dim=1)).logits[:, -1:]
         actual = model(**states, decoder_input_ids=new, past_key_values=cache, use_cache=True).logits
         torch.testing.assert_close(actual, expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("template", FRAMES, ids=["paper", "marian"])
+def test_samples_of_single_sentences_end_independently(tiny_model, template):
+    """A sample that has ended leaves the source to the others of its document."""
+    model = tiny_model(init_std=0.25, **ONLY_GROUP, **template)
+    arguments = {**random_documents([[3], [4]]), "do_sample": True, "num_return_sequences": 3, "max_length_b": 6}
+    for seed in range(5):
+        outputs = []
+        for use_cache in (False, True):
+            torch.manual_seed(seed)
+            outputs.append(model.generate(**arguments, use_cache=use_cache))
+        assert outputs[0].equal(outputs[1])
 
 
 def test_what_the_cache_cannot_do_is_refused():

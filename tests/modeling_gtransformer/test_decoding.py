@@ -134,6 +134,23 @@ def test_suppressed_tokens(tiny_model):
         assert outputs.equal(of_transformers(model, **arguments, num_beams=num_beams)) and outputs[0, 1] == 4
 
 
+IRREGULAR = {
+    "no sentence is open": ({}, [[BOS, 5], [7, 8]]),
+    "padding on the left": ({"sentence_template": "bart"}, [[EOS, BOS, 5, 6], [PAD, EOS, BOS, 9]]),
+    "words after the end": ({"sentence_template": "mbart"}, [[48, 5, EOS, 6], [48, 7, 8, 9]]),
+    "a sentence without a source": ({"sentence_template": "bart"}, [[EOS, BOS, 5, EOS, BOS, 6]] * 2),
+}
+
+
+@pytest.mark.parametrize("num_beams", [1, 3])
+@pytest.mark.parametrize(("template", "prompts"), IRREGULAR.values(), ids=IRREGULAR)
+def test_prompts_that_are_no_beginning_of_a_document(tiny_model, template, prompts, num_beams):
+    model = tiny_model(init_std=0.25, position_scope="sentence", **template).double()
+    model.generation_config.decoder_start_token_id = 48 if template.get("sentence_template") == "mbart" else None
+    arguments = {**random_documents([[3], [2]]), "decoder_input_ids": torch.tensor(prompts), "num_beams": num_beams}
+    assert model.generate(**arguments).equal(model.generate(**arguments, use_cache=False))
+
+
 @pytest.mark.parametrize("num_beams", [1, 3])
 def test_finished_documents_leave_the_batch(tiny_model, monkeypatch, num_beams):
     rows, states = [], TemplateDecoder.states

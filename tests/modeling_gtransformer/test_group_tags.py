@@ -1,3 +1,4 @@
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,17 +85,26 @@ def test_tags_of_sentences_told_apart_by_what_closes_them():
 
 
 def test_ids_are_read_without_padding_and_masked_tokens():
-    paper, marian = (GTransformerConfig(**TINY, sentence_template=name) for name in ("paper", "marian"))
+    names = ("paper", "marian", "mbart")
+    paper, marian, mbart = (GTransformerConfig(**TINY, sentence_template=name) for name in names)
     ids, mask = torch.tensor([[BOS, 5, EOS, BOS, 6, EOS]]), torch.tensor([[1, 1, 1, 0, 0, 0]])
     assert read_group_tags(ids, paper, True, mask).tolist() == [[1, 1, 1, 0, 0, 0]]
     ids = torch.tensor([[PAD, 5, EOS, PAD, PAD]])
     assert read_group_tags(ids, marian, True).tolist() == [[1, 1, 2, 0, 0]]
+    assert read_group_tags(torch.tensor([[48, 5, EOS, PAD, PAD]]), mbart, True).tolist() == [[1, 1, 1, 0, 0]]
 
 
 def test_without_tokens_there_are_no_sentences():
     assert sentence_lengths(torch.zeros(2, 0, dtype=torch.long)).shape == (2, 0)
     template = SENTENCE_TEMPLATES["paper"].in_ids({"bos": BOS, "pad": PAD, "eos": EOS, "tgt_lang": 49}.get)
     assert template.split([PAD, PAD]) == []
+
+
+@pytest.mark.parametrize("ids", [[PAD], [EOS], [7, EOS], [PAD, PAD], [7]])
+def test_a_prefix_without_a_sentence_is_before_the_first_one(ids):
+    template = SENTENCE_TEMPLATES["paper"].in_ids({"bos": BOS, "pad": PAD, "eos": EOS, "tgt_lang": 49}.get)
+    number, words = sentence_progress(torch.tensor([ids]), template)
+    assert (number.item(), words.item()) == (1, -1)
 
 
 def test_padding_before_a_prefix_opens_no_sentence():
