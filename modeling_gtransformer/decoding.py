@@ -121,7 +121,7 @@ class TemplateDecoder:
     ) -> Tensor:
         """Decoder states `(B, T, D)` of ids `(B, T)` at these positions, which the model counts unless given."""
         if positions is not None and self.model.config.position_embedding_type == "learned":
-            # Drafts may run past the last learned position; final sentences do not.
+            # Drafts and what follows the end of a document may run past the last learned position; sentences do not.
             positions = positions.clamp(max=self.model.config.max_position_embeddings - 1)
         return self.model.model.decoder(
             input_ids=ids,

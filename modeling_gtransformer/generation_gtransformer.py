@@ -292,6 +292,9 @@ class GTransformerGenerationMixin(GenerationMixin):
                     kwargs |= self._budget_of_free_documents(config, inputs, model_kwargs)
                 return super().generate(inputs, generation_config, logits_processor, **kwargs)
             model_kwargs |= self._started_prompt(config, source_tags, model_kwargs)
+            if model_kwargs.get("encoder_outputs") is not None:
+                # Transformers would drop the ids that these tags may come from.
+                model_kwargs["group_tags"] = source_tags
             limits, plan = self._limits(config, source_tags, model_kwargs.get("decoder_input_ids"), limited)
             call = GenerateCall(config, limits, plan, inputs, source_tags, model_kwargs)
             outputs = self._decode(call, logits_processor or [])

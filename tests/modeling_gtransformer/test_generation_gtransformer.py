@@ -374,7 +374,8 @@ def test_an_encoder_that_returns_no_tags(tiny_model, documents, source):
     encoded, expected = model.get_encoder()(**documents), model.generate(**documents)
     given = {"input_ids": documents["input_ids"], "group_tags": encoded.group_tags}
     arguments = {"encoder_outputs": BaseModelOutput(encoded[0]), "attention_mask": documents["attention_mask"]}
-    assert model.generate(**arguments, **{source: given[source]}).equal(expected)
+    for settings in ({}, {"max_time": 600.0}, {"use_cache": False}):
+        assert model.generate(**arguments, **{source: given[source]}, **settings).equal(expected)
     # Without tags, the length of a free document is that of Transformers.
     assert model.generate(**arguments, align_sentences=False).shape[1] <= 21
 
