@@ -197,6 +197,7 @@ class DocumentCache(StepCache):
         targets: target tokens by attention kind.
         step: what the new tokens see of the source; `None` while a prefix is read, under masks over the whole
             document.
+        source_tokens, longest_sentence: S, and the number of tokens of the longest source sentence.
         source_real: which source tokens are not padding, `(B, S)`, bool; `None` if all are.
         source_starts, source_stops: the positions of the first token of every source sentence and after its last one,
             `(B, G + 2)`, by tag; S and 0 for tags without a sentence, which are the first and the last.
@@ -284,19 +285,19 @@ class DocumentCache(StepCache):
         document = torch.arange(len(tags), device=tags.device)[:, None] * self.search_beams // self.beams
         starts, stops = self.source_starts[document, tags], self.source_stops[document, tags]
         first = starts.amin(dim=1, keepdim=True)
-        # Counting would synchronise with another device.
-        is_counted = tags.device.type == "cpu" or self.search_beams > 1
-        length = int((stops - first).amax().clamp(min=1)) if is_counted else self.longest_sentence
+        # Without beams, another device is not asked how long the sentences are: that would synchronise with it.
+        is_asked = tags.device.type == "cpu" or self.search_beams > 1
+        length = int((stops - first).amax().clamp(min=1)) if is_asked else self.longest_sentence
         # Ranges of similar lengths keep theirs, so that few of them have to be picked anew.
-        known = self.step.index[:, 0] if self.step is not None and tags.device.type == "cpu" else None
-        if self.step is not None and length <= self.step.index.shape[1] <= 2 * length:
-            length = self.step.index.shape[1]
-        else:
-            known = None
+        previous = self.step
+        if previous is not None and length <= previous.index.shape[1] <= 2 * length:
+            length = previous.index.shape[1]
         place = first + torch.arange(length, device=tags.device)
         mask = (place[:, None] >= starts[..., None]) & (place[:, None] < stops[..., None])
         index = place.clamp(max=self.source_tokens - 1) + document * self.source_tokens
-        return SourceSentences(mask, index, None if known is None else (known != index[:, 0]).nonzero()[:, 0])
+        if previous is None or previous.index.shape[1] != length or tags.device.type != "cpu":
+            return SourceSentences(mask, index, None)
+        return SourceSentences(mask, index, (previous.index[:, 0] != index[:, 0]).nonzero()[:, 0])
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Stores keys and values `(R, H, 1, K)` of the new tokens, or of a prefix, and returns those that they may
