@@ -121,6 +121,9 @@ class SharedTokens:
 
     Args:
         seen: which tokens each beam sees, `(R / W, W, C)`, bool. They are the same for all beams of a search.
+
+    Attributes:
+        layers: keys and values by layer, `(R / W, H, C, K)` and space for more tokens.
     """
 
     def __init__(self, seen: Tensor):
@@ -185,7 +188,7 @@ class DocumentCache(StepCache):
     and the tokens of their common past.
 
     Equal to masks over the whole document, the reference that `generate(use_cache=False)` uses, for sources that all
-    have sentences, each of them contiguous.
+    have sentences, each of them contiguous, and targets whose tokens belong to sentences until they end.
 
     Args:
         documents: B. The rows of a document are adjacent and begin alike.
@@ -273,9 +276,9 @@ class DocumentCache(StepCache):
         lengths = sentence_lengths(tags)
         self.longest_sentence = int(lengths.max())
         place = torch.arange(self.source_tokens, device=tags.device).expand_as(tags)
-        none = nn.functional.pad(torch.zeros_like(lengths), (1, 1))
-        self.source_starts = (none + self.source_tokens).scatter_reduce(1, tags, place, "amin")
-        self.source_stops = none.scatter_reduce(1, tags, place + 1, "amax")
+        zeros = nn.functional.pad(torch.zeros_like(lengths), (1, 1))
+        self.source_starts = (zeros + self.source_tokens).scatter_reduce(1, tags, place, "amin")
+        self.source_stops = zeros.scatter_reduce(1, tags, place + 1, "amax")
         # What lies outside sentences has tag 0.
         self.source_starts[:, 0], self.source_stops[:, 0] = self.source_tokens, 0
 

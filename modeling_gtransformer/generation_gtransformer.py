@@ -40,10 +40,10 @@ from .group_tags import (
     document_positions,
     is_contiguous,
     last_in_sentence,
+    progress_after,
     read_group_tags,
     sentence_lengths,
     sentence_positions,
-    sentence_progress,
 )
 from .jacobi_decoding import JacobiDecoder
 from .packed_weights import packed_weights
@@ -141,14 +141,15 @@ class GenerateCall:
         return self.source_tags.new_full((len(self.source_tags), 1), start) if given is None else given
 
     def is_regular(self, config: Any) -> bool:
-        """Whether every document of the prompt is incomplete and every token of it belongs to a sentence."""
+        """Whether every document of the prompt is incomplete, and the group tag and the position of its last token are
+        those that the template gives to the beginning of a document."""
         template, prompt = self.limits.template, self.prompt
-        number, words = sentence_progress(prompt, template)
+        opened, place = last_in_sentence(prompt, template)
+        number, words = progress_after(prompt[:, -1], opened, place, template)
         # A sentence that the source lacks goes on only where a token ends the document.
         is_open = (words != -len(template.prefix)) & (template.end is not None)
         is_complete = (number > self.plan.sentences.to(number.device)) & ~is_open
         tags = read_group_tags(prompt, config, is_target=True)
-        opened, place = last_in_sentence(prompt, template)
         is_counted = (tags[:, -1] == opened) & (sentence_positions(tags)[:, -1] == place)
         return bool((is_counted & ~is_complete).all())
 
@@ -314,9 +315,9 @@ class GTransformerGenerationMixin(GenerationMixin):
             beyond.append("hooks of the model or an overridden forward")
         if call.config.parallel_sentences:
             self._refuse_in_parallel(call, beyond)
-        can_use_cache = self._can_use_document_cache(call)
-        is_open = call.plan.min_tokens <= call.plan.budget and call.is_regular(self.config)
-        use_engine = call.config.parallel_sentences or (not beyond and is_open and can_use_cache)
+        can_use_cache = self._can_use_document_cache(call) and call.is_regular(self.config)
+        fits = call.plan.min_tokens <= call.plan.budget
+        use_engine = call.config.parallel_sentences or (not beyond and fits and can_use_cache)
         if use_engine:
             self._encode(call)
         generate = self._prepared_generate(call, logits_processor)
@@ -631,7 +632,7 @@ class GTransformerGenerationMixin(GenerationMixin):
         if (plan.opened > plan.sentences.clamp(min=1)).any():
             logger.warning("decoder_input_ids open more sentences than the source has: the extra ones have no source.")
         if prompt is not None:
-            closed = (prompt == self.config.eos_token_id).sum(dim=1)
+            closed = (prompt[:, 1:] == self.config.eos_token_id).sum(dim=1)  # the first `</s>` may start the document
             if ((prompt[:, -1] == self.config.pad_token_id) & (prompt.shape[1] > 1) & (closed < plan.sentences)).any():
                 raise ValueError("decoder_input_ids end with padding: continue prefixes of equal length together.")
         if plan.budget >= plan.min_tokens:

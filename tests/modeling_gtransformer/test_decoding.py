@@ -136,6 +136,7 @@ def test_suppressed_tokens(tiny_model):
 
 IRREGULAR = {
     "no sentence is open": ({}, [[BOS, 5], [7, 8]]),
+    "a word between sentences": ({}, [[BOS, 5, EOS, 6], [BOS, 7, 8, 9]]),
     "padding on the left": ({"sentence_template": "bart"}, [[EOS, BOS, 5, 6], [PAD, EOS, BOS, 9]]),
     "words after the end": ({"sentence_template": "mbart"}, [[48, 5, EOS, 6], [48, 7, 8, 9]]),
     "a sentence without a source": ({"sentence_template": "bart"}, [[EOS, BOS, 5, EOS, BOS, 6]] * 2),
@@ -148,7 +149,9 @@ def test_prompts_that_are_no_beginning_of_a_document(tiny_model, template, promp
     model = tiny_model(init_std=0.25, position_scope="sentence", **template).double()
     model.generation_config.decoder_start_token_id = 48 if template.get("sentence_template") == "mbart" else None
     arguments = {**random_documents([[3], [2]]), "decoder_input_ids": torch.tensor(prompts), "num_beams": num_beams}
-    assert model.generate(**arguments).equal(model.generate(**arguments, use_cache=False))
+    expected = model.generate(**arguments, use_cache=False)
+    assert model.generate(**arguments).equal(expected)
+    assert model.generate(**arguments, max_time=600.0).equal(expected)
 
 
 @pytest.mark.parametrize("num_beams", [1, 3])
