@@ -272,6 +272,12 @@ def test_what_cannot_work_is_refused(tiny_model, documents, arguments, message):
         tiny_model().generate(**documents, **arguments)
 
 
+def test_padding_after_a_start_token_that_also_ends_sentences_is_refused(tiny_model):
+    prompts = torch.tensor([[EOS, BOS, 5, EOS, PAD], [EOS, BOS, 5, 6, 7]])
+    with pytest.raises(ValueError, match="end with padding"):
+        tiny_model(sentence_template="bart").generate(**random_documents([[2, 2]] * 2), decoder_input_ids=prompts)
+
+
 @pytest.mark.parametrize("end", [None, EOS, [EOS], -1, END_OF_DOCUMENT + 1])
 def test_documents_without_a_known_end_end_with_padding(tiny_model, documents, end, warnings):
     """As of a checkpoint that was never configured, or that Transformers' own trainer has "aligned"."""
