@@ -430,23 +430,18 @@ class DocumentRows(Rows):
         decoder, template = self.decoder, self.decoder.template
         opens = last == (template.eos_id if template.eos_opens_next else template.prefix[0])
         self.number, self.place = self.number + opens, (self.place + 1).masked_fill(opens, 0)
-        in_sentence = decoder.model.config.position_scope == "sentence"
-        return decoder.states(
-            self.sources,
-            last[:, None],
-            None,
-            self.place[:, None] if in_sentence else None,
-            self.cache,
-            # What ends a document belongs to no sentence.
-            group_tags=self.number.masked_fill(is_ended(last, template) & (self.place > 0), 0)[:, None],
-        )
+        positions = self.place[:, None] if decoder.model.config.position_scope == "sentence" else None
+        # What ends a document belongs to no sentence.
+        tags = self.number.masked_fill(is_ended(last, template) & (self.place > 0), 0)[:, None]
+        return decoder.states(self.sources, last[:, None], None, positions, self.cache, group_tags=tags)
 
     def ends(self, chosen: Tensor, parents: Tensor) -> Tensor:
         template = self.decoder.template
         if template.end is not None:
             return chosen == template.end
         begun = self.number.view(-1, self.beams).gather(1, parents)
-        return (chosen == template.eos_id) & (begun >= self.decoder.limits.sentences[self.documents][:, None])
+        sentences = self.decoder.limits.sentences.to(chosen.device)[self.documents]
+        return (chosen == template.eos_id) & (begun >= sentences[:, None])
 
     def follow(self, rows: Tensor) -> None:
         self.ids, self.number, self.place = self.ids[rows], self.number[rows], self.place[rows]
