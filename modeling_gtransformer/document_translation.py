@@ -101,7 +101,7 @@ def translate_in_steps(
     planned = [PlannedDocument(document, processor, limits) for document in records]
     typical = processor.typical_confidence
     is_scored = confidence or typical is not None
-    translator = SegmentTranslator(model, processor, limits, is_scored, generate_arguments)
+    translator = SegmentTranslator(model, processor, is_scored, generate_arguments)
     if on_sentence is None:
         steps = _in_batches(planned, translator, max_tokens)
     else:

@@ -24,7 +24,6 @@ class LanguageTokens:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, languages: Iterable[str]):
         self.tokenizer = tokenizer
-        self.size = len(tokenizer)
         tokens = {token.content: index for index, token in tokenizer.added_tokens_decoder.items() if token.special}
         tokens |= dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
         tokens |= getattr(tokenizer, "lang_token_to_id", getattr(tokenizer, "lang_code_to_id", {}))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 
@@ -149,12 +150,16 @@ def sentencex_splitter(language: str | None) -> Splitter:
         ValueError: the language has no code.
     """
     try:
+        from babel import Locale, UnknownLocaleError
         from sentencex import segment
     except ImportError as error:
-        raise ImportError("Splitting text into sentences needs sentencex: pip install sentencex") from error
+        needed = "Splitting text into sentences needs sentencex and babel: pip install sentencex babel"
+        raise ImportError(needed) from error
     code = language_code(language)
     if code is None:
         raise ValueError(f"sentencex needs a language code, not {language!r}: pass another splitter.")
+    with suppress(UnknownLocaleError):
+        code = Locale.parse(code).language  # sentencex splits by English rules after "deu"
 
     def split(stretch: str) -> Iterable[str]:
         # sentencex fails at white space outside ASCII after a capital letter ("plan B\u2003.").

@@ -24,7 +24,7 @@ Span = tuple[int, int]
 
 
 def with_required(
-    source: str, translation: str, alignment: Alignment | None, required: Sequence[str], terms: Mapping[str, str]
+    source: str, translation: str, alignment: Alignment | None, required: Sequence[str], terms: Mapping[str, Sequence[str]]
 ) -> str:
     """
     Returns the translation with missing required strings. A number replaces another number, a placeholder its remains,
@@ -42,7 +42,7 @@ def with_required(
     edits: list[tuple[Span, str]] = []
     for text in missing(required, translation):
         is_term = text in terms
-        of_words = _weights(terms.get(text, text), source, alignment)
+        of_words = _weights(terms.get(text, [text]), source, alignment)
         weights = [max(of_words[word] for word in of_chunk) for of_chunk in words]
         fit = [
             number
@@ -98,9 +98,10 @@ def _without(required: Sequence[str], translation: str, chunks: Sequence[Span]) 
     return [number for number, chunk in enumerate(chunks) if not any(_overlap(chunk, span) for span in taken)]
 
 
-def _weights(words: str, source: str, alignment: Alignment) -> list[float]:
-    """Returns, for every word of a translation, the total weight of all occurrences of `words` in the source."""
-    places = [found.span() for found in re.finditer(whole_words(words), source, re.IGNORECASE)]
+def _weights(terms: Sequence[str], source: str, alignment: Alignment) -> list[float]:
+    """Returns, for every word of a translation, the total weight of all occurrences of `terms` in the source."""
+    pattern = "|".join(map(whole_words, terms))
+    places = [found.span() for found in re.finditer(pattern, source, re.IGNORECASE)]
     own = [
         number
         for number, word in enumerate(WORD.finditer(source))

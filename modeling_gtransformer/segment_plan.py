@@ -179,8 +179,11 @@ def parts_of(
         return [Part(sentence, sentence.text, ids, sentence.required)]
     separators, texts = zip(*split_long_sentence(sentence.text.strip(), fits), strict=True)
     required: list[list[str]] = [[] for _ in texts]
+    left, terms = [text.lower() for text in texts], {words: iter(of) for words, of in sentence.terms.items()}
     for words in sentence.required:
-        source = sentence.terms.get(words, words).lower()
-        required[next((index for index, text in enumerate(texts) if source in text.lower()), -1)].append(words)
+        source = next(terms.get(words, iter(())), words).lower()
+        index = next((index for index, text in enumerate(left) if source in text), -1)
+        left[index] = left[index].replace(source, " ", 1)
+        required[index].append(words)
     encoded = processor.encode_sentences(texts)
     return [*map(Part, repeat(sentence), texts, encoded, required, [None, *separators[1:]])]

@@ -13,7 +13,7 @@ from .document_loss import sentence_log_probabilities
 from .packed_weights import packed_weights
 from .processing_gtransformer import GTransformerProcessor
 from .replacement import with_required
-from .segment_plan import Part, Segment, SegmentLimits
+from .segment_plan import Part, Segment
 from .sentence_attention import similar_lengths
 from .target_sentences import SentenceScoreRecorder, SentenceStreamer
 from .terminology import missing
@@ -29,7 +29,6 @@ class SegmentTranslator:
     Translates batches of segments.
 
     Args:
-        limits: limits of segments and sentences.
         confidence: whether to score translations.
         generate_arguments: arguments of `model.generate`.
     """
@@ -38,12 +37,17 @@ class SegmentTranslator:
         self,
         model: PreTrainedModel,
         processor: GTransformerProcessor,
-        limits: SegmentLimits,
         confidence: bool,
         generate_arguments: dict[str, Any],
     ):
-        self.model, self.processor, self.limits = model, processor, limits
+        self.model, self.processor = model, processor
         self.confidence, self.generate_arguments = confidence, generate_arguments
+
+    @property
+    def device(self) -> torch.device:
+        """Where inputs go. The weights of an offloaded model have no device; they are loaded to where the inputs are."""
+        device = self.model.device
+        return torch.device("cpu") if device.type == "meta" else device
 
     def packed_weights(self) -> AbstractContextManager[None]:
         """Packs weights once for several batches, unless `pack_weights` is false in the arguments or the generation
@@ -81,7 +85,7 @@ class SegmentTranslator:
         tokens. Generation, scoring and alignment share its outputs."""
         rows = [segment.source for segment in segments]
         padded = self.processor.pad({"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]})
-        inputs = {name: values.to(self.model.device) for name, values in padded.items()}
+        inputs = {name: values.to(self.device) for name, values in padded.items()}
         lengths = torch.tensor([len(row) for row in rows])
         order, outputs = lengths.argsort(stable=True), dict[str, Tensor]()
         for run in similar_lengths(lengths[order]):
@@ -119,7 +123,8 @@ class SegmentTranslator:
         sentences = hypotheses[::number]
         for segment, targets in zip(segments, sentences, strict=True):
             if len(targets) != len(segment.parts):
-                raise RuntimeError(f"{len(segment.parts)} sentences have {len(targets)} translations.")
+                count = f"{len(segment.parts)} sentences have {len(targets)} translations"
+                raise ValueError(f"{count}: raise or omit max_new_tokens, max_length and max_time.")
         for segment, sums in zip(segments, recorder.sums, strict=True) if recorder.sums else ():
             self._set_scores(segment, sums)
         pairs = [
@@ -165,7 +170,7 @@ class SegmentTranslator:
         if not rows:
             return
         targets = [self.processor.build_target([part.target for part in segments[row].parts]) for row in rows]
-        sequences = self.processor.pad({"decoder_input_ids": targets})["decoder_input_ids"].to(self.model.device)
+        sequences = self.processor.pad({"decoder_input_ids": targets})["decoder_input_ids"].to(self.device)
         mask = encoded["attention_mask"][rows]
         states, tags = encoded["encoder_outputs"][0][rows], encoded["encoder_outputs"].group_tags[rows]
         scores, tokens = sentence_log_probabilities(

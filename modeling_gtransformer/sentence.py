@@ -22,7 +22,7 @@ class Sentence:
         place: its place in warnings, such as "letter.docx, sentence 3".
         is_translated: whether the model reads and translates it, or it is copied.
         required: strings that the translation must contain.
-        terms: words of the source by their required translation.
+        terms: words of the source, in order, by their required translation.
         is_aligned: whether to align words of source and translation.
     """
 
@@ -30,7 +30,7 @@ class Sentence:
     place: str = ""
     is_translated: bool = True
     required: Sequence[str] = ()
-    terms: Mapping[str, str] = field(default_factory=dict)
+    terms: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_aligned: bool = False
 
 

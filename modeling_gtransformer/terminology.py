@@ -67,9 +67,12 @@ class Terminology:
         numbers = numbers_and_codes(sentence) if keep_placeholders else []
         return [*placeholders, *numbers, *(self.glossary[term] for term in self._terms(sentence))]
 
-    def terms(self, sentence: str) -> dict[str, str]:
-        """Returns the terms in a sentence, in lower case, by their translations."""
-        return {self.glossary[term]: term for term in self._terms(sentence)}
+    def terms(self, sentence: str) -> dict[str, list[str]]:
+        """Returns the terms in a sentence, in lower case and with repetitions, by their translations."""
+        terms: dict[str, list[str]] = {}
+        for term in self._terms(sentence):
+            terms.setdefault(self.glossary[term], []).append(term)
+        return terms
 
     def _terms(self, sentence: str) -> Iterator[str]:
         """Yields the terms in a sentence, in lower case. The time depends on the number of lengths, not of terms."""

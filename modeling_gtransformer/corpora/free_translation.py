@@ -67,7 +67,7 @@ def translate_freely(
         )
     arguments = {**generate_arguments, "align_sentences": False}
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, arguments)
-    translator = SegmentTranslator(model, processor, limits, confidence=False, generate_arguments=arguments)
+    translator = SegmentTranslator(model, processor, confidence=False, generate_arguments=arguments)
     planned = [
         PlannedDocument(sentences_of(document, f"Document {number}"), processor, limits)
         for number, document in enumerate(documents, 1)

@@ -98,7 +98,7 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
     own, theirs = Occurrences(sentence), Occurrences(translation)
     words_of = {number: pieces[number].strip() for number in protected}
     begins = {number: starts[number] + len(pieces[number]) - len(pieces[number].lstrip()) for number in protected}
-    parts = {number for number in protected if not _contains(own.of(words_of[number]), begins[number])}
+    parts = {number for number in protected if nearest(own.of(words_of[number]), begins[number]) != begins[number]}
     for words in {words_of[number] for number in protected if number not in parts}:
         own.claim(words)
         theirs.claim(words)
@@ -108,7 +108,7 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
     for number in protected:
         words, start = words_of[number], begins[number]
         kind = "unclaimed" if number in parts else "whole"
-        if number in parts and not _contains(own.of(words, kind), start):
+        if number in parts and nearest(own.of(words, kind), start) != start:
             kind = "any"  # a larger protected piece claimed this place
         found, in_sentence = theirs.of(words, kind), own.of(words, kind)
         to_come[words] -= 1
@@ -123,11 +123,6 @@ def protected_places(pieces: Sequence[str], protected: Sequence[int], translatio
         if place is not None:
             taken[words] = bisect_right(found, place)
     return result
-
-
-def _contains(places: Sequence[int], place: int) -> bool:
-    number = bisect_left(places, place)
-    return number < len(places) and places[number] == place
 
 
 def cut_around_protected(

@@ -33,8 +33,8 @@ def _computed_texts(tokens: Sequence[XmlToken], ends: Mapping[int, int]) -> Coll
     computed = simple_end = 0
     for number, token in enumerate(tokens):
         name = MARKUP.name_of(token) if token.kind == "start" else ""
-        kind = _attribute(token, "fldCharType") if name == "w:fldChar" else ""
-        if name == "w:fldSimple" and _is_computed(_attribute(token, "instr")):
+        kind = token.get("fldCharType", token.name[0]) if name == "w:fldChar" else ""
+        if name == "w:fldSimple" and _is_computed(token.get("instr", token.name[0])):
             simple_end = max(simple_end, ends[number])
         elif kind == "begin":
             fields.append(([], False))
@@ -49,11 +49,6 @@ def _computed_texts(tokens: Sequence[XmlToken], ends: Mapping[int, int]) -> Coll
         elif name == "w:t" and (computed or number < simple_end):
             found.add(number)
     return found
-
-
-def _attribute(token: XmlToken, local: str) -> str:
-    """Returns the value of an attribute in the namespace of its element."""
-    return token.get(local, token.name[0])
 
 
 def _is_computed(instruction: str) -> bool:

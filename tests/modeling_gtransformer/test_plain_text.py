@@ -93,6 +93,13 @@ def test_scripts_without_spaces():
     assert split.sentences == ["日本語です。", "これは文です。", "終わり"] and split.separators[1:3] == ["", "\n"]
 
 
+@pytest.mark.parametrize("language", ["de", "deu_Latn"])
+def test_codes_of_three_letters(language):
+    """sentencex splits after "deu" as in English."""
+    split = split_text("Es ist der 3. Mai. Ja.", sentencex_splitter(language))
+    assert split.sentences == ["Es ist der 3. Mai.", "Ja."]
+
+
 def test_a_line_is_a_sentence_by_default():
     assert split_text("One. Two.\nThree").sentences == ["One. Two.", "Three"]
 
@@ -135,7 +142,7 @@ def test_without_sentencex(monkeypatch):
     with pytest.raises(ValueError, match="sentencex needs a language code"):
         sentencex_splitter(None)
     monkeypatch.setitem(sys.modules, "sentencex", None)
-    with pytest.raises(ImportError, match="pip install sentencex"):
+    with pytest.raises(ImportError, match="pip install sentencex babel"):
         sentencex_splitter("en")
 
 

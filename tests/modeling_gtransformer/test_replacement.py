@@ -15,7 +15,7 @@ def aligned(source, translation, pairs, rest=0.1):
     return [[0.8 if (target, own) in pairs else rest for own in words[0]] for target in words[1]]
 
 
-GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat", "订单": "order"}
+GLOSSARY = {"order": "Auftrag", "job": "Auftrag", "board of directors": "Aufsichtsrat", "订单": "order"}
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,9 @@ GLOSSARY = {"order": "Auftrag", "board of directors": "Aufsichtsrat", "订单": 
         ("See a@b.de now.", "Siehe a@b jetzt.", {("a", "a")}, "Siehe a@b.de jetzt."),
         # Other required strings stay.
         ("501 orders, %d of {n}", "%d von 501 {m}", {("501", "n"), ("m", "n")}, "%d von 501 {n}"),
+        # Two terms have one translation.
+        ("order and job", "Auftrag und Arbeit", {("Arbeit", "job")}, "Auftrag und Auftrag"),
+        ("order and job", "Bestellung und Auftrag", {("Bestellung", "order")}, "Auftrag und Auftrag"),
         # Scripts without spaces between words.
         ("the order", "这个订单", {("订", "order"), ("单", "order")}, "这个Auftrag"),
         ("看订单", "See it", {("See", "看"), ("it", "订")}, "See order"),

@@ -116,11 +116,15 @@ def test_a_sentence_or_a_part_of_one_may_take_all_positions():
 
 def test_a_long_sentence_in_parts_has_the_required_words_where_they_belong():
     """In the part that has them or, for a term, its source; what is in none, in the last."""
-    long = "one {x} two, three four, five six {y}"
-    limits, required = limits_of(positions=10), [["w"], ["{y}", "{x}", "Tor", "Eins"], []]
-    first, parts, last = plan(["a", long, "b"], limits, required, terms={"Eins": "One"}).parts
+    long = "one {x} two, three four, five six {x}"
+    limits, required = limits_of(positions=10), [["w"], ["{x}", "{x}", "Tor", "Eins", "Eins"], []]
+    first, parts, last = plan(["a", long, "b"], limits, required, terms={"Eins": ["One", "Six"]}).parts
     assert [[part.required for part in each] for each in (first, last)] == [[["w"]], [[]]]
-    assert [part.required for part in parts] == [["{x}", "Eins"], *[[]] * (len(parts) - 2), ["{y}", "Tor"]]
+    assert [part.required for part in parts] == [
+        ["{x}", "Eins"],
+        *[[]] * (len(parts) - 2),
+        ["{x}", "Tor", "Eins"],
+    ]
     assert parts[0].separator is None and None not in [part.separator for part in parts[1:]]
     assert all(limits.max_length(len(part.ids)) <= 10 for part in parts)
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from accelerate import cpu_offload
 from transformers import LogitsProcessor
 
 from modeling_gtransformer.document_loss import sentence_log_probabilities
@@ -11,7 +12,7 @@ from modeling_gtransformer.sentence import Sentence
 
 
 LIMITS = {"max_length_a": 0, "max_length_b": 6}
-TERMS = {"katze": "cat"}
+TERMS = {"katze": ["cat"]}
 
 
 @pytest.fixture
@@ -22,16 +23,15 @@ def model(translation_model):
 @pytest.fixture
 def translator(model, processor):
     def make(confidence=False, **arguments):
-        arguments = {**LIMITS, **arguments}
-        limits = SegmentLimits(model, processor, 512, None, arguments)
-        return SegmentTranslator(model, processor, limits, confidence, arguments)
+        return SegmentTranslator(model, processor, confidence, {**LIMITS, **arguments})
 
     return make
 
 
 @pytest.fixture
-def segment(processor, translator):
+def segment(processor, model):
     """Makes a document of one segment."""
+    limits = SegmentLimits(model, processor, 512, None, LIMITS)
 
     def make(texts, required=(), is_aligned=False, terms=TERMS):
         required = required or [[] for _ in texts]
@@ -39,7 +39,7 @@ def segment(processor, translator):
             Sentence(text, required=words, terms=terms, is_aligned=is_aligned)
             for text, words in zip(texts, required, strict=True)
         ]
-        [segment] = PlannedDocument(sentences, processor, translator().limits).segments
+        [segment] = PlannedDocument(sentences, processor, limits).segments
         return segment
 
     return make
@@ -177,12 +177,19 @@ def test_the_callers_own_processors_are_used(translator, segment, calls):
     assert [call["logits_processor"][0] for call in calls] == [watcher, watcher]
 
 
-def test_a_sentence_that_got_lost_is_an_error(translator, segment, model, monkeypatch, processor):
-    """It never should; if it did, all that follows would stand beside the wrong source."""
-    short = torch.tensor([processor.build_source(processor.encode_sentences(["die katze"]))])
-    monkeypatch.setattr(model, "generate", lambda **arguments: short)
-    with pytest.raises(RuntimeError, match="2 sentences have 1 translations"):
-        translator().translate([segment(["the cat", "it is"])])
+def test_a_document_that_was_cut_off_is_an_error(translator, segment):
+    with pytest.raises(ValueError, match="3 sentences have 1 translations: raise or omit max_new_tokens"):
+        translator(max_new_tokens=4).translate([segment(["the cat", "it is", "it sleeps"])])
+
+
+def test_an_offloaded_model(translator, segment, model):
+    expected, found = (segment(["the cat", "it is"], [["4711"], []]) for _ in range(2))
+    translator(confidence=True).translate([expected])
+    cpu_offload(model, execution_device=torch.device("cpu"))
+    translator(confidence=True).translate([found])
+    assert [part.text for part in found.parts] == [part.text for part in expected.parts]
+    scores = [part.log_probability for part in expected.parts]
+    assert [part.log_probability for part in found.parts] == pytest.approx(scores, rel=1e-4)
 
 
 @pytest.mark.parametrize("arguments", [{}, {"num_beams": 3}, {"parallel_sentences": True}])

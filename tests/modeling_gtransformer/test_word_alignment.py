@@ -25,7 +25,7 @@ def align_words(model, processor, pairs, decoder=None):
     limits = SegmentLimits(model, processor, 512, 1, {})
     documents = [PlannedDocument([Sentence(source, is_aligned=True)], processor, limits) for source, _ in pairs]
     segments = [document.segments[0] for document in documents]
-    encoded = SegmentTranslator(model, processor, limits, False, {}).encode(segments)
+    encoded = SegmentTranslator(model, processor, False, {}).encode(segments)
     for segment, (_, translation) in zip(segments, pairs, strict=True):
         [segment.parts[0].target] = processor.encode_sentences([translation], True) if translation else [[]]
         segment.parts[0].text = translation
