@@ -101,7 +101,17 @@ class SourceSentences(NamedTuple):
 
 
 class StepCache(EncoderDecoderCache, ABC):
-    """Keys and values as attention sees them at every step, for documents or sentences that grow token by token."""
+    """
+    Keys and values as attention sees them at every step, for documents or sentences that grow token by token.
+
+    Attributes:
+        length: number of tokens that were read.
+    """
+
+    length: int
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return self.length
 
     @abstractmethod
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
@@ -225,9 +235,6 @@ class DocumentCache(StepCache):
         self.targets: dict[str, SharedTokens] = {}
         self.sources: dict[tuple[int, str], tuple[Tensor, Tensor]] = {}
         self.open_sources: dict[int, tuple[Tensor, Tensor]] = {}
-
-    def get_seq_length(self, layer_idx: int = 0) -> int:
-        return self.length
 
     def start(self, group_tags: Tensor, new_tokens: int, source_tags: Tensor | None = None) -> None:
         """

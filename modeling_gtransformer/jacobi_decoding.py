@@ -431,9 +431,6 @@ class SentenceCache(StepCache):
             if key[1] == "group":
                 self.sources[key] = tuple(_pick(one, documents, source_places) for one in each)
 
-    def get_seq_length(self, layer_idx: int = 0) -> int:
-        return self.length
-
     def start(self, place: Tensor) -> None:
         """Prepares for the next token of each row, which goes to its place `(R,)`."""
         self.place, self.length = place, self.length + 1

@@ -369,8 +369,15 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         return event
 
     def export_pairs(self, sentences: Sequence[dict[str, Any]], format: str) -> str:
-        """Formats the `sentences` of a call as "jsonl", "tsv" or "tmx"."""
-        return _formats().ALIGNED_FORMATS[format](sentences, self.processor.src_lang, self.processor.tgt_lang)
+        """Formats the `sentences` of a call as "jsonl", "tsv" or "tmx", without word alignments.
+
+        Raises:
+            ValueError: the format is another one.
+        """
+        if format not in (formats := _formats().ALIGNED_FORMATS):
+            raise ValueError(f"format must be one of {', '.join(formats)}, not {format!r}.")
+        pairs = [{name: value for name, value in pair.items() if name != "alignment"} for pair in sentences]
+        return formats[format](pairs, self.processor.src_lang, self.processor.tgt_lang)
 
     def preprocess(
         self,

@@ -62,14 +62,15 @@ def plan(options: TranslateOptions, report: Report) -> list[Job]:
     jobs = []
     for file, format in formats.items():
         job = Job(file, format, targets.get(file))
-        if options.skip_existing and job.target and job.target.exists():
-            report.skip(file, f"{job.target} exists")
-            continue
         try:
             _check_target(job, options)
-            jobs.append(job)
         except ValueError as error:
             report.fail(file, error)
+            continue
+        if job.target and job.target.exists() and options.skip_existing:
+            report.skip(file, f"{job.target} exists")
+        else:
+            jobs.append(job)
     return jobs
 
 
@@ -100,6 +101,8 @@ def _format_of_input(file: str, options: TranslateOptions) -> str:
     format = "documents" if format == "jsonl" else format
     if options.bilingual and format not in BILINGUAL_FORMATS:
         raise ValueError(not_bilingual(format))
+    if options.free and format != "documents":
+        raise ValueError("--free needs a corpus: use --format documents for text with <d> lines between documents")
     if options.confidence and format != "documents" and options.output_format == "same":
         raise ValueError("--confidence needs --output_format jsonl, tsv or tmx")
     if options.encoding != "utf-8" and format not in OF_ANY_ENCODING:
@@ -176,7 +179,7 @@ def _check_target(job: Job, options: TranslateOptions) -> None:
         raise ValueError(f"--output {options.output} would overwrite {others[0]}: choose another folder")
     if job.target.is_dir() and not (job.target / DATASET).exists():
         raise ValueError(f"{job.target} is a folder: choose another --output")
-    if not options.overwrite:
+    if not (options.overwrite or options.skip_existing):
         raise ValueError(f"{job.target} exists: use --overwrite, or --skip_existing to continue a batch")
 
 

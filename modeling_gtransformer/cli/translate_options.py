@@ -59,6 +59,8 @@ class TranslateOptions(ModelOptions, CorpusOptions):
             raise ValueError("skip_existing needs --output, and excludes --overwrite.")
         if self.bilingual and self.output_format != "same":
             raise ValueError("bilingual needs --output_format same: aligned pairs are always bilingual.")
+        if self.free and self.consistency_report:
+            raise ValueError("consistency_report needs aligned sentences, which --free does not produce.")
         if self.engine == "ray" and (self.output is None or len(self.inputs) != 1 or self.inputs == [STDIN]):
             raise ValueError("engine ray needs one input, a file or a folder, and --output.")
         if self.engine == "ray" and (self.consistency_report or self.skip_existing):

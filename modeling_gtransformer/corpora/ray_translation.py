@@ -3,6 +3,7 @@
 Chunks and translations equal those of a single process.
 """
 
+import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -72,7 +73,7 @@ def translate_with_ray(
         files, folder = [_absolute(file) for file in files_of(input)], _absolute(output)
         if lies_in(folder, _absolute(input)):
             raise UsageError(f"The output {output} lies in the input {input}: choose another one.")
-        translator = model if isinstance(model, Translator) else Translator(model, **options.given)
+        translator = copy.copy(model) if isinstance(model, Translator) else Translator(model, **options.given)
         if Path(translator.model).is_dir():
             translator.model = os.path.abspath(translator.model)
         number, resources = pool_on([node["Resources"] for node in ray.nodes() if node["Alive"]], actors)

@@ -59,9 +59,12 @@ class StoredCorpus:
         `name[i]`. A streamed dataset is read once for each `version`.
 
         Raises:
-            ValueError: lists all problems of the documents.
+            ValueError: lists all problems of the documents, or a streamed dataset has no `version`.
         """
-        return cls._stored(partial(iterate_dataset, dataset, columns, name), columns, version or dataset._fingerprint)
+        version = version or getattr(dataset, "_fingerprint", None)
+        if version is None:
+            raise ValueError("A streamed dataset needs a version, such as the revision of its repository.")
+        return cls._stored(partial(iterate_dataset, dataset, columns, name), columns, version)
 
     @classmethod
     def _stored(cls, read: Callable[[], Iterator[Document]], columns: tuple[str, str], content: Any) -> "StoredCorpus":

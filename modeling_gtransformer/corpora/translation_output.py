@@ -69,17 +69,18 @@ def put_together(chunks: Sequence[str], output: str) -> None:
 
 
 def _join_json_lines(chunks: Iterable[str], path: Path) -> None:
-    with atomic_file(path) as raw, _compressed(raw, path.suffix.lower()) as file:
+    with atomic_file(path) as raw, compressed(raw, path) as file:
         for chunk in chunks:
             with open(chunk, "rb") as lines:
                 shutil.copyfileobj(lines, file)
 
 
-def _compressed(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
-    if suffix == ".gz":
+def compressed(file: BinaryIO, path: Path) -> AbstractContextManager[Any]:
+    """Compresses what is written to a file, as its path says."""
+    if path.suffix.lower() == ".gz":
         # Without name and time in the header, output is reproducible.
         return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
-    return lzma.LZMAFile(file, "wb") if suffix == ".xz" else nullcontext(file)
+    return lzma.LZMAFile(file, "wb") if path.suffix.lower() == ".xz" else nullcontext(file)
 
 
 def _join_tables(chunks: Sequence[str], path: Path) -> None:

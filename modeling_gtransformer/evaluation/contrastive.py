@@ -50,6 +50,8 @@ def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any
     items = [item.with_context(options.context) for path in options.suites for item in read_suite(path)]
     if len({item.name for item in items}) < len(items):
         raise ValueError("suites contains a suite twice: pass it once.")
+    if not items:
+        raise ValueError("The suites have no items.")
     settings = {name: getattr(options, name) for name in ("model", "suites", "context")}
     settings |= {"weights": stats_of_weights(options.model), "languages": [options.src_lang, options.tgt_lang]}
     done = _read_scores(options.output, settings)

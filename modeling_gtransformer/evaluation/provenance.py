@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ def provenance(command: list[str]) -> dict[str, Any]:
     script = Path(command[0]).resolve()
     if script.is_relative_to(ROOT):
         command = [str(script.relative_to(ROOT)), *command[1:]]
-    return {"command": " ".join(["python", *command]), **origin()}
+    return {"command": shlex.join(["python", *command]), **origin()}
 
 
 def origin() -> dict[str, Any]:

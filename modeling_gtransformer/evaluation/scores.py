@@ -93,6 +93,8 @@ def evaluate_scores(options: ScoreOptions) -> dict[str, dict[str, Any]]:
         if not any(parts["unseen"]):
             raise ValueError(f"All test sentences are in {', '.join(options.train_files)}.")
     for name, positions in parts.items():
+        if not any(positions):  # documents of one or two sentences lack some thirds
+            continue
         chosen = [replace(each, documents=at_positions(each.documents, positions), segments=None) for each in systems]
         score = _scores_of(at_positions(references, positions), options.tokenize, *chosen)["s-BLEU"]
         scores[f"s-BLEU/{name}"] = {**score, "unit": f"{name} sentences"}

@@ -58,8 +58,6 @@ def _usage_errors() -> Iterator[None]:
     """Converts errors of user input before the first update to `UsageError`."""
     try:
         yield
-    except UsageError:
-        raise
     except (OSError, ImportError, ValueError, StrictDataclassError) as error:
         message = user_message(error) if isinstance(error, OSError | ImportError) else str(error)
         raise UsageError(message) from error

@@ -29,7 +29,9 @@ def base_license(checkpoint: str | None) -> str | None:
         known = (license for name, license in KNOWN.items() if checkpoint.startswith(name))
         return next(known, None) or _license_in_card(checkpoint)
     found = _license_in_card(str(folder / "README.md")) if (folder / "README.md").exists() else None
-    return found or base_license(read_json(folder / ARGUMENTS_NAME, {}).get("model_name_or_path"))
+    base = read_json(folder / ARGUMENTS_NAME, {}).get("model_name_or_path")
+    is_own = base is not None and Path(base).resolve() == folder.resolve()  # trained in the folder of its start
+    return found or (None if is_own else base_license(base))
 
 
 def is_allowed(license: str | None, of_base: str | None) -> bool:

@@ -214,6 +214,11 @@ def test_a_call_may_refuse_what_the_pipeline_returns(translate, option, field):
     ]
 
 
+def test_pairs_of_an_unknown_format(translate):
+    with pytest.raises(ValueError, match="format must be one of jsonl, tsv, tmx, not 'csv'"):
+        translate.export_pairs(translate(["the cat"])["sentences"], "csv")
+
+
 def test_warnings_name_document_and_sentence(translate, caplog, monkeypatch):
     """Of several documents by their numbers, of one by the name that is given."""
     monkeypatch.setattr("modeling_gtransformer.segment_translation.with_required", lambda source, text, *_: text)

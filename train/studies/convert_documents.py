@@ -13,17 +13,16 @@ wmt24pp, wmt25: google/wmt24pp on the Hub and github.com/wmt-conference/wmt25-ge
 become a pair.
 """
 
-import lzma
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import iterate_documents
+from modeling_gtransformer.corpora.translation_output import compressed
 from modeling_gtransformer.runtime.atomic_file import atomic_file, check_outputs
 from modeling_gtransformer.runtime.json_line import json_line
 from modeling_gtransformer.translation_options import option
@@ -39,7 +38,7 @@ class ConversionOptions:
     collection: Literal["dochplt", "wmt24pp", "wmt25"] = option(MISSING, "Collection of documents.", argument=True)
     source: str = option(MISSING, "Source language, in the codes of the collection.", argument=True)
     target: str = option(MISSING, "Target language.", argument=True)
-    output: Path = option(MISSING, "JSON-lines file, compressed if its extension is .xz.", argument=True)
+    output: Path = option(MISSING, "JSON-lines file, compressed if its extension is .gz or .xz.", argument=True)
     files: list[str] = option(MISSING, "Parquet or JSON-lines files.", argument=True)
     min_score: float = option(0.5, "DocHPLT: minimum score of Bicleaner.", min=0, max=1)
     min_aligned: float = option(0.8, "DocHPLT: minimum share of links that a document must keep.", min=0, max=1)
@@ -62,10 +61,6 @@ def convert_documents(options: ConversionOptions) -> None:
             files = ", ".join(options.files)
             raise ValueError(f"{files} is not in the format of {options.collection}: {error} is missing.") from error
     print(f"{count} documents, {pairs} pairs in {options.output}")
-
-
-def compressed(file: BinaryIO, path: Path) -> AbstractContextManager[Any]:
-    return lzma.open(file, "wb") if path.suffix == ".xz" else nullcontext(file)
 
 
 def dochplt(records: Iterable[Record], options: ConversionOptions) -> Iterator[Pairs]:

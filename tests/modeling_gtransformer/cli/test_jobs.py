@@ -49,6 +49,7 @@ def test_results_have_a_place(names, options, message, tmp_path):
         ({"skip_existing": True, "output": "out", "overwrite": True}, "excludes --overwrite"),
         ({"bilingual": True, "output_format": "tmx"}, "bilingual needs --output_format same"),
         ({"free": True, "confidence": True}, "free excludes confidence"),
+        ({"free": True, "consistency_report": "c.tsv"}, "consistency_report needs aligned sentences"),
         ({"engine": "ray"}, "engine ray needs one input"),
         ({"engine": "ray", "files": ["a"], "output": "b", "skip_existing": True}, "engine ray excludes"),
         ({"model": ""}, "model is empty"),

@@ -97,6 +97,8 @@ def test_a_batch_goes_on_where_it_stopped(checkpoint, tmp_path, capfd):
     errors = capfd.readouterr().err
     assert "2 files, 0 failed, 1 skipped, 0 warnings" in errors
     assert f"gtransformer translate: {tmp_path}/a.txt: skipped, {tmp_path}/out/a.txt exists\n" in errors
+    assert run(*arguments[:4], "--skip_existing", "--output", tmp_path) == 1
+    assert f"would overwrite {tmp_path}/a.txt" in capfd.readouterr().err
     assert run(*arguments) == 1
     assert (tmp_path / "out" / "a.txt").read_text() == "mine"
     assert "out/a.txt exists: use --overwrite, or --skip_existing" in capfd.readouterr().err
@@ -108,9 +110,12 @@ def test_files_are_checked_before_the_model_is_loaded(tmp_path, capfd, monkeypat
     monkeypatch.setattr(TranslateOptions, "translator", None)
     (tmp_path / "a.rst").write_text("the cat")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "a.txt").write_text("the cat")
     files = [tmp_path / "a.rst", tmp_path / "none.txt", tmp_path / "empty"]
+    assert run(tmp_path / "a.txt", "--model", "any", "--free") == 1
     assert run(*files, "--model", "any", "--output", tmp_path / "out") == 1
     errors = capfd.readouterr().err
+    assert f"{tmp_path}/a.txt: --free needs a corpus" in errors
     assert "a.rst: cannot infer the format from the extension '.rst'; use --format" in errors
     assert f"{tmp_path}/empty: the folder has no files" in errors
     assert errors.endswith("3 files, 3 failed, 0 skipped, 0 warnings\n") and not (tmp_path / "out").exists()
@@ -308,6 +313,9 @@ def test_a_report_on_consistency(checkpoint, tmp_path, capfd, monkeypatch):
     capfd.readouterr()
     assert run(*arguments) == 2
     assert f"--consistency_report {report} exists: use --overwrite" in capfd.readouterr().err
+    aligned = [tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path, "--output_format", "tsv"]
+    assert run(*aligned, "--consistency_report", tmp_path / "c.tsv") == 0
+    assert (tmp_path / "a.tsv").read_text().splitlines()[0] == "source_text\ttranslation_text"
 
 
 def test_a_report_on_words(tmp_path):

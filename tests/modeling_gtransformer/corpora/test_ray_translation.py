@@ -82,7 +82,10 @@ def run(ray_cluster, trained_model, corpus, tmp_path, monkeypatch):
         notes = tmp_path / "notes"
         notes.write_text("")
         monkeypatch.setattr(ray_translation, "ChunkTranslator", partial(Noting, notes=notes, **options))
-        translate_with_ray(str(trained_model), str(input), f"{tmp_path}/{output}", settings, actors, overwrite)
+        model = Translator(os.path.relpath(trained_model), **settings.given)
+        before = vars(model).copy()
+        translate_with_ray(model, str(input), f"{tmp_path}/{output}", settings, actors, overwrite)
+        assert vars(model) == before
         records = [document.record for document in read_documents([f"{tmp_path}/{output}"], ["translation"])]
         return records, translated(tmp_path)
 

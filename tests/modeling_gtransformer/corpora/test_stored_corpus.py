@@ -55,6 +55,14 @@ def test_a_folder_of_tables(tmp_path):
     assert stored.where(document=1, sentence=0) == f"{tmp_path}/corpus/1.parquet[0] (en, sentence 1)"
 
 
+def test_a_streamed_dataset_has_a_version():
+    table = datasets.Dataset.from_list([{"en": ["a"], "de": ["b"]}])
+    with pytest.raises(ValueError, match="needs a version"):
+        StoredCorpus.from_dataset(table.to_iterable_dataset(), COLUMNS)
+    stored = StoredCorpus.from_dataset(table.to_iterable_dataset(), COLUMNS, version="1")
+    assert stored.documents[:] == table[:]
+
+
 def test_where_a_sentence_stands(tmp_path):
     files = [write(tmp_path / f"train.{column}", "one", "<d>", "two", "three") for column in COLUMNS]
     assert StoredCorpus.from_files(files, COLUMNS).where(document=1, sentence=1) == f"{files[0]}:4"

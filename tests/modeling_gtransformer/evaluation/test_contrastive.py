@@ -135,6 +135,13 @@ def test_two_suites_of_one_name(score, tmp_path):
         score(tmp_path / "twice.jsonl", suites[0], suites[0])
 
 
+def test_a_suite_without_items(score, tmp_path):
+    (tmp_path / "deixis.json").write_text(json.dumps([{"src": "a", "dst": ["x"], "true_ind": 0, "ctx_dist": 1}]))
+    with pytest.raises(ValueError, match="have no items"):
+        score(tmp_path / "scores.jsonl", tmp_path / "deixis.json")
+    assert not (tmp_path / "scores.jsonl").exists()
+
+
 def test_a_failed_start_leaves_no_file_in_the_way(score, contrapro, tmp_path):
     output, report = tmp_path / "scores.jsonl", tmp_path / "accuracies.json"
     with pytest.raises(UsageError, match="mistyped"):

@@ -16,7 +16,7 @@ def test_command_runs_anywhere():
         provenance([f"{ROOT}/benchmarks/loss.py", "--repeats", "1"])["command"]
         == "python benchmarks/loss.py --repeats 1"
     )
-    assert provenance(["/elsewhere/script.py"])["command"] == "python /elsewhere/script.py"
+    assert provenance(["/elsewhere/script.py", "a b"])["command"] == "python /elsewhere/script.py 'a b'"
 
 
 def test_the_command_line_of_options():

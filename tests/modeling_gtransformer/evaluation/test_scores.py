@@ -110,6 +110,14 @@ def test_thirds_of_documents(score):
     assert scores["s-BLEU/middle third"]["score"] == middle
 
 
+def test_single_sentences_have_no_first_third(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_json_lines(tmp_path / "ours.jsonl", [{"translation": ["a b c d"]}])
+    write_json_lines(tmp_path / "single.jsonl", [{"target": ["a b c d"]}])
+    scores = evaluate_scores(ScoreOptions("ours.jsonl", "single.jsonl", thirds=True))
+    assert [name for name in scores if "third" in name] == ["s-BLEU/last third"]
+
+
 def test_decoded_freely(score, files, capsys):
     rows = [
         {

@@ -131,6 +131,8 @@ def test_the_licence_of_a_base_is_found(tmp_path):
     (tmp_path / "base" / "README.md").unlink()
     (tmp_path / "base" / "arguments.json").write_text(json.dumps({"model_name_or_path": NLLB}))
     assert base_license(str(tmp_path / "tuned")) == base_license(NLLB) == "cc-by-nc-4.0"
+    (tmp_path / "base" / "arguments.json").write_text(json.dumps({"model_name_or_path": str(tmp_path / "base")}))
+    assert base_license(str(tmp_path / "tuned")) is None
 
 
 @pytest.mark.parametrize("edit", [lambda text: text.replace("# scored", "# ours"), lambda text: text + "ours"])

@@ -64,6 +64,7 @@ def test_dochplt(convert):
     first = {"id": "1.xml", "en": ["One.", "Two parts."], "de": ["Eins.", "Zwei Teile."]}
     assert convert("dochplt", DOCHPLT, "en", "de", min_aligned=0.6) == [first]
     documents = convert("dochplt", DOCHPLT, "de", "en", "other.jsonl.xz", min_aligned=0.5)
+    assert convert("dochplt", DOCHPLT, "de", "en", "other.jsonl.gz", min_aligned=0.5) == documents
     assert documents == [first, {"id": "2.xml", "de": ["Hilfe"], "en": ["Home"]}]
 
 
