@@ -10,7 +10,6 @@ Record = dict[str, Any]
 # Labels of a row, and its figures.
 Row = tuple[tuple[Any, ...], Mapping[str, Any]]
 NAMES = {
-    "transformer": "Transformer on single sentences",
     "mbart": "MBart",
     "mbart-sentences": "MBart on single sentences",
     "mbart-32": "MBart on single sentences, 32 a batch",

@@ -18,10 +18,10 @@ from .translation_options import TranslationOptions
 Result = TypeVar("Result")
 
 
-def batch_tokens(num_beams: int) -> int:
-    """Returns the source tokens of a batch: 16,384 divided by the number of beams, but at least 4,096, because small
-    batches are slow."""
-    return max(16_384 // num_beams, 4_096)
+def batch_tokens(model: PreTrainedModel, num_beams: int | None = None) -> int:
+    """Returns the source tokens of a batch: 16,384 divided by the number of beams, the model's own by default, but at
+    least 4,096, because small batches are slow."""
+    return max(16_384 // (num_beams or model.generation_config.num_beams or 1), 4_096)
 
 
 def result_of(steps: Generator[int, None, Result]) -> Result:
@@ -95,7 +95,7 @@ def translate_in_steps(
         num_beams=num_beams,
         alternatives=alternatives,
     )
-    max_tokens = max_tokens or batch_tokens(num_beams or model.generation_config.num_beams or 1)
+    max_tokens = max_tokens or batch_tokens(model, num_beams)
     limits = SegmentLimits(model, processor, segment_tokens, segment_sentences, generate_arguments)
     records = [sentences_of(document, f"Document {number}") for number, document in enumerate(documents, 1)]
     planned = [PlannedDocument(document, processor, limits) for document in records]

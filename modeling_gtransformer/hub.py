@@ -3,7 +3,6 @@ configuration of their global attention."""
 
 import json
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import metadata
@@ -135,8 +134,6 @@ class PublishMixin:
         card = _card_of(source) if self._loaded_from() else None
         if card is not None:
             given = ModelCard.load(Path(working_dir, "README.md")).data.tags or []
-            if (source / "training.svg").exists():  # cards before version 0.3
-                shutil.copyfile(source / "training.svg", Path(working_dir, "training.svg"))
             card.data.tags = list(dict.fromkeys([*(card.data.tags or []), *given]))
             card.save(Path(working_dir, "README.md"))
         return super()._upload_modified_files(working_dir, *args, **kwargs)  # type: ignore[misc]

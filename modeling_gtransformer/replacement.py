@@ -24,7 +24,11 @@ Span = tuple[int, int]
 
 
 def with_required(
-    source: str, translation: str, alignment: Alignment | None, required: Sequence[str], terms: Mapping[str, Sequence[str]]
+    source: str,
+    translation: str,
+    alignment: Alignment | None,
+    required: Sequence[str],
+    terms: Mapping[str, Sequence[str]],
 ) -> str:
     """
     Returns the translation with missing required strings. A number replaces another number, a placeholder its remains,

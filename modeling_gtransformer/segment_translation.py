@@ -45,7 +45,7 @@ class SegmentTranslator:
 
     @property
     def device(self) -> torch.device:
-        """Where inputs go. The weights of an offloaded model have no device; they are loaded to where the inputs are."""
+        """Where inputs go: for an offloaded model, whose weights are on no device, the CPU."""
         device = self.model.device
         return torch.device("cpu") if device.type == "meta" else device
 

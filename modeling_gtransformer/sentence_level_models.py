@@ -4,7 +4,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from .configuration_gtransformer import SENTENCE_LEVEL_MODELS, GTransformerConfig
+from .configuration_gtransformer import GTransformerConfig
 from .modeling_gtransformer import GTransformerForConditionalGeneration
 from .processing_gtransformer import GTransformerProcessor
 
@@ -23,10 +23,7 @@ def from_sentence_level_model(model: PreTrainedModel) -> GTransformerForConditio
     Raises:
         ValueError: the model has an unsupported type, is not a translator, or has weights that a G-Transformer lacks.
     """
-    model_type, name = model.config.model_type, model.name_or_path
-    if model_type not in SENTENCE_LEVEL_MODELS:
-        possible = ", ".join(["gtransformer", *SENTENCE_LEVEL_MODELS])
-        raise ValueError(f"{name} has the unsupported type {model_type!r}. Supported types: {possible}.")
+    name = model.name_or_path
     config = GTransformerConfig.from_dict(model.config.to_dict(), **ONLY_GROUP)
     if not config.template.translates:
         raise ValueError(f"{name} is pretrained, but cannot translate yet: fine-tune it first (docs/fine-tune.md).")

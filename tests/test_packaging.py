@@ -160,7 +160,9 @@ def test_with_files_but_without_server(install, checkpoint, tmp_path):
 def test_with_server(install, checkpoint):
     """It loads its model; what finds sentences by default is of another extra."""
     result = install("serve")("gtransformer-serve", "--model", checkpoint)
-    assert result.returncode == 2 and "pip install sentencex babel (or use --splitter line" in result.stderr, result.stderr
+    assert result.returncode == 2 and "pip install sentencex babel (or use --splitter line" in result.stderr, (
+        result.stderr
+    )
 
 
 def test_with_training(install):

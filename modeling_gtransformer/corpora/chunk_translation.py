@@ -13,7 +13,7 @@ import pyarrow
 from datasets import Features
 
 from ..pipeline_gtransformer import NamedDocument
-from ..runtime.translator import Translator, as_document
+from ..runtime.translator import Translator, as_document, as_its_source
 from ..sentence import Sentence
 from ..translation_options import CorpusOptions
 from .corpus import Document, iterate_documents
@@ -180,9 +180,8 @@ class ChunkTranslator:
     def _aligned(self, named: list[NamedDocument], progress: bool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         results = self.translator.pipeline.translate_all(named, progress=progress)
         for document, result in zip(named, results, strict=True):
-            sentences = [pair["translation_text"] for pair in result["sentences"]]
             added = {
-                "translation": sentences if isinstance(document.document, list) else result["translation_text"],
+                "translation": as_its_source(document.document, result),
                 "segments": result["segments"],
                 "confidence": [pair.get("confidence") for pair in result["sentences"]],
             }

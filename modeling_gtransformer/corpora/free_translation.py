@@ -75,8 +75,8 @@ def translate_freely(
     segments = [segment for document in planned for segment in document.segments]
     written: dict[Segment, list[str]] = {}
     endless = 0
-    num_beams = generate_arguments.get("num_beams") or model.generation_config.num_beams or 1
-    sizes, max_tokens = [len(segment.source) for segment in segments], max_tokens or batch_tokens(num_beams)
+    sizes = [len(segment.source) for segment in segments]
+    max_tokens = max_tokens or batch_tokens(model, generate_arguments.get("num_beams"))
     with (
         translator.packed_weights(),
         tqdm(total=len(segments), desc="Translating", unit=" segments", disable=not progress) as bar,

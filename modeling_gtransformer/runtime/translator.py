@@ -193,11 +193,11 @@ def as_document(source: Any, place: str) -> str | list[str]:
     return sentences if is_list else source
 
 
-def as_its_source(source: str | list[str], translated: dict[str, Any]) -> str | list[str]:
+def as_its_source(source: str | bytes | list[str], translated: dict[str, Any]) -> str | list[str]:
     """Returns a pipeline's translation as a text or a list of sentences, like its source."""
-    if isinstance(source, str):
-        return translated["translation_text"]
-    return [pair["translation_text"] for pair in translated["sentences"]]
+    if isinstance(source, list):
+        return [pair["translation_text"] for pair in translated["sentences"]]
+    return translated["translation_text"]
 
 
 def load_checkpoint(name: str, dtype: torch.dtype | None = None) -> tuple[PreTrainedModel, GTransformerProcessor]:

@@ -48,10 +48,9 @@ class Service:
         self.languages = Languages(pipeline)
         self.files = TranslatedFiles()
         self.monitor = Monitor()
-        num_beams = translator.options.get("num_beams") or pipeline.model.generation_config.num_beams or 1
         self.scheduler = Scheduler(
             pipeline,
-            translator.options.get("max_tokens") or batch_tokens(num_beams),
+            translator.options.get("max_tokens") or batch_tokens(pipeline.model, translator.options.get("num_beams")),
             options.max_characters,
             options.max_seconds,
             self._count_batch,

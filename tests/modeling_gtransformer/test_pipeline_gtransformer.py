@@ -199,12 +199,6 @@ def test_documents_before_a_stop_are_kept(translate, monkeypatch):
     assert [len(document["sentences"]) for document in kept] == [1, 1]
 
 
-def test_confidence(translate):
-    output = translate(["the cat", "", "it is old"], confidence=True)["sentences"]
-    assert [sorted(pair) for pair in output] == [["confidence", "source_text", "translation_text"]] * 3
-    assert output[1]["confidence"] is None and output[0]["confidence"] < 0 and output[2]["confidence"] < 0
-
-
 @pytest.mark.parametrize(("option", "field"), [("confidence", "confidence"), ("word_alignment", "alignment")])
 def test_a_call_may_refuse_what_the_pipeline_returns(translate, option, field):
     own = pipeline("document-translation", model=translate.model, processor=translate.processor, **{option: True})

@@ -10,7 +10,6 @@ The paper's BLEU compares detokenized, truecased text, including references. To 
 tokenized references.
 """
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass
@@ -22,6 +21,7 @@ from modeling_gtransformer.cli.typed_command import run_script
 from modeling_gtransformer.corpora.corpus import Document, read_documents
 from modeling_gtransformer.corpora.corpus_files import JSON_LINES
 from modeling_gtransformer.runtime.atomic_file import atomic_file, check_outputs
+from modeling_gtransformer.runtime.json_line import json_line
 from modeling_gtransformer.training.moses import detokenizer, learn_truecasing
 from modeling_gtransformer.training.paper_corpora import SPLITS, PaperCorpus, paper_corpus
 from modeling_gtransformer.translation_options import option
@@ -82,7 +82,7 @@ def write_changed(documents: Sequence[Document], change: dict[str, Callable[[str
     with atomic_file(path) as file:
         for document in tqdm(documents, desc=path.name, unit=" documents"):
             changed = {column: [f(sentence) for sentence in document[column]] for column, f in change.items()}
-            file.write(json.dumps({**document.record, **changed}, ensure_ascii=False).encode() + b"\n")
+            file.write(json_line({**document.record, **changed}))
 
 
 def stem(file: str) -> str:
