@@ -198,4 +198,5 @@ class ChunkTranslator:
         for free in translate_freely(pipeline.model, pipeline.processor, documents, progress=progress, **given):
             numbers = list(map(len, free.translations))
             translation = list(itertools.chain(*free.translations))
-            yield {"translation": translation, "segments": free.segments, "translated_segments": numbers}, {}
+            added = {"translation": translation, "segments": free.segments, "translated_segments": numbers}
+            yield added, {"warnings": free.warnings}

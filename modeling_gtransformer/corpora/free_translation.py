@@ -30,10 +30,12 @@ class FreeTranslation:
     Attributes:
         segments: numbers of source sentences translated together.
         translations: output sentences of each segment; one empty sentence without output.
+        warnings: places of segments without an end.
     """
 
     segments: list[int] = field(default_factory=list)
     translations: list[list[str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def add(self, sentences: int, written: Sequence[str]) -> None:
         """Adds the output for a segment. A segment without the start of a sentence continues the previous one."""
@@ -55,7 +57,7 @@ def translate_freely(
 ) -> list[FreeTranslation]:
     """
     Translates documents in the segments of [`translate_documents`], with its arguments and length limits, but the
-    model chooses the number of sentences of each segment. A warning counts segments that reach the maximum length.
+    model chooses the number of sentences of each segment. Warnings name segments without an end.
 
     Raises:
         ValueError: the model has no token that ends a document.
@@ -74,7 +76,7 @@ def translate_freely(
     ]
     segments = [segment for document in planned for segment in document.segments]
     written: dict[Segment, list[str]] = {}
-    endless = 0
+    endless: set[Segment] = set()
     sizes = [len(segment.source) for segment in segments]
     max_tokens = max_tokens or batch_tokens(model, generate_arguments.get("num_beams"))
     with (
@@ -84,13 +86,15 @@ def translate_freely(
         for batch in longest_first_batches(sizes, max_tokens):
             of_batch = [segments[index] for index in batch]
             rows = translator.generate(translator.encode(of_batch)).tolist()
-            endless += sum(end not in row for row in rows)
+            endless |= {segment for segment, row in zip(of_batch, rows, strict=True) if end not in row}
             written |= zip(of_batch, processor.batch_decode_sentences(rows), strict=True)
             bar.update(len(batch))
-    if endless:
-        logger.warning(f"{endless} of {len(segments)} segments reached the maximum length without an end.")
     translations = [FreeTranslation() for _ in documents]
     for document, translation in zip(planned, translations, strict=True):
         for segment in document.segments:
             translation.add(segment.sentences, written[segment])
+            if segment in endless:
+                place = segment.parts[0].sentence.place
+                translation.warnings.append(f"{place}: the translation reached the maximum length without an end.")
+                logger.warning(translation.warnings[-1])
     return translations

@@ -46,8 +46,9 @@ def test_a_segment_without_words_is_there(translation_model, processor, monkeypa
 def test_what_does_not_end_is_announced(translation_model, processor, caplog):
     model = translation_model()
     model.final_logits_bias[0, processor.target_template.end] = -100.0
-    translate_freely(model, processor, DOCUMENTS)
-    assert "3 of 3 segments reached the maximum length without an end" in caplog.text
+    warnings = [warning for document in translate_freely(model, processor, DOCUMENTS) for warning in document.warnings]
+    expected = "Document {}, sentence 1: the translation reached the maximum length without an end."
+    assert warnings == [record.message for record in caplog.records] == [expected.format(n) for n in (1, 2, 3)]
     caplog.clear()
     model.final_logits_bias[0, processor.target_template.end] = 100.0
     assert [document.translations for document in translate_freely(model, processor, DOCUMENTS)] == [[[""]]] * 3
