@@ -126,8 +126,8 @@ class StepCache(EncoderDecoderCache, ABC):
 
 class SharedTokens:
     """
-    Keys and values of what the beams of searches have written. Attention reads each token once for all beams, under a
-    mask of what each of them sees, which is what reordering beams reorders.
+    Keys and values of the tokens that the beams of searches have written. Attention reads each token once for all
+    beams. A mask marks the tokens that each beam sees, and only this mask is reordered with the beams.
 
     Args:
         seen: which tokens each beam sees, `(R / W, W, C)`, bool. They are the same for all beams of a search.
@@ -197,8 +197,8 @@ class DocumentCache(StepCache):
     follows from the group tags of every step, so beams may be reordered freely. The beams of a search share the source
     and the tokens of their common past.
 
-    Equal to masks over the whole document, the reference that `generate(use_cache=False)` uses, for sources that all
-    have sentences, each of them contiguous, and targets whose tokens belong to sentences until they end.
+    Attention is equal to that under masks over the whole document (`generate(use_cache=False)`) if every source has
+    sentences, each of them contiguous, and all target tokens up to the end belong to sentences.
 
     Args:
         documents: B. The rows of a document are adjacent and begin alike.

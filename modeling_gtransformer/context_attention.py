@@ -1,4 +1,4 @@
-"""Attention of single tokens to documents that many of them share, and to the tokens before each that it does not.
+"""Attention of single tokens to a document that many rows share, and to the row's own tokens.
 
 Shape legend: B documents, R rows, W rows of a document, H heads, K head size, P tokens of a document, L tokens of a
 row.

@@ -63,7 +63,7 @@ from .target_sentences import (
 
 logger = logging.get_logger(__name__)
 
-# Decoding settings of the paper's experiments; a target sentence has at most a * (words of its source) + b words.
+# Decoding settings of the paper's experiments; a target sentence has at most a * (tokens of its source) + b tokens.
 SENTENCE_LIMITS = {
     "align_sentences": True,
     "parallel_sentences": None,
@@ -237,7 +237,8 @@ class GTransformerGenerationMixin(GenerationMixin):
         target sentence per source sentence (paper, section 4.3).
 
         **Limits.** Keyword arguments or the generation config set limits per sentence: `max_length_a` and
-        `max_length_b` (at most `int(a * n + b)` words for a source sentence of n words) and `min_length` (words).
+        `max_length_b` (at most `int(a * n + b)` tokens for a source sentence of n tokens) and `min_length` (tokens);
+        the tokens of the template do not count.
         `max_length` and `max_new_tokens` bound the document, which otherwise may be as long as its sentences. If this
         bound or the model's last position is too low, the last sentences are shortened so that all have a place, and
         a warning names the document. `max_time` and custom stopping criteria cut documents off anywhere. A

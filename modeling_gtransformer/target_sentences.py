@@ -57,12 +57,12 @@ class GroupTagLogitsProcessor(LogitsProcessor):
     function of the prefix, so there is no state that would have to follow the beams.
 
     Args:
-        token_limits: maximum number of words of each target sentence, `(B, G)`. A row of the batch without source
-            sentences (all zero) is generated freely.
-        min_length: minimum number of words of a sentence.
+        token_limits: maximum number of tokens of each target sentence, without those of the template, `(B, G)`. A row
+            of the batch without source sentences (all zero) is generated freely.
+        min_length: minimum number of such tokens of a sentence.
         max_length: maximum number of tokens of the document, the first one included. Sentences are closed early enough
-            for all that follow to get `min_length` words.
-        template: the tokens around the words of every sentence.
+            for all that follow to get `min_length` tokens.
+        template: the tokens around every sentence.
     """
 
     def __init__(self, token_limits: Tensor, min_length: int, max_length: int, template: TargetTemplate):
@@ -129,7 +129,7 @@ class GroupTagLogitsProcessor(LogitsProcessor):
 
 
 class SentenceEndsSpared(LogitsProcessor):
-    """Applies processors, which take `</s>` for a repeated word, to the scores of all other tokens."""
+    """Applies processors to the scores of all tokens but `</s>`, which a repetition penalty counts as repeated."""
 
     def __init__(self, processors: Sequence[Callable[[Tensor, Tensor], Tensor]], eos_token_id: int):
         self.processors, self.eos_token_id = processors, eos_token_id
@@ -261,8 +261,9 @@ class LengthPlan:
     Lengths of the target documents of a batch, in tokens from the first `<s>` on.
 
     Attributes:
-        token_limits: maximum number of words of each target sentence, `(B, G)`; 0 beyond the last one.
-        min_length: minimum number of words of a sentence.
+        token_limits: maximum number of tokens of each target sentence, without those of the template, `(B, G)`; 0
+            beyond the last one.
+        min_length: minimum number of such tokens of a sentence.
         sentences: number of sentences of each document, `(B,)`.
         opened: number of sentences that the prompt opens, `(B,)`; at least one.
         min_tokens: length that the batch needs for the shortest translations.

@@ -18,7 +18,7 @@ class ModelOptions(TranslationOptions):
 
     model: str | None = option(
         None,
-        "Folder or Hub name of a G-Transformer or a sentence-level translator; default: a small model of "
+        "Folder or Hub name of a G-Transformer or a sentence-level translator; default: the bundled model of "
         "English-German dialogues.",
     )
     precision: Literal["float32", "bfloat16", "float16", "int8"] | None = option(
@@ -50,6 +50,6 @@ class ModelOptions(TranslationOptions):
             except (OSError, ValueError) as error:
                 raise UsageError(f"The glossary {self.glossary} cannot be used: {user_message(error)}") from error
         if self.model is None:
-            notice = "No --model given: using the small English-German dialogue model of the package."
+            notice = "No --model given: using the bundled English-German model."
             print(notice, file=sys.stderr)
         return Translator(self.model or str(SMALL_MODEL), precision=self.precision, **given, **arguments)

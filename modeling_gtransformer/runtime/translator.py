@@ -29,7 +29,7 @@ class Translator:
 
     Args:
         model: folder or Hub name of a G-Transformer or a sentence-level translator such as Opus-MT; by default the
-            small English-German dialogue model of the package.
+            bundled English-German model.
         src_lang, tgt_lang: languages; by default the processor's.
         device: device of the model; by default a GPU if one is available where the model is loaded, else the CPU.
         precision: type of the weights: "float32", "bfloat16", "float16", or "int8" for 8-bit linear layers on a CPU.

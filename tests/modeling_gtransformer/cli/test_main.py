@@ -132,6 +132,6 @@ def test_all_options_reach_the_translator(tmp_path, capsys):
     assert translator.options == {**given, "glossary": read_glossary(str(terms)), "progress": True}
     assert ModelOptions(model="m").translator().options == {}
     assert ModelOptions().translator().model == str(SMALL_MODEL)
-    assert "using the small English-German dialogue model" in capsys.readouterr().err
+    assert "using the bundled English-German model" in capsys.readouterr().err
     with pytest.raises(UsageError, match=r"The glossary .*none.tsv cannot be used: "):
         ModelOptions(glossary=tmp_path / "none.tsv").translator()
