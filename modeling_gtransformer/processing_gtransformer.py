@@ -4,7 +4,7 @@ import contextlib
 import copy
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
@@ -222,6 +222,15 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
     def structural_token_ids(self) -> list[int]:
         """Ids of `<s>`, `</s>`, padding, `<mask>` and the language codes."""
         return sorted(set(self.languages.ids.values()))
+
+    def unknown_words(self, text: str, ids: Collection[int]) -> list[str]:
+        """Returns the words of a source text with these ids whose characters the tokenizer does not know."""
+        if self.tokenizer.unk_token_id not in ids:
+            return []
+        words = self._normalize(text).split()
+        encoded = self._encode(words, is_target=False) if words else []
+        unknown = [word for word, ids in zip(words, encoded, strict=True) if self.tokenizer.unk_token_id in ids]
+        return [word.rstrip(".,;:!?") or word for word in unknown]
 
     def encode_sentences(self, sentences: Iterable[str], is_target: bool = False) -> list[list[int]]:
         """

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import repeat
 from typing import Any
 
@@ -124,7 +125,7 @@ class PlannedDocument:
         self.segments = [
             Segment(parts[cut], processor.build_source([part.ids for part in parts[cut]])) for cut in cuts
         ]
-        self.positions = limits.positions
+        self.positions, self.processor = limits.positions, processor
 
     def translated(self, number: int, confidence: bool = False) -> TranslatedSentence:
         """Returns a sentence by its number, from 0, after the translation of all its parts."""
@@ -138,6 +139,9 @@ class PlannedDocument:
                 f"{len(parts)} parts, because it or its translation may exceed the {self.positions} positions of a "
                 "sentence."
             )
+        known = reduce(lambda text, words: text.replace(words, " "), sentence.required, sentence.text)
+        if unknown := self.processor.unknown_words(known, {token for part in parts for token in part.ids}):
+            warnings.append(f"{sentence.place} has words unknown to the model: {', '.join(unknown)}.")
         if missing := [words for part in parts for words in part.missing]:
             warnings.append(f"{sentence.place}: its translation lacks {', '.join(missing)}.")
         return TranslatedSentence(

@@ -18,6 +18,9 @@ class WordProcessor:
             raise ValueError("nothing to translate")
         return encoded
 
+    def unknown_words(self, text, ids):
+        return []
+
     def build_source(self, encoded):
         return [token for sentence in encoded for token in (0, *sentence, 2)]
 

@@ -174,6 +174,12 @@ def test_what_the_vocabulary_lacks_is_there(model, processor):
     assert "{ŁŁ}" in document.texts[1] and not document.warnings
 
 
+def test_what_the_model_cannot_read_is_named(model, processor):
+    documents = [["the cat", "it is Ł, Żż {ŁŁ}"]]
+    [document] = translate(model, processor, documents, Terminology())
+    assert document.warnings == ["line 2 has words unknown to the model: Ł, Żż."]
+
+
 def test_a_term_without_a_source_is_named(model, processor):
     sentences = [Sentence("the cat"), Sentence("it is old", "line 2", required=["alt", "rot"])]
     [document] = translate_documents(model, processor, [sentences])
