@@ -9,9 +9,13 @@ from itertools import accumulate, chain, pairwise
 
 Splitter = Callable[[str], Iterable[str]]
 
-LINE = re.compile(r"(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
-# Bullets and numbers of list items.
-ITEM = re.compile(r"\s*(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
+LINE_END = r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+LINE, CELL = re.compile(f"({LINE_END})"), re.compile(f"({LINE_END}|\t)")
+# Bullets and numbers of list items and headings, and marks of quoted lines. Without a full stop, 1.5 may be a number.
+ITEM = re.compile(
+    r"\s*(?:>[>\s]*)?(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z]|[IVXLC]{2,6}|\d{1,3}(?:\.\d{1,3}){1,5})[.)]|\[\d{1,3}\]"
+    r"|\d{1,3}(?:\.\d{1,3}){1,5}(?=\s+[A-ZÀ-Þ]))\s+|\s*>[>\s]*"
+)
 # Scripts without spaces between words; every character counts as a word.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 # Punctuation of East Asian scripts.
@@ -199,9 +203,9 @@ def language_code(language: str | None) -> str | None:
 
 
 def _lines(text: str) -> Iterable[tuple[int, str]]:
-    """Yields the start of every line, and the line without its end."""
+    """Yields the start of every line or of its cells between tabs, and their text."""
     start = 0
-    for number, part in enumerate(LINE.split(text)):
+    for number, part in enumerate(CELL.split(text)):
         if number % 2 == 0:
             yield start, part
         start += len(part)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from ..files import BILINGUAL_FORMATS, FILE_FORMATS, Consistency, format_of, not_bilingual
+from ..files import BILINGUAL_FORMATS, EXTENSIONS, FILE_FORMATS, Consistency, format_of, not_bilingual
 from ..runtime.atomic_file import atomic_file, is_among, problem_of_folder
 from ..runtime.usage_error import UsageError
 from .report import Report
@@ -77,7 +77,7 @@ def plan(options: TranslateOptions, report: Report) -> list[Job]:
 def _inputs(options: TranslateOptions, report: Report) -> Iterator[str]:
     """Yields files, standard input and datasets. Expands other folders to their corpus files."""
     for name in options.inputs:
-        if not os.path.isdir(name) or Path(name, DATASET).exists():
+        if name == STDIN or not os.path.isdir(name) or Path(name, DATASET).exists():
             report.files += 1
             yield name
             continue
@@ -97,6 +97,8 @@ def _format_of_input(file: str, options: TranslateOptions) -> str:
             raise ValueError("no read permission")
         if options.format == "jsonl" and not is_corpus:
             raise ValueError("JSON lines must be named *.jsonl, *.jsonl.gz, *.jsonl.xz or *.ndjson")
+    elif options.format == "documents":
+        raise ValueError("standard input with --format documents: use --format jsonl, or pass a file")
     format = options.format or ("text" if file == STDIN else "documents" if is_corpus else format_of(file))
     format = "documents" if format == "jsonl" else format
     if options.bilingual and format not in BILINGUAL_FORMATS:
@@ -105,6 +107,8 @@ def _format_of_input(file: str, options: TranslateOptions) -> str:
         raise ValueError("--free needs a corpus: use --format documents for text with <d> lines between documents")
     if options.confidence and format != "documents" and options.output_format == "same":
         raise ValueError("--confidence needs --output_format jsonl, tsv or tmx")
+    if options.mark_fuzzy and format not in ("po", "xliff"):
+        raise ValueError("--mark_fuzzy supports only the formats po, xliff")
     if options.encoding != "utf-8" and format not in OF_ANY_ENCODING:
         raise ValueError(f"--encoding supports only the formats {', '.join(OF_ANY_ENCODING)}")
     if format == "documents" and options.output_format != "same":
@@ -127,7 +131,7 @@ def _targets(formats: dict[str, str], options: TranslateOptions) -> dict[str, Pa
         and {_extension(options.output)} == extensions != {""}
     ):
         targets = dict.fromkeys(names, output)
-    elif options.output.lower().endswith(CORPORA) and not output.is_dir():
+    elif options.output.lower().endswith((*CORPORA, *EXTENSIONS)) and not output.is_dir():
         results = ", ".join(sorted(f"*{extension}" for extension in extensions if extension))
         single = f", or for a single result {results}" if results else ""
         raise UsageError(f"--output {options.output}: pass a folder{single}.")

@@ -55,6 +55,8 @@ class TranslateOptions(ModelOptions, CorpusOptions):
             codecs.lookup(self.encoding if self.encoding.lower() != "auto" else "utf-8")
         except LookupError as error:
             raise ValueError(f"Unknown encoding {self.encoding}: use e.g. utf-8 or cp1252.") from error
+        if self.output == STDIN:
+            raise ValueError("output: omit it for standard output.")
         if self.skip_existing and (self.overwrite or self.output is None):
             raise ValueError("skip_existing needs --output, and excludes --overwrite.")
         if self.bilingual and self.output_format != "same":

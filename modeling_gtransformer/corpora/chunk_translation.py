@@ -93,8 +93,9 @@ def schema_of(path: str, options: CorpusOptions) -> pyarrow.Schema:
     """Returns the columns of the translation of a table, with added fields at the end."""
     with open_table(path) as (schema, _):
         source = schema.field(options.source_column).type
-        is_text = pyarrow.types.is_string(source) or pyarrow.types.is_large_string(source)
-        types = FIELDS | ({"translation": source} if is_text else {})
+        text = source if pyarrow.types.is_large_string(source) else pyarrow.string()
+        # Texts may also be views, or words of a dictionary.
+        types = FIELDS | ({} if pyarrow.types.is_nested(source) else {"translation": text})
         own = [field for field in schema if field.name not in FIELDS]
         added = [(name, types[name]) for name in added_fields(options)]
         translated = pyarrow.schema([*own, *added], metadata=schema.metadata)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from .languages import EXAMPLES, language_tag, numbers_of_forms, plural_forms_of
+from .languages import EXAMPLES, english_name, is_same_language, language_tag, numbers_of_forms, plural_forms_of
 from .placeholders import has_same_placeholders, placeholders_of
 from .runs import Block, Run
 
@@ -67,7 +67,7 @@ class Catalogue:
         mark_fuzzy: whether to mark new translations as fuzzy, for review.
 
     Raises:
-        ValueError: the file is broken.
+        ValueError: the file is broken, or is for another language.
     """
 
     def __init__(self, text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False):
@@ -85,7 +85,10 @@ class Catalogue:
             if each.sources[0] and (each.is_fuzzy or not all(text for text, _, _ in each.translations.values()))
         ]
         metadata = self._header.strings["msgstr"][0] if self._header else ""
-        self._new_fields = _new_fields(metadata, language_tag(tgt_lang), text.isascii())
+        there, language = _field(metadata, "Language").partition("@")[0].replace("_", "-"), language_tag(tgt_lang)
+        if language and english_name(there) and not is_same_language(there, language):
+            raise ValueError(f"its language is {there}, but the translation is in {language}")
+        self._new_fields = _new_fields(metadata, language, text.isascii())
         if any("msgid_plural" in each.strings for each in self._messages):
             plural_forms = _field(metadata, "Plural-Forms")
             if not plural_forms or "EXPRESSION" in plural_forms:  # a template

@@ -31,10 +31,11 @@ STYLE = "opacity: 0.7"
 # Elements without translatable text.
 SKIPPED = frozenset({"pre", "script", "style", "template", "textarea"})
 # Attributes shown or read to users. DESCRIPTIONS are the names of translated `<meta>` elements, BUTTONS the types of
-# `<input>` elements with a translated value.
+# `<input>` elements with a translated value, LABELLED the elements with a translated label.
 TRANSLATED_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
 DESCRIPTIONS = frozenset({"description", "og:description", "og:title", "twitter:description", "twitter:title"})
 BUTTONS = frozenset({"button", "reset", "submit"})
+LABELLED = frozenset({"optgroup", "option", "track"})
 # Elements that declare the language and direction of the page.
 PAGE = frozenset({"body", "html"})
 LANGUAGE_ATTRIBUTES = frozenset({"lang", "xml:lang"})
@@ -267,7 +268,8 @@ def _is_for_readers(tag: str, name: str, values: dict[str, str]) -> bool:
     if tag == "meta":
         return name == "content" and (values.get("name") or values.get("property") or "").lower() in DESCRIPTIONS
     is_button = tag == "input" and values.get("type", "").lower() in BUTTONS
-    return name in TRANSLATED_ATTRIBUTES or (name == "value" and is_button)
+    is_label = name == "label" and tag in LABELLED
+    return name in TRANSLATED_ATTRIBUTES or (name == "value" and is_button) or is_label
 
 
 def _escape_attribute(attribute: Attribute, escape: Callable[[str], str]) -> Callable[[str], str]:

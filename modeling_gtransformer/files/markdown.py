@@ -23,8 +23,12 @@ LINE_END = re.compile(r"[\t\r\n]")
 LINE_BREAK = re.compile(rb"<br\s*/?>", re.IGNORECASE)
 SPECIAL = re.compile(r"([\\`*_~\[\]<>|]|&(?=#?\w+;)|^[-+](?=\s)|^#(?=#{0,5}(?:\s|\Z))|^:(?=::))")
 NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|\Z)")
-# Site generators interpret {{ name }}, {% tag %}, and the attributes of a heading.
-TEMPLATE = re.compile((TEMPLATE_SYNTAX + r"|\{[#.][^{}\n]*\}").encode())
+# Site generators and wikis interpret {{ name }}, {% tag %}, [[page]], [TOC] and --8<-- "file", which are preserved.
+TEMPLATE = re.compile(
+    (TEMPLATE_SYNTAX + r"|!?\[\[[^\[\]\n]+\]\](?![(\[])|^[ \t]*(?:\[TOC\][ \t]*$|-+8<-+ .*)").encode(), re.MULTILINE
+)
+# Attributes of the element before them: `# Title {#name}`, `[link](address){ .class key=value }`, `{: .note }`.
+ATTRIBUTES = re.compile(rb"\{:?[ \t]*(?:[#.]|[\w-]+=)[^{}\n]*\}")
 # A line that opens or closes a box: `!!! note "Title"` and `=== "Tab"` of MkDocs, `::: warning Title` of Pandoc and
 # VitePress, `> [!NOTE] Title` of GitHub and Obsidian. The title is translated.
 DIRECTIVE = re.compile(
@@ -45,16 +49,17 @@ class Event(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A template or the mark of a directive, masked as a word for the parser."""
+    """A "template", the "attributes" of an element, or the mark of a "directive", masked as a word for the parser."""
 
     start: int
     stop: int
-    is_directive: bool
+    kind: str
 
 
 def read_markdown(text: str) -> MarkdownTemplate:
     """
-    Reads a Markdown file. Code, images, formulas, addresses, HTML and front matter (`---`) are preserved.
+    Reads a Markdown file. Code, images, formulas, addresses, HTML and front matter (`---` or `+++`) are
+    preserved.
 
     Raises:
         ImportError: pyromark is not installed.
@@ -70,6 +75,7 @@ def read_markdown(text: str) -> MarkdownTemplate:
         masked[mark.start : mark.stop] = b"x" * (mark.stop - mark.start)
     options = Options.ENABLE_TABLES | Options.ENABLE_STRIKETHROUGH | Options.ENABLE_FOOTNOTES | Options.ENABLE_MATH
     options |= Options.ENABLE_TASKLISTS | Options.ENABLE_YAML_STYLE_METADATA_BLOCKS
+    options |= Options.ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS
     reader = _Reader(content, marks)
     for event in _events(events_with_range(masked.decode(), options=options)):
         reader.read(event)
@@ -78,12 +84,13 @@ def read_markdown(text: str) -> MarkdownTemplate:
 
 def _marks(content: bytes) -> list[Mark]:
     """Returns templates and marks of directives, in order. Overlapping ones are dropped."""
-    marks = [Mark(*template.span(), False) for template in TEMPLATE.finditer(content)]
+    marks = [Mark(*template.span(), "template") for template in TEMPLATE.finditer(content)]
+    marks += [Mark(*attributes.span(), "attributes") for attributes in ATTRIBUTES.finditer(content)]
     for directive in DIRECTIVE.finditer(content):
         start, stop = directive.span("mark")
-        marks.append(Mark(start, stop + (directive["end"] is not None), True))
+        marks.append(Mark(start, stop + (directive["end"] is not None), "directive"))
         if directive["end"]:
-            marks.append(Mark(*directive.span("end"), True))
+            marks.append(Mark(*directive.span("end"), "directive"))
     marks.sort()
     ends = [0, *(mark.stop for mark in marks)]
     return [mark for mark, end in zip(marks, ends, strict=False) if mark.start >= end]
@@ -159,12 +166,13 @@ class _Reader:
             self._add_words(self._raw(start, mark.start), start, mark.start)
             self._add_until(mark.start)
             raw = self._raw(mark.start, mark.stop)
-            if mark.is_directive:
+            if mark.kind == "template":
+                self.file.add_protected(raw, raw)
+            else:
                 self.file.add(raw)
+            if mark.kind == "directive":
                 self.file.end_block()
                 self.is_directive = True
-            else:
-                self.file.add_protected(raw, raw)
             self.done = start = mark.stop
             words = self._raw(start, event.stop)
         self._add_words(words, start, event.stop)

@@ -179,7 +179,9 @@ class _Reader(XmlTree):
     def _is_done(self, unit: int, target: int) -> bool:
         inside = self.tokens[target + 1 : self.ends[target]]
         state = self.tokens[target if self.version == "1" else unit].get("state")
-        has_content = any(token.kind == "start" or token.words.strip() for token in inside)
+        # Segmentation alone is no translation.
+        is_code = (token.kind == "start" and token.get("mtype") != "seg" for token in inside)
+        has_content = any(is_code) or any(token.words.strip() for token in inside)
         return has_content and state not in NEW_STATES[self.version]
 
     def _in_state(self, tag: str) -> str:

@@ -77,6 +77,17 @@ def test_sentences_of_a_page():
     assert split.separators[6] == "\r\n-----\r\nhttps://example.org/a.b\r\n😀 😀\r\n"
 
 
+@pytest.mark.parametrize("item", ["> ", ">> - ", "1.1. ", "2.10 ", "IV. ", "[1] ", "(a) ", "3) ", "Name:\t"])
+def test_what_stands_before_a_line_stays(item):
+    split = split_text(f"{item}I have a dog.", sentencex_splitter("en"))
+    assert split.sentences[-1] == "I have a dog." and split.rejoin(split.sentences).startswith(item)
+
+
+@pytest.mark.parametrize("line", ["1.5 million people", "Ill. I am.", "[a] dog", "(and) dogs"])
+def test_what_only_looks_like_an_item(line):
+    assert split_text(line).sentences == [line]
+
+
 def test_numbers_alone_are_not_translated():
     assert split_text("2021\n12.50 €\n1 of 2\n٣").sentences == ["1 of 2"]
 

@@ -30,6 +30,7 @@ def write(folder, *names, text="the cat"):
         (["a.txt", "b.txt"], {}, "Several files need --output"),
         (["a.md", "a.srt"], {"output": "out", "output_format": "tsv"}, "several files would become out/a.tsv"),
         (["a.txt"], {"output": __file__}, "is not a folder"),
+        (["a.docx"], {"output": "b.md"}, r"--output b.md: pass a folder, or .* \*.docx."),
         (["a.jsonl"], {"output": "b.parquet"}, r"--output b.parquet: pass a folder, or .* \*.jsonl."),
         (["a.txt"], {"output": "b.jsonl"}, r"--output b.jsonl: .* for a single result \*.txt."),
         (["a.jsonl", "b.jsonl"], {"output": "c.jsonl"}, "--output c.jsonl: pass a folder"),
@@ -45,6 +46,7 @@ def test_results_have_a_place(names, options, message, tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
+        ({"output": "-"}, "omit it for standard output"),
         ({"skip_existing": True}, "skip_existing needs --output"),
         ({"skip_existing": True, "output": "out", "overwrite": True}, "excludes --overwrite"),
         ({"bilingual": True, "output_format": "tmx"}, "bilingual needs --output_format same"),
@@ -67,7 +69,6 @@ def test_a_single_result_may_be_named(tmp_path):
     targets = {
         ("a.txt", "b.txt"): "b.txt",
         ("a.txt", "out"): "out/a.txt",
-        ("a.docx", "b.txt"): "b.txt/a.docx",
         ("a.jsonl", "b.jsonl.xz"): "b.jsonl.xz",
         ("a.jsonl.gz", "out/"): "out/a.jsonl.gz",
         ("a.ndjson", "b.jsonl"): "b.jsonl",
@@ -117,8 +118,10 @@ def test_formats_of_files(tmp_path):
     files = write(tmp_path, "a.MD", "b.JSONL", "c.txt")
     out = {"output": str(tmp_path / "out")}
     assert [job.format for job in planned(*files, **out)[0]] == ["markdown", "documents", "text"]
-    jobs, report = planned(files[1], output_format="tsv")
-    assert jobs == [] and report.failed == {str(files[1])}
+    for file, options in ((files[1], {"output_format": "tsv"}), (files[0], {"mark_fuzzy": True})):
+        jobs, report = planned(file, **options)
+        assert jobs == [] and report.failed == {str(file)}
+    assert planned("-", format="documents")[1].failed == {"-"}
     # Scores have a place beside pairs of sentences, and in records.
     for options, done in (({}, [files[1]]), ({"output_format": "tsv"}, [files[0], files[2]])):
         assert [job.file for job in planned(*files, **out, confidence=True, **options)[0]] == [*map(str, done)]

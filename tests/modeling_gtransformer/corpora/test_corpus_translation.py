@@ -6,6 +6,8 @@ import shutil
 from dataclasses import replace
 
 import datasets
+import pyarrow
+import pyarrow.parquet
 import pytest
 from json_lines import read_json_lines, write_json_lines
 
@@ -186,6 +188,16 @@ def test_tables_and_datasets_keep_their_types(translated, tmp_path):
         assert translation.features["id"] == dataset.features["id"]
         assert [len(sentences) for sentences in translation["translation"]] == [1] * 7
     assert not list(tmp_path.glob("*partial*"))
+
+
+@pytest.mark.parametrize("name", ["dictionary", "string_view", "large_string"])
+def test_a_text_in_a_table_is_translated_as_a_text(translated, tmp_path, name):
+    text = pyarrow.array(["ba .", "ka .", "ba ."])
+    column = text.dictionary_encode() if name == "dictionary" else text.cast(getattr(pyarrow, name)())
+    pyarrow.parquet.write_table(pyarrow.table({"source": column}), tmp_path / "table.parquet")
+    table = pyarrow.parquet.read_table(translated("table.parquet", "out.parquet"))
+    assert table["source"].to_pylist() == text.to_pylist()
+    assert all(isinstance(each, str) for each in table["translation"].to_pylist())
 
 
 def test_texts_and_blank_sentences_stay_what_they_are(translated, tmp_path):

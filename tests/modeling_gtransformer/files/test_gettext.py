@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from contextlib import nullcontext
 from random import Random
 
 import pytest
@@ -74,11 +75,20 @@ def test_every_other_line_is_copied():
     """Other programs order and wrap in other ways. A character set goes with the encoding that the file has."""
     for content in (FOREIGN, FOREIGN.replace("\n", "\r\n")):
         file = SplitFile(content, "po")
-        assert file.sentences == ['a "quoted"\ttab', "second"]
+        assert file.sentences == ['a "quoted"', "tab", "second"]
         line_end = "\r\n" if "\r" in content else "\n"
         lines = ['msgstr ""', '"Ä \\"Q\\"\\tT\\n"', '"Z\\\\"']
         expected = content.replace(f'msgstr ""{line_end}', "".join(line + line_end for line in lines))
-        assert file.rejoin(['Ä "Q"\tT', "Z\\"]) == expected
+        assert file.rejoin(['Ä "Q"', "T", "Z\\"]) == expected
+
+
+@pytest.mark.parametrize(
+    "language, is_refused", [("fr", True), ("de_AT", False), ("de@euro", False), ("", False), ("LANGUAGE", False)]
+)
+def test_a_catalogue_of_another_language_is_refused(language, is_refused):
+    content = f'msgid ""\nmsgstr "Language: {language}\\n"\n\nmsgid "It is old."\nmsgstr ""\n'
+    with pytest.raises(ValueError, match="its language is fr") if is_refused else nullcontext():
+        SplitFile(content, "po", tgt_lang="de_DE")
 
 
 def test_plural_forms_that_are_there_stay():

@@ -35,6 +35,8 @@ def test_html():
          "WORD<sup>2</sup> AND H<sub>2</sub>O IS GOOD."),
         # A link is never without words.
         ("See <a href=x>this <b>page</b></a>!", ["Ja"], "Ja <a href=x>this <b>page</b></a>"),
+        ('<select><optgroup label="A cat"><option label="It">one</select>', ["Eine Katze", "Es", "eins"],
+         '<select><optgroup label="Eine Katze"><option label="Es">eins</select>'),
         ("Click <button>OK</button> or <img src=a.png>now.", ["Klicke OK oder jetzt."],
          "Klicke <button>OK</button> oder <img src=a.png>jetzt."),
     ],

@@ -84,8 +84,12 @@ def test_markdown_of_a_translation_means_itself():
         # Prices are no formula, template tags no text; a date begins no list.
         ("Costs $5 to $10 each.", ["Kostet $5 bis $10 pro Stück."], "Kostet $5 bis $10 pro Stück."),
         ("Formula $x^2$ is good.", ["Formel x^2 ist gut."], "Formel $x^2$ ist gut."),
-        ("{{< tube id >}} see {% x %} now\n\n# Head {#id}", ["{{< tube id >}} sieh {% x %} nun", "Kopf {#id}"],
+        ("{{< tube id >}} see {% x %} now\n\n# Head {#id}", ["{{< tube id >}} sieh {% x %} nun", "Kopf"],
          "{{< tube id >}} sieh {% x %} nun\n\n# Kopf {#id}"),
+        ("See [[The cat]]\n\n[TOC]\n\n--8<-- 'a'", ["Sieh [[The cat]]"], "Sieh [[The cat]]\n\n[TOC]\n\n--8<-- 'a'"),
+        ("Go [there](a.md){ .x } now\n{: .y }", ["Geh dorthin nun"], "Geh [dorthin](a.md){ .x } nun\n{: .y }"),
+        ('![A cat](a.png){ width="3" align=left }', [], '![A cat](a.png){ width="3" align=left }'),
+        ("+++\ntitle = \"The cat\"\n+++\n\nIt is.", ["Sie ist."], "+++\ntitle = \"The cat\"\n+++\n\nSie ist."),
         ("Use <% name %> now", ["Nutze <% name %> nun"], "Nutze <% name %> nun"),
         ("On 12 May 2020.", ["12. Mai 2020."], "12\\. Mai 2020."),
         ("\\## no heading", ["## kein Titel"], "\\## kein Titel"),

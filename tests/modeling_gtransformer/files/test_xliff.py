@@ -52,6 +52,16 @@ def targets(words, new='state="translated"'):
     return content.replace("]]></source>", f"]]></source><target {new}>{two}</target>")
 
 
+def test_a_target_of_empty_segments_is_none():
+    source = '<mrk mtype="seg" mid="0">One.</mrk> <mrk mtype="seg" mid="1">Two.</mrk>'
+    target = '<mrk mtype="seg" mid="0"></mrk> <mrk mtype="seg" mid="1"/>'
+    unit = f"<source>One. Two.</source><seg-source>{source}</seg-source><target>{target}</target>"
+    unit = f'<trans-unit id="1">{unit}</trans-unit>'
+    content = f'<xliff version="1.2"><file original="a" source-language="en"><body>{unit}</body></file></xliff>'
+    file = SplitFile(content, "xliff", sentencex_splitter("en"))
+    assert '<mrk mtype="seg" mid="1">ZWEI.</mrk></target>' in file.rejoin(["EINS.", "ZWEI."])
+
+
 @pytest.mark.parametrize("words", [str, str.upper])
 def test_version_1(words):
     file = SplitFile(OLD, "xliff", sentencex_splitter("en"))
