@@ -38,6 +38,11 @@ DIRECTIVE = re.compile(
 )
 
 
+# A line of MkDocs whose body is indented by four spaces, and the fence of a code block.
+INDENTED_BODY = re.compile(rb"(?:!!!|\?\?\?\+?)[ \t]+[\w-]|===[!+]?[ \t]+\"")
+FENCE = re.compile(rb"(`{3,}|~{3,})")
+
+
 class Event(NamedTuple):
     """An event of the parser: a kind, such as "Text" or "Start" of a tag, its words, and its place in bytes."""
 
@@ -69,8 +74,8 @@ def read_markdown(text: str) -> MarkdownTemplate:
     except ImportError as error:
         raise ImportError("Markdown needs a parser: pip install pyromark") from error
     content = text.encode()
-    marks = [*_marks(content)]
     masked = bytearray(content)
+    marks = _marks(content, _mask_indentation(masked))
     for mark in marks:
         masked[mark.start : mark.stop] = b"x" * (mark.stop - mark.start)
     options = Options.ENABLE_TABLES | Options.ENABLE_STRIKETHROUGH | Options.ENABLE_FOOTNOTES | Options.ENABLE_MATH
@@ -82,9 +87,34 @@ def read_markdown(text: str) -> MarkdownTemplate:
     return reader.finish()
 
 
-def _marks(content: bytes) -> list[Mark]:
-    """Returns templates and marks of directives, in order. Overlapping ones are dropped."""
-    marks = [Mark(*template.span(), "template") for template in TEMPLATE.finditer(content)]
+def _mask_indentation(content: bytearray) -> Iterator[Mark]:
+    """Masks the indentation of the bodies of admonitions and tabs as quotes, because the parser would take the bodies
+    for code. Yields their blocks of code."""
+    bodies: list[int] = []  # the indentations of the open bodies
+    fence: tuple[bytes, int] | None = None  # the fence and the start of an open block of code in a body
+    for line in re.finditer(rb"^([ ]*)([^ \r\n][^\r\n]*)", bytes(content), re.MULTILINE):
+        width, words = len(line[1]), line[2]
+        if fence:
+            if words.rstrip().startswith(fence[0]) and not words.strip(fence[0][:1] + b" "):
+                yield Mark(fence[1], line.end(), "directive")
+                fence = None
+            continue
+        while bodies and width < bodies[-1]:
+            bodies.pop()
+        for indentation in bodies:
+            content[line.start() + indentation - 4 : line.start() + indentation] = b" >  "
+        if INDENTED_BODY.match(words):
+            bodies.append(width + 4)
+        elif bodies and (opened := FENCE.match(words)):
+            fence = opened[0], line.start(2)
+    if fence:
+        yield Mark(fence[1], len(content), "directive")
+
+
+def _marks(content: bytes, found: Iterable[Mark]) -> list[Mark]:
+    """Returns templates and marks of directives beside those found, in order. Overlapping ones are dropped."""
+    marks = [*found]
+    marks += [Mark(*template.span(), "template") for template in TEMPLATE.finditer(content)]
     marks += [Mark(*attributes.span(), "attributes") for attributes in ATTRIBUTES.finditer(content)]
     for directive in DIRECTIVE.finditer(content):
         start, stop = directive.span("mark")

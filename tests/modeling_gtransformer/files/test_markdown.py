@@ -101,6 +101,54 @@ def test_tricky_translations_of_markdown(content, translations, expected):
     assert translated(content, "markdown", translations)[1] == expected
 
 
+MKDOCS = """\
+!!! note "Title"
+
+    One:
+
+    - item
+      goes on
+
+      more of it
+
+    ```py
+    x = "no text"
+
+    {{ y }}, {{ z }}
+    ```
+
+    === "Tab"
+        Nested.
+
+            code of it
+
+??? tip
+    Before
+    ~~~
+    code
+    ~~~
+    behind
+
+- List
+
+    !!! warning
+
+        In a list.
+
+End.
+
+    code
+"""
+
+
+def test_bodies_of_admonitions_and_tabs():
+    expected = ["Title", "One:", "item goes on", "more of it", "Tab", "Nested.", "Before", "behind"]
+    sentences, result = translated(MKDOCS, "markdown")
+    assert sentences == [*expected, "List", "In a list.", "End."]
+    assert result.lower() == MKDOCS.lower() and 'x = "no text"' in result and "code of it" in result
+    assert translated(MKDOCS.partition("    ```\n\n")[0], "markdown")[0] == expected[:4]  # the fence is open
+
+
 @pytest.mark.parametrize(
     "content, sentences, translations, expected",
     [
