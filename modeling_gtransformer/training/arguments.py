@@ -151,6 +151,9 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
             raise ValueError(
                 "early_stopping_patience must be at least 1: leave it out to train without early stopping."
             )
+        for name, value in (("auto_find_batch_size", False), ("train_sampling_strategy", "random")):
+            if getattr(self, name, value) != value:
+                raise ValueError(f"{name} has no effect, as max_tokens determines the batches: leave it out.")
         for name in ("load_best_model_at_end", "early_stopping_patience", "stop_at_eval_loss"):
             if getattr(self, name) not in (None, False) and self.eval_strategy == "no":
                 raise ValueError(f"{name} needs evaluations: set eval_strategy to epoch or steps.")
@@ -161,6 +164,9 @@ class GTransformerTrainingArguments(Seq2SeqTrainingArguments):
             self.save_strategy = self.eval_strategy if self.load_best_model_at_end else "steps"
         if self.save_steps is None and self.save_strategy == "steps":
             self.save_steps = (self.eval_steps or self.logging_steps) if self.load_best_model_at_end else 500
+        by_steps = self.load_best_model_at_end and self.save_strategy == self.eval_strategy == "steps"
+        if by_steps and self.save_steps != (self.eval_steps or self.logging_steps):
+            raise ValueError("load_best_model_at_end needs a checkpoint of each evaluation: leave save_steps out.")
 
     def _divide_update(self, tokens: int) -> None:
         """Divides an update into as few batches of equal size as `max_tokens` allows."""

@@ -28,7 +28,7 @@ from .arguments import GTransformerTrainingArguments
 from .model_card import SAMPLE_NAME
 from .paper_corpora import paper_corpus
 from .recipe import DataArguments, ModelArguments, parse_recipe, start_of
-from .resumption import find_progress
+from .resumption import KeepArguments, find_progress, lasting_arguments
 from .segments import fit_positions, make_segments, sample, segment_texts, target_ratio
 from .trainer import GTransformerTrainer
 
@@ -88,6 +88,7 @@ def train(
     with _usage_errors():
         refuse_unknown_metric(training_args)
         arguments = asdict(model_args) | asdict(data_args) | training_args.to_dict() | hashes_of_files(data_args)
+        arguments = lasting_arguments(training_args, arguments)
         progress = find_progress(training_args, arguments)
     if progress.scores is not None:
         logger.warning(f"{training_args.output_dir} holds a finished training: there is nothing left to do.")
@@ -98,10 +99,13 @@ def train(
     with _usage_errors():
         refuse_missing_start(model_args.model_name_or_path)
         trainer, validation_corpus = make_trainer(model_args, data_args, training_args)
+    trainer.add_callback(KeepArguments(arguments))
     if training_args.should_save:
         keep_start(Path(training_args.output_dir), progress.checkpoint)
     if progress.checkpoint:
         logger.warning(f"Continuing from {progress.checkpoint}.")
+    if progress.goes_on:
+        training_args.resume_from_checkpoint = progress.checkpoint
     trainer.train(resume_from_checkpoint=progress.checkpoint)
 
     if training_args.world_size == 1:  # sharded models can only generate in all processes at once
@@ -252,6 +256,7 @@ def load_processor(args: ModelArguments) -> GTransformerProcessor:
         args.tokenizer_name_or_path or args.model_name_or_path,
         **{name: language for name, language in given.items() if language is not None},
     )
+    processor.typical_confidence = None  # of the initial model
     if args.tokenizer_name_or_path and args.model_name_or_path:
         refuse_other_vocabulary(processor, args.model_name_or_path)
     return processor

@@ -176,8 +176,8 @@ def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[st
     values.pop("extends", None)
     merged: dict[str, Any] = {}
     for each in [*(read_recipe(find_recipe(base, path.parent), (*extended_by, path)) for base in bases), values]:
-        config = {**(merged.get("config") or {}), **(each.get("config") or {})}
-        merged = {**merged, **each, **({"config": config} if bases else {})}
+        inner = [name for name in ("config", "lora") if isinstance(each.get(name), dict)]
+        merged = {**merged, **each, **{name: {**(merged.get(name) or {}), **each[name]} for name in inner}}
     return merged
 
 
@@ -212,6 +212,8 @@ def parse_recipe(argv: list[str]) -> tuple[ModelArguments, DataArguments, GTrans
     options = {word.partition("=")[0].removeprefix("--") for word in unknown if word.startswith("--")}
     refuse_unknown(options or set(unknown), known, "Unknown options")
     model.config = (values.get("config") or {}) | model.config_values
+    if model.lora_values:
+        model.lora = (values.get("lora") or {}) | model.lora_values
     fields = set(GTransformerConfig.__dataclass_fields__)
     refuse_unknown(set(model.config) - fields, fields, "config: GTransformerConfig has no")
     if not model.model_name_or_path:

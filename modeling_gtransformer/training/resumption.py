@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, gather_object
+from transformers import TrainerCallback
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
@@ -21,6 +22,10 @@ MAY_CHANGE |= {f"dataloader_{name}" for name in ("num_workers", "pin_memory", "p
 MAY_CHANGE_FROM = ("hub_", "log_", "logging_")
 # Arguments that only determine others: max_tokens and batches_per_update, fp16 and bf16.
 DERIVED_FROM = {"tokens_per_update", "gradient_accumulation_steps", "precision"}
+# Arguments whose values Transformers restores from a checkpoint.
+RESTORED = {"learning_rate", "pretrained_lr_scale", "weight_decay", "optim", "eval_steps", "save_steps"}
+RESTORED |= {"adam_beta1", "adam_beta2", "adam_epsilon"}
+RESUMED_FROM = "resumed from"
 
 
 class Progress(NamedTuple):
@@ -28,20 +33,11 @@ class Progress(NamedTuple):
 
     checkpoint: str | None = None  # folder to continue from
     scores: dict[str, float] | None = None  # of a finished training
+    goes_on: bool = False  # whether the user has continued it from this checkpoint, even if it had stopped there
 
 
-def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> Progress:
-    """
-    Finds the progress of the training in `args.output_dir`, in the main process for all processes. A new training, or
-    one that continues from `args.resume_from_checkpoint`, saves its arguments there.
-
-    Args:
-        arguments: all arguments of the training, and other values that must not change on resumption.
-
-    Raises:
-        ValueError: the folder has a training with other arguments, the checkpoint does not exist, or some processes do
-            not have access to the files.
-    """
+def lasting_arguments(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Returns those of all arguments of a training that must not change on resumption, as JSON values."""
     arguments = {**arguments, "batches_per_update": args.batches_per_update}
     free = MAY_CHANGE | DERIVED_FROM
     arguments = {k: v for k, v in arguments.items() if k not in free and not k.startswith(MAY_CHANGE_FROM)}
@@ -50,6 +46,19 @@ def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]
         before = _read_whole(Path(args.resume_from_checkpoint).parent / ARGUMENTS_NAME) or {}
         if "model_name_or_path" in before:
             arguments["model_name_or_path"] = before["model_name_or_path"]
+        arguments[RESUMED_FROM] = str(Path(args.resume_from_checkpoint).resolve())
+    return arguments
+
+
+def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> Progress:
+    """
+    Finds the progress of the training in `args.output_dir`, in the main process for all processes. A new training
+    saves its [`lasting_arguments`] there.
+
+    Raises:
+        ValueError: the folder has a training with other arguments, the checkpoint does not exist or cannot continue
+            with the arguments, or some processes do not have access to the files.
+    """
     found: Progress | ValueError | None = None
     if args.process_index == 0:
         try:
@@ -62,21 +71,32 @@ def find_progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]
     if found.scores is not None:
         return found
     kept = Path(args.output_dir) / ARGUMENTS_NAME
-    if args.should_save and (args.resume_from_checkpoint or not found.checkpoint):
+    if args.should_save and not found.checkpoint:
         write_json(kept, arguments)  # atomically: a truncated file would block every later start
     PartialState().wait_for_everyone()
     _refuse_unless_seen(Path(found.checkpoint) / TRAINER_STATE_NAME if found.checkpoint else kept)
-    if args.should_save:
-        # Old scores would mark the training as finished.
-        (Path(args.output_dir) / RESULTS_NAME).unlink(missing_ok=True)
     return found
+
+
+class KeepArguments(TrainerCallback):
+    """At the start of a training, after all checks, saves the arguments of a resumption and removes old scores, which
+    would mark the training as finished."""
+
+    def __init__(self, arguments: dict[str, Any]):
+        self.arguments = arguments
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        if args.should_save:
+            if args.resume_from_checkpoint:
+                write_json(Path(args.output_dir) / ARGUMENTS_NAME, self.arguments)
+            (Path(args.output_dir) / RESULTS_NAME).unlink(missing_ok=True)
 
 
 def last_complete_checkpoint(output_dir: str) -> str | None:
     """Returns the newest complete checkpoint in a folder. A kill or a full disk leaves incomplete ones."""
     found = Path(output_dir).glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")
     states = [state for state in found if _read_whole(state) is not None]  # Trainer writes the state last
-    newest = max(states, key=lambda state: int(state.parent.name.rpartition("-")[2]), default=None)
+    newest = max(states, key=lambda state: _step(state.parent), default=None)
     return str(newest.parent) if newest else None
 
 
@@ -88,8 +108,9 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
                 f"{args.output_dir}/{PREFIX_CHECKPOINT_DIR}-500, or omit --resume_from_checkpoint to use the "
                 "last checkpoint."
             )
+        _refuse_resumption(args, arguments)
         return Progress(args.resume_from_checkpoint)
-    output_dir = Path(args.output_dir)
+    output_dir, before = Path(args.output_dir), {}
     file, results = output_dir / ARGUMENTS_NAME, output_dir / RESULTS_NAME
     # A training that failed before its first checkpoint may restart with other arguments.
     if file.exists() and (any(output_dir.glob("checkpoint-*")) or any(output_dir.glob("*.safetensors"))):
@@ -107,7 +128,39 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
             )
     if (scores := _read_whole(results)) is not None:
         return Progress(scores=scores)
-    return Progress(last_complete_checkpoint(args.output_dir))
+    if (checkpoint := last_complete_checkpoint(args.output_dir)) and args.save_only_model:
+        raise ValueError(
+            f"{checkpoint} has no state of the optimizer, because of save_only_model: choose another output_dir, or "
+            "continue anyway with --resume_from_checkpoint."
+        )
+    goes_on = checkpoint is not None and before.get(RESUMED_FROM) == str(Path(checkpoint).resolve())
+    return Progress(checkpoint, goes_on=goes_on)
+
+
+def _refuse_resumption(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> None:
+    """Raises `ValueError` if later checkpoints would be continued next time, or arguments would have no effect."""
+    checkpoint = Path(args.resume_from_checkpoint)
+    if checkpoint.resolve().parent == Path(args.output_dir).resolve():
+        later = [other.name for other in checkpoint.parent.glob("checkpoint-*") if _step(other) > _step(checkpoint)]
+        if later:
+            raise ValueError(
+                f"{args.output_dir} has the later {', '.join(sorted(later))}: omit --resume_from_checkpoint to continue "
+                "from the last one, or remove the later ones first."
+            )
+    before = _read_whole(checkpoint.parent / ARGUMENTS_NAME) or {}
+    changed = [name for name in sorted(RESTORED) if name in before and before[name] != arguments.get(name)]
+    if changed:
+        values = ", ".join(f"{name} ({before[name]}, now {arguments.get(name)})" for name in changed)
+        raise ValueError(
+            f"{checkpoint} keeps its {values}: leave them as they were, or start a new training from its weights with "
+            "--model_name_or_path."
+        )
+
+
+def _step(checkpoint: Path) -> int:
+    """Returns the number of updates of a checkpoint."""
+    step = checkpoint.name.rpartition("-")[2]
+    return int(step) if step.isdigit() else 0
 
 
 def _read_whole(file: Path) -> Any:

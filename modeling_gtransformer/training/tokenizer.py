@@ -68,7 +68,12 @@ def train_tokenizer(
         vocab_size: number of tokens without the language codes and `<mask>`.
         merges: number of BPE merges (paper: 30000), instead of `vocab_size`, which is then their sum with the number
             of single characters and special tokens.
+
+    Raises:
+        ValueError: a language code consists of letters, as it would match inside words.
     """
+    if bare := [language for language in languages if language.isalpha()]:
+        raise ValueError(f"The language code {bare[0]} would match inside words: write [{bare[0]}].")
     if merges is not None:
         sentences = list(sentences)
         characters = {character for sentence in sentences for character in unicodedata.normalize("NFKC", sentence)}

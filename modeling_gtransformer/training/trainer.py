@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from torch.utils.data import ConcatDataset, DataLoader
-from transformers import EarlyStoppingCallback, Seq2SeqTrainer, TrainerCallback
+from transformers import Seq2SeqTrainer, TrainerCallback
 from transformers.trainer_callback import ExportableState
 
 from ..evaluation.attention_recording import attention_entropy, record_attention
@@ -60,7 +61,7 @@ class GTransformerTrainer(Seq2SeqTrainer):
         batch_sampler = TokenBatchSampler(
             segment_lengths(self.train_dataset),
             max_tokens=args.max_tokens,
-            seed=args.seed,
+            seed=args.seed if args.data_seed is None else args.data_seed,
             rank=args.process_index,
             world_size=args.world_size,
             accumulation=args.gradient_accumulation_steps,
@@ -192,6 +193,14 @@ class GTransformerTrainer(Seq2SeqTrainer):
         if self.is_world_process_zero():
             self.save_state()
             write_model_card(Path(self.args.output_dir), license, dataset, self.hub_model_id)
+
+
+class EarlyStoppingCallback(transformers.EarlyStoppingCallback):
+    """A resumed training has the patience of its arguments, not that of the checkpoint."""
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.early_stopping_patience = args.early_stopping_patience
+        super().on_train_begin(args, state, control, **kwargs)
 
 
 class _StopAtEvalLoss(TrainerCallback):

@@ -57,6 +57,8 @@ def convert_vocabulary(options: VocabularyOptions) -> None:
         processor = GTransformerProcessor.from_pretrained(checkpoint)
         model = GTransformerForConditionalGeneration.from_pretrained(checkpoint, **as_it_translates(checkpoint))
 
+        if model.adapter_base:
+            raise ValueError(f"{checkpoint} is an adapter: trim its base {model.adapter_base} before the training.")
         size, parameters = model.config.vocab_size, model.num_parameters()
         vocabulary = Vocabulary(processor.tokenizer)
         kept = tokens_to_keep(model, processor, vocabulary, texts)

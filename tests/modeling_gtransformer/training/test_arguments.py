@@ -83,8 +83,8 @@ def test_checkpoints_are_saved_where_it_evaluates():
     args = make(eval_strategy="steps", eval_steps=30, load_best_model_at_end=True)
     assert (args.save_strategy, args.save_steps) == ("steps", 30)
     assert make(eval_strategy="epoch", load_best_model_at_end=True).save_strategy == "epoch"
-    sparse = make(eval_strategy="steps", eval_steps=30, load_best_model_at_end=True, save_steps=60)
-    assert (sparse.save_strategy, sparse.save_steps) == ("steps", 60)
+    with pytest.raises(ValueError, match="needs a checkpoint of each evaluation"):
+        make(eval_strategy="steps", eval_steps=30, load_best_model_at_end=True, save_steps=60)
     named = make(eval_strategy="steps", eval_steps=300, load_best_model_at_end=True, save_strategy="steps")
     assert named.save_steps == 300
     plain = make(eval_strategy="epoch")
@@ -104,6 +104,7 @@ def test_early_stopping_watches_the_loss_unless_told_otherwise():
     [
         ({"eval_strategy": "epoch", "eval_steps": 30}, "eval_steps has no effect with eval_strategy=epoch"),
         ({"save_strategy": "epoch", "save_steps": 30}, "save_steps has no effect with save_strategy=epoch"),
+        ({"auto_find_batch_size": True}, "auto_find_batch_size has no effect"),
         ({"early_stopping_patience": 3}, "early_stopping_patience needs evaluations"),
         ({"eval_strategy": "epoch", "early_stopping_patience": 0}, "early_stopping_patience must be at least 1"),
         ({"stop_at_eval_loss": 0.1}, "stop_at_eval_loss needs evaluations"),

@@ -11,7 +11,7 @@ import yaml
 from experiment_fixtures import RECIPE_CONFIG
 from json_lines import write_json_lines
 from training_runs import history, output, weights
-from transformers import EvalPrediction
+from transformers import EvalPrediction, Trainer
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.corpora import stored_corpus
@@ -58,6 +58,10 @@ def test_a_metric_that_no_evaluation_has_is_refused_at_once(experiment):
         train_recipe([recipe, "--predict_with_generate", "true"])
 
 
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+
 def test_early_stopping_is_resumed_with_its_patience(experiment):
     """A learning rate at which nothing gets better: the second evaluation without a gain ends it, resumed or not."""
     settings = {"learning_rate": 1e-9, "max_steps": 9, "eval_steps": 1, "save_steps": 1, "early_stopping_patience": 3}
@@ -79,9 +83,12 @@ def test_early_stopping_is_resumed_with_its_patience(experiment):
     assert max(step for step, _ in history(straight)) == last
     assert all(value.equal(kept[name]) for name, value in weights(straight).items())
     # Unless it is to go on.
-    more = ["--resume_from_checkpoint", str(output(straight) / f"checkpoint-{last}"), "--max_steps", str(last + 1)]
-    train_recipe([straight, *more])
-    assert max(step for step, _ in history(straight)) == last + 1
+    more = ["--early_stopping_patience", "5"]
+    with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_maybe_log_save_evaluate", interrupted)
+        train_recipe([straight, *more, "--resume_from_checkpoint", str(output(straight) / f"checkpoint-{last}")])
+    train_recipe([straight, *more])  # continued again
+    assert max(step for step, _ in history(straight)) == last + 2
 
 
 def test_a_training_stops_at_a_validation_loss_and_is_finished_then(experiment, caplog):

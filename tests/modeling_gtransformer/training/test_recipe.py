@@ -75,6 +75,10 @@ def test_a_recipe_extends_another(tmp_path):
         "config": {"d_model": 8, "dropout": 0.2, "encoder_layers": 3},
         "early_stopping_patience": None,
     }
+    (tmp_path / "adapter.yaml").write_text("extends: mbart25_lora\nlora: {r: 4}\n")
+    own, given = read_recipe("mbart25_lora")["lora"], ["--lora", '{"r": 2}', "--paper_corpus", "news"]
+    assert read_recipe(tmp_path / "adapter.yaml")["lora"] == {**own, "r": 4}
+    assert parse_recipe([f"{tmp_path}/adapter.yaml", *given])[0].lora == {**own, "r": 2} and own["r"] != 4
     (tmp_path / "parts" / "base.yaml").write_text("extends: ../top.yaml\n")
     with pytest.raises(ValueError, match=r"top.yaml extends itself"):
         read_recipe(tmp_path / "top.yaml")

@@ -7,12 +7,12 @@ import pytest
 from modeling_gtransformer.runtime import atomic_file
 from modeling_gtransformer.training import resumption
 from modeling_gtransformer.training.arguments import GTransformerTrainingArguments
-from modeling_gtransformer.training.resumption import Progress, find_progress
+from modeling_gtransformer.training.resumption import KeepArguments, Progress, find_progress, lasting_arguments
 
 
 @pytest.fixture
 def find(tmp_path, monkeypatch):
-    """Looks for the progress of a training on a number of processes."""
+    """Looks for the progress of a training on a number of processes, and starts it."""
 
     def find(processes=1, checkpoint=None, **values):
         monkeypatch.setattr(GTransformerTrainingArguments, "world_size", processes)
@@ -20,9 +20,17 @@ def find(tmp_path, monkeypatch):
         args = GTransformerTrainingArguments(
             str(tmp_path / "output"), use_cpu=True, resume_from_checkpoint=checkpoint, **values
         )
-        return find_progress(args, args.to_dict())
+        return start(args, args.to_dict())
 
     return find
+
+
+def start(args, arguments):
+    arguments = lasting_arguments(args, arguments)
+    progress = find_progress(args, arguments)
+    if progress.scores is None:
+        KeepArguments(arguments).on_train_begin(args, None, None)
+    return progress
 
 
 @pytest.fixture
@@ -51,7 +59,7 @@ def test_not_continued_with_other_updates(find, checkpoint):
     # The same said in another way.
     assert find(tokens_per_update=None, gradient_accumulation_steps=4) == Progress(checkpoint)
     assert find(processes=3, checkpoint=checkpoint) == Progress(checkpoint), "in spite of that"
-    assert find(processes=3) == Progress(checkpoint), "as it was continued in spite of that"
+    assert find(processes=3) == Progress(checkpoint, goes_on=True), "as it was continued in spite of that"
     with pytest.raises(ValueError, match="another max_tokens"):
         find()
 
@@ -64,7 +72,7 @@ def test_a_checkpoint_of_another_training_brings_its_origin(tmp_path):
     args = GTransformerTrainingArguments(
         str(tmp_path / "more"), use_cpu=True, resume_from_checkpoint=str(checkpoint), seed=2
     )
-    find_progress(args, {**args.to_dict(), "model_name_or_path": None})
+    start(args, {**args.to_dict(), "model_name_or_path": None})
     kept = json.loads((tmp_path / "more" / "arguments.json").read_text())
     assert (kept["model_name_or_path"], kept["seed"]) == ("base", 2)
 
@@ -73,7 +81,26 @@ def test_a_finished_training_that_goes_on_is_finished_no_more(find, checkpoint, 
     (tmp_path / "output" / "eval_results.json").write_text('{"eval_loss": 2.0}')
     assert find() == Progress(scores={"eval_loss": 2.0})
     assert find(checkpoint=checkpoint, max_steps=9) == Progress(checkpoint)
-    assert find(max_steps=9) == Progress(checkpoint), "as it was interrupted again"
+    assert find(max_steps=9) == Progress(checkpoint, goes_on=True), "as it was interrupted again"
+
+
+def test_what_a_checkpoint_brings_cannot_change(find, checkpoint, tmp_path):
+    """A refused resumption leaves the record as it was."""
+    (tmp_path / "output" / "eval_results.json").write_text('{"eval_loss": 2.0}')
+    with pytest.raises(ValueError, match=r"checkpoint-7 keeps its learning_rate \(5e-05, now 0.1\)"):
+        find(checkpoint=checkpoint, learning_rate=0.1)
+    (tmp_path / "output" / "checkpoint-10").mkdir()
+    with pytest.raises(ValueError, match="has the later checkpoint-10: omit --resume_from_checkpoint"):
+        find(checkpoint=checkpoint)
+    assert find() == Progress(scores={"eval_loss": 2.0})
+
+
+def test_checkpoints_without_an_optimizer_are_not_continued(find, tmp_path):
+    find(save_only_model=True)
+    (tmp_path / "output" / "checkpoint-7").mkdir()
+    (tmp_path / "output" / "checkpoint-7" / "trainer_state.json").write_text("{}")
+    with pytest.raises(ValueError, match="has no state of the optimizer"):
+        find(save_only_model=True)
 
 
 def test_a_checkpoint_that_does_not_exist_is_named(find, checkpoint):

@@ -27,6 +27,11 @@ def test_a_tokenizer_restores_its_text(tmp_path):
         assert tokenizer.decode(ids) == sentence and not {0, 1, 2, 3, *end} & set(ids)
 
 
+def test_a_language_code_is_no_word():
+    with pytest.raises(ValueError, match=r"The language code en would match inside words: write \[en\]"):
+        train_tokenizer(["denn"], ["en"])
+
+
 def test_what_cannot_be_trained_or_saved_is_refused(tmp_path):
     file = write_json_lines(tmp_path / "train.jsonl", [{"en": ["ba bu ."]}])
     settings = {"columns": ["en"], "languages": ["[en]"], "files": [file]}
