@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 
+from .plain_text import LETTER_OF_A_WORD
+
 
 # Groups of digits: +49 30 1234567, (030) 1234567, 030 1234567, 1234 5678 9012, 12 345,50. A prefix, the lengths of the
 # groups or a third group distinguishes them from consecutive numbers.
@@ -16,6 +18,11 @@ GROUPED = re.compile(
 )
 # Grouped and decimal numbers, dates: digits with single separators between them.
 NUMBER = re.compile(rf"{GROUPED.pattern}|(?<![\w.])\d(?:[.,'’/\u00a0\u202f-]?\d)*(?!\w)")
+# In a translation, letters may follow (1990s, 512MB, 2021년). Korean letters and those of scripts without spaces may
+# precede.
+ANY_NUMBER = re.compile(
+    NUMBER.pattern.replace(r"(?<![\w.])", rf"(?<!{LETTER_OF_A_WORD})(?<!\.)").replace(r"(?!\w", r"(?!\d")
+)
 # Article numbers, flights, postcodes: capital letters and digits, perhaps in groups.
 CODE = re.compile(r"(?<![\w-])(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z\d]+(?:-[A-Z\d]+)*(?![\w-])")
 # Translations may write short numbers, short codes and round numbers in words ("two", "a hundred"), and times on
@@ -54,14 +61,15 @@ def is_grouped(number: str) -> bool:
 
 def count_number(number: str, text: str) -> int:
     """
-    Counts a number in a text, with any separators between its digits, and for a date in any order of its parts.
+    Counts a number in a text, with any separators between its digits. The parts of a date may have any order, and the
+    month may be a word.
 
-    >>> count_number("1,234.50", "Das kostet 1.234,50 €."), count_number("2026-11-05", "am 05.11.2026")
+    >>> count_number("1,234.50", "Das kostet 1.234,50 €."), count_number("2026-11-05", "am 5. November 2026")
     (1, 1)
     """
     # A space may separate groups of digits or two numbers. A hyphen may denote a range.
     whole, grouped, apart = (
-        Counter(map(_key, NUMBER.findall(form)))
+        Counter(map(_key, ANY_NUMBER.findall(form)))
         for form in (
             text,
             re.sub(r"(?<=\d) (?=\d)", "\u00a0", text),
@@ -70,10 +78,23 @@ def count_number(number: str, text: str) -> int:
     )
     parts = re.split("[- ]", number)
     are_apart = 0 if is_grouped(number) and len(parts) > 2 else min(apart[_key(part)] for part in parts)
-    return max(whole[_key(number)], grouped[_key(number)], are_apart)
+    in_words = (min(apart[(part,)] for part in pair) for pair in _written_out(number))
+    return max(whole[_key(number)], grouped[_key(number)], are_apart, *in_words)
 
 
 def _key(number: str) -> tuple[str, ...]:
     parts = re.findall(r"\d+", number.replace("+", "00"))
-    is_date = len(parts) == 3 and sorted(map(len, parts))[:2] in ([1, 1], [1, 2], [2, 2]) and max(map(len, parts)) == 4
-    return tuple(sorted(part.lstrip("0") for part in parts)) if is_date else ("".join(parts),)
+    return tuple(sorted(part.lstrip("0") for part in parts)) if _is_date(parts) else ("".join(parts),)
+
+
+def _is_date(parts: list[str]) -> bool:
+    lengths = sorted(map(len, parts))
+    return lengths[:2] in ([1, 1], [1, 2], [2, 2]) and lengths[2:] == [4]
+
+
+def _written_out(number: str) -> list[tuple[str, str]]:
+    """Returns the numbers that remain of a date with its month in words, and of a range of years such as 1914-18."""
+    parts = re.findall(r"\d+", number)
+    if _is_date(parts):
+        return [(max(parts, key=len), part.lstrip("0")) for part in parts if len(part) < 4]
+    return [(parts[0], parts[0][:2] + parts[1])] if re.fullmatch(r"\d{4}[-–]\d\d", number) else []

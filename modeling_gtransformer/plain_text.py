@@ -35,6 +35,9 @@ TEMPLATE_SYNTAX = r"\{\{[^{}]*\}\}|\{%[^{}]*%\}|\{#[^{}]*#\}|<%[^<>]*%>"
 # White space outside ASCII.
 OTHER_SPACE = re.compile(r"(?=[^\x00-\x7f])\s")
 LETTER = rf"[^\W{UNSPACED}]"
+# A Korean particle follows a number or code without a space.
+HANGUL = "\uac00-\ud7a3"
+LETTER_OF_A_WORD = rf"[^\W{UNSPACED}{HANGUL}]"
 # A word, or a character in scripts without spaces between words.
 WORD = re.compile(rf"[{UNSPACED}]|{LETTER}+(?:['’-]{LETTER}+)*")
 
@@ -43,6 +46,7 @@ def whole_words(words: str) -> str:
     """Returns a pattern that matches these words, but not inside longer words."""
     before = f"(?<!{LETTER})" if re.match(LETTER, words) else ""
     behind = f"(?!{LETTER})" if re.search(rf"{LETTER}\Z", words) else ""
+    behind = f"(?!{LETTER_OF_A_WORD})" if words[-1:].isdigit() else behind
     return f"{before}{re.escape(words)}{behind}"
 
 

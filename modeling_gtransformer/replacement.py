@@ -3,8 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import reduce
 
-from .numbers_and_codes import NUMBER, count_number, is_grouped, is_number
+from .numbers_and_codes import ANY_NUMBER, count_number, is_grouped, is_number
 from .plain_text import UNSPACED, WIDE_MARKS, WORD, whole_words
 from .sentence import Alignment
 from .terminology import PLACEHOLDER, TRAILING, missing, occurrences
@@ -18,6 +20,14 @@ NEIGHBOUR_WEIGHT = 0.5
 CHUNK = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}{WIDE_MARKS}]+")
 # Groups of digits, as in telephone numbers.
 GROUPS = re.compile(r"[+(]{0,2}\d(?:[\s().+/-]{0,3}\d)*")
+# What multiplies the number before it, as in "1.5 million" or 12万, and such characters before another number.
+MAGNITUDES = "万萬億亿兆만억조千천"
+MAGNITUDE = re.compile(
+    rf"[\s\u00a0\u202f]?(?:[{MAGNITUDES}]|[mb]ill?[iyj]?[oa]|m[ln]?[dn]\b|mio\b|mrd\b|tril|tausend|thousand|mil\b|тыс|мил|мл)",
+    re.IGNORECASE,
+)
+# Minimum similarity of a string and what may be its remains.
+MIN_SIMILARITY = 0.5
 LEADING = "([\"'«»„“‚‘¿¡"
 
 Span = tuple[int, int]
@@ -31,9 +41,10 @@ def with_required(
     terms: Mapping[str, Sequence[str]],
 ) -> str:
     """
-    Returns the translation with missing required strings. A number replaces another number, a placeholder its remains,
-    and a term the words aligned with it. Without a number or remains to replace, a number or placeholder follows the
-    word aligned with it. A string without a likely place stays missing.
+    Returns the translation with missing required strings. A number replaces a similar or aligned one that the source
+    lacks, a placeholder its remains, and a term the words aligned with it. Without these, a number or placeholder
+    follows the word aligned with it. A string without a likely place stays missing, such as a number that the
+    translation may express in another way.
 
     Args:
         alignment: for every word of the translation, the weights of the words of the source.
@@ -42,7 +53,8 @@ def with_required(
     if not alignment:
         return translation
     chunks, words = _chunks(translation)
-    free = _without(required, translation, chunks)
+    rest = reduce(lambda text, words: text.replace(words, " "), required, source)
+    free = _without([*required, *ANY_NUMBER.findall(rest)], translation, chunks)
     edits: list[tuple[Span, str]] = []
     for text in missing(required, translation):
         is_term = text in terms
@@ -51,7 +63,11 @@ def with_required(
         fit = [
             number
             for number in free
-            if (weights[number] >= MIN_WEIGHT if is_term else _is_akin(text, translation[slice(*chunks[number])]))
+            if (
+                weights[number] >= MIN_WEIGHT
+                if is_term
+                else _is_akin(text, translation, chunks[number], weights[number])
+            )
         ]
         best = max(fit or range(len(chunks)), key=weights.__getitem__)
         if fit:
@@ -60,10 +76,12 @@ def with_required(
                 first, last = _widened(best, fit, weights)
                 span = chunks[first][0], chunks[last][1]
             elif is_grouped(text):
-                span = _widened_to_groups(span, translation, [chunks[number] for number in fit], chunks)
+                span = _widened_to_groups(span, translation, [chunks[number] for number in free], chunks)
+            elif is_number(text) and (digits := ANY_NUMBER.search(translation, *span)):
+                span = digits.span()  # a unit stays
             free = [number for number in free if not _overlap(chunks[number], span)]
             edits.append((span, text))
-        elif not is_term and weights[best] >= MIN_WEIGHT:
+        elif not is_term and weights[best] >= MIN_WEIGHT and not _have_digits(text, translation[slice(*chunks[best])]):
             end = chunks[best][1]
             edits.append(((end, end), text if re.match(f"[{UNSPACED}]", translation[end - 1]) else f" {text}"))
     for (start, end), text in sorted(edits, reverse=True):
@@ -95,7 +113,7 @@ def _without(required: Sequence[str], translation: str, chunks: Sequence[Span]) 
     taken: list[Span] = []
     for text, times in Counter(required).items():
         if is_number(text):
-            found = [match.span() for match in NUMBER.finditer(translation) if count_number(text, match[0])]
+            found = [match.span() for match in ANY_NUMBER.finditer(translation) if count_number(text, match[0])]
         else:
             found = [match.span() for match in occurrences(text, translation)]
         taken += found[:times]
@@ -114,11 +132,26 @@ def _weights(terms: Sequence[str], source: str, alignment: Alignment) -> list[fl
     return [sum(row[number] for number in own) for row in alignment]
 
 
-def _is_akin(text: str, chunk: str) -> bool:
-    """Returns whether a chunk may be a corrupted number, code, placeholder or address."""
+def _is_akin(text: str, translation: str, span: Span, weight: float) -> bool:
+    """Returns whether a chunk with this weight may be a corrupted number, code, placeholder or address."""
+    chunk = translation[slice(*span)]
     if PLACEHOLDER.fullmatch(text):
-        return not {*re.findall(r"[^\w\s]", text)}.isdisjoint(chunk)
-    return any(character.isdigit() for character in chunk)
+        return _similarity(text.lower(), chunk.lower()) >= MIN_SIMILARITY
+    if not _have_digits(text, chunk) or MAGNITUDE.match(translation, span[1]):
+        return False
+    if translation[: span[0]].endswith(tuple(MAGNITUDES)):
+        return False
+    digits, others = (re.sub(r"\D", "", words) for words in (text, chunk))
+    is_similar = _similarity(digits, others) >= MIN_SIMILARITY or (len(others) > 1 and others in digits)
+    return is_similar or weight >= MIN_WEIGHT
+
+
+def _have_digits(*texts: str) -> bool:
+    return all(re.search(r"\d", text) for text in texts)
+
+
+def _similarity(first: str, second: str) -> float:
+    return SequenceMatcher(None, first, second, autojunk=False).ratio()
 
 
 def _widened(best: int, fit: Sequence[int], weights: Sequence[float]) -> Span:

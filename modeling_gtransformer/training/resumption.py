@@ -144,8 +144,8 @@ def _refuse_resumption(args: GTransformerTrainingArguments, arguments: dict[str,
         later = [other.name for other in checkpoint.parent.glob("checkpoint-*") if _step(other) > _step(checkpoint)]
         if later:
             raise ValueError(
-                f"{args.output_dir} has the later {', '.join(sorted(later))}: omit --resume_from_checkpoint to continue "
-                "from the last one, or remove the later ones first."
+                f"{args.output_dir} has the later {', '.join(sorted(later))}: omit --resume_from_checkpoint to "
+                "continue from the last one, or remove the later ones first."
             )
     before = _read_whole(checkpoint.parent / ARGUMENTS_NAME) or {}
     changed = [name for name in sorted(RESTORED) if name in before and before[name] != arguments.get(name)]

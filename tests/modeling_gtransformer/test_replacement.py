@@ -47,6 +47,14 @@ GLOSSARY = {"order": "Auftrag", "job": "Auftrag", "board of directors": "Aufsich
         ("Costs 1,250.75 $", "Kostet 1.25,7 $", {("25", "250")}, "Kostet 1,250.75 $"),
         ("Rooms 501 and 502", "Zimmer 501 und 501", set(), "Zimmer 501 und 502"),
         ("Code 4432-AB, 7 pieces", "Code 4432 SBA, 7 Stück", {("4432", "4432-AB")}, "Code 4432-AB SBA, 7 Stück"),
+        # A unit stays. A number of the source stays, as does what may be the number in other words.
+        ("It has 512 MB.", "Es hat 521MB.", set(), "Es hat 512MB."),
+        ("Room 1204 on floor 3", "Zimmer im 3. Stock", {("Stock", "1204")}, "Zimmer im 3. Stock 1204"),
+        ("1,250,000 people", "1,25 Millionen Leute", {("25", "250")}, "1,25 Millionen Leute"),
+        ("12,000 dollars", "1.2万美元", {("2", "12")}, "1.2万美元"),
+        ("15,000 people", "1万5000人", {("5000", "15")}, "1万5000人"),
+        # A mail address is not akin to any word with a full stop.
+        ("50 km/h, a@b.de", "50 km/h, z.B.", set(), "50 a@b.de km/h, z.B."),
         # All groups of a number take the place of all groups.
         ("Ring +49 30 1234567.", "Ring +9 1234567.", set(), "Ring +49 30 1234567."),
         ("Ring (030) 1234567.", "Ring (30) 12345, 20.", set(), "Ring (030) 1234567, 20."),

@@ -24,6 +24,12 @@ def test_parts_are_the_sentence_again(text, size):
     assert all(not gap.strip() for gap, _ in parts) and parts[0][0] == ""
 
 
+@pytest.mark.parametrize("whole", ["10:30", "1,250.75", "https://example.com/a", "e.g.this"])
+def test_no_cut_inside_a_number_or_address(whole):
+    text = " ".join([*["one two"] * 4, whole, *["three four"] * 4])
+    assert any(whole in part for _, part in split_long_sentence(text, lambda part: len(part) < 50))
+
+
 def test_the_best_place_to_cut():
     def halves(text):
         return [part for _, part in split_long_sentence(text, lambda part: len(part) < len(text))]
