@@ -17,6 +17,9 @@ from transformers.utils import cached_file, logging
 from .configuration_gtransformer import GTransformerConfig
 
 
+# Arguments of `from_pretrained` that say where the files of a checkpoint are.
+HUB_ARGUMENTS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
+
 # The version of the package, and of the code that a checkpoint carries.
 __version__ = "0.3.0"
 
@@ -180,7 +183,7 @@ class AdapterMixin:
         # The Auto classes resolve the base first, and pass its configuration.
         name = adapter.get("_adapter_model_path") or pretrained_model_name_or_path
         given = None if adapter.get("_adapter_model_path") else config
-        hub = {key: kwargs[key] for key in ("cache_dir", "local_files_only", "revision", "token") if key in kwargs}
+        hub = {key: kwargs[key] for key in HUB_ARGUMENTS if key in kwargs}
         base = _base_of_adapter(name, hub)
         if base is not None:
             adapter["_adapter_model_path"], pretrained_model_name_or_path = str(name), base

@@ -350,9 +350,10 @@ class GTransformerModel(GTransformerPreTrainedModel):
                 return_dict=True,
                 **kwargs,
             )
-        elif isinstance(encoder_outputs, tuple):
-            # The encoder's own tuple ends with the tags, the only integers in it.
-            tags = encoder_outputs[-1] if encoder_outputs[-1].dtype == torch.long else None
+        elif isinstance(encoder_outputs, tuple | list):
+            # The tags are the only integers in the encoder's own tuple.
+            others = (each for each in encoder_outputs if isinstance(each, Tensor))
+            tags = next((each for each in others if each.dtype == torch.long), None)
             encoder_outputs = GTransformerEncoderOutput(last_hidden_state=encoder_outputs[0], group_tags=tags)
         if getattr(encoder_outputs, "group_tags", None) is not None:
             group_tags = encoder_outputs.group_tags

@@ -251,6 +251,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         **options: Any,
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         known = {field.name for field in fields(TranslationOptions)}
+        options = {name: value for name, value in options.items() if value is not None or name not in known}
         TranslationOptions(**{name: value for name, value in options.items() if name in known})
         names = ("confidence", "word_alignment", "alternatives")
         shown = {name: options[name] for name in names if options.get(name) is not None}

@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import BatchFeature, PreTrainedConfig, PreTrainedTokenizerBase, ProcessorMixin
 
 from .configuration_gtransformer import GTransformerConfig
-from .hub import PublishMixin
+from .hub import HUB_ARGUMENTS, PublishMixin
 from .language_tokens import LanguageTokens
 from .sentence_template import SentenceTemplate, TargetTemplate, template_named
 
@@ -97,7 +97,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
     def from_pretrained(cls, pretrained_model_name_or_path, **kwargs):
         """Loads like Transformers. For a sentence-level checkpoint without a processor, takes the sentence template
         from the configuration of the model."""
-        hub = {name: kwargs[name] for name in ("cache_dir", "local_files_only", "revision", "token") if name in kwargs}
+        hub = {name: kwargs[name] for name in HUB_ARGUMENTS if name in kwargs}
         if "sentence_template" not in kwargs:
             saved, _ = cls.get_processor_dict(pretrained_model_name_or_path, **hub)
             config: dict[str, Any] = {}
@@ -117,7 +117,6 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         if not (src_lang or tgt_lang):
             return self
         other = copy.copy(self)
-        other.__dict__.pop("target_template", None)
         other.src_lang, other.tgt_lang = self._code(src_lang, self.src_lang), self._code(tgt_lang, self.tgt_lang)
         other._check_languages()
         if (other.src_lang, other.tgt_lang) != (self.src_lang, self.tgt_lang):
@@ -147,7 +146,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
         """Roles of the tokens around every sentence."""
         return template_named(self.sentence_template)
 
-    @cached_property
+    @property
     def target_template(self) -> TargetTemplate:
         """Ids of the tokens around every target sentence."""
         return self.template.in_ids(self._id_of)

@@ -20,7 +20,7 @@ PLACEHOLDER = re.compile(
     r"|(?<!\d)(?<!\d\s)%[ ][sdifgeoxX](?![\w'’])"
     r"|%L?[1-9]\d?(?!\w)|%n(?!\w)|%%"
     # $HOME; @name, but not in a mail address
-    r"|(?<!\w)\$[a-z_][a-z0-9_]*|(?<![\w@.-])@[a-z_][a-z0-9_-]*(?![\w@])"
+    r"|(?<!\w)(?<!\d[ \u00a0])\$[a-z_][a-z0-9_]*|(?<![\w@.-])@[a-z_][a-z0-9_-]*(?![\w@])"
     r"|</?[a-z][^<>]*>"
     rf"|{ADDRESS.pattern}",
     re.IGNORECASE,

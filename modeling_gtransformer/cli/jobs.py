@@ -17,6 +17,7 @@ from .translate_options import STDIN, TranslateOptions
 
 # Extensions of corpora, and the file that identifies a folder as a dataset.
 CORPORA, DATASET = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".ndjson", ".parquet"), "state.json"
+UNFINISHED = ".unfinished"  # marks the folder of a translation
 # Formats that do not declare their encoding.
 OF_ANY_ENCODING = ("text", "wrapped", "markdown", "subtitles", "ass")
 
@@ -81,8 +82,11 @@ def _inputs(options: TranslateOptions, report: Report) -> Iterator[str]:
             report.files += 1
             yield name
             continue
-        found = [str(path) for path in sorted(Path(name).iterdir()) if path.name.lower().endswith(CORPORA)]
+        shown = [path for path in sorted(Path(name).iterdir()) if not path.name.startswith((".", "_"))]
+        found = [str(path) for path in shown if path.name.lower().endswith(CORPORA)]
         report.files += len(found) or 1
+        if Path(name, UNFINISHED).exists():
+            raise UsageError(f"{name}: the translation in this folder is unfinished: run its command again.")
         if not found:
             report.fail(name, ValueError(f"the folder has no files named *{', *'.join(CORPORA)}"))
         yield from found

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from ..files import Consistency
 from ..files.aligned_pairs import Pairs
-from ..runtime.usage_error import user_message
-from .errors import DONE, FAILED
+from ..runtime.usage_error import UsageError, user_message
+from .errors import DONE, FAILED, REFUSED
 
 
 PACKAGE = __name__.partition(".")[0]
@@ -27,7 +27,7 @@ class Report(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.consistency: Consistency | None = None
-        self.files = self.skipped = self.warnings = 0
+        self.files = self.skipped = self.warnings = self.refused = 0
         self.failed: set[str] = set()
 
     def write(self, message: str) -> None:
@@ -41,6 +41,7 @@ class Report(logging.Handler):
         place = file if line is None else f"{file}, line {line}"
         self.write(f"{place}: {user_message(error).removeprefix(f'{file}: ')}")
         self.failed.add(file)
+        self.refused += isinstance(error, UsageError)
 
     def note(self, name: str, pairs: Pairs) -> None:
         """Adds the sentence pairs of a document to the consistency report."""
@@ -65,11 +66,13 @@ class Report(logging.Handler):
             logger.removeHandler(self)
 
     def summarize(self, fail_on_warning: bool) -> int:
-        """Prints the summary of a run, and returns its exit status."""
+        """Prints the summary of a run, and returns its exit status: 2 if no input could be started."""
         counts = {"file": self.files, "failed": len(self.failed), "skipped": self.skipped, "warning": self.warnings}
         parts = [
             f"{number} {name}{'s' if name in ('file', 'warning') and number != 1 else ''}"
             for name, number in counts.items()
         ]
         self.write(", ".join(parts))
+        if self.refused == self.files > 0:
+            return REFUSED
         return FAILED if self.failed or (fail_on_warning and self.warnings) else DONE

@@ -65,6 +65,9 @@ class TranslateOptions(ModelOptions, CorpusOptions):
             raise ValueError("consistency_report needs aligned sentences, which --free does not produce.")
         if self.engine == "ray" and (self.output is None or len(self.inputs) != 1 or self.inputs == [STDIN]):
             raise ValueError("engine ray needs one input, a file or a folder, and --output.")
+        plain = (self.format in (None, "jsonl", "documents"), self.encoding == "utf-8", self.output_format == "same")
+        if self.engine == "ray" and (not all(plain) or self.bilingual or self.mark_fuzzy):
+            raise ValueError("engine ray translates corpora: omit format, encoding, output_format and bilingual.")
         if self.engine == "ray" and (self.consistency_report or self.skip_existing):
             raise ValueError("engine ray excludes --consistency_report and --skip_existing: it resumes automatically.")
 

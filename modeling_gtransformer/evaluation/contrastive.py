@@ -1,5 +1,6 @@
 """Contrastive scores: how often a model prefers a correct translation in context to wrong ones."""
 
+import hashlib
 import json
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -53,6 +54,7 @@ def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any
     if not items:
         raise ValueError("The suites have no items.")
     settings = {name: getattr(options, name) for name in ("model", "suites", "context")}
+    settings["items"] = hashlib.sha256(repr(items).encode()).hexdigest()
     settings |= {"weights": stats_of_weights(options.model), "languages": [options.src_lang, options.tgt_lang]}
     done = _read_scores(options.output, settings)
 

@@ -4,6 +4,7 @@ Only unambiguous spellings count. *Sie*, *Ihnen* and *Ihr* count after another w
 capitalized. *du*, *dich* and *euch* count anywhere. *ihr* never counts, because it also means "her".
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
@@ -128,7 +129,11 @@ def compare_formality(
     ours, theirs = ([_counts(documents, references) for documents in each] for each in (systems, baselines))
     differences = {}
     for name in SHARES:
-        one, other = (np.sum([counts[name] for counts in each], axis=0) for each in (ours, theirs))
+        # Systems with different numbers of seeds have equal weights.
+        one, other = (
+            np.sum([counts[name] for counts in each], axis=0) * (math.lcm(len(ours), len(theirs)) // len(each))
+            for each in (ours, theirs)
+        )
         if not (one[:, 1].any() and other[:, 1].any()):
             raise ValueError("A system has no form of address: there is nothing to compare.")
         differences[name] = compare_statistics(one, other, ratio)

@@ -1,6 +1,7 @@
 """Translated documents of any system: JSON lines, aligned or decoded freely, or text."""
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..corpora.corpus import DOCUMENT_LINE, read_documents
+from ..corpora.corpus import DOCUMENT_LINE, decode_line, read_documents
 from ..corpora.corpus_files import has_columns, open_decompressed
 from ..segmentation import segment
 from .metrics import compare_scores, document_statistics
@@ -108,7 +109,12 @@ def compare_translations(
     names = one[0].keys() & other[0].keys()
     if [each.segments for each in ours] != [each.segments for each in theirs]:
         names -= {"d-BLEU/segment"}
-    sums = [{name: np.sum([each[name] for each in side], axis=0) for name in names} for side in (one, other)]
+    # Systems with different numbers of seeds have equal weights.
+    factors = [math.lcm(len(one), len(other)) // len(side) for side in (one, other)]
+    sums = [
+        {name: factor * np.sum([each[name] for each in side], axis=0) for name in names}
+        for side, factor in zip((one, other), factors, strict=True)
+    ]
     return compare_scores(sums[0], sums[1], tokenize)
 
 
@@ -145,10 +151,17 @@ def read_aligned(file: str, column: str, references: list[list[str]]) -> list[li
 def _records(file: str, column: str, blank_ok: bool) -> list[dict[str, Any]]:
     if not has_columns(file) and Path(file).is_file():
         with open_decompressed(file) as raw:
-            lines = [line.decode("utf-8", "replace").strip() for line in raw]
+            lines = [_decoded(line, f"{file}:{number}") for number, line in enumerate(raw, 1)]
         if DOCUMENT_LINE not in lines:
             return [{column: list(document)} for has_text, document in itertools.groupby(lines, bool) if has_text]
     return [document.record for document in read_documents([file], [column], blank_ok)]
+
+
+def _decoded(line: bytes, place: str) -> str:
+    try:
+        return decode_line(line)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
 
 
 def segment_sizes(

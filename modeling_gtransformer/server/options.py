@@ -32,4 +32,6 @@ class ServerOptions(ModelOptions):
     max_waiting: int = option(256, "Maximum number of requests in the queue or in translation.", 1)
     max_per_client: int = option(64, "Maximum number of concurrent requests per API key or, without keys, address.", 1)
     max_seconds: float = option(300.0, "Maximum seconds of computation per request, without time in the queue.", 0)
-    read_seconds: float = option(30.0, "Maximum seconds to receive the body of a request.", 0)
+    read_seconds: float = option(
+        30.0, "Maximum seconds to receive a request, and for a client to read a part of the response.", 0
+    )

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -155,7 +156,7 @@ class Page:
         buttons = [download_button(label, *named) for label, named in translation.downloads().items()]
         numbers = [(f"{n}. {pair['source_text']}", n - 1) for n, pair in enumerate(translation.pairs, 1)]
         return {
-            self.translation: translation,
+            self.translation: replace(translation, document=""),  # it would stay in memory for an hour
             self.pairs: pairs_html(translation.pairs, translation.languages.source, translation.languages.target),
             **dict(zip(self.downloads, buttons, strict=True)),
             self.sentence: gr.Dropdown(numbers, value=0),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl
 
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
@@ -128,7 +129,8 @@ async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[
     if media_type.lower().startswith(FORMS):
         # python-multipart before 0.0.33 matches only lower-case media types.
         headers["content-type"] = media_type.lower() + semicolon + parameters
-        raw = await _read_form(Request(request.scope, request.receive))
+        read = _read_form if media_type.lower().startswith(FORMS[1]) else _read_urlencoded
+        raw = await read(Request(request.scope, request.receive))
     elif request.query_params and not media_type:  # deep-translator
         raw = _by_name(request.query_params.multi_items())
     else:
@@ -150,6 +152,15 @@ async def _read_form(request: Request) -> dict[str, Any]:
                 for name, value in form.multi_items()
             ]
         )
+
+
+async def _read_urlencoded(request: Request) -> dict[str, Any]:
+    """Reads a form in UTF-8, also without percent encoding, as `curl -d` sends it."""
+    text = (await request.body()).decode("utf-8", "replace")
+    try:
+        return _by_name(parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS))
+    except ValueError as error:
+        raise HTTPException(400, f"The form is invalid: {error}.") from error
 
 
 def _by_name(items: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -93,7 +93,8 @@ def check_number(number: int, maximum: int, units: str) -> None:
 class BoundedRequests:
     """
     ASGI middleware that reads the body of a request, up to `max_bytes` within `read_seconds`, before it calls the
-    application. It cancels the application if the client disconnects.
+    application. It cancels the application if the client disconnects or does not read a part of the response within
+    `read_seconds`.
 
     The maximum number of open requests with a body is `2 * max_waiting`, which bounds memory, and `2 * max_per_client`
     per address, so that slow clients cannot block other clients.
@@ -112,17 +113,28 @@ class BoundedRequests:
             return
         request = Request(scope, receive)
         address, _ = scope.get("client") or ("", 0)
+        refused = None
         self.open += 1
         try:
             with self.clients.request(address):
                 body = await self._read(request)
-            await self._answer(scope, receive, send, body)
+            await self._answer(scope, receive, self._bounded(send), body)
         except HTTPException as error:
-            await self._refuse(request, send, error)
+            refused = error
         except ClientDisconnect:
             pass
         finally:
             self.open -= 1
+        if refused is not None:
+            await self._refuse(request, self._bounded(send), refused)
+
+    def _bounded(self, send: Any) -> Any:
+        """Returns a function that sends a part of a response, and fails if the client does not read it in time."""
+
+        async def send_in_time(message: MutableMapping[str, Any]) -> None:
+            await asyncio.wait_for(send(message), self.options.read_seconds)
+
+        return send_in_time
 
     async def _read(self, request: Request) -> bytes:
         """Reads a body. Raises `HTTPException` for a large, slow or surplus request, and `ClientDisconnect`."""

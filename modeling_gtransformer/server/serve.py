@@ -1,5 +1,6 @@
 """Serves a model over HTTP."""
 
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -65,6 +66,13 @@ def make_server(options: ServerOptions) -> Any:
             await super().shutdown(sockets)
 
     # An access log would record addresses and paths of clients.
-    return Server(
-        uvicorn.Config(app, host=options.host, port=options.port, access_log=False, log_level="warning", lifespan="on")
+    config = uvicorn.Config(
+        app,
+        host=options.host,
+        port=options.port,
+        access_log=False,
+        log_level="warning",
+        lifespan="on",
+        timeout_graceful_shutdown=math.ceil(options.max_seconds + options.read_seconds),
     )
+    return Server(config)

@@ -130,11 +130,12 @@ def test_encoder_outputs_carry_the_sentences(tiny_model, documents):
     model, target = tiny_model(), torch.tensor([[0, 5, 2, 0, 6, 2], [0, 5, 9, 9, 6, 2]])
     expected = model(**documents, decoder_input_ids=target)
     mask = documents["attention_mask"]
-    for encoded in (model.get_encoder()(**documents), model.get_encoder()(**documents, return_dict=False)):
+    options = ({}, {"return_dict": False}, {"return_dict": False, "output_hidden_states": True})
+    for encoded in (model.get_encoder()(**documents, **each) for each in options):
         output = model(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=target)
         torch.testing.assert_close(output.logits, expected.logits)
         assert output.encoder_hidden_states is None
-    bare = (expected.encoder_last_hidden_state,)
+    bare = [expected.encoder_last_hidden_state, (expected.encoder_last_hidden_state,)]
     torch.testing.assert_close(
         model(**documents, encoder_outputs=bare, decoder_input_ids=target).logits, expected.logits
     )

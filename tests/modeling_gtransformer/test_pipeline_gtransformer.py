@@ -208,6 +208,14 @@ def test_a_call_may_refuse_what_the_pipeline_returns(translate, option, field):
     ]
 
 
+def test_none_leaves_the_choice_to_the_model(translate, monkeypatch):
+    calls = []
+    monkeypatch.setattr(translate.model, "generate", lambda **given: calls.append(given) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        translate(["the cat"], num_beams=None)
+    assert "num_beams" not in calls[0]
+
+
 def test_pairs_of_an_unknown_format(translate):
     with pytest.raises(ValueError, match="format must be one of jsonl, tsv, tmx, not 'csv'"):
         translate.export_pairs(translate(["the cat"])["sentences"], "csv")

@@ -1,4 +1,5 @@
 import copy
+import shutil
 
 import pytest
 import torch
@@ -164,6 +165,13 @@ def test_tokens_are_looked_up_without_copying_the_vocabulary(bpe_tokenizer, monk
     assert processor.structural_token_ids == [*before, len(processor.tokenizer) - 1]
     french = processor.for_languages(tgt_lang="[fr]")
     assert french.build_labels([[5]])[-1] == len(processor.tokenizer) - 1
+    processor.tgt_lang = "[fr]"
+    assert processor.build_labels([[5]]) == french.build_labels([[5]])
+
+
+def test_a_processor_in_a_subfolder(tmp_path, sentence_level_checkpoint):
+    shutil.copytree(sentence_level_checkpoint("marian"), tmp_path / "opus")
+    assert GTransformerProcessor.from_pretrained(tmp_path, subfolder="opus").sentence_template == "marian"
 
 
 def test_a_break_inside_a_sentence_is_a_space(processor):

@@ -174,6 +174,10 @@ def test_what_the_vocabulary_lacks_is_there(model, processor):
     assert "{ŁŁ}" in document.texts[1] and not document.warnings
 
 
+def test_dollars_are_no_variable():
+    assert Terminology().required("It costs 512 $US in $HOME.") == ["$HOME", "512"]
+
+
 def test_what_the_model_cannot_read_is_named(model, processor):
     documents = [["the cat", "it is Ł, Żż {ŁŁ}"]]
     [document] = translate(model, processor, documents, Terminology())

@@ -11,6 +11,7 @@ import pytest
 from repository import ROOT
 
 from modeling_gtransformer.cli.errors import run
+from modeling_gtransformer.cli.report import Report
 from modeling_gtransformer.runtime.atomic_file import atomic_file
 from modeling_gtransformer.runtime.usage_error import UsageError
 
@@ -107,3 +108,12 @@ def test_whoever_listens_for_the_end_of_the_process_goes_on_with_it(monkeypatch)
         assert heard == [signal.SIGTERM] and signal.getsignal(signal.SIGTERM) is listen
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("errors, status", [([UsageError("a")], 2), ([UsageError("a"), ValueError("b")], 1), ([], 0)])
+def test_a_run_in_which_nothing_could_start_is_refused(errors, status):
+    report = Report()
+    report.files = len(errors) or 1
+    for number, error in enumerate(errors):
+        report.fail(str(number), error)
+    assert report.summarize(fail_on_warning=False) == status

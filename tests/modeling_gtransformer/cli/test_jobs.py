@@ -53,6 +53,7 @@ def test_results_have_a_place(names, options, message, tmp_path):
         ({"free": True, "confidence": True}, "free excludes confidence"),
         ({"free": True, "consistency_report": "c.tsv"}, "consistency_report needs aligned sentences"),
         ({"engine": "ray"}, "engine ray needs one input"),
+        ({"engine": "ray", "files": ["a"], "output": "b", "format": "html"}, "engine ray translates corpora"),
         ({"engine": "ray", "files": ["a"], "output": "b", "skip_existing": True}, "engine ray excludes"),
         ({"model": ""}, "model is empty"),
         ({"encoding": "nonsense"}, "Unknown encoding nonsense"),
@@ -91,6 +92,9 @@ def test_a_folder_stands_for_the_corpora_in_it_and_a_dataset_for_itself(tmp_path
         ("a.jsonl", "documents"), ("b.parquet", "documents"), ("dataset", "documents"),
     ]  # fmt: skip
     assert report.files == 3
+    (tmp_path / "corpus" / ".unfinished").touch()
+    with pytest.raises(UsageError, match="is unfinished: run its command again"):
+        planned(tmp_path / "corpus", output=str(tmp_path / "out"))
 
 
 def test_results_go_nowhere_near_the_inputs(tmp_path):

@@ -57,7 +57,7 @@ def test_what_does_not_end_is_announced(translation_model, processor, caplog):
 
 def test_documents_that_only_a_sentence_ends_are_refused(translation_model, processor, monkeypatch):
     endless = processor.target_template._replace(end=None)
-    monkeypatch.setitem(processor.__dict__, "target_template", endless)
+    monkeypatch.setattr(type(processor), "target_template", endless)
     with pytest.raises(ValueError, match="cannot decode freely"):
         translate_freely(translation_model(), processor, DOCUMENTS)
 

@@ -187,6 +187,11 @@ def test_continued_after_an_interruption(score, contrapro, tmp_path):
     cut.write_text("".join(lines[:2]) + lines[2][:10])
     assert score(cut, contrapro, max_tokens=1) == accuracies
     assert written(cut).keys() == written(whole).keys()
+    # Nor are scores of other items taken.
+    translations = contrapro / "de.txt"
+    translations.write_text("\n".join(reversed(translations.read_text().splitlines())) + "\n")
+    with pytest.raises(ValueError, match="choose another output"):
+        score(whole, contrapro, max_tokens=1)
     # Files of other commands are left alone.
     for content in ("", '[{"a": 1}]', "text"):
         (tmp_path / "other.jsonl").write_text(content)

@@ -98,6 +98,14 @@ def test_against_a_baseline_of_several_seeds(files, capsys):
     assert "documents that mix them, against the baseline: -100.0%" in capsys.readouterr().out
 
 
+def test_systems_of_unequal_numbers_of_seeds_have_equal_weights():
+    """A copy of a system's translations is no further evidence, nor less."""
+    references = [["Was wollen Sie?", "Wo sind Sie?"]] * 40
+    ours, theirs = ([MIXING[0]] * mixed + references[mixed:] for mixed in (10, 4))
+    single, copies = (compare_formality([ours] * number, [theirs], references) for number in (1, 5))
+    assert single == copies
+
+
 def test_other_sentences_than_those_of_the_references(files, tmp_path):
     short = write_json_lines(tmp_path / "short.jsonl", [{"translation": ["Wo?"]}, {"translation": ["Wann?"]}])
     with pytest.raises(ValueError, match=r"short.jsonl does not have one sentence for every sentence"):

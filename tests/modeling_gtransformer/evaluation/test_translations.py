@@ -9,6 +9,7 @@ from modeling_gtransformer.evaluation.translations import (
     SentenceCounts,
     Translations,
     in_common_segments,
+    read_sentences,
     read_translations,
 )
 
@@ -20,6 +21,14 @@ def test_aligned_sentences(tmp_path):
     assert translations.segments == [[2, 1], [1]]
     assert translations.counts == SentenceCounts(source=4, written=2, missing=2)
     assert str(translations.counts) == "4 sentences in, 2 out, 2 missing"
+
+
+def test_a_text_in_another_encoding_is_refused(tmp_path):
+    (tmp_path / "de.txt").write_bytes("größer\n".encode("cp1252"))
+    with pytest.raises(ValueError, match=r"de.txt:1: not UTF-8"):
+        read_sentences(str(tmp_path / "de.txt"), "target")
+    (tmp_path / "de.txt").write_text("größer\n", encoding="utf-8-sig")
+    assert read_sentences(str(tmp_path / "de.txt"), "target") == [["größer"]]
 
 
 def test_freely_decoded_segments(tmp_path):

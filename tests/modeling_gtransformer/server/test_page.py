@@ -45,10 +45,11 @@ def open_page(serve):
 
 
 async def everything(page, name, text, file=None, splitter="line", num_beams=1, languages=("en", "de")):
-    """What a reader sees of a translation: HTML that grows, and the translation."""
+    """What a reader sees of a translation: HTML that grows, its files, and the translation."""
     steps = page.translate(reader(name), text, file, *languages, splitter, num_beams)
     _, *streamed, shown = [step async for step in steps]
-    return [*(step[page.pairs] for step in streamed), shown[page.translation]]
+    files = [Path(shown[button].value["path"]) for button in page.downloads]
+    return [*(step[page.pairs] for step in streamed), files, shown[page.translation]]
 
 
 def translation_of(*arguments, **options):
@@ -60,7 +61,7 @@ def attention_of(page, translation, sentence):
 
 
 def test_text_and_downloads(open_page, checkpoint):
-    *streamed, translation = asyncio.run(everything(open_page(checkpoint), "a", TEXT, num_beams=2))
+    *streamed, files, translation = asyncio.run(everything(open_page(checkpoint), "a", TEXT, num_beams=2))
     assert len(streamed) == 3 and all(new.startswith(old) for old, new in pairwise(streamed))
     sources, targets = (elements(f"{streamed[-1]}</ol>", side) for side in ("source", "target"))
     assert [text_of(source) for source in sources] == TEXT.split("\n")
@@ -68,13 +69,9 @@ def test_text_and_downloads(open_page, checkpoint):
     assert [pair["source_text"] for pair in translation.pairs] == TEXT.split("\n")
     assert all(pair["confidence"] < 0 for pair in translation.pairs)
     assert any("It was translated in" in warning for warning in translation.warnings)
-    files = translation.downloads()
-    assert {label: name for label, (name, _) in files.items()} == {
-        "Download TXT": "text.de.txt",
-        "Download TMX": "text.de.tmx",
-        "Download JSONL": "text.de.jsonl",
-    }
-    document, tmx, jsonl = (content.decode() for _, content in files.values())
+    assert [file.name for file in files] == ["text.de.txt", "text.de.tmx", "text.de.jsonl"]
+    document, tmx, jsonl = (file.read_text() for file in files)
+    assert translation.document == ""  # would stay in memory
     assert document == "\n".join(pair["translation_text"] for pair in translation.pairs)
     assert [json.loads(line) for line in jsonl.splitlines()] == translation.pairs
     assert [seg.text for seg in ElementTree.fromstring(tmx).iter("seg")][::2] == TEXT.split("\n")
@@ -85,10 +82,10 @@ def test_files_come_back_in_their_format(open_page, checkpoint, tmp_path):
     (tmp_path / "talk.docx").write_bytes(word_document("<w:p><w:r><w:t>the cat</w:t></w:r></w:p>"))
     (tmp_path / "talk.html").write_text("<p class='a'>the cat</p>")
     for name, kept in (("talk.docx", "<w:p><w:r><w:t"), ("talk.html", "<p class='a'>")):
-        translation = translation_of(page, "a", "not this", str(tmp_path / name))
+        *_, files, translation = asyncio.run(everything(page, "a", "not this", str(tmp_path / name)))
         assert translation.pairs[0]["source_text"] == "the cat"
-        (new_name, document), *_ = translation.downloads().values()
-        assert new_name == f"talk.de{Path(name).suffix}"
+        assert files[0].name == f"talk.de{Path(name).suffix}"
+        document = files[0].read_bytes()
         after = unpacked(document)["word/document.xml"] if name == "talk.docx" else document.decode()
         assert kept in after and "the cat" not in after
 

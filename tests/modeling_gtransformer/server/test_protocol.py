@@ -31,6 +31,12 @@ def test_json_whatever_it_is_called():
         assert (fields.q, fields.source, fields.target, fields.format) == (["a", "b"], "auto", "de", "text")
 
 
+def test_a_form_that_is_not_encoded():
+    """As curl sends it."""
+    form = "q=José & Zoë".replace(" & ", "&q=").encode()
+    assert read(TranslateFields, form, "application/x-www-form-urlencoded").q == ["José", "Zoë"]
+
+
 def test_files_of_forms():
     body = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nthe cat\r\n--x--\r\n'
     for kind in ("multipart/form-data", "Multipart/Form-Data"):

@@ -138,6 +138,26 @@ def test_bodies_that_are_read_are_bounded_in_number():
     assert app.got == [b"it is"]
 
 
+def test_refused_requests_take_no_place():
+    """Also while the rest of their bodies arrives."""
+    app = Application()
+    bounded = BoundedRequests(app, ServerOptions(max_waiting=2, max_per_client=1, read_seconds=3600.0))
+    slow = [("10.0.0.1", Client(part(b"the ", True))) for _ in range(9)]
+    in_turn(bounded, *slow, ("10.0.0.2", Client(part(b"it is"))))
+    assert app.got == [b"it is"]
+
+
+def test_a_client_that_does_not_read_its_answer():
+    class Unread(Client):
+        async def send(self, message):
+            await asyncio.Event().wait()
+
+    async def answer(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    request(Unread(part(b"the cat")), answer, read_seconds=0.01)
+
+
 def test_bodies_that_one_address_sends_are_bounded():
     """It does not keep others out. Requests that are being answered do not count: many may share an address."""
     app, refused = Application(works=True), Client(part(b"the cat"))

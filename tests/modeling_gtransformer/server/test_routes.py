@@ -12,7 +12,8 @@ from transformers import pipeline
 from modeling_gtransformer.server.routes import server_sent_events
 
 
-TEXT = "The cat sleeps. It is old.\n\n- the cat"
+URLENCODED = {"content-type": "application/x-www-form-urlencoded"}
+TEXT = "the cat sleeps.\nit is old.\n\n- the cat"
 
 
 @pytest.fixture
@@ -32,6 +33,8 @@ def test_a_text_in_the_forms_in_which_clients_send_it(client, expected):
     for sent in (
         {"json": {**fields, "api_key": ""}},
         {"data": fields},
+        # curl -d encodes nothing.
+        {"content": "&".join(map("=".join, fields.items())).encode(), "headers": URLENCODED},
         {"files": {name: (None, value) for name, value in fields.items()}},
         {"params": fields},
     ):
