@@ -21,6 +21,9 @@ from .request_limits import check_number
 # Maximum bytes of the unpacked text of a package: per character, because Word's markup is verbose, and for styles.
 BYTES_OF_CHARACTER, BYTES_OF_STYLES = 50, 2_000_000
 
+# After this many seconds of preparing new jobs, running jobs get a batch.
+PREPARATION_SECONDS = 0.1
+
 # A generator that computes one batch per step, and returns the result of each job.
 Steps = Generator[Any, None, list[Any]]
 
@@ -141,19 +144,22 @@ class Scheduler:
                     self._tasks.append(task)
 
     def _receive(self, wait: bool) -> None:
-        """Moves new jobs to the queue of tasks."""
+        """Moves new jobs to the queue of tasks; the rest follows after a batch if this takes long."""
+        begun = time.monotonic()
         while True:
             try:
                 job = self._incoming.get(block=wait)
             except Empty:
                 return
-            wait = False
+            begun, wait = (time.monotonic() if wait else begun), False
             if job is None:
                 self._is_closing = True
             elif job.call is not None:
                 self._tasks.append(Task([job]))
             elif not job.result.cancelled():
                 self._place(job)
+            if time.monotonic() > begun + PREPARATION_SECONDS:
+                return
 
     def _place(self, job: Job) -> None:
         """Adds a job to a waiting task, or as a new task. An error in preparation fails only this job."""

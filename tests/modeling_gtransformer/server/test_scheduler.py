@@ -103,6 +103,20 @@ def test_a_short_job_waits_for_one_batch_of_a_long_one(make, watch, checkpoint):
     assert text_of(late[0].result.result()) == [translate("it is")["translation_text"]]
 
 
+def test_newcomers_that_take_long_to_prepare_wait_for_a_batch(make, watch, monkeypatch):
+    monkeypatch.setattr("modeling_gtransformer.server.scheduler.PREPARATION_SECONDS", -1.0)
+    scheduler, done = make(**SMALL), []
+    late = [Job([f"it is {name}"]) for name in ("old", "it", "the cat")]
+    prepare = scheduler.pipeline.prepare
+    monkeypatch.setattr(
+        scheduler.pipeline, "prepare", lambda *args, **own: done.append("job") or prepare(*args, **own)
+    )
+    watch(scheduler, lambda number: done.append("batch") or [scheduler.submit(job) for job in late if number == 1])
+    run(scheduler, Job([["the cat sleeps", "it is old", "the old cat"] * 4]))
+    scheduler.close()
+    assert done.count("job") == 4 and "job job job" not in " ".join(done)
+
+
 def test_streams_and_newcomers_take_turns(make, watch):
     """In batches, however many newcomers there are: no stream waits for more than a round."""
     scheduler, told = make(segment_sentences=1), {name: [] for name in ("the cat", "the old cat", "it is")}
