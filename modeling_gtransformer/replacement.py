@@ -23,7 +23,7 @@ GROUPS = re.compile(r"[+(]{0,2}\d(?:[\s().+/-]{0,3}\d)*")
 # What multiplies the number before it, as in "1.5 million" or 12万, and such characters before another number.
 MAGNITUDES = "万萬億亿兆만억조千천"
 MAGNITUDE = re.compile(
-    rf"[\s\u00a0\u202f]?(?:[{MAGNITUDES}]|[mb]ill?[iyj]?[oa]|m[ln]?[dn]\b|mio\b|mrd\b|tril|tausend|thousand|mil\b|тыс|мил|мл)",
+    rf"[\s\u00a0\u202f]?(?:[{MAGNITUDES}]|[mb]ill?[iyjh]?[oaõ]|m[ln]?[dn]\b|mio\b|mrd\b|tril|tausend|thousand|mil\b|тыс|мил|мл)",
     re.IGNORECASE,
 )
 # Minimum similarity of a string and what may be its remains.
