@@ -11,10 +11,12 @@ Splitter = Callable[[str], Iterable[str]]
 
 LINE_END = r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 LINE, CELL = re.compile(f"({LINE_END})"), re.compile(f"({LINE_END}|\t)")
-# Bullets and numbers of list items and headings, and marks of quoted lines. Without a full stop, 1.5 may be a number.
-ITEM = re.compile(
-    r"\s*(?:>[>\s]*)?(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z]|[IVXLC]{2,6}|\d{1,3}(?:\.\d{1,3}){1,5})[.)]|\[\d{1,3}\]"
-    r"|\d{1,3}(?:\.\d{1,3}){1,5}(?=\s+[A-ZÀ-Þ]))\s+|\s*>[>\s]*"
+# Bullets and numbers of list items.
+ITEM = re.compile(r"\s*(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
+# What precedes the text of a line: also marks of quoted lines, and numbers of sections and references.
+LINE_START = re.compile(
+    r"\s*(?:>(?!=)[>\s]*)?(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z]|[IVXLC]{2,6}|\d{1,2}(?:\.\d{1,2}){1,5})[.)]|\[\d{1,3}\]"
+    r"|\d{1,2}(?:\.\d{1,2}){2,5})\s+|\s*>(?!=)[>\s]*"
 )
 # Scripts without spaces between words; every character counts as a word.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -115,7 +117,7 @@ def split_text(text: str, splitter: Splitter | None = None) -> SplitText:
     """
     sentences, separators, done = [], [""], 0
     for start, line in _lines(text):
-        item = ITEM.match(line)
+        item = LINE_START.match(line)
         place = item.end() if item else 0  # end of the previous sentence
         for sentence in [line[place:]] if splitter is None else splitter(line[place:]):
             words = sentence.strip().strip("\ufeff").strip()

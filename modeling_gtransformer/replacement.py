@@ -26,6 +26,8 @@ MAGNITUDE = re.compile(
     rf"[\s\u00a0\u202f]?(?:[{MAGNITUDES}]|[mb]ill?[iyjh]?[oaõ]|m[ln]?[dn]\b|mio\b|mrd\b|tril|tausend|thousand|mil\b|тыс|мил|мл)",
     re.IGNORECASE,
 )
+NEXT_WORD = re.compile(r"[\s\u00a0\u202f]?[^\W\d_]")
+FROM_DIGIT_TO_DIGIT = re.compile(r"\d(?:.*\d)?")
 # Minimum similarity of a string and what may be its remains.
 MIN_SIMILARITY = 0.5
 LEADING = "([\"'«»„“‚‘¿¡"
@@ -69,6 +71,7 @@ def with_required(
                 else _is_akin(text, translation, chunks[number], weights[number])
             )
         ]
+        others = [number for number in free if _have_digits(translation[slice(*chunks[number])])]
         best = max(fit or range(len(chunks)), key=weights.__getitem__)
         if fit:
             span = chunks[best]
@@ -77,11 +80,11 @@ def with_required(
                 span = chunks[first][0], chunks[last][1]
             elif is_grouped(text):
                 span = _widened_to_groups(span, translation, [chunks[number] for number in free], chunks)
-            elif is_number(text) and (digits := ANY_NUMBER.search(translation, *span)):
+            elif is_number(text) and (digits := FROM_DIGIT_TO_DIGIT.search(translation, *span)):
                 span = digits.span()  # a unit stays
             free = [number for number in free if not _overlap(chunks[number], span)]
             edits.append((span, text))
-        elif not is_term and weights[best] >= MIN_WEIGHT and not _have_digits(text, translation[slice(*chunks[best])]):
+        elif not is_term and weights[best] >= MIN_WEIGHT and not (_have_digits(text) and others):
             end = chunks[best][1]
             edits.append(((end, end), text if re.match(f"[{UNSPACED}]", translation[end - 1]) else f" {text}"))
     for (start, end), text in sorted(edits, reverse=True):
@@ -136,12 +139,19 @@ def _is_akin(text: str, translation: str, span: Span, weight: float) -> bool:
     """Returns whether a chunk with this weight may be a corrupted number, code, placeholder or address."""
     chunk = translation[slice(*span)]
     if PLACEHOLDER.fullmatch(text):
-        return _similarity(text.lower(), chunk.lower()) >= MIN_SIMILARITY
-    if not _have_digits(text, chunk) or MAGNITUDE.match(translation, span[1]):
+        is_framed = not text[0].isalnum() and (chunk[:1], chunk[-1:]) == (text[0], text[-1])
+        return is_framed or _similarity(text.lower(), chunk.lower()) >= MIN_SIMILARITY
+    if (
+        not _have_digits(text, chunk)
+        or MAGNITUDE.match(translation, span[1])
+        or re.search(rf"\d[{MAGNITUDES}]", chunk)
+    ):
         return False
     if translation[: span[0]].endswith(tuple(MAGNITUDES)):
         return False
     digits, others = (re.sub(r"\D", "", words) for words in (text, chunk))
+    if is_number(text) and digits.rstrip("0") == others.rstrip("0") and NEXT_WORD.match(translation, span[1]):
+        return False  # the next word may multiply it, in any language
     is_similar = _similarity(digits, others) >= MIN_SIMILARITY or (len(others) > 1 and others in digits)
     return is_similar or weight >= MIN_WEIGHT
 

@@ -33,8 +33,8 @@ def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None
     return [slice(start, end) for start, end in zip(boundaries, ends, strict=True) if start < end]
 
 
-# Places to cut a long sentence, best first: ends of clauses, commas, spaces, between any two characters.
-CUTS = (r"(?<=[.;:!?])\s+|(?<=[。；：！？])\s*", r"(?<=[,)])\s+|(?<=[、，—–])\s*", r"\s+", r"")
+# Places to cut a long sentence, best first: ends of clauses, commas, spaces, marks inside words, any characters.
+CUTS = (r"(?<=[.;:!?])\s+|(?<=[。；：！？])\s*", r"(?<=[,)])\s+|(?<=[、，—–])\s*", r"\s+", r"(?<=[.;:!?,])", r"")
 
 
 def split_long_sentence(text: str, fits: Callable[[str], bool]) -> list[tuple[str, str]]:

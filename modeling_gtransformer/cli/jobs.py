@@ -82,7 +82,7 @@ def _inputs(options: TranslateOptions, report: Report) -> Iterator[str]:
             report.files += 1
             yield name
             continue
-        shown = [path for path in sorted(Path(name).iterdir()) if not path.name.startswith((".", "_"))]
+        shown = [path for path in sorted(Path(name).iterdir()) if not path.name.startswith(".")]
         found = [str(path) for path in shown if path.name.lower().endswith(CORPORA)]
         report.files += len(found) or 1
         if Path(name, UNFINISHED).exists():
@@ -111,8 +111,6 @@ def _format_of_input(file: str, options: TranslateOptions) -> str:
         raise ValueError("--free needs a corpus: use --format documents for text with <d> lines between documents")
     if options.confidence and format != "documents" and options.output_format == "same":
         raise ValueError("--confidence needs --output_format jsonl, tsv or tmx")
-    if options.mark_fuzzy and format not in ("po", "xliff"):
-        raise ValueError("--mark_fuzzy supports only the formats po, xliff")
     if options.encoding != "utf-8" and format not in OF_ANY_ENCODING:
         raise ValueError(f"--encoding supports only the formats {', '.join(OF_ANY_ENCODING)}")
     if format == "documents" and options.output_format != "same":

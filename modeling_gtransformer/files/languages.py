@@ -43,7 +43,9 @@ def is_same_language(tag: str, other: str) -> bool:
     (True, False, True)
     """
     first, second = _locale(tag), _locale(other)
-    known_as_one = bool(first and second) and first.language == second.language
+    # Norwegian is usually Bokmål.
+    names = [{"no": "nb"}.get(locale.language, locale.language) for locale in (first, second) if locale]
+    known_as_one = len(names) == 2 and names[0] == names[1]
     return known_as_one or tag.lower() == other.lower()
 
 

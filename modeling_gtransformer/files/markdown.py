@@ -24,11 +24,16 @@ LINE_BREAK = re.compile(rb"<br\s*/?>", re.IGNORECASE)
 SPECIAL = re.compile(r"([\\`*_~\[\]<>|]|&(?=#?\w+;)|^[-+](?=\s)|^#(?=#{0,5}(?:\s|\Z))|^:(?=::))")
 NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|\Z)")
 # Site generators and wikis interpret {{ name }}, {% tag %}, [[page]], [TOC] and --8<-- "file", which are preserved.
+BRACES = rb"\{:?[ \t]*(?:[#.]|[\w-]+=)[^{}\n]*\}"
 TEMPLATE = re.compile(
-    (TEMPLATE_SYNTAX + r"|!?\[\[[^\[\]\n]+\]\](?![(\[])|^[ \t]*(?:\[TOC\][ \t]*$|-+8<-+ .*)").encode(), re.MULTILINE
+    (TEMPLATE_SYNTAX + r"|!?\[\[[^\[\]\n]+\]\](?![(\[])|^[ \t]*(?:\[TOC\][ \t]*(?=\r?$)|-+8<-+ [^\r\n]*)|").encode()
+    + BRACES,
+    re.MULTILINE,
 )
 # Attributes of the element before them: `# Title {#name}`, `[link](address){ .class key=value }`, `{: .note }`.
-ATTRIBUTES = re.compile(rb"\{:?[ \t]*(?:[#.]|[\w-]+=)[^{}\n]*\}")
+ATTRIBUTES = re.compile(
+    rb"(?<=[)\]`*_])" + BRACES + rb"|^" + BRACES + rb"|" + BRACES + rb"(?=[ \t]*(?:\||\r?$))", re.MULTILINE
+)
 # A line that opens or closes a box: `!!! note "Title"` and `=== "Tab"` of MkDocs, `::: warning Title` of Pandoc and
 # VitePress, `> [!NOTE] Title` of GitHub and Obsidian. The title is translated.
 DIRECTIVE = re.compile(
@@ -54,7 +59,8 @@ class Event(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A "template", the "attributes" of an element, or the mark of a "directive", masked as a word for the parser."""
+    """A "template", the "attributes" of an element, the mark of a "directive" or its "code", masked as a word for the
+    parser."""
 
     start: int
     stop: int
@@ -75,7 +81,8 @@ def read_markdown(text: str) -> MarkdownTemplate:
         raise ImportError("Markdown needs a parser: pip install pyromark") from error
     content = text.encode()
     masked = bytearray(content)
-    marks = _marks(content, _mask_indentation(masked))
+    code = _mask_indentation(masked)
+    marks = _marks(content, code)
     for mark in marks:
         masked[mark.start : mark.stop] = b"x" * (mark.stop - mark.start)
     options = Options.ENABLE_TABLES | Options.ENABLE_STRIKETHROUGH | Options.ENABLE_FOOTNOTES | Options.ENABLE_MATH
@@ -87,28 +94,34 @@ def read_markdown(text: str) -> MarkdownTemplate:
     return reader.finish()
 
 
-def _mask_indentation(content: bytearray) -> Iterator[Mark]:
+def _mask_indentation(content: bytearray) -> list[Mark]:
     """Masks the indentation of the bodies of admonitions and tabs as quotes, because the parser would take the bodies
-    for code. Yields their blocks of code."""
+    for code. Returns their blocks of code."""
+    found: list[Mark] = []
     bodies: list[int] = []  # the indentations of the open bodies
     fence: tuple[bytes, int] | None = None  # the fence and the start of an open block of code in a body
+    end = 0  # of its last line
     for line in re.finditer(rb"^([ ]*)([^ \r\n][^\r\n]*)", bytes(content), re.MULTILINE):
         width, words = len(line[1]), line[2]
         if fence:
-            if words.rstrip().startswith(fence[0]) and not words.strip(fence[0][:1] + b" "):
-                yield Mark(fence[1], line.end(), "directive")
+            is_outside = width < bodies[-1]
+            if is_outside or (words.rstrip().startswith(fence[0]) and not words.strip(fence[0][:1] + b" ")):
+                found.append(Mark(fence[1], end if is_outside else line.end(), "code"))
                 fence = None
-            continue
+            end = line.end()
+            if not is_outside:
+                continue
         while bodies and width < bodies[-1]:
             bodies.pop()
         for indentation in bodies:
             content[line.start() + indentation - 4 : line.start() + indentation] = b" >  "
         if INDENTED_BODY.match(words):
             bodies.append(width + 4)
-        elif bodies and (opened := FENCE.match(words)):
-            fence = opened[0], line.start(2)
+        elif bodies and (opened := FENCE.match(words)) and b"`" not in words[opened.end() :]:
+            fence, end = (opened[0], line.start(2)), line.end()
     if fence:
-        yield Mark(fence[1], len(content), "directive")
+        found.append(Mark(fence[1], end, "code"))
+    return found
 
 
 def _marks(content: bytes, found: Iterable[Mark]) -> list[Mark]:
@@ -200,7 +213,7 @@ class _Reader:
                 self.file.add_protected(raw, raw)
             else:
                 self.file.add(raw)
-            if mark.kind == "directive":
+            if mark.kind in ("directive", "code"):
                 self.file.end_block()
                 self.is_directive = True
             self.done = start = mark.stop
@@ -220,7 +233,10 @@ class _Reader:
         raw = self._raw(event.start, event.stop)
         self.done = event.stop
         if event.kind in PROTECTED:
-            self.file.add_protected(raw, " ".join(event.words.split()))
+            words = event.words
+            for mark in takewhile(lambda mark: mark.start < event.stop, self.marks):
+                words = words.replace("x" * (mark.stop - mark.start), self._raw(mark.start, mark.stop), 1)
+            self.file.add_protected(raw, " ".join(words.split()))
             return
         self.file.add(raw)
         if event.kind in SKIPPED | {"HardBreak", "Rule"} or LINE_BREAK.fullmatch(raw.encode()):

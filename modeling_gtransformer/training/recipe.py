@@ -174,7 +174,7 @@ def read_recipe(path: str | Path, extended_by: tuple[Path, ...] = ()) -> dict[st
     values = read_yaml(path)
     bases = extended(values)
     values.pop("extends", None)
-    merged: dict[str, Any] = {}
+    merged: dict[str, Any] = {"config": {}} if bases else {}
     for each in [*(read_recipe(find_recipe(base, path.parent), (*extended_by, path)) for base in bases), values]:
         inner = [name for name in ("config", "lora") if isinstance(each.get(name), dict)]
         merged = {**merged, **each, **{name: {**(merged.get(name) or {}), **each[name]} for name in inner}}

@@ -46,7 +46,6 @@ def lasting_arguments(args: GTransformerTrainingArguments, arguments: dict[str, 
         before = _read_whole(Path(args.resume_from_checkpoint).parent / ARGUMENTS_NAME) or {}
         if "model_name_or_path" in before:
             arguments["model_name_or_path"] = before["model_name_or_path"]
-        arguments[RESUMED_FROM] = str(Path(args.resume_from_checkpoint).resolve())
     return arguments
 
 
@@ -88,7 +87,8 @@ class KeepArguments(TrainerCallback):
     def on_train_begin(self, args, state, control, **kwargs):
         if args.should_save:
             if args.resume_from_checkpoint:
-                write_json(Path(args.output_dir) / ARGUMENTS_NAME, self.arguments)
+                origin = {RESUMED_FROM: str(Path(args.resume_from_checkpoint).resolve())}
+                write_json(Path(args.output_dir) / ARGUMENTS_NAME, self.arguments | origin)
             (Path(args.output_dir) / RESULTS_NAME).unlink(missing_ok=True)
 
 
@@ -141,7 +141,9 @@ def _refuse_resumption(args: GTransformerTrainingArguments, arguments: dict[str,
     """Raises `ValueError` if later checkpoints would be continued next time, or arguments would have no effect."""
     checkpoint = Path(args.resume_from_checkpoint)
     if checkpoint.resolve().parent == Path(args.output_dir).resolve():
-        later = [other.name for other in checkpoint.parent.glob("checkpoint-*") if _step(other) > _step(checkpoint)]
+        states = checkpoint.parent.glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")
+        whole = [state.parent for state in states if _read_whole(state) is not None]
+        later = [other.name for other in whole if _step(other) > _step(checkpoint)]
         if later:
             raise ValueError(
                 f"{args.output_dir} has the later {', '.join(sorted(later))}: omit --resume_from_checkpoint to "

@@ -53,6 +53,12 @@ GLOSSARY = {"order": "Auftrag", "job": "Auftrag", "board of directors": "Aufsich
         ("1,250,000 people", "1,25 Millionen Leute", {("25", "250")}, "1,25 Millionen Leute"),
         ("12,000 dollars", "1.2万美元", {("2", "12")}, "1.2万美元"),
         ("15,000 people", "1万5000人", {("5000", "15")}, "1万5000人"),
+        ("1,500,000 users", "사용자는 150만 명", {("150만", "1")}, "사용자는 150만 명"),
+        ("1,500,000 users", "1,5 millió felhasználó", {("5", "500")}, "1,5 millió felhasználó"),
+        ("It leaves at 1430", "um 14:30 Uhr", {("um", "1430")}, "um 14:30 Uhr"),
+        ("It leaves at 1430", "um 14:31 Uhr", {("um", "1430")}, "um 1430 Uhr"),
+        # A translated name of a placeholder.
+        ("{count} messages", "{Anzahl} Nachrichten", {("Anzahl", "count")}, "{count} Nachrichten"),
         # A mail address is not akin to any word with a full stop.
         ("50 km/h, a@b.de", "50 km/h, z.B.", set(), "50 a@b.de km/h, z.B."),
         # All groups of a number take the place of all groups.

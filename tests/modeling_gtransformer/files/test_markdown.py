@@ -88,6 +88,9 @@ def test_markdown_of_a_translation_means_itself():
          "{{< tube id >}} sieh {% x %} nun\n\n# Kopf {#id}"),
         ("See [[The cat]]\n\n[TOC]\n\n--8<-- 'a'", ["Sieh [[The cat]]"], "Sieh [[The cat]]\n\n[TOC]\n\n--8<-- 'a'"),
         ("Go [there](a.md){ .x } now\n{: .y }", ["Geh dorthin nun"], "Geh [dorthin](a.md){ .x } nun\n{: .y }"),
+        # Braces in a sentence, and in code and formulas.
+        ("Use {key=value} to set it.", ["Damit {key=value} setzen."], "Damit {key=value} setzen."),
+        ("See `[[Type]]` and $x_{i=1}$.", ["Sieh [[Type]] und x_{i=1}."], "Sieh `[[Type]]` und $x_{i=1}$."),
         ('![A cat](a.png){ width="3" align=left }', [], '![A cat](a.png){ width="3" align=left }'),
         ("+++\ntitle = \"The cat\"\n+++\n\nIt is.", ["Sie ist."], "+++\ntitle = \"The cat\"\n+++\n\nSie ist."),
         ("Use <% name %> now", ["Nutze <% name %> nun"], "Nutze <% name %> nun"),
@@ -146,7 +149,9 @@ def test_bodies_of_admonitions_and_tabs():
     sentences, result = translated(MKDOCS, "markdown")
     assert sentences == [*expected, "List", "In a list.", "End."]
     assert result.lower() == MKDOCS.lower() and 'x = "no text"' in result and "code of it" in result
-    assert translated(MKDOCS.partition("    ```\n\n")[0], "markdown")[0] == expected[:4]  # the fence is open
+    # A fence that is open ends with its body, and one on a line is none.
+    assert translated(MKDOCS.partition("    ```\n\n")[0] + "\nEnd.", "markdown")[0] == [*expected[:4], "End."]
+    assert translated("!!! note\n    ```pip``` installs it.\n\nEnd.", "markdown")[0] == ["pip installs it.", "End."]
 
 
 @pytest.mark.parametrize(
