@@ -15,8 +15,8 @@ LINE, CELL = re.compile(f"({LINE_END})"), re.compile(f"({LINE_END}|\t)")
 ITEM = re.compile(r"\s*(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
 # What precedes the text of a line: also marks of quoted lines, and numbers of sections and references.
 LINE_START = re.compile(
-    r"\s*(?:>(?!=)[>\s]*)?(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z]|[IVXLC]{2,6}|\d{1,2}(?:\.\d{1,2}){1,5})[.)]|\[\d{1,3}\]"
-    r"|\d{1,2}(?:\.\d{1,2}){2,5})\s+|\s*>(?!=)[>\s]*"
+    r"\s*(?:>(?!=)[>\s]*)?(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z]|[IVXLC]{2,6}|\d{1,2}(?:\.\d{1,2}){1,5})[.)]|\[\d{1,3}\])"
+    r"\s+|\s*>(?!=)[>\s]*"
 )
 # Scripts without spaces between words; every character counts as a word.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"

@@ -20,14 +20,14 @@ NEIGHBOUR_WEIGHT = 0.5
 CHUNK = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}{WIDE_MARKS}]+")
 # Groups of digits, as in telephone numbers.
 GROUPS = re.compile(r"[+(]{0,2}\d(?:[\s().+/-]{0,3}\d)*")
-# What multiplies the number before it, as in "1.5 million" or 12万, and such characters before another number.
+# What multiplies the number before it, as in "1.5 million" or 12万, and hours; such characters before another number.
 MAGNITUDES = "万萬億亿兆만억조千천"
 MAGNITUDE = re.compile(
-    rf"[\s\u00a0\u202f]?(?:[{MAGNITUDES}]|[mb]ill?[iyjh]?[oaõ]|m[ln]?[dn]\b|mio\b|mrd\b|tril|tausend|thousand|mil\b|тыс|мил|мл)",
+    rf"[\s\u00a0\u202f]?(?:[{MAGNITUDES}]|[mb]ill?[iyjh]?[oaõó]|m[ln]?[dn]\b|mio\b|mrd\b|tril|tys|tsd|tausend|thousand|mil\b|тыс|мил|мл|(?-i:[KM])\b|h\b|uhr\b|[時时点시])",
     re.IGNORECASE,
 )
 NEXT_WORD = re.compile(r"[\s\u00a0\u202f]?[^\W\d_]")
-FROM_DIGIT_TO_DIGIT = re.compile(r"\d(?:.*\d)?")
+FROM_DIGIT_TO_DIGIT = re.compile(r"\d(?:[\d.,:'’/-]*\d)?")
 # Minimum similarity of a string and what may be its remains.
 MIN_SIMILARITY = 0.5
 LEADING = "([\"'«»„“‚‘¿¡"
@@ -71,6 +71,7 @@ def with_required(
                 else _is_akin(text, translation, chunks[number], weights[number])
             )
         ]
+        is_numeric = _have_digits(text)
         others = [number for number in free if _have_digits(translation[slice(*chunks[number])])]
         best = max(fit or range(len(chunks)), key=weights.__getitem__)
         if fit:
@@ -84,7 +85,11 @@ def with_required(
                 span = digits.span()  # a unit stays
             free = [number for number in free if not _overlap(chunks[number], span)]
             edits.append((span, text))
-        elif not is_term and weights[best] >= MIN_WEIGHT and not (_have_digits(text) and others):
+        elif (
+            not is_term
+            and weights[best] >= MIN_WEIGHT
+            and not (is_numeric and (others or _have_digits(translation[slice(*chunks[best])])))
+        ):
             end = chunks[best][1]
             edits.append(((end, end), text if re.match(f"[{UNSPACED}]", translation[end - 1]) else f" {text}"))
     for (start, end), text in sorted(edits, reverse=True):
@@ -139,18 +144,15 @@ def _is_akin(text: str, translation: str, span: Span, weight: float) -> bool:
     """Returns whether a chunk with this weight may be a corrupted number, code, placeholder or address."""
     chunk = translation[slice(*span)]
     if PLACEHOLDER.fullmatch(text):
-        is_framed = not text[0].isalnum() and (chunk[:1], chunk[-1:]) == (text[0], text[-1])
-        return is_framed or _similarity(text.lower(), chunk.lower()) >= MIN_SIMILARITY
-    if (
-        not _have_digits(text, chunk)
-        or MAGNITUDE.match(translation, span[1])
-        or re.search(rf"\d[{MAGNITUDES}]", chunk)
-    ):
+        is_other = PLACEHOLDER.fullmatch(chunk) and (chunk[0], chunk[-1]) == (text[0], text[-1])
+        return bool(is_other and weight >= MIN_WEIGHT) or _similarity(text.lower(), chunk.lower()) >= MIN_SIMILARITY
+    ends = [found.end() for found in FROM_DIGIT_TO_DIGIT.finditer(translation, *span)]
+    if not _have_digits(text, chunk) or any(MAGNITUDE.match(translation, end) for end in ends):
         return False
-    if translation[: span[0]].endswith(tuple(MAGNITUDES)):
+    if translation[: span[0]].rstrip().endswith(tuple(MAGNITUDES)):
         return False
     digits, others = (re.sub(r"\D", "", words) for words in (text, chunk))
-    if is_number(text) and digits.rstrip("0") == others.rstrip("0") and NEXT_WORD.match(translation, span[1]):
+    if is_number(text) and digits.rstrip("0") == others.rstrip("0") and NEXT_WORD.match(translation, ends[-1]):
         return False  # the next word may multiply it, in any language
     is_similar = _similarity(digits, others) >= MIN_SIMILARITY or (len(others) > 1 and others in digits)
     return is_similar or weight >= MIN_WEIGHT

@@ -34,7 +34,7 @@ def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None
 
 
 # Places to cut a long sentence, best first: ends of clauses, commas, spaces, marks inside words, any characters.
-CUTS = (r"(?<=[.;:!?])\s+|(?<=[。；：！？])\s*", r"(?<=[,)])\s+|(?<=[、，—–])\s*", r"\s+", r"(?<=[.;:!?,])", r"")
+CUTS = (r"(?<=[.;:!?])\s+|(?<=[。；：！？])\s*", r"(?<=[,)])\s+|(?<=[、，—–])\s*", r"\s+", r"(?<=[.;:!?,])(?!\d)", r"")
 
 
 def split_long_sentence(text: str, fits: Callable[[str], bool]) -> list[tuple[str, str]]:

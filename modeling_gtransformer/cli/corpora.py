@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from ..corpora.chunk_translation import ChunkTranslator, TranslatedRecord, examine, problems_of_source, read_chunks
 from ..corpora.corpus import Document, decode_line, parse_record
@@ -21,6 +22,8 @@ def translate_documents(job: Job, options: TranslateOptions, translator: Transla
     if job.file == STDIN:
         translate_pipe(job, options, translator, report)
     elif job.target is not None:
+        if report.consistency is not None and Path(f"{job.target}.partial").exists():
+            report.warn(f"{job.name}: the consistency report lacks the chunks of the interrupted translation.")
         translate_corpus(translator, job.file, str(job.target), options, options.overwrite, watch)
     else:
         examine(job.file, options, options.overwrite)

@@ -9,7 +9,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from transformers.utils import logging
 from transformers.utils.logging import tqdm
 
 from ..runtime.translator import Translator
@@ -21,9 +20,6 @@ from .corpus_files import files_of
 from .fingerprint import hash_of_file
 from .translated_chunks import TranslatedChunks
 from .translation_output import check_output, put_together
-
-
-logger = logging.get_logger(__name__)
 
 
 Watch = Callable[[Sequence[TranslatedRecord]], None]
@@ -127,11 +123,7 @@ def translate_in_chunks(
     chunks = TranslatedChunks(folder, corpus, translate.options.chunk_documents)
     [identity] = engine.map(attrgetter("identity"), [translate])
     chunks.begin(identity)
-    left, total = set(chunks.left()), len([*chunks])
-    if len(left) < total:
-        logger.warning(
-            f"{total - len(left)} of {total} chunks were translated earlier: warnings and reports cover only the rest."
-        )
+    left = set(chunks.left())
     waiting = read_chunks(files, translate.options, left)
     with tqdm(total=len(left), unit=" chunks") as bar:
         for translated in engine.translate(ChunkWorker(translate, identity, chunks), waiting, len(left)):

@@ -117,7 +117,7 @@ def _mask_indentation(content: bytearray) -> list[Mark]:
             content[line.start() + indentation - 4 : line.start() + indentation] = b" >  "
         if INDENTED_BODY.match(words):
             bodies.append(width + 4)
-        elif bodies and (opened := FENCE.match(words)) and b"`" not in words[opened.end() :]:
+        elif bodies and (opened := FENCE.match(words)) and (words[:1] == b"~" or b"`" not in words[opened.end() :]):
             fence, end = (opened[0], line.start(2)), line.end()
     if fence:
         found.append(Mark(fence[1], end, "code"))
@@ -234,8 +234,10 @@ class _Reader:
         self.done = event.stop
         if event.kind in PROTECTED:
             words = event.words
-            for mark in takewhile(lambda mark: mark.start < event.stop, self.marks):
-                words = words.replace("x" * (mark.stop - mark.start), self._raw(mark.start, mark.stop), 1)
+            while self.marks and self.marks[0].start < event.stop:
+                mark = self.marks.popleft()
+                if mark.start >= event.start:  # others were in blocks that are preserved
+                    words = words.replace("x" * (mark.stop - mark.start), self._raw(mark.start, mark.stop), 1)
             self.file.add_protected(raw, " ".join(words.split()))
             return
         self.file.add(raw)

@@ -56,8 +56,11 @@ GLOSSARY = {"order": "Auftrag", "job": "Auftrag", "board of directors": "Aufsich
         ("1,500,000 users", "사용자는 150만 명", {("150만", "1")}, "사용자는 150만 명"),
         ("1,500,000 users", "1,5 millió felhasználó", {("5", "500")}, "1,5 millió felhasználó"),
         ("It leaves at 1430", "um 14:30 Uhr", {("um", "1430")}, "um 14:30 Uhr"),
-        ("It leaves at 1430", "um 14:31 Uhr", {("um", "1430")}, "um 1430 Uhr"),
-        # A translated name of a placeholder.
+        ("Area 1,250 in all", "面积为1520m2", {("1520m2", "1")}, "面积为1,250m2"),
+        ("It has 1,500,000", "Es hat $1.5M", {("1", "1")}, "Es hat $1.5M"),
+        ("From 1,250 to 2,000", "1.520–2.000 Leute", set(), "1.520–2.000 Leute"),
+        # Another placeholder is its translated name only if it is aligned.
+        ("Hi <b>Anna</b>", "Hallo <i>Anna</i>", {("Anna", "Anna")}, "Hallo <i>Anna</i>"),
         ("{count} messages", "{Anzahl} Nachrichten", {("Anzahl", "count")}, "{count} Nachrichten"),
         # A mail address is not akin to any word with a full stop.
         ("50 km/h, a@b.de", "50 km/h, z.B.", set(), "50 a@b.de km/h, z.B."),

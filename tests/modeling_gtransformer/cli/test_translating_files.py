@@ -313,6 +313,10 @@ def test_a_report_on_consistency(checkpoint, tmp_path, capfd, monkeypatch):
     capfd.readouterr()
     assert run(*arguments) == 2
     assert f"--consistency_report {report} exists: use --overwrite" in capfd.readouterr().err
+    (tmp_path / "b2.jsonl.partial").mkdir()
+    corpus = [tmp_path / "b.jsonl", "--model", checkpoint, "--output", tmp_path / "b2.jsonl"]
+    assert run(*corpus, "--consistency_report", tmp_path / "b2.tsv") == 0
+    assert "lacks the chunks of the interrupted translation" in capfd.readouterr().err
     aligned = [tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path, "--output_format", "tsv"]
     assert run(*aligned, "--consistency_report", tmp_path / "c.tsv") == 0
     assert (tmp_path / "a.tsv").read_text().splitlines()[0] == "source_text\ttranslation_text"

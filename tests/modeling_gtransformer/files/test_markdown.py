@@ -91,6 +91,7 @@ def test_markdown_of_a_translation_means_itself():
         # Braces in a sentence, and in code and formulas.
         ("Use {key=value} to set it.", ["Damit {key=value} setzen."], "Damit {key=value} setzen."),
         ("See `[[Type]]` and $x_{i=1}$.", ["Sieh [[Type]] und x_{i=1}."], "Sieh `[[Type]]` und $x_{i=1}$."),
+        ("    {{ x }}\n\n`{{ y }}` is it.", ["{{ y }} ist es."], "    {{ x }}\n\n`{{ y }}` ist es."),
         ('![A cat](a.png){ width="3" align=left }', [], '![A cat](a.png){ width="3" align=left }'),
         ("+++\ntitle = \"The cat\"\n+++\n\nIt is.", ["Sie ist."], "+++\ntitle = \"The cat\"\n+++\n\nSie ist."),
         ("Use <% name %> now", ["Nutze <% name %> nun"], "Nutze <% name %> nun"),
