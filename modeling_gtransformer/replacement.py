@@ -23,11 +23,12 @@ GROUPS = re.compile(r"[+(]{0,2}\d(?:[\s().+/-]{0,3}\d)*")
 # What multiplies the number before it, as in "1.5 million" or 12万, and hours; such characters before another number.
 MAGNITUDES = "万萬億亿兆만억조千천"
 MAGNITUDE = re.compile(
-    rf"[\s\u00a0\u202f]?(?:[{MAGNITUDES}]|[mb]ill?[iyjh]?[oaõó]|m[ln]?[dn]\b|mio\b|mrd\b|tril|tys|tsd|tausend|thousand|mil\b|тыс|мил|мл|(?-i:[KM])\b|h\b|uhr\b|[時时点시])",
+    rf"[\s\u00a0\u202f]?(?:[{MAGNITUDES}]|[mb]ill?[iyjh]?[oaõó]|m[ln]?[dn]\b|mio\b|mrd\b|tril|tys\b|tsd\b|tausend|thousand|mil\b|тыс|мил|мл|(?-i:[KM])\b|h\b|uhr\b|[時时시](?!間|间|간|민))",
     re.IGNORECASE,
 )
 NEXT_WORD = re.compile(r"[\s\u00a0\u202f]?[^\W\d_]")
-FROM_DIGIT_TO_DIGIT = re.compile(r"\d(?:[\d.,:'’/-]*\d)?")
+FROM_DIGIT_TO_DIGIT = re.compile(r"\d(?:[\d.,:'’/·_٫٬-]*\d)?")
+RANGE = re.compile(r"\d(?:[\d.,:'’/·_٫٬–-]*\d)?")
 # Minimum similarity of a string and what may be its remains.
 MIN_SIMILARITY = 0.5
 LEADING = "([\"'«»„“‚‘¿¡"
@@ -55,6 +56,8 @@ def with_required(
     if not alignment:
         return translation
     chunks, words = _chunks(translation)
+    if not chunks:
+        return translation
     rest = reduce(lambda text, words: text.replace(words, " "), required, source)
     free = _without([*required, *ANY_NUMBER.findall(rest)], translation, chunks)
     edits: list[tuple[Span, str]] = []
@@ -81,7 +84,9 @@ def with_required(
                 span = chunks[first][0], chunks[last][1]
             elif is_grouped(text):
                 span = _widened_to_groups(span, translation, [chunks[number] for number in free], chunks)
-            elif is_number(text) and (digits := FROM_DIGIT_TO_DIGIT.search(translation, *span)):
+            elif is_number(text) and (
+                digits := (RANGE if "-" in text else FROM_DIGIT_TO_DIGIT).search(translation, *span)
+            ):
                 span = digits.span()  # a unit stays
             free = [number for number in free if not _overlap(chunks[number], span)]
             edits.append((span, text))
@@ -147,9 +152,10 @@ def _is_akin(text: str, translation: str, span: Span, weight: float) -> bool:
         is_other = PLACEHOLDER.fullmatch(chunk) and (chunk[0], chunk[-1]) == (text[0], text[-1])
         return bool(is_other and weight >= MIN_WEIGHT) or _similarity(text.lower(), chunk.lower()) >= MIN_SIMILARITY
     ends = [found.end() for found in FROM_DIGIT_TO_DIGIT.finditer(translation, *span)]
-    if not _have_digits(text, chunk) or any(MAGNITUDE.match(translation, end) for end in ends):
+    if not _have_digits(text, chunk):
         return False
-    if translation[: span[0]].rstrip().endswith(tuple(MAGNITUDES)):
+    is_multiplied = any(MAGNITUDE.match(translation, end) for end in ends)
+    if is_number(text) and (is_multiplied or translation[: span[0]].rstrip().endswith(tuple(MAGNITUDES))):
         return False
     digits, others = (re.sub(r"\D", "", words) for words in (text, chunk))
     if is_number(text) and digits.rstrip("0") == others.rstrip("0") and NEXT_WORD.match(translation, ends[-1]):

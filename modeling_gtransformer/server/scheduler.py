@@ -145,20 +145,20 @@ class Scheduler:
 
     def _receive(self, wait: bool) -> None:
         """Moves new jobs to the queue of tasks; the rest follows after a batch if this takes long."""
-        is_idle, begun = wait, time.monotonic()
+        begun = time.monotonic()
         while True:
             try:
                 job = self._incoming.get(block=wait)
             except Empty:
                 return
-            wait = False
+            begun, wait = (time.monotonic() if wait else begun), False
             if job is None:
                 self._is_closing = True
             elif job.call is not None:
                 self._tasks.append(Task([job]))
             elif not job.result.cancelled():
                 self._place(job)
-            if not is_idle and time.monotonic() > begun + PREPARATION_SECONDS:
+            if time.monotonic() > begun + PREPARATION_SECONDS:
                 return
 
     def _place(self, job: Job) -> None:

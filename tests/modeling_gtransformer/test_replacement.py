@@ -61,6 +61,10 @@ GLOSSARY = {"order": "Auftrag", "job": "Auftrag", "board of directors": "Aufsich
         ("From 1,250 to 2,000", "1.520–2.000 Leute", set(), "1.520–2.000 Leute"),
         # Another placeholder is its translated name only if it is aligned.
         ("Hi <b>Anna</b>", "Hallo <i>Anna</i>", {("Anna", "Anna")}, "Hallo <i>Anna</i>"),
+        ("Item AB12K", "Ware AB21K", set(), "Ware AB12K"),
+        ("In 1250-1300", "in 1520–1310", set(), "in 1250-1300"),
+        ("It has 1,250", "Es hat 1·520", set(), "Es hat 1,250"),
+        ("Hi {name}", "ＡＢＣ", set(), "ＡＢＣ"),
         ("{count} messages", "{Anzahl} Nachrichten", {("Anzahl", "count")}, "{count} Nachrichten"),
         # A mail address is not akin to any word with a full stop.
         ("50 km/h, a@b.de", "50 km/h, z.B.", set(), "50 a@b.de km/h, z.B."),
