@@ -17,7 +17,7 @@ from transformers.utils import cached_file, logging
 from .configuration_gtransformer import GTransformerConfig
 
 
-# Arguments of `from_pretrained` that say where the files of a checkpoint are.
+# Arguments of `from_pretrained` that locate the files of a checkpoint.
 HUB_ARGUMENTS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
 
 # The version of the package, and of the code that a checkpoint carries.

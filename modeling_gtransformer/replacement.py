@@ -23,7 +23,8 @@ GROUPS = re.compile(r"[+(]{0,2}\d(?:[\s().+/-]{0,3}\d)*")
 # What multiplies the number before it, as in "1.5 million" or 12万, and hours; such characters before another number.
 MAGNITUDES = "万萬億亿兆만억조千천"
 MAGNITUDE = re.compile(
-    rf"[\s\u00a0\u202f]?(?:[{MAGNITUDES}]|[mb]ill?[iyjh]?[oaõó]|m[ln]?[dn]\b|mio\b|mrd\b|tril|tys\b|tsd\b|tausend|thousand|mil\b|тыс|мил|мл|(?-i:[KM])\b|h\b|uhr\b|[時时시](?!間|间|간|민))",
+    rf"[\s\u00a0\u202f]?(?:[{MAGNITUDES}]|[mb]ill?[iyjh]?[oaõó]|m[ln]?[dn]\b|mio\b|mrd\b|tril|tys\b|tsd\b|tausend"
+    r"|thousand|mil\b|тыс|мил|мл|(?-i:[KM])\b|h\b|uhr\b|[時时시](?!間|间|간|민))",
     re.IGNORECASE,
 )
 NEXT_WORD = re.compile(r"[\s\u00a0\u202f]?[^\W\d_]")
@@ -74,8 +75,6 @@ def with_required(
                 else _is_akin(text, translation, chunks[number], weights[number])
             )
         ]
-        is_numeric = _have_digits(text)
-        others = [number for number in free if _have_digits(translation[slice(*chunks[number])])]
         best = max(fit or range(len(chunks)), key=weights.__getitem__)
         if fit:
             span = chunks[best]
@@ -93,7 +92,7 @@ def with_required(
         elif (
             not is_term
             and weights[best] >= MIN_WEIGHT
-            and not (is_numeric and (others or _have_digits(translation[slice(*chunks[best])])))
+            and not any(_have_digits(text, translation[slice(*chunks[number])]) for number in (best, *free))
         ):
             end = chunks[best][1]
             edits.append(((end, end), text if re.match(f"[{UNSPACED}]", translation[end - 1]) else f" {text}"))
@@ -151,17 +150,26 @@ def _is_akin(text: str, translation: str, span: Span, weight: float) -> bool:
     if PLACEHOLDER.fullmatch(text):
         is_other = PLACEHOLDER.fullmatch(chunk) and (chunk[0], chunk[-1]) == (text[0], text[-1])
         return bool(is_other and weight >= MIN_WEIGHT) or _similarity(text.lower(), chunk.lower()) >= MIN_SIMILARITY
-    ends = [found.end() for found in FROM_DIGIT_TO_DIGIT.finditer(translation, *span)]
-    if not _have_digits(text, chunk):
+    if not _have_digits(text, chunk) or (is_number(text) and _is_in_other_words(text, translation, span)):
         return False
-    is_multiplied = any(MAGNITUDE.match(translation, end) for end in ends)
-    if is_number(text) and (is_multiplied or translation[: span[0]].rstrip().endswith(tuple(MAGNITUDES))):
-        return False
-    digits, others = (re.sub(r"\D", "", words) for words in (text, chunk))
-    if is_number(text) and digits.rstrip("0") == others.rstrip("0") and NEXT_WORD.match(translation, ends[-1]):
-        return False  # the next word may multiply it, in any language
+    digits, others = _digits(text), _digits(chunk)
     is_similar = _similarity(digits, others) >= MIN_SIMILARITY or (len(others) > 1 and others in digits)
     return is_similar or weight >= MIN_WEIGHT
+
+
+def _is_in_other_words(number: str, translation: str, span: Span) -> bool:
+    """Returns whether a chunk with digits may express a number in another way, such as 1.5 million for 1,500,000."""
+    ends = [found.end() for found in FROM_DIGIT_TO_DIGIT.finditer(translation, *span)]
+    if any(MAGNITUDE.match(translation, end) for end in ends):
+        return True
+    # The next word may multiply it, in any language.
+    are_equal = _digits(number).rstrip("0") == _digits(translation[slice(*span)]).rstrip("0")
+    is_multiplied = are_equal and NEXT_WORD.match(translation, ends[-1]) is not None
+    return is_multiplied or translation[: span[0]].rstrip().endswith(tuple(MAGNITUDES))
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"\D", "", text)
 
 
 def _have_digits(*texts: str) -> bool:

@@ -76,7 +76,7 @@ def _join_json_lines(chunks: Iterable[str], path: Path) -> None:
 
 
 def compressed(file: BinaryIO, path: Path) -> AbstractContextManager[Any]:
-    """Compresses what is written to a file, as its path says."""
+    """Compresses the content of a file if the extension of its path requires it."""
     if path.suffix.lower() == ".gz":
         # Without name and time in the header, output is reproducible.
         return gzip.GzipFile("", "wb", fileobj=file, mtime=0)

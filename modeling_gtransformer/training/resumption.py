@@ -37,7 +37,7 @@ class Progress(NamedTuple):
 
 
 def lasting_arguments(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Returns those of all arguments of a training that must not change on resumption, as JSON values."""
+    """Returns the arguments of a training that must not change on resumption, as JSON values."""
     arguments = {**arguments, "batches_per_update": args.batches_per_update}
     free = MAY_CHANGE | DERIVED_FROM
     arguments = {k: v for k, v in arguments.items() if k not in free and not k.startswith(MAY_CHANGE_FROM)}
