@@ -29,11 +29,11 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 
 from .cache_gtransformer import StepCache
-from .configuration_gtransformer import GTransformerConfig
 from .context_attention import Context, ContextMask, rows_of_documents
-from .decoding import GREEDY, Ranking, Rows, Search, TemplateDecoder, decode_documents, sentence_places
+from .decoding import GREEDY, Ranking, Rows, Search, Sources, TemplateDecoder, decode_documents, sentence_places
 from .document_loss import logit_chunks
-from .group_tags import opens_sentence, progress_after, sentence_lengths
+from .group_tags import progress_after, read_group_tags, sentence_lengths, sentence_positions
+from .sentence_attention import PackedDocuments
 
 
 States = tuple[Tensor, Tensor]
@@ -86,15 +86,6 @@ class DocumentStates(NamedTuple):
     targets: dict[tuple[int, str], States]
     sources: dict[tuple[int, str], States]
     length: int
-
-    @classmethod
-    def of(cls, cache: EncoderDecoderCache, config: GTransformerConfig) -> "DocumentStates":
-        """What a pass has left in a cache."""
-        targets = dict(_by_kind(config.attention_types("decoder"), cache.self_attention_cache))
-        # Products copy the keys of several documents in every step if layers have keys of another kind in between.
-        targets = {key: tuple(each.contiguous() for each in states) for key, states in targets.items()}
-        sources = dict(_by_kind(config.attention_types("cross"), cache.cross_attention_cache))
-        return cls(targets, sources, cache.get_seq_length())
 
 
 class JacobiDecoder:
@@ -205,22 +196,20 @@ class JacobiDecoder:
     ) -> tuple[DocumentStates, list[list[int]]]:
         """Passes over documents once. Returns their keys and values and, for every token inside a sentence that is not
         final, the token that the model would choose after it (-1 elsewhere)."""
-        device = self.decoder.device
+        device, config = self.decoder.device, self.decoder.model.config
         lengths = torch.tensor([len(document) for document in documents], device=device)[:, None]
         ids = pad_sequence([torch.tensor(document) for document in documents], batch_first=True).to(device)
         position = torch.arange(ids.shape[1], device=device).expand_as(ids)
-        cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
-        # Positions in sentences follow from the ids; those in documents may have to be clamped.
-        counted = position if self.decoder.model.config.position_scope == "document" else None
-        hidden_states = self.decoder.states(
-            self.decoder.sources.of(rows), ids, (position < lengths).long(), counted, cache
+        real = position < lengths
+        tags = read_group_tags(ids, config, is_target=True, attention_mask=real)
+        read = sentence_positions(tags)
+        hidden_states, states = self._read(
+            ids, real, tags, read if config.position_scope == "sentence" else position, rows
         )
 
-        starts = opens_sentence(ids, self.template)
-        read = position - (starts * position).cummax(dim=1).values
-        number, words = progress_after(ids, starts.cumsum(dim=1), read, self.template)
+        number, words = progress_after(ids, tags, read, self.template)
         sentences = torch.tensor([len(self.source_lengths[row]) for row in rows], device=device)[:, None]
-        needed = (position < lengths) & (number <= sentences)
+        needed = real & (number <= sentences)
         needed &= position + 1 >= torch.tensor(final, device=device)[:, None]
         if not self.template.eos_opens_next:
             needed &= ids != self.template.eos_id
@@ -230,9 +219,10 @@ class JacobiDecoder:
         chosen = ids.new_empty(len(places[0]))
         scores = torch.zeros(len(chosen), device=device)
         records = self.decoder.records
-        for chunk in logit_chunks(len(chosen), self.decoder.model.config.decoder_vocab_size, device):
-            states, fields = hidden_states[places][chunk], [field[chunk] for field in before]
-            _, best, *log_probabilities = self.decoder.best(states, ids[:0], 1, *fields, record=records)
+        hidden_states = hidden_states[needed[real]]
+        for chunk in logit_chunks(len(chosen), config.decoder_vocab_size, device):
+            fields = (field[chunk] for field in before)
+            _, best, *log_probabilities = self.decoder.best(hidden_states[chunk], ids[:0], 1, *fields, record=records)
             chosen[chunk] = best[:, 0]
             if records:
                 scores[chunk] = log_probabilities[0][:, 0]
@@ -240,8 +230,33 @@ class JacobiDecoder:
             table = torch.zeros(ids.shape, device=device).index_put_(places, scores).tolist()
             for row, scored, done, length in zip(rows, table, final, lengths[:, 0].tolist(), strict=True):
                 self.log_probabilities[row][done:] = scored[done - 1 : length]
-        states = DocumentStates.of(cache, self.decoder.model.config)
         return states, torch.full_like(ids, -1).index_put_(places, chosen).tolist()
+
+    def _read(
+        self, ids: Tensor, real: Tensor, tags: Tensor, positions: Tensor, rows: list[int]
+    ) -> tuple[Tensor, DocumentStates]:
+        """Reads documents `(B, T)` in one pass. Returns the decoder states `(N, D)` of their real tokens, and the keys
+        and values."""
+        sources, config = self.decoder.sources.of(rows), self.decoder.model.config
+        target, source = PackedDocuments(real, tags), PackedDocuments(sources.mask.bool(), sources.tags)
+        cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        hidden_states = self.decoder.states(
+            Sources(*map(source.pack, sources)),
+            target.pack(ids),
+            target.masks(target, is_causal=True),
+            target.pack(positions),
+            cache,
+            source_mask=target.masks(source, is_causal=False),
+            group_tags=target.tags,
+        )
+        targets = _by_kind(config.attention_types("decoder"), cache.self_attention_cache)
+        of_sources = _by_kind(config.attention_types("cross"), cache.cross_attention_cache)
+        states = DocumentStates(
+            {key: tuple(map(target.unpack, each)) for key, each in targets},
+            {key: tuple(map(source.unpack, each)) for key, each in of_sources},
+            ids.shape[1],
+        )
+        return hidden_states[0], states
 
     def extend(
         self,

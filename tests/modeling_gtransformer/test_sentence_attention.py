@@ -6,14 +6,15 @@ from itertools import pairwise
 
 import pytest
 import torch
-from tiny import ONLY_GROUP, PAD
+from tiny import ATTENTION_KINDS, ONLY_GROUP, PAD, random_documents, seeded_model
 from torch._dynamo.testing import EagerAndRecordGraphs
 from torch.nn.attention.varlen import varlen_attn
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
 import modeling_gtransformer.sentence_attention as sa
 from modeling_gtransformer.group_attention import eager_attention_forward, group_mask
-from modeling_gtransformer.group_tags import PADDING
+from modeling_gtransformer.group_tags import PADDING, document_positions, read_group_tags, sentence_positions
 
 
 # Tags from 1; 0 is outside all sentences, "." is padding.
@@ -234,3 +235,43 @@ def test_tags_of_padding_count_for_nothing(tiny_model, way):
     model.set_attn_implementation("sdpa")
     run = torch.compile(model, fullgraph=True, backend="eager") if way == "compiled" else model
     torch.testing.assert_close(run(**inputs).logits[:, -1], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("is_scattered", [False, True])
+@pytest.mark.parametrize("kind", ATTENTION_KINDS, ids=str)
+def test_a_pass_over_the_row_is_that_over_the_batch(kind, is_scattered):
+    """With contiguous source sentences, and with sentences in pieces."""
+    model = seeded_model(**kind, init_std=0.25).double()
+    source, target = (random_documents(lengths) for lengths in ([[3, 1], [2], [4, 2]], [[2, 2], [5], [1, 3]]))
+    real, source_real = (each["attention_mask"].bool() for each in (target, source))
+    tags = read_group_tags(target["input_ids"], model.config, is_target=True, attention_mask=real)
+    states, source_tags = model.get_encoder()(**source).to_tuple()
+    if is_scattered:
+        source_tags[0, :6] = torch.tensor([1, 2, 1, 2, 1, 2])
+    caches = [EncoderDecoderCache(DynamicCache(), DynamicCache()) for _ in range(2)]
+    expected = model.model.decoder(
+        target["input_ids"],
+        target["attention_mask"],
+        states,
+        source["attention_mask"],
+        cache=caches[0],
+        encoder_group_tags=source_tags,
+    )[0]
+
+    row, source_row = sa.PackedDocuments(real, tags), sa.PackedDocuments(source_real, source_tags)
+    positions = sentence_positions(tags) if model.config.position_scope == "sentence" else document_positions(real)
+    packed = model.model.decoder(
+        row.pack(target["input_ids"]),
+        row.masks(row, is_causal=True),
+        source_row.pack(states),
+        row.masks(source_row, is_causal=False),
+        cache=caches[1],
+        group_tags=row.tags,
+        encoder_group_tags=source_row.tags,
+        position_ids=row.pack(positions),
+    )[0]
+    torch.testing.assert_close(packed, row.pack(expected))
+    for side, of_side in (("self_attention_cache", row), ("cross_attention_cache", source_row)):
+        for batch, packed in zip(*(getattr(cache, side).layers for cache in caches), strict=True):
+            keys = of_side.unpack(packed.keys)
+            torch.testing.assert_close(of_side.pack(keys.transpose(1, 2)), of_side.pack(batch.keys.transpose(1, 2)))
