@@ -27,6 +27,8 @@ def run(program: str, main: Callable[[], Any]) -> int:
     """
     try:
         with _sigterm_as_error():
+            from ..runtime import registration  # noqa: F401 (takes seconds, so help and version do without)
+
             status = main()
         return status if isinstance(status, int) else DONE
     except Terminated:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module, metadata
 from typing import Annotated, Any, NamedTuple
 
@@ -70,18 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     name = max((name for name in SUBCOMMANDS if argv[: len(name.split())] == name.split()), key=len, default="")
     program = f"{PROGRAM} {name}"
     if name and not SUBCOMMANDS[name].options:
-        return run(program, registered(lambda: SUBCOMMANDS[name].load()[1](argv[len(name.split()) :])))
-    return run_parsed(program, lambda begin: application(name, lambda work: begin(registered(work))), argv)
-
-
-def registered(work: Work) -> Work:
-    """Returns work that first registers the classes with Transformers."""
-
-    def call() -> Any:
-        import_module("modeling_gtransformer.runtime.registration")
-        return work()
-
-    return call
+        return run(program, lambda: SUBCOMMANDS[name].load()[1](argv[len(name.split()) :]))
+    return run_parsed(program, partial(application, name), argv)
 
 
 def translate() -> int:
