@@ -50,6 +50,5 @@ class ModelOptions(TranslationOptions):
             except (OSError, ValueError) as error:
                 raise UsageError(f"The glossary {self.glossary} cannot be used: {user_message(error)}") from error
         if self.model is None:
-            notice = "No --model given: using the bundled English-German model."
-            print(notice, file=sys.stderr)
+            print("No --model given: using the bundled English-German model.", file=sys.stderr)
         return Translator(self.model or str(SMALL_MODEL), precision=self.precision, **given, **arguments)

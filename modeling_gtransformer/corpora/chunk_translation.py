@@ -43,15 +43,7 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class FileContent:
-    """
-    Properties of an input file.
-
-    Attributes:
-        path: path or URI of the file.
-        hash: its SHA-256.
-        documents: number of its documents.
-        schema: columns of its translation; `None` for JSON lines.
-    """
+    """An input file: path or URI, SHA-256, number of documents, columns of its translation (`None` for JSON lines)."""
 
     path: str
     hash: str

@@ -93,7 +93,7 @@ def iterate_documents(
     problems: list[str] = []
     files = files_of_all(files, len(columns))
     problems_of = problems_of or partial(_problems_of, columns=columns, blank_ok=blank_ok)
-    yield from checked(_read(files, columns, problems), problems_of, problems, ", ".join(files))
+    yield from _checked(_read(files, columns, problems), problems_of, problems, ", ".join(files))
 
 
 def _read(files: Sequence[str], columns: Sequence[str], problems: list[str]) -> Iterator[Document]:
@@ -111,7 +111,7 @@ def _read(files: Sequence[str], columns: Sequence[str], problems: list[str]) -> 
 def iterate_dataset(dataset: Iterable[dict], columns: Sequence[str], name: str = "dataset") -> Iterator[Document]:
     """Yields documents of a `datasets` dataset, or any iterable of dicts with these columns, checked like files."""
     documents = (Document(record, f"{name}[{i}]") for i, record in enumerate(dataset))
-    return checked(documents, partial(_problems_of, columns=columns, blank_ok=False), [], name)
+    return _checked(documents, partial(_problems_of, columns=columns, blank_ok=False), [], name)
 
 
 def _read_table(path: str, problems: list[str]) -> Iterator[Document]:
@@ -224,20 +224,11 @@ def decode_line(line: bytes) -> str:
         raise ValueError(f"not UTF-8, {error.reason} at byte {error.start + 1}") from error
 
 
-def checked(
+def _checked(
     documents: Iterable[Document], problems_of: Problems, problems: list[str], name: str
 ) -> Iterator[Document]:
-    """
-    Yields the documents without problems.
-
-    Args:
-        problems_of: lists the problems of a document.
-        problems: collects all problems, including those of reading.
-        name: name of the corpus in messages.
-
-    Raises:
-        ValueError: lists all problems after the last document.
-    """
+    """Yields the documents without problems. Raises `ValueError` after the last one if there are `problems`, to which
+    reading adds its own."""
     read = 0
     for document in documents:
         read += 1

@@ -24,7 +24,6 @@ logger = logging.get_logger(__name__)
 JSON_LINES = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".ndjson")
 TABLES = (".parquet", ".arrow")
 TEXTS = (".txt", ".txt.gz", ".txt.xz")
-OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 # File in which `save_to_disk` of `datasets` lists its Arrow files.
 DATASET_STATE = "state.json"
 # Numbers of rows, and of bytes of a file, to read at a time.
@@ -99,10 +98,7 @@ def files_of(path: str) -> list[str]:
 
 def files_of_all(paths: Sequence[str], columns: int) -> list[str]:
     """
-    Lists the files of all paths of a corpus.
-
-    Args:
-        columns: number of columns of sentences in a document.
+    Lists the files of all paths of a corpus with this number of columns of sentences.
 
     Raises:
         ValueError: a folder has text files for a corpus with several columns.
@@ -124,13 +120,11 @@ def open_binary(path: str) -> BinaryIO:
 @contextlib.contextmanager
 def open_decompressed(path: str) -> Iterator[BinaryIO]:
     """Opens a file for reading, decompressed according to its extension."""
-    opener = next((OPENERS[suffix] for suffix in OPENERS if has_extension(path, suffix)), None)
-    with open_binary(path) as raw:
-        if opener is None:
-            yield raw
-        else:
-            with opener(raw, "rb") as file:
-                yield file
+    decompressed: Callable[[BinaryIO], Any] = contextlib.nullcontext
+    if has_extension(path, (".gz", ".xz")):
+        decompressed = gzip.open if has_extension(path, ".gz") else lzma.open
+    with open_binary(path) as raw, decompressed(raw) as file:
+        yield file
 
 
 @contextlib.contextmanager

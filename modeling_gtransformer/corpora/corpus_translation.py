@@ -27,12 +27,7 @@ Watch = Callable[[Sequence[TranslatedRecord]], None]
 
 @dataclass(frozen=True)
 class ChunkWorker:
-    """
-    Translates chunks with a loaded model, and writes them.
-
-    Attributes:
-        identity: required hashes of the model.
-    """
+    """Translates chunks with a loaded model, whose hashes must be `identity`, and writes them."""
 
     translator: ChunkTranslator
     identity: dict[str, Any]

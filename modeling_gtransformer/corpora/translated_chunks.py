@@ -29,14 +29,7 @@ PARTIAL = re.compile(r"\.[0-9a-f]{16}\.partial")
 
 @dataclass(frozen=True)
 class TranslatedChunks:
-    """
-    The chunks of a translation in a folder.
-
-    Attributes:
-        folder: path or URI that all workers can reach.
-        corpus: files of the corpus.
-        size: number of documents in a chunk.
-    """
+    """The chunks, of `size` documents each, of a translation in a folder, a path or URI that all workers can reach."""
 
     folder: str
     corpus: Sequence[FileContent]
@@ -44,10 +37,7 @@ class TranslatedChunks:
 
     def begin(self, identity: Mapping[str, Any]) -> None:
         """
-        Creates the folder, or resumes the translation in it.
-
-        Args:
-            identity: JSON value that identifies the translator.
+        Creates the folder, or resumes the translation in it by the translator of the same identity, a JSON value.
 
         Raises:
             UsageError: the folder contains another translation or other files.
@@ -102,11 +92,8 @@ class TranslatedChunks:
 
     def finish(self, hashes: Sequence[str]) -> None:
         """
-        Checks that every chunk exists, and removes the mark of an unfinished translation and leftovers of killed
-        writers.
-
-        Args:
-            hashes: current hashes of the files of the corpus.
+        Checks that every chunk exists and that the files of the corpus still have their hashes, now `hashes`. Removes
+        the mark of an unfinished translation and leftovers of killed writers.
 
         Raises:
             ValueError: the corpus has changed, or a chunk is missing.
