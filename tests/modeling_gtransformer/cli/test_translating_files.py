@@ -1,11 +1,10 @@
 """`gtransformer translate`: files and pipes in, the same out, and an exit status that can be relied on."""
 
-import errno
 import io
 import json
 import logging
-import shutil
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -25,149 +24,126 @@ from modeling_gtransformer.runtime import atomic_file
 TEXT = "\ufeffThe cat sleeps. It is old.\r\n\r\n- the old cat\r\n---"
 
 
+@pytest.fixture(autouse=True)
+def folder(checkpoint, tmp_path, monkeypatch):
+    """The working folder, with a text and the model."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("the cat\n")
+
+
 @pytest.fixture
 def expected(checkpoint):
     return pipeline("document-translation", model=checkpoint)(TEXT, splitter="sentencex", confidence=True)
 
 
-def run(*arguments):
-    return main(["translate", *map(str, arguments)])
+def run(options):
+    return main(["translate", *options.split()])
 
 
-@pytest.mark.parametrize("piped", [False, True])
-def test_a_text_on_standard_output(checkpoint, expected, tmp_path, capfdbinary, monkeypatch, piped):
-    (tmp_path / "a.txt").write_bytes(TEXT.encode())
+@pytest.mark.parametrize("file", ["", "b.txt"])
+def test_a_text_on_standard_output(expected, capfdbinary, monkeypatch, file):
+    Path("b.txt").write_bytes(TEXT.encode())
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
-    files = [] if piped else [tmp_path / "a.txt"]
-    assert run(*files, "--model", checkpoint, "--splitter", "sentencex", "--tgt_lang", "de_DE") == 0
+    assert run(f"{file} --model model --splitter sentencex --tgt_lang de_DE") == 0
     assert capfdbinary.readouterr().out == expected["translation_text"].encode()
     assert expected["translation_text"].startswith("\ufeff") and expected["translation_text"].endswith("\r\n---")
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "auto"])
-def test_a_text_in_another_encoding(checkpoint, tmp_path, encoding):
-    text = "the old cat: Größe, déjà vu, naïve façade\n" * 3
-    (tmp_path / "a.txt").write_bytes(text.encode("cp1252" if encoding == "auto" else encoding))
-    options = ["--model", checkpoint, "--encoding", encoding]
-    assert run(tmp_path / "a.txt", *options, "--output", tmp_path / "b.txt") == 0
-    result = (tmp_path / "b.txt").read_bytes()
-    assert result.decode("cp1252" if encoding == "auto" else encoding).count("\n") == 3
-    (tmp_path / "a.html").write_text("<p>the cat</p>")
-    assert run(tmp_path / "a.html", *options) == 1  # it names its encoding itself
+@pytest.mark.parametrize("option, encoding", [("cp1252", "cp1252"), ("utf-16", "utf-16"), ("auto", "cp1252")])
+def test_a_text_in_another_encoding(option, encoding):
+    Path("a.txt").write_bytes(("the old cat: Größe, déjà vu, naïve façade\n" * 3).encode(encoding))
+    assert run(f"a.txt --model model --encoding {option} --output b.txt") == 0
+    assert Path("b.txt").read_bytes().decode(encoding).count("\n") == 3
+    Path("a.html").write_text("<p>the cat</p>")
+    assert run(f"a.html --model model --encoding {option}") == 1  # it names its encoding itself
 
 
-def test_what_fails_is_named_and_the_rest_is_done(checkpoint, tmp_path, capfd):
-    (tmp_path / "good.txt").write_text("the cat")
-    (tmp_path / "bad.txt").write_bytes(b"the \xff cat")
-    (tmp_path / "bad.jsonl").write_text('{"source": 1}\n{"text": 1}\n{"source": "the cat"}\n')
-    (tmp_path / "bad.docx").write_text("no archive")
-    files = [tmp_path / name for name in ("bad.txt", "none.txt", "bad.jsonl", "bad.docx", "good.txt")]
-    assert run(*files, "--model", checkpoint, "--output", tmp_path / "out") == 1
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.txt"]
-    errors = capfd.readouterr().err
-    assert "bad.txt: not UTF-8, invalid start byte at byte 5" in errors and "bad.docx: " in errors
-    assert f"gtransformer translate: {tmp_path}/none.txt: No such file or directory\n" in errors
-    assert "bad.jsonl:1: the column 'source' must hold a text or a list of sentences, not int" in errors
-    assert "bad.jsonl:2: no document in the column 'source'" in errors
-    assert errors.endswith("gtransformer translate: 5 files, 4 failed, 0 skipped, 0 warnings\n")
-
-
-def test_a_parser_may_break_anywhere(checkpoint, tmp_path, capfd, monkeypatch):
+def test_what_fails_is_named_and_the_rest_is_done(capfd, monkeypatch):
     def broken(*_):
-        raise NotImplementedError("that method")
+        raise NotImplementedError("that method")  # a parser may break anywhere
 
     monkeypatch.setitem(FILE_FORMATS, "html", FileFormat((".html",), broken))
-    (tmp_path / "a.html").write_text("<p>the cat</p>")
-    (tmp_path / "b.txt").write_text("the cat")
-    arguments = ["--model", checkpoint, "--output", tmp_path / "out"]
-    assert run(tmp_path / "a.html", tmp_path / "b.txt", *arguments) == 1
-    assert (tmp_path / "out" / "b.txt").exists()
-    assert "a.html: NotImplementedError: that method" in capfd.readouterr().err
+    Path("bad.txt").write_bytes(b"the \xff cat")
+    Path("bad.jsonl").write_text('{"source": 1}\n{"text": 1}\n{"source": "the cat"}\n')
+    Path("bad.docx").write_text("no archive")
+    Path("bad.html").write_text("<p>the cat</p>")
+    assert run("bad.txt none.txt bad.jsonl bad.docx bad.html a.txt --model model --output out") == 1
+    assert [path.name for path in Path("out").iterdir()] == ["a.txt"]
+    errors = capfd.readouterr().err
+    assert "bad.txt: not UTF-8, invalid start byte at byte 5" in errors and "bad.docx: " in errors
+    assert "gtransformer translate: none.txt: No such file or directory\n" in errors
+    assert "bad.jsonl:1: the column 'source' must hold a text or a list of sentences, not int" in errors
+    assert "bad.jsonl:2: no document in the column 'source'" in errors
+    assert "bad.html: NotImplementedError: that method" in errors
+    assert errors.endswith("gtransformer translate: 6 files, 5 failed, 0 skipped, 0 warnings\n")
 
 
-def test_a_batch_goes_on_where_it_stopped(checkpoint, tmp_path, capfd):
-    for name in ("a.txt", "b.txt"):
-        (tmp_path / name).write_text("the cat")
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "a.txt").write_text("mine")
-    arguments = [tmp_path / "a.txt", tmp_path / "b.txt", "--model", checkpoint, "--output", tmp_path / "out"]
-    assert run(*arguments, "--skip_existing") == 0
-    assert (tmp_path / "out" / "a.txt").read_text() == "mine"
-    done = (tmp_path / "out" / "b.txt").read_text()
+def test_a_batch_goes_on_where_it_stopped(capfd):
+    Path("b.txt").write_text("the cat\n")
+    Path("out").mkdir()
+    Path("out/a.txt").write_text("mine")
+    assert run("a.txt b.txt --model model --output out --skip_existing") == 0
+    assert Path("out/a.txt").read_text() == "mine"
+    done = Path("out/b.txt").read_text()
     errors = capfd.readouterr().err
     assert "2 files, 0 failed, 1 skipped, 0 warnings" in errors
-    assert f"gtransformer translate: {tmp_path}/a.txt: skipped, {tmp_path}/out/a.txt exists\n" in errors
-    assert run(*arguments[:4], "--skip_existing", "--output", tmp_path) == 1
-    assert f"would overwrite {tmp_path}/a.txt" in capfd.readouterr().err
-    assert run(*arguments) == 1
-    assert (tmp_path / "out" / "a.txt").read_text() == "mine"
+    assert "gtransformer translate: a.txt: skipped, out/a.txt exists\n" in errors
+    assert run("a.txt b.txt --model model --output . --skip_existing") == 1
+    assert "would overwrite a.txt" in capfd.readouterr().err
+    assert run("a.txt b.txt --model model --output out") == 1
+    assert Path("out/a.txt").read_text() == "mine"
     assert "out/a.txt exists: use --overwrite, or --skip_existing" in capfd.readouterr().err
-    assert run(*arguments, "--overwrite") == 0
-    assert (tmp_path / "out" / "a.txt").read_text() == done
+    assert run("a.txt b.txt --model model --output out --overwrite") == 0
+    assert Path("out/a.txt").read_text() == done
 
 
-def test_files_are_checked_before_the_model_is_loaded(tmp_path, capfd, monkeypatch):
+def test_files_are_checked_before_the_model_is_loaded(capfd, monkeypatch):
     monkeypatch.setattr(TranslateOptions, "translator", None)
-    (tmp_path / "a.rst").write_text("the cat")
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "a.txt").write_text("the cat")
-    files = [tmp_path / "a.rst", tmp_path / "none.txt", tmp_path / "empty"]
-    assert run(tmp_path / "a.txt", "--model", "any", "--free") == 1
-    assert run(*files, "--model", "any", "--output", tmp_path / "out") == 1
+    Path("a.rst").write_text("the cat")
+    Path("empty").mkdir()
+    assert run("a.txt --model any --free") == 1
+    assert run("a.rst none.txt empty --model any --output out") == 1
     errors = capfd.readouterr().err
-    assert f"{tmp_path}/a.txt: --free needs a corpus" in errors
+    assert "a.txt: --free needs a corpus" in errors
     assert "a.rst: cannot infer the format from the extension '.rst'; use --format" in errors
-    assert f"{tmp_path}/empty: the folder has no files" in errors
-    assert errors.endswith("3 files, 3 failed, 0 skipped, 0 warnings\n") and not (tmp_path / "out").exists()
+    assert "empty: the folder has no files" in errors
+    assert errors.endswith("3 files, 3 failed, 0 skipped, 0 warnings\n") and not Path("out").exists()
 
 
-@pytest.mark.parametrize(
-    "error, status, message",
-    [
-        (OSError(errno.ENOSPC, "No space left on device"), 1, "a.txt: No space left on device\n"),
-        (KeyboardInterrupt(), 130, "gtransformer translate: interrupted\n"),
-    ],
-)
-def test_what_stops_the_command_leaves_nothing_behind(
-    checkpoint, tmp_path, capfd, monkeypatch, error, status, message
-):
-    def fail(*_):
-        raise error
+def test_what_stops_the_command_leaves_nothing_behind(capfd, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
 
-    (tmp_path / "a.txt").write_text("the cat")
-    monkeypatch.setattr(atomic_file.os, "replace", fail)
-    assert run(tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path / "out") == status
-    assert message in capfd.readouterr().err and not any((tmp_path / "out").iterdir())
+    monkeypatch.setattr(atomic_file.os, "replace", interrupt)
+    assert run("a.txt --model model --output out") == 130
+    assert "gtransformer translate: interrupted\n" in capfd.readouterr().err and not any(Path("out").iterdir())
 
 
-def test_warnings_name_file_and_record(checkpoint, tmp_path, capfd):
+def test_warnings_name_file_and_record(checkpoint, capfd):
     """The model was surer on the texts of its training."""
-    folder = shutil.copytree(checkpoint, tmp_path / "unsure")
-    config = json.loads((folder / "processor_config.json").read_text())
-    (folder / "processor_config.json").write_text(json.dumps({**config, "typical_confidence": 9.0}))
-    (tmp_path / "a.txt").write_text("it is\n\nthe cat\n")
-    write_json_lines(tmp_path / "b.jsonl", [{"source": "it is"}, {"source": ["it is", "", "the cat"]}])
-    arguments = ["--model", folder, "--output", tmp_path / "out"]
-    assert run(tmp_path / "a.txt", tmp_path / "b.jsonl", *arguments) == 0
+    config = Path(checkpoint, "processor_config.json")
+    config.write_text(json.dumps({**json.loads(config.read_text()), "typical_confidence": 9.0}))
+    Path("a.txt").write_text("it is\n\nthe cat\n")
+    write_json_lines("b.jsonl", [{"source": "it is"}, {"source": ["it is", "", "the cat"]}])
+    assert run("a.txt b.jsonl --model model --output out") == 0
     errors = capfd.readouterr().err
-    assert f"warning: {tmp_path}/a.txt: the translation is doubtful" in errors
-    assert f"warning: {tmp_path}/b.jsonl:2 (source): the translation is doubtful" in errors
+    assert "warning: a.txt: the translation is doubtful" in errors
+    assert "warning: b.jsonl:2 (source): the translation is doubtful" in errors
     assert errors.endswith("2 files, 0 failed, 0 skipped, 3 warnings\n")
-    assert run(tmp_path / "a.txt", *arguments, "--overwrite", "--fail_on_warning") == 1
+    assert run("a.txt --model model --output out --overwrite --fail_on_warning") == 1
 
 
-def test_what_cannot_be_used_stops_the_command(tmp_path, capfd):
-    (tmp_path / "a.txt").write_text("the cat")
-    assert run(tmp_path / "a.txt", "--model", "any", "--glossary", tmp_path / "terms.tsv") == 2
-    assert f"The glossary {tmp_path}/terms.tsv cannot be used: {tmp_path}/terms.tsv: No such" in capfd.readouterr().err
-    assert run(tmp_path / "a.txt", "--model", "/none/model") == 2
+def test_what_cannot_be_used_stops_the_command(capfd):
+    assert run("a.txt --model any --glossary terms.tsv") == 2
+    assert "The glossary terms.tsv cannot be used: terms.tsv: No such" in capfd.readouterr().err
+    assert run("a.txt --model /none/model") == 2
     assert "The model /none/model is a folder that does not exist." in capfd.readouterr().err
 
 
-def test_warnings_of_loading_a_plain_translator_count(sentence_level_checkpoint, tmp_path, capfd):
-    (tmp_path / "a.txt").write_text("the cat sleeps\n\nit is old\n")
-    model, languages = sentence_level_checkpoint("m2m_100-nllb"), ["--src_lang", "eng_Latn", "--tgt_lang", "deu_Latn"]
-    assert run(tmp_path / "a.txt", "--model", model, *languages, "--fail_on_warning") == 1
+def test_warnings_of_loading_a_plain_translator_count(sentence_level_checkpoint, capfd):
+    Path("a.txt").write_text("the cat sleeps\n\nit is old\n")
+    model = sentence_level_checkpoint("m2m_100-nllb")
+    assert run(f"a.txt --model {model} --src_lang eng_Latn --tgt_lang deu_Latn --fail_on_warning") == 1
     output, errors = capfd.readouterr()
     assert output.endswith("die katze schläft\n\nsie ist alt\n")
     assert "gtransformer translate: warning: " in errors and errors.endswith("0 skipped, 1 warning\n")
@@ -194,13 +170,12 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files(checkpoint, tmp_path, name):
+def test_files(name):
     content = FILES[name]
-    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    (tmp_path / "terms.tsv").write_text("cat\tkatze\n")
-    arguments = ["--glossary", tmp_path / "terms.tsv", "--output", tmp_path / "out"]
-    assert run(tmp_path / name, "--model", checkpoint, *arguments) == 0
-    result = tmp_path / "out" / name
+    Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    Path("terms.tsv").write_text("cat\tkatze\n")
+    assert run(f"{name} --model model --glossary terms.tsv --output out") == 0
+    result = Path("out", name)
     if isinstance(content, bytes):
         assert "katze" in unpacked(result.read_bytes())["word/document.xml"]
     else:
@@ -209,20 +184,19 @@ def test_files(checkpoint, tmp_path, name):
         assert text.count("\n") == content.count("\n") and text.startswith(content[:2])
 
 
-def test_a_format_that_is_given(checkpoint, tmp_path, capfd):
-    (tmp_path / "a.rst").write_text("the\ncat\n")
-    arguments = ["--format", "wrapped", "--output_format", "jsonl"]
-    assert run(tmp_path / "a.rst", "--model", checkpoint, *arguments) == 0
+def test_a_format_that_is_given(capfd):
+    Path("a.rst").write_text("the\ncat\n")
+    assert run("a.rst --model model --format wrapped --output_format jsonl") == 0
     assert json.loads(capfd.readouterr().out)["source_text"] == "the cat"
 
 
-def test_json_lines(checkpoint, tmp_path, capfdbinary):
+def test_json_lines(capfdbinary):
     records = [{"id": 1, "en": ["the cat", "", "it is"]}, {"id": 2, "en": "the cat\n\nit is\n"}]
-    write_json_lines(tmp_path / "a.jsonl", records)
-    arguments = [tmp_path / "a.jsonl", "--model", checkpoint, "--source_column", "en", "--confidence"]
-    assert run(*arguments, "--output", tmp_path / "out") == run(*arguments) == 0
-    assert capfdbinary.readouterr().out.endswith((tmp_path / "out" / "a.jsonl").read_bytes())
-    by_list, by_text = read_json_lines(tmp_path / "out" / "a.jsonl")
+    write_json_lines("a.jsonl", records)
+    options = "a.jsonl --model model --source_column en --confidence"
+    assert run(f"{options} --output out") == run(options) == 0
+    assert capfdbinary.readouterr().out.endswith(Path("out/a.jsonl").read_bytes())
+    by_list, by_text = read_json_lines("out/a.jsonl")
     assert by_list["segments"] == [2]
     assert by_list["id"] == 1 and by_list["en"] == records[0]["en"]
     first, blank, last = by_list["translation"]
@@ -230,7 +204,7 @@ def test_json_lines(checkpoint, tmp_path, capfdbinary):
     assert by_list["confidence"][1] is None and len(by_text["confidence"]) == 2
 
 
-def test_a_line_of_a_pipe_that_fails_is_named_and_left_out(checkpoint, capfdbinary, monkeypatch):
+def test_a_line_of_a_pipe_that_fails_is_named_and_left_out(capfdbinary, monkeypatch):
     translate_all = DocumentTranslationPipeline.translate_all
 
     def fail(self, documents, **options):
@@ -242,7 +216,7 @@ def test_a_line_of_a_pipe_that_fails_is_named_and_left_out(checkpoint, capfdbina
     lines = ['\ufeff{"id": 1, "source": "the cat"}', "", '{"source": 5}', '{"source": "it is"}']
     lines += ['{"source": "a", "x": 1, "x": 2}', '{"source": "a", "segments": 1}', '{"id": 2, "source": []}']
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\r\n".join(lines).encode())))
-    assert run("--format", "jsonl", "--model", checkpoint) == 1
+    assert run("--format jsonl --model model") == 1
     output = capfdbinary.readouterr()
     assert [json.loads(line)["id"] for line in output.out.splitlines()] == [1, 2]
     for words in (
@@ -255,7 +229,7 @@ def test_a_line_of_a_pipe_that_fails_is_named_and_left_out(checkpoint, capfdbina
         assert words in output.err.decode()
 
 
-def test_records_of_a_pipe_come_out_as_they_are_done(checkpoint, monkeypatch):
+def test_records_of_a_pipe_come_out_as_they_are_done(monkeypatch):
     """Whoever writes them may wait for each."""
     written = io.BytesIO()
     output = io.BufferedWriter(written)
@@ -267,82 +241,71 @@ def test_records_of_a_pipe_come_out_as_they_are_done(checkpoint, monkeypatch):
 
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=lines()))
     monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=output))
-    assert run("--model", checkpoint, "--format", "jsonl") == 0
+    assert run("--format jsonl --model model") == 0
 
 
 @pytest.mark.parametrize("kind, write", [("jsonl", to_jsonl), ("tsv", to_tsv), ("tmx", to_tmx)])
-def test_aligned_pairs(checkpoint, expected, tmp_path, kind, write):
-    (tmp_path / "a.txt").write_bytes(TEXT.encode())
-    arguments = ["--splitter", "sentencex", "--confidence", "--output", tmp_path / "out", "--output_format", kind]
-    assert run(tmp_path / "a.txt", "--model", checkpoint, *arguments) == 0
+def test_aligned_pairs(expected, kind, write):
+    Path("a.txt").write_bytes(TEXT.encode())
+    assert run(f"a.txt --model model --splitter sentencex --confidence --output out --output_format {kind}") == 0
     assert "confidence" in expected["sentences"][0]
-    assert (tmp_path / "out" / f"a.{kind}").read_bytes().decode() == write(expected["sentences"], "en_XX", "de_DE")
+    assert Path(f"out/a.{kind}").read_bytes().decode() == write(expected["sentences"], "en_XX", "de_DE")
 
 
-def test_files_in_two_languages(checkpoint, tmp_path, capfd):
-    (tmp_path / "a.txt").write_text("the cat\n")
-    (tmp_path / "b.md").write_text("the cat\n")
-    (tmp_path / "c.jsonl").write_text('{"source": "the cat"}\n')
-    arguments = ["--model", checkpoint, "--bilingual", "--output", tmp_path / "out"]
-    assert run(*(tmp_path / name for name in ("a.txt", "b.md", "c.jsonl")), *arguments) == 1
-    assert (tmp_path / "out" / "a.txt").read_text().startswith("the cat\n→ ")
+def test_files_in_two_languages(capfd):
+    Path("b.md").write_text("the cat\n")
+    Path("c.jsonl").write_text('{"source": "the cat"}\n')
+    assert run("a.txt b.md c.jsonl --model model --bilingual --output out") == 1
+    assert Path("out/a.txt").read_text().startswith("the cat\n→ ")
     errors = capfd.readouterr().err
     for name, format in (("b.md", "markdown"), ("c.jsonl", "documents")):
         assert f"{name}: the format '{format}' cannot hold source and translation in parallel" in errors
-    assert run(tmp_path / "a.txt", *arguments, "--output_format", "tmx") == 2
+    assert run("a.txt --model model --bilingual --output out --output_format tmx") == 2
     assert "--bilingual needs --output_format same" in capfd.readouterr().err
 
 
-def test_a_report_on_consistency(checkpoint, tmp_path, capfd, monkeypatch):
+def test_a_report_on_consistency(capfd, monkeypatch):
     """Of files and of JSON lines; it replaces nothing without --overwrite."""
-    (tmp_path / "a.txt").write_text("the cat\nit is\n")
-    write_json_lines(tmp_path / "b.jsonl", [{"source": "the cat"}])
+    Path("a.txt").write_text("the cat\nit is\n")
+    write_json_lines("b.jsonl", [{"source": "the cat"}])
     translate = DocumentTranslationPipeline.postprocess
     monkeypatch.setattr(
         DocumentTranslationPipeline, "postprocess", lambda *outputs, **shown: unlike(translate(*outputs, **shown))
     )
-    report = tmp_path / "reports" / "c.tsv"
-    arguments = [tmp_path / "a.txt", tmp_path / "b.jsonl", "--model", checkpoint, "--output", tmp_path / "out"]
-    arguments += ["--consistency_report", report]
-    assert run(*arguments) == 0
-    header, *rows = report.read_text().splitlines()
+    options = "a.txt b.jsonl --model model --output out --consistency_report reports/c.tsv"
+    assert run(options) == 0
+    header, *rows = Path("reports/c.tsv").read_text().splitlines()
     assert header == "source_text\ttranslation_text\tkind\ttimes\tplaces" and len(rows) == 2
     assert [row.split("\t")[::4] for row in rows] == [
-        ["the cat", f"{tmp_path}/a.txt, sentence 1"], ["the cat", f"{tmp_path}/b.jsonl:1, sentence 1"],
+        ["the cat", "a.txt, sentence 1"], ["the cat", "b.jsonl:1, sentence 1"],
     ]  # fmt: skip
     capfd.readouterr()
-    assert run(*arguments) == 2
-    assert f"--consistency_report {report} exists: use --overwrite" in capfd.readouterr().err
-    (tmp_path / "b2.jsonl.partial").mkdir()
-    corpus = [tmp_path / "b.jsonl", "--model", checkpoint, "--output", tmp_path / "b2.jsonl"]
-    assert run(*corpus, "--consistency_report", tmp_path / "b2.tsv") == 0
+    assert run(options) == 2
+    assert "--consistency_report reports/c.tsv exists: use --overwrite" in capfd.readouterr().err
+    Path("b2.jsonl.partial").mkdir()
+    assert run("b.jsonl --model model --output b2.jsonl --consistency_report b2.tsv") == 0
     assert "lacks the chunks of the interrupted translation" in capfd.readouterr().err
-    aligned = [tmp_path / "a.txt", "--model", checkpoint, "--output", tmp_path, "--output_format", "tsv"]
-    assert run(*aligned, "--consistency_report", tmp_path / "c.tsv") == 0
-    assert (tmp_path / "a.tsv").read_text().splitlines()[0] == "source_text\ttranslation_text"
+    assert run("a.txt --model model --output . --output_format tsv --consistency_report c.tsv") == 0
+    assert Path("a.tsv").read_text().splitlines()[0] == "source_text\ttranslation_text"
 
 
-def test_a_report_on_words(tmp_path):
+def test_a_report_on_words():
     """By the attention of the model that comes with the package."""
-    (tmp_path / "a.txt").write_text("How many people?\nFour people.\nFor five people, please.\n")
-    assert (
-        run(tmp_path / "a.txt", "--output", tmp_path, "--overwrite", "--consistency_report", tmp_path / "c.tsv") == 1
-    )
-    assert not (tmp_path / "c.tsv").exists()  # nothing was translated
-    arguments = ["--output", tmp_path / "out", "--consistency_report", tmp_path / "c.tsv"]
-    assert run(tmp_path / "a.txt", *arguments) == 0
-    translations = (tmp_path / "out" / "a.txt").read_text().splitlines()
-    rows = [row.split("\t") for row in (tmp_path / "c.tsv").read_text().splitlines()[1:]]
+    Path("a.txt").write_text("How many people?\nFour people.\nFor five people, please.\n")
+    assert run("a.txt --output . --overwrite --consistency_report c.tsv") == 1
+    assert not Path("c.tsv").exists()  # nothing was translated
+    assert run("a.txt --output out --consistency_report c.tsv") == 0
+    translations = Path("out/a.txt").read_text().splitlines()
+    rows = [row.split("\t") for row in Path("c.tsv").read_text().splitlines()[1:]]
     assert {row[0] for row in rows} == {"people"} and sum(int(row[3]) for row in rows) == len(translations)
     for _, word, kind, times, places in rows:
-        found = [f"{tmp_path}/a.txt, sentence {n}" for n, line in enumerate(translations, 1) if word in line]
+        found = [f"a.txt, sentence {n}" for n, line in enumerate(translations, 1) if word in line]
         assert (kind, int(times), places) == ("word", len(found), "; ".join(found))
 
 
-def test_a_missing_library_is_told_before_the_model_is_loaded(tmp_path, capfd, monkeypatch):
-    (tmp_path / "a.txt").write_text("the cat\n")
+def test_a_missing_library_is_told_before_the_model_is_loaded(capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "stop_words", None)
-    assert run(tmp_path / "a.txt", "--model", "nowhere", "--consistency_report", tmp_path / "c.tsv") == 2
+    assert run("a.txt --model nowhere --consistency_report c.tsv") == 2
     assert "Comparing words needs stop_words: pip install 'gtransformer-hf[files]'" in capfd.readouterr().err
 
 
