@@ -1,6 +1,5 @@
 """Outputs appear as a whole or not at all, and nothing is written through a link."""
 
-import errno
 import os
 import stat
 
@@ -22,13 +21,12 @@ def test_a_file_appears_at_the_end(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask  # as of any new file
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")])
-def test_an_error_leaves_what_was_there_and_nothing_beside_it(tmp_path, error):
+def test_an_error_leaves_what_was_there_and_nothing_beside_it(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("before")
-    with pytest.raises(type(error)), atomic_file(path) as file:
+    with pytest.raises(KeyboardInterrupt), atomic_file(path) as file:
         file.write(b"after")
-        raise error
+        raise KeyboardInterrupt
     assert path.read_text() == "before" and [*tmp_path.iterdir()] == [path]
 
 

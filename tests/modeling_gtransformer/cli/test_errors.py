@@ -13,7 +13,7 @@ from repository import ROOT
 from modeling_gtransformer.cli.errors import run
 from modeling_gtransformer.cli.report import Report
 from modeling_gtransformer.runtime.atomic_file import atomic_file
-from modeling_gtransformer.runtime.usage_error import UsageError
+from modeling_gtransformer.runtime.usage_error import UsageError, user_message
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,12 @@ def test_status_and_sentence(error, status, words, capsys):
 
     assert run("program", fail) == status
     assert capsys.readouterr().err == f"program: {words}\n"
+
+
+def test_messages_on_one_line():
+    assert user_message(ValueError("a\n  b")) == "a b"
+    assert user_message(KeyError("a")) == "KeyError: 'a'" and user_message(ValueError()) == "ValueError"
+    assert user_message(OSError(28, "No space left on device")) == "No space left on device"
 
 
 def test_status_of_what_ends_well():

@@ -71,17 +71,12 @@ def test_only_wanted_chunks_are_given(corpus):
     assert found == {Chunk(1, 0): [0, 1], Chunk(1, 2): [4]}
 
 
-@pytest.mark.parametrize("extension", ["jsonl", "parquet"])
-def test_a_chunk_of_any_size(tmp_path, extension):
+def test_a_chunk_of_any_size(tmp_path):
     """Tables are read in batches of fewer rows."""
-    records = [{"id": number, "source": [f"ba {number}"]} for number in range(150)]
-    corpus = str(tmp_path / f"test.{extension}")
-    if extension == "parquet":
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), corpus)
-    else:
-        write_json_lines(corpus, records)
-    options, wanted = CorpusOptions(chunk_documents=140), [Chunk(0, 0), Chunk(0, 1)]
-    [(_, documents), (_, rest)] = read_chunks([corpus], options, wanted)
+    table = str(tmp_path / "test.parquet")
+    rows = {"id": range(150), "source": [[f"ba {number}"] for number in range(150)]}
+    pyarrow.parquet.write_table(pyarrow.table(rows), table)
+    [(_, documents), (_, rest)] = read_chunks([table], CorpusOptions(chunk_documents=140))
     assert [document.record["id"] for document in documents] == [*range(140)] and len(rest) == 10
 
 

@@ -1,7 +1,6 @@
 """Files of a corpus are found by paths and URIs, in folders, and in what `datasets` has saved."""
 
 import datasets
-import pyarrow
 import pytest
 from transformers.utils import logging
 
@@ -12,7 +11,6 @@ from modeling_gtransformer.corpora.corpus_files import (
     has_extension,
     lies_in,
     open_binary,
-    open_decompressed,
     open_table,
     within,
 )
@@ -81,11 +79,6 @@ def test_options_of_a_file_system_are_no_part_of_a_name():
     assert has_columns(file) and has_extension(file, ".gz") and not has_columns(folder)
 
 
-def test_unknown_file_systems(tmp_path):
+def test_unknown_file_systems():
     with pytest.raises(ValueError, match="foo://"):
         files_of("foo://bucket/a.jsonl")
-    with pytest.raises(FileNotFoundError), open_decompressed(str(tmp_path / "none.jsonl")):
-        pass
-    (tmp_path / "broken.parquet").write_text("no table")
-    with pytest.raises(pyarrow.ArrowInvalid), open_table(str(tmp_path / "broken.parquet")):
-        pass

@@ -4,8 +4,6 @@ import json
 import os
 import pickle
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 
 from modeling_gtransformer.corpora.chunk_translation import Chunk, FileContent
@@ -33,14 +31,6 @@ def test_what_is_there_is_not_left(chunks, tmp_path):
     assert chunks.left() == [Chunk(0, 0), Chunk(0, 2), Chunk(1, 0)]
     assert chunks.has(Chunk(0, 1)) and not chunks.has(Chunk(0, 0))
     assert (tmp_path / "out" / "00000-00000001.jsonl").read_text() == '{"id": 1}\n{"id": 2}\n'
-
-
-def test_rows_have_the_columns_of_the_schema(tmp_path):
-    schema = pyarrow.schema({"id": pyarrow.int8(), "note": pyarrow.string()})
-    chunks = TranslatedChunks(str(tmp_path), [FileContent("a.parquet", "1", 1, schema)], 1)
-    chunks.write(Chunk(0, 0), [{"id": 1}])
-    table = pyarrow.parquet.read_table(chunks.path(Chunk(0, 0)))
-    assert table.schema == schema and table.to_pylist() == [{"id": 1, "note": None}]
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
