@@ -48,13 +48,10 @@ def hashes_of_translator(model: PreTrainedModel, processor: ProcessorMixin) -> d
     Hashes the loaded `weights`, `configuration` (including that of generation) and `processor`, independent of the
     origin of the model.
     """
-    weights = hashlib.sha256()
-    for name, value in sorted(model.state_dict().items()):
-        weights.update(f"{name} {_content_of(value)}".encode())
-    configurations = [model.config.to_dict(), model.generation_config.to_dict()]
+    weights = sorted(model.state_dict().items())
     return {
-        "weights": weights.hexdigest(),
-        "configuration": _digest(_in_json(configuration) for configuration in configurations),
+        "weights": _digest(f"{name} {_content_of(value)}".encode() for name, value in weights),
+        "configuration": _digest(_in_json(each.to_dict()) for each in (model.config, model.generation_config)),
         "processor": hash_of_processor(processor),
     }
 

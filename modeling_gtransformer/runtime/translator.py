@@ -96,15 +96,12 @@ class Translator:
             for row, source in enumerate(columns[self.source_column])
         ]
         named = (NamedDocument(f"Row {row}", source) for row, source in enumerate(sources))
-        translated = list(self.pipeline.translate_all(named, **options))
-        results: dict[str, list[Any]] = {
-            self.target_column: [
-                as_its_source(source, result) for source, result in zip(sources, translated, strict=True)
-            ]
-        }
+        results = list(self.pipeline.translate_all(named, **options))
+        translations = [as_its_source(source, result) for source, result in zip(sources, results, strict=True)]
+        translated = {**columns, self.target_column: translations}
         if self.confidence:
-            results["confidence"] = [[pair["confidence"] for pair in result["sentences"]] for result in translated]
-        return {**columns, **results}
+            translated["confidence"] = [[pair["confidence"] for pair in result["sentences"]] for result in results]
+        return translated
 
     @cached_property
     def pipeline(self) -> DocumentTranslationPipeline:
