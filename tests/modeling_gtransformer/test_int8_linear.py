@@ -67,12 +67,10 @@ for states in (torch.ones(5, 512), -torch.ones(5, 512)):
 @pytest.mark.usefixtures("architecture")
 def test_translations_stay_and_saving_is_refused(checkpoint, tmp_path):
     """The output layer is in 8 bits as well, although it shares its weights with the embeddings, which are not."""
-    documents = [["the cat", "it is old"], ["the dog sleeps"]]
+    columns = {"source": [["the cat", "it is old"], ["the dog sleeps"]]}
     translate, expected = Translator(checkpoint, precision="int8"), Translator(checkpoint)
     for settings in ({}, {"num_beams": 2}, {"parallel_sentences": True}):
-        assert [
-            [pair["translation_text"] for pair in each["sentences"]] for each in translate(documents, **settings)
-        ] == [[pair["translation_text"] for pair in each["sentences"]] for each in expected(documents, **settings)]
+        assert translate(columns, **settings) == expected(columns, **settings)
     model, processor = translate.pipeline.model, translate.pipeline.processor
     assert isinstance(model.lm_head, Int8Linear)
     assert model.get_input_embeddings().weight.equal(expected.pipeline.model.get_input_embeddings().weight)
