@@ -7,7 +7,7 @@ import pytest
 from modeling_gtransformer.runtime.json_line import json_line
 
 
-@pytest.mark.parametrize("text", ["ä", "a\u2028b\nc", "half \ud800 of one"])
+@pytest.mark.parametrize("text", ["ä", "a\u2028b\nc", "ä, half \ud800 of one"])
 def test_a_record_is_one_line_that_gives_it_back(text):
     """Other letters stay as they are."""
     line = json_line({"text": text})
