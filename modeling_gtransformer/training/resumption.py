@@ -92,12 +92,10 @@ class KeepArguments(TrainerCallback):
             (Path(args.output_dir) / RESULTS_NAME).unlink(missing_ok=True)
 
 
-def last_complete_checkpoint(output_dir: str) -> str | None:
-    """Returns the newest complete checkpoint in a folder. A kill or a full disk leaves incomplete ones."""
-    found = Path(output_dir).glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")
-    states = [state for state in found if _read_whole(state) is not None]  # Trainer writes the state last
-    newest = max(states, key=lambda state: _step(state.parent), default=None)
-    return str(newest.parent) if newest else None
+def _complete_checkpoints(folder: str | Path) -> list[Path]:
+    """Returns the complete checkpoints in a folder. A kill or a full disk leaves incomplete ones."""
+    states = Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")
+    return [state.parent for state in states if _read_whole(state) is not None]  # Trainer writes the state last
 
 
 def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> Progress:
@@ -110,40 +108,39 @@ def _progress(args: GTransformerTrainingArguments, arguments: dict[str, Any]) ->
             )
         _refuse_resumption(args, arguments)
         return Progress(args.resume_from_checkpoint)
-    output_dir, before = Path(args.output_dir), {}
-    file, results = output_dir / ARGUMENTS_NAME, output_dir / RESULTS_NAME
+    output_dir = Path(args.output_dir)
     # A training that failed before its first checkpoint may restart with other arguments.
-    if file.exists() and (any(output_dir.glob("checkpoint-*")) or any(output_dir.glob("*.safetensors"))):
-        before = read_json(file, {})
-        # Arguments that did not exist at that time had no effect.
-        changed = [
-            name if isinstance(value, list | dict) else f"{name} ({before[name]}, now {value})"
-            for name, value in arguments.items()
-            if name in before and value != before[name]
-        ]
-        if changed:
-            raise ValueError(
-                f"{output_dir} has a training with another {', '.join(changed)}: choose another output_dir, remove "
-                "this one, or continue anyway with --resume_from_checkpoint."
-            )
-    if (scores := _read_whole(results)) is not None:
+    has_begun = any(output_dir.glob("checkpoint-*")) or any(output_dir.glob("*.safetensors"))
+    before = read_json(output_dir / ARGUMENTS_NAME, {}) if has_begun else {}
+    # Arguments that did not exist at that time had no effect.
+    changed = [
+        name if isinstance(value, list | dict) else f"{name} ({before[name]}, now {value})"
+        for name, value in arguments.items()
+        if name in before and value != before[name]
+    ]
+    if changed:
+        raise ValueError(
+            f"{output_dir} has a training with another {', '.join(changed)}: choose another output_dir, remove "
+            "this one, or continue anyway with --resume_from_checkpoint."
+        )
+    if (scores := _read_whole(output_dir / RESULTS_NAME)) is not None:
         return Progress(scores=scores)
-    if (checkpoint := last_complete_checkpoint(args.output_dir)) and args.save_only_model:
+    checkpoint = max(_complete_checkpoints(output_dir), key=_step, default=None)
+    if checkpoint is None:
+        return Progress()
+    if args.save_only_model:
         raise ValueError(
             f"{checkpoint} has no state of the optimizer, because of save_only_model: choose another output_dir, or "
             "continue anyway with --resume_from_checkpoint."
         )
-    goes_on = checkpoint is not None and before.get(RESUMED_FROM) == str(Path(checkpoint).resolve())
-    return Progress(checkpoint, goes_on=goes_on)
+    return Progress(str(checkpoint), goes_on=before.get(RESUMED_FROM) == str(checkpoint.resolve()))
 
 
 def _refuse_resumption(args: GTransformerTrainingArguments, arguments: dict[str, Any]) -> None:
     """Raises `ValueError` if later checkpoints would be continued next time, or arguments would have no effect."""
     checkpoint = Path(args.resume_from_checkpoint)
     if checkpoint.resolve().parent == Path(args.output_dir).resolve():
-        states = checkpoint.parent.glob(f"{PREFIX_CHECKPOINT_DIR}-*/{TRAINER_STATE_NAME}")
-        whole = [state.parent for state in states if _read_whole(state) is not None]
-        later = [other.name for other in whole if _step(other) > _step(checkpoint)]
+        later = [other.name for other in _complete_checkpoints(args.output_dir) if _step(other) > _step(checkpoint)]
         if later:
             raise ValueError(
                 f"{args.output_dir} has the later {', '.join(sorted(later))}: omit --resume_from_checkpoint to "
