@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoTokenizer, BertConfig, BertModel, set_seed
 
 from ..configuration_gtransformer import GTransformerConfig
@@ -116,9 +116,6 @@ def encoder_state_from_bert(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:
             name = re.sub(pattern, replacement, name)
         state[name] = tensor
     # BERT adds the embedding of the first segment at every position.
-    positions = (
-        state.pop("embeddings.position_embeddings.weight") + state.pop("embeddings.token_type_embeddings.weight")[0]
-    )
-    state["embed_positions.weight"] = positions.new_zeros(len(positions) + POSITION_OFFSET, positions.shape[1])
-    state["embed_positions.weight"][POSITION_OFFSET:] = positions
+    positions = state["embeddings.position_embeddings.weight"] + state["embeddings.token_type_embeddings.weight"][0]
+    state["embed_positions.weight"] = nn.functional.pad(positions, (0, 0, POSITION_OFFSET, 0))
     return {name: tensor for name, tensor in state.items() if not name.startswith("embeddings.")}
