@@ -147,10 +147,7 @@ def model_from_fairseq(args: dict[str, Any], weights: dict[str, Tensor]) -> GTra
 
 def config_from_fairseq(args: dict[str, Any], vocab_size: int) -> GTransformerConfig:
     """
-    Makes the configuration of a fairseq run.
-
-    Args:
-        args: `vars(checkpoint["args"])`.
+    Makes the configuration of a fairseq run from its arguments.
 
     Raises:
         ValueError: an argument is missing, or [`GTransformerConfig`] does not support it.
