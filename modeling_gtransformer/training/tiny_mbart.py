@@ -1,7 +1,5 @@
 """A tiny sentence-level mBART that `make demo` uses instead of a downloaded checkpoint."""
 
-from typing import Any
-
 import torch
 from transformers import MBartConfig, MBartForConditionalGeneration, Trainer, TrainingArguments, set_seed
 
@@ -30,22 +28,15 @@ def pretrain_tiny_mbart(
     corpus: StoredCorpus,
     languages: tuple[str, str],
     seed: int,
-    size: dict[str, Any] = TINY,
     steps: int = 300,
     learning_rate: float = 2e-3,
 ) -> None:
-    """
-    Trains a tokenizer and a small mBART on the sentences of a corpus, and saves them.
-
-    Args:
-        languages: language codes, added to the tokenizer.
-        size: fields of `MBartConfig`.
-    """
+    """Trains a tokenizer with the language codes and a small mBART on the sentences of a corpus, and saves them."""
     set_seed(seed)
     sentences = [text for document in corpus.documents for column in corpus.columns for text in document[column]]
     tokenizer = train_tokenizer(sentences, languages)
     processor = GTransformerProcessor(tokenizer, *languages)
-    config = MBartConfig(vocab_size=len(tokenizer), scale_embedding=True, dropout=0.0, **size)
+    config = MBartConfig(vocab_size=len(tokenizer), scale_embedding=True, dropout=0.0, **TINY)
     model = MBartForConditionalGeneration(config)
     pad = DocumentCollator(processor)
 
