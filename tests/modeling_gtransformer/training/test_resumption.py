@@ -35,14 +35,19 @@ def start(args, arguments):
     return progress
 
 
+def add_checkpoint(output, step, state="{}"):
+    folder = output / f"checkpoint-{step}"
+    folder.mkdir(parents=True)
+    if state is not None:
+        (folder / "trainer_state.json").write_text(state)
+    return str(folder)
+
+
 @pytest.fixture
 def checkpoint(find, tmp_path):
     """A checkpoint of a training that one process began."""
     assert find() == Progress()
-    folder = tmp_path / "output" / "checkpoint-7"
-    folder.mkdir()
-    (folder / "trainer_state.json").write_text("{}")
-    return str(folder)
+    return add_checkpoint(tmp_path / "output", 7)
 
 
 @pytest.mark.parametrize("processes", [1, 2, 4])
@@ -67,12 +72,10 @@ def test_not_continued_with_other_updates(find, checkpoint):
 
 
 def test_a_checkpoint_of_another_training_brings_its_origin(tmp_path):
-    checkpoint = tmp_path / "before" / "checkpoint-7"
-    checkpoint.mkdir(parents=True)
-    (checkpoint / "trainer_state.json").write_text("{}")
+    checkpoint = add_checkpoint(tmp_path / "before", 7)
     (tmp_path / "before" / "arguments.json").write_text('{"model_name_or_path": "base", "seed": 1}')
     args = GTransformerTrainingArguments(
-        str(tmp_path / "more"), use_cpu=True, resume_from_checkpoint=str(checkpoint), seed=2
+        str(tmp_path / "more"), use_cpu=True, resume_from_checkpoint=checkpoint, seed=2
     )
     start(args, {**args.to_dict(), "model_name_or_path": None})
     kept = json.loads((tmp_path / "more" / "arguments.json").read_text())
@@ -92,8 +95,7 @@ def test_what_a_checkpoint_brings_cannot_change(find, checkpoint, tmp_path):
     (tmp_path / "output" / "eval_results.json").write_text('{"eval_loss": 2.0}')
     with pytest.raises(ValueError, match=r"checkpoint-7 keeps its learning_rate \(5e-05, now 0.1\)"):
         find(checkpoint=checkpoint, learning_rate=0.1)
-    (tmp_path / "output" / "checkpoint-10").mkdir()
-    (tmp_path / "output" / "checkpoint-10" / "trainer_state.json").write_text("{}")
+    add_checkpoint(tmp_path / "output", 10)
     with pytest.raises(ValueError, match="has the later checkpoint-10: omit --resume_from_checkpoint"):
         find(checkpoint=checkpoint)
     assert find() == Progress(scores={"eval_loss": 2.0})
@@ -101,8 +103,7 @@ def test_what_a_checkpoint_brings_cannot_change(find, checkpoint, tmp_path):
 
 def test_checkpoints_without_an_optimizer_are_not_continued(find, tmp_path):
     find(save_only_model=True)
-    (tmp_path / "output" / "checkpoint-7").mkdir()
-    (tmp_path / "output" / "checkpoint-7" / "trainer_state.json").write_text("{}")
+    add_checkpoint(tmp_path / "output", 7)
     with pytest.raises(ValueError, match="has no state of the optimizer"):
         find(save_only_model=True)
 
@@ -122,24 +123,16 @@ def test_what_a_process_does_not_see_is_refused_by_all(find, request, monkeypatc
 
 
 def test_the_newest_checkpoint_is_that_of_most_updates(find, checkpoint, tmp_path):
-    for step in (9, 10, 100, 101):
-        folder = tmp_path / "output" / f"checkpoint-{step}"
-        folder.mkdir()
-        if step < 101:  # the last one was cut off while it was saved
-            (folder / "trainer_state.json").write_text("{}")
-        newest = folder if step < 101 else tmp_path / "output" / "checkpoint-100"
-        assert find() == Progress(str(newest))
+    for step in (9, 10, 100):
+        newest = add_checkpoint(tmp_path / "output", step)
+        assert find() == Progress(newest)
 
 
-@pytest.mark.parametrize("cut_off", ["", '{"global_step": 8, "log_hist'])
+@pytest.mark.parametrize("cut_off", [None, "", '{"global_step": 8, "log_hist'])
 def test_what_a_kill_or_a_full_disk_cut_off_does_not_count(find, checkpoint, tmp_path, cut_off):
-    folder = tmp_path / "output" / "checkpoint-8"
-    folder.mkdir()
-    for file in (folder / "trainer_state.json", tmp_path / "output" / "eval_results.json"):
-        file.write_text(cut_off)
+    add_checkpoint(tmp_path / "output", 8, cut_off)
+    (tmp_path / "output" / "eval_results.json").write_text(cut_off or "")
     assert find() == Progress(checkpoint)
-    (folder / "trainer_state.json").write_text("{}")
-    assert find() == Progress(str(folder))
 
 
 def test_a_disk_that_is_full_from_the_start_leaves_nothing_behind(find, monkeypatch, tmp_path):
