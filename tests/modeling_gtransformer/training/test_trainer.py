@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 from experiment_fixtures import RECIPE_CONFIG
-from fairseq_reference import FIXTURES
 from huggingface_hub import ModelCard
 from json_lines import read_json_lines
 from repository import ROOT
@@ -26,37 +25,18 @@ from modeling_gtransformer.training.recipe import read_recipe
 from modeling_gtransformer.training.segments import make_segments
 
 
-@pytest.mark.parametrize(
-    ("scale", "fresh_parameters"), [(1.0, ["_global.", "_gate."]), (0.2, ["_global.", "_gate."]), (0.2, [".decoder."])]
-)
-def test_learning_rates_are_the_authors(make_trainer, scale, fresh_parameters):
-    settings = {"learning_rate": 1e-3, "warmup_steps": 4, "weight_decay": 0.01}
-    trainer = make_trainer(pretrained_lr_scale=scale, fresh_parameters=fresh_parameters, **settings)
-    trainer.create_optimizer_and_scheduler(8)
-    names = {id(parameter): name for name, parameter in trainer.model.named_parameters()}
-    groups = trainer.optimizer.param_groups
-    assert sorted(names) == sorted(id(p) for group in groups for p in group["params"])
-    updates = json.loads((FIXTURES / "optim_trace.json").read_text())["single_lr"]["steps"]
-    for expected in (update["lr"] for update in updates):
-        for group in groups:
-            for parameter in group["params"]:
-                fresh = any(part in names[id(parameter)] for part in fresh_parameters)
-                assert group["lr"] == pytest.approx(expected if fresh else scale * expected, rel=1e-12)
-        trainer.optimizer.step()
-        trainer.lr_scheduler.step()
-    decays = {(names[id(p)].endswith("bias"), g["weight_decay"]) for g in groups for p in g["params"]}
-    assert (True, 0.0) in decays and (False, 0.01) in decays and (True, 0.01) not in decays
-
-
-def test_optimizer_and_schedule_are_of_what_is_given(make_trainer):
-    """With FSDP, Transformers gives the wrapped model."""
-    trainer = make_trainer()
+@pytest.mark.parametrize("fresh_parameters", [["_global.", "_gate."], [".decoder."]])
+def test_optimizer_and_schedule_are_of_what_is_given(make_trainer, fresh_parameters):
+    """With FSDP, Transformers gives the wrapped model. `test_fairseq_updates.py` takes steps as the authors."""
+    trainer = make_trainer(fresh_parameters=fresh_parameters, weight_decay=0.01)
     model = copy.deepcopy(trainer.model)
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     optimizer = trainer.create_optimizer(model)
-    rates = {(names[id(p)], group["lr"]) for group in optimizer.param_groups for p in group["params"]}
-    fresh = ("_global.", "_gate.")
-    assert rates == {(n, 1e-2 if any(part in n for part in fresh) else 0.2 * 1e-2) for n in names.values()}
+    rates = {names[id(p)]: group["lr"] for group in optimizer.param_groups for p in group["params"]}
+    assert rates == {n: 1e-2 if any(part in n for part in fresh_parameters) else 0.2 * 1e-2 for n in names.values()}
+    for group in optimizer.param_groups:
+        biases = {names[id(p)].endswith("bias") for p in group["params"]}
+        assert group["weight_decay"] == (0.0 if True in biases else 0.01)
     other = torch.optim.SGD(model.parameters(), lr=1.0)
     assert trainer.create_scheduler(8, other).optimizer is other
 
@@ -148,15 +128,6 @@ def test_training_data_are_loaded_as_the_arguments_say(make_trainer):
     assert {name: getattr(loader, name) for name in values} == values
 
 
-def test_word_dropout_ends_after_its_epochs(make_trainer):
-    trainer = make_trainer(word_dropout_epochs=1)
-    loader, noisy = trainer.get_train_dataloader(), []
-    for epoch in (0, 1):
-        loader.batch_sampler.set_epoch(epoch)
-        noisy.append(any(trainer.processing_class.mask_token_id in batch["input_ids"] for batch in loader))
-    assert noisy == [True, False]
-
-
 def test_the_state_has_the_epochs_and_the_trial(make_trainer, monkeypatch):
     monkeypatch.setattr("transformers.integrations.hp_params", dict)  # takes only trials of installed packages
     trainer = make_trainer(max_steps=1, eval_strategy="no")
@@ -164,8 +135,15 @@ def test_the_state_has_the_epochs_and_the_trial(make_trainer, monkeypatch):
     assert (trainer.state.num_train_epochs, trainer.state.trial_params) == (1, {"seed": 5})
 
 
-@pytest.mark.parametrize("noise, share", [({"word_dropout": 0.5}, 0.95), ({"coword_dropout": 1.0}, 0.3)])
-def test_every_epoch_has_its_own_noise_and_every_instance(make_trainer, noise, share):
+@pytest.mark.parametrize(
+    "noise, least, most",
+    [
+        ({"word_dropout": 0.5}, 0.95, 1),
+        ({"word_dropout": 0.5, "word_dropout_epochs": 1}, 0.47, 0.5),
+        ({"coword_dropout": 1.0}, 0.3, 1),
+    ],
+)
+def test_every_epoch_has_its_own_noise_and_every_instance(make_trainer, noise, least, most):
     trainer = make_trainer(max_steps=-1, num_train_epochs=2, **{"word_dropout": 0.0, **noise})
     seen = []
     step = trainer.training_step
@@ -175,7 +153,7 @@ def test_every_epoch_has_its_own_noise_and_every_instance(make_trainer, noise, s
     assert len(rows) == 2 * len(trainer.train_dataset)
     mask, pad = trainer.processing_class.mask_token_id, trainer.processing_class.pad_token_id
     noisy = {tuple(i for i in row if i != pad) for row in rows if mask in row}
-    assert len(noisy) > 2 * share * len(trainer.train_dataset)
+    assert least < len(noisy) / len(rows) <= most
 
 
 def test_validation_by_translation(experiment, monkeypatch):
