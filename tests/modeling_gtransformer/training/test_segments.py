@@ -64,28 +64,23 @@ def test_segments_are_cut_at_sentence_borders():
     assert len(make_segments(corpus, WordProcessor(), segment_tokens=15, segment_sentences=1)) == 6
 
 
-def test_segments_beyond_the_positions_are_announced_or_refused(caplog):
-    corpus = corpus_of(record_of(3, 20))
-    segments = make_segments(corpus, WordProcessor(), segment_tokens=15)
-    message = "1 of 2 segments are longer than the 16 positions of the model, the first at corpus[0] (en, sentence 2)"
-    config = GTransformerConfig(max_position_embeddings=16)
-    assert places(fit_positions(segments, corpus, config, drop=True)) == [(0, 0, 1)]
-    assert message in caplog.text
+@pytest.mark.parametrize(
+    ("scope", "what", "kept", "advice"),
+    [
+        ("document", "2 of 3 segments are", [0], "lower segment_tokens, or split long sentences."),
+        ("sentence", "1 of 3 segments have a sentence that is", [0, 2], "split long sentences."),
+    ],
+)
+def test_segments_beyond_the_positions_are_announced_or_refused(caplog, scope, what, kept, advice):
+    corpus = corpus_of(record_of(3, 38), record_of(8, 8, 8))
+    segments = make_segments(corpus, WordProcessor(), segment_tokens=40)
+    message = f"{what} longer than the 16 positions of the model, the first at corpus[0] (en, sentence 2)"
+    config = GTransformerConfig(max_position_embeddings=16, position_scope=scope)
+    assert places(fit_positions(segments, corpus, config, drop=True)) == [places(segments)[i] for i in kept]
+    assert f"{message}: dropped from training." in caplog.text
     with pytest.raises(ValueError) as error:
         fit_positions(segments, corpus, config, drop=False)
-    assert f"{message}: lower segment_tokens, or split long sentences." in str(error.value)
-    config.position_embedding_type = "sinusoidal"
-    assert fit_positions(segments, corpus, config, drop=False) is segments
-
-
-def test_positions_of_a_sentence_bound_only_sentences():
-    corpus = corpus_of(record_of(8, 8, 8), record_of(3, 20))
-    segments = make_segments(corpus, WordProcessor(), segment_tokens=40)
-    config = GTransformerConfig(max_position_embeddings=16, position_scope="sentence")
-    assert places(segments) == [(0, 0, 3), (1, 0, 2)]
-    assert places(fit_positions(segments, corpus, config, drop=True)) == [(0, 0, 3)]
-    with pytest.raises(ValueError, match=r"1 of 2 segments have a sentence .*: split long sentences\."):
-        fit_positions(segments, corpus, config, drop=False)
+    assert str(error.value) == f"{message}: {advice}"
     config.position_embedding_type = "sinusoidal"
     assert fit_positions(segments, corpus, config, drop=False) is segments
 
