@@ -106,26 +106,16 @@ def test_validation_is_filled_up_to_equal_shares(make_trainer, segments, monkeyp
         assert row["labels"].eq(-100).all()
 
 
-def test_processes_share_the_batches_of_an_update(make_trainer, monkeypatch, caplog):
-    trainer, args = make_trainer(gradient_accumulation_steps=10), GTransformerTrainingArguments
+def test_training_data_are_loaded_as_the_arguments_say(make_trainer, caplog):
+    """`tests/train/test_train.py` divides them among processes."""
     caplog.set_level("INFO")
-    whole = [*trainer.get_train_dataloader().batch_sampler]
-    assert f"{len(trainer.train_dataset)} segments in {len(whole)} batches." in caplog.text
-    trainer.args.gradient_accumulation_steps, shares = 5, []
-    monkeypatch.setattr(args, "world_size", 2)
-    for rank in range(2):
-        monkeypatch.setattr(args, "process_index", rank)
-        shares.append([*trainer.get_train_dataloader().batch_sampler])
-    assert len(whole) % 10 == 0 and [batch for pair in zip(*shares, strict=True) for batch in pair] == whole
-
-
-def test_training_data_are_loaded_as_the_arguments_say(make_trainer):
     values = {"num_workers": 1, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 3}
     trainer = make_trainer()  # without a GPU, Transformers resets pin_memory
     for name, value in values.items():
         setattr(trainer.args, f"dataloader_{name}", value)
     loader = trainer.get_train_dataloader()
     assert {name: getattr(loader, name) for name in values} == values
+    assert f"{len(trainer.train_dataset)} segments in {len(loader)} batches." in caplog.text
 
 
 def test_the_state_has_the_epochs_and_the_trial(make_trainer, monkeypatch):
