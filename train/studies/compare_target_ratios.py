@@ -47,8 +47,7 @@ def compare_target_ratios(args: RatioOptions) -> list[dict[str, Any]]:
     """Prints and returns a row per way to cut."""
     check_outputs([args.json], [*args.files, *args.train_files])
     columns = (args.source_column, args.target_column)
-    languages = {name: code for name in ("src_lang", "tgt_lang") if (code := getattr(args, name)) is not None}
-    processor = GTransformerProcessor.from_pretrained(args.tokenizer, **languages)
+    processor = GTransformerProcessor.from_pretrained(args.tokenizer).for_languages(args.src_lang, args.tgt_lang)
     ratios = ratios_of(args.train_files, columns, processor, args.segment_tokens, args.quantiles)
     rows: list[dict[str, Any]] = [{"name": name, "ratio": ratio, "files": {}} for name, ratio in ratios.items()]
     rows.append({"name": "the references", "ratio": None, "files": {}})
