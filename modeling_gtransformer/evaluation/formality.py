@@ -4,7 +4,6 @@ Only unambiguous spellings count. *Sie*, *Ihnen* and *Ihr* count after another w
 capitalized. *du*, *dich* and *euch* count anywhere. *ihr* never counts, because it also means "her".
 """
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
@@ -113,8 +112,7 @@ def compare_formality(
     references: Sequence[Sequence[str]],
 ) -> dict[str, Any]:
     """
-    Tests whether the shares of two systems differ. Translations of a document by all seeds stay together, because the
-    tests sample documents, not seeds.
+    Tests whether the shares of two systems differ.
 
     Args:
         systems, baselines: documents of each training of a system.
@@ -129,12 +127,8 @@ def compare_formality(
     ours, theirs = ([_counts(documents, references) for documents in each] for each in (systems, baselines))
     differences = {}
     for name in SHARES:
-        # Systems with different numbers of seeds have equal weights.
-        one, other = (
-            np.sum([counts[name] for counts in each], axis=0) * (math.lcm(len(ours), len(theirs)) // len(each))
-            for each in (ours, theirs)
-        )
-        if not (one[:, 1].any() and other[:, 1].any()):
+        one, other = ([counts[name] for counts in system] for system in (ours, theirs))
+        if not all(np.sum(system, axis=(0, 1))[1] for system in (one, other)):
             raise ValueError("A system has no form of address: there is nothing to compare.")
         differences[name] = compare_statistics(one, other, ratio)
     return differences

@@ -9,6 +9,7 @@ A freely decoding system has another number of sentences, so its only score is d
 
 import itertools
 import logging
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -103,19 +104,23 @@ def compare_systems(
     """
     ours = document_statistics(hypotheses, references, segments, tokenize, aligned)
     theirs = document_statistics(baseline, references, segments, tokenize, baseline_aligned)
-    return compare_scores(ours, theirs, tokenize, trials, seed)
+    return compare_scores([ours], [theirs], tokenize, trials, seed)
 
 
-def compare_scores(ours: Statistics, theirs: Statistics, tokenize: str, *draws: int) -> dict[str, dict[str, Any]]:
-    """Compares two systems by the scores that both have; `draws` are trials and seed of the tests."""
+def compare_scores(
+    ours: Sequence[Statistics], theirs: Sequence[Statistics], tokenize: str, *draws: int
+) -> dict[str, dict[str, Any]]:
+    """Compares two systems, each with statistics per seed, by the scores that all of them have; `draws` are trials and
+    seed of the tests."""
     results = {}
-    for name in (name for name in ours if name in theirs):
+    for name in (name for name in ours[0] if all(name in each for each in (*ours, *theirs))):
         score = _scorer(name, tokenize)._compute_score_from_stats
 
         def scores(sums: np.ndarray, score=score) -> np.ndarray:
             return np.array([score(each).score for each in sums.tolist()])
 
-        results[name] = compare_statistics(ours[name], theirs[name], scores, *draws)
+        one, other = ([each[name] for each in side] for side in (ours, theirs))
+        results[name] = compare_statistics(one, other, scores, *draws)
     return results
 
 
@@ -133,36 +138,40 @@ def document_statistics(
 
 
 def compare_statistics(
-    ours: np.ndarray,
-    theirs: np.ndarray,
+    ours: Sequence[np.ndarray],
+    theirs: Sequence[np.ndarray],
     scores: Callable[[np.ndarray], np.ndarray],
     trials: int = TRIALS,
     seed: int = SEED,
 ) -> dict[str, Any]:
     """
-    Tests whether two systems differ in a score computed from sums over documents.
+    Tests whether two systems differ in a score computed from sums over documents. Translations of a document by all
+    seeds stay together, because the tests sample documents, not seeds.
 
     Args:
-        ours, theirs: sufficient statistics of the score for every document, `(documents, statistics)`.
+        ours, theirs: by seed, sufficient statistics of the score for every document, `(documents, statistics)`.
         scores: computes scores from sums of statistics, `(sums, statistics)` to `(sums,)`; NaN for undefined scores.
 
     Returns:
         `difference` (ours minus theirs), `p_value` (two-sided approximate randomization, which swaps the outputs for
         random documents) and `interval` (95 % of the difference by paired bootstrap over documents).
     """
-    number = len(ours)
+    # Systems with different numbers of seeds have equal weights.
+    seeds = math.lcm(len(ours), len(theirs))
+    one, other = (np.sum(side, axis=0) * (seeds // len(side)) for side in (ours, theirs))
+    number = len(one)
     _warn_of_few(number)
     rng = np.random.default_rng(seed)
     swapped = rng.integers(2, size=(trials, number))
     drawn = rng.multinomial(number, np.full(number, 1 / number), size=trials)
-    [observed] = scores(ours.sum(0, keepdims=True)) - scores(theirs.sum(0, keepdims=True))
-    shuffled = scores((1 - swapped) @ ours + swapped @ theirs) - scores(swapped @ ours + (1 - swapped) @ theirs)
+    [observed] = scores(one.sum(0, keepdims=True)) - scores(other.sum(0, keepdims=True))
+    shuffled = scores((1 - swapped) @ one + swapped @ other) - scores(swapped @ one + (1 - swapped) @ other)
     # Trials may equal the observed difference up to rounding. The observed difference counts as a trial.
     extreme = np.sum(np.abs(shuffled) >= abs(observed) - 1e-9)
     return {
         "difference": float(observed),
         "p_value": float((extreme + 1) / (trials + 1)),
-        "interval": np.nanpercentile(scores(drawn @ ours) - scores(drawn @ theirs), [2.5, 97.5]).tolist(),
+        "interval": np.nanpercentile(scores(drawn @ one) - scores(drawn @ other), [2.5, 97.5]).tolist(),
     }
 
 

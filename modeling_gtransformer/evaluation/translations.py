@@ -1,13 +1,10 @@
 """Translated documents of any system: JSON lines, aligned or decoded freely, or text."""
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ..corpora.corpus import DOCUMENT_LINE, decode_line, read_documents
 from ..corpora.corpus_files import has_columns, open_decompressed
@@ -100,22 +97,15 @@ def compare_translations(
 ) -> dict[str, dict[str, Any]]:
     """
     Compares two systems, each with a translation per seed, by every score of both; per segment only if their segments
-    are the same. Tests sample documents, so a document includes its translations by all seeds.
+    are the same.
     """
     one, other = (
         [document_statistics(t.documents, references, t.segments, tokenize, t.aligned) for t in side]
         for side in (ours, theirs)
     )
-    names = one[0].keys() & other[0].keys()
     if [each.segments for each in ours] != [each.segments for each in theirs]:
-        names -= {"d-BLEU/segment"}
-    # Systems with different numbers of seeds have equal weights.
-    factors = [math.lcm(len(one), len(other)) // len(side) for side in (one, other)]
-    sums = [
-        {name: factor * np.sum([each[name] for each in side], axis=0) for name in names}
-        for side, factor in zip((one, other), factors, strict=True)
-    ]
-    return compare_scores(sums[0], sums[1], tokenize)
+        one[0].pop("d-BLEU/segment", None)
+    return compare_scores(one, other, tokenize)
 
 
 def read_sentences(file: str, column: str) -> list[list[str]]:

@@ -120,7 +120,7 @@ def test_intervals_leave_out_two_and_a_half_percent_on_each_side():
 
 def test_draws_in_which_no_document_counts_are_left_out():
     counts = np.array([[1.0, 2], [0, 0], [0, 0]])
-    assert compare_statistics(counts, counts / 2, ratio)["interval"] == [0, 0]
+    assert compare_statistics([counts], [counts / 2], ratio)["interval"] == [0, 0]
 
 
 def test_a_comparison_of_few_documents_is_announced(monkeypatch):
@@ -139,7 +139,7 @@ def test_a_swap_that_changes_nothing_but_the_rounding_counts():
         ours = rng.random((12, 1))
         theirs = ours.copy()
         theirs[3] += 0.1
-        assert compare_statistics(ours, theirs, lambda sums: sums[:, 0] / 3, trials=50)["p_value"] == 1
+        assert compare_statistics([ours], [theirs], lambda sums: sums[:, 0] / 3, trials=50)["p_value"] == 1
 
 
 def test_the_ratio_of_sums_lies_in_its_interval():
