@@ -23,12 +23,11 @@ from ..corpora.corpus import read_documents
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import check_outputs
-from ..runtime.translator import Translator
 from ..segmentation import segment
 from ..translation_options import option
 from .metrics import SEED, ratio_interval
 from .report import ModelOptions, write_report
-from .sentence_scores import check_positions, log_probabilities_by_sentence
+from .sentence_scores import check_positions, load_model, log_probabilities_by_sentence
 
 
 # Alternatives to the true document.
@@ -46,9 +45,6 @@ WORD_CLASSES = {
 class ContextOptions(ModelOptions):
     """Options of `gtransformer evaluate context`."""
 
-    model: str = option(
-        MISSING, "Folder or Hub name of a trained model, or of a sentence-level translator.", argument=True
-    )
     files: list[str] = option(MISSING, "Documents with their reference translations.", argument=True)
     twin: str | None = option(None, "Model of this recipe without context: measures what context is worth.")
     source_column: str = option("source", "Column with the source sentences.")
@@ -91,7 +87,7 @@ def evaluate_context(options: ContextOptions) -> dict[str, Any]:
     corpus = read_documents(options.files, columns)
     classes = dict(map(word_class, options.words))
     sources, targets = ([document[column] for document in corpus] for column in columns)
-    model, processor = _load(options.model, options)
+    model, processor = load_model(options.model, options)
     documents = encode_corpus(processor, sources, targets, with_words=bool(classes))
 
     def segments_in(context: str, documents: list[Sentences]) -> list[Sentences]:
@@ -103,7 +99,7 @@ def evaluate_context(options: ContextOptions) -> dict[str, Any]:
         for context, cut in segments.items()
     }
     if options.twin:
-        twin, its_processor = _load(options.twin, options)
+        twin, its_processor = load_model(options.twin, options)
         its_documents = encode_corpus(its_processor, sources, targets)
         if [p.target for d in its_documents for p in d] != [p.target for d in documents for p in d]:
             raise ValueError(f"{options.twin} is not a twin of {options.model}: it tokenizes references differently.")
@@ -120,11 +116,6 @@ def evaluate_context(options: ContextOptions) -> dict[str, Any]:
     print(_table(results))
     write_report("evaluate context", options, {**results, "corpus": [Path(file).name for file in options.files]})
     return results
-
-
-def _load(name: str, options: ContextOptions) -> tuple[GTransformerForConditionalGeneration, GTransformerProcessor]:
-    translate = Translator(name, options.src_lang, options.tgt_lang).pipeline
-    return translate.model.eval(), translate.processor
 
 
 def _table(results: dict[str, Any]) -> str:

@@ -11,11 +11,10 @@ from transformers.utils.logging import tqdm
 from ..corpora.fingerprint import stats_of_weights
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import check_outputs, write_atomic
-from ..runtime.translator import Translator
 from ..translation_options import option
 from .contrastive_suites import ContrastiveItem, read_suite
 from .report import ModelOptions, write_report
-from .sentence_scores import EncodedDocument, check_positions, log_probabilities_by_sentence
+from .sentence_scores import EncodedDocument, check_positions, load_model, log_probabilities_by_sentence
 
 
 # Number of items to score and write together.
@@ -26,9 +25,6 @@ ITEMS_AT_ONCE = 64
 class ContrastiveOptions(ModelOptions):
     """Options of `gtransformer evaluate contrastive`."""
 
-    model: str = option(
-        MISSING, "Folder or Hub name of a trained model, or of a sentence-level translator.", argument=True
-    )
     output: Path = option(MISSING, "JSON-lines file for the score of every candidate.", argument=True)
     suites: list[str] = option(MISSING, "ContraPro folder, or JSON files of the other suites.")
     context: int = option(3, "Maximum number of sentences before the scored one.", 0)
@@ -58,8 +54,7 @@ def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any
     settings |= {"weights": stats_of_weights(options.model), "languages": [options.src_lang, options.tgt_lang]}
     done = _read_scores(options.output, settings)
 
-    translate = Translator(options.model, options.src_lang, options.tgt_lang).pipeline
-    model, processor = translate.model.eval(), translate.processor
+    model, processor = load_model(options.model, options)
     left = [item for item in items if item.name not in done]
     rows = [encode(item, processor) for item in left]
     check_positions(model, processor, ((item.name, row) for item, of in zip(left, rows, strict=True) for row in of))

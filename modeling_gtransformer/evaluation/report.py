@@ -4,7 +4,7 @@ import dataclasses
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import KW_ONLY, MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,14 @@ class LanguageOptions(ReportOptions):
     tgt_lang: str | None = option(None, "Code of the target language; default: from the processor.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ModelOptions(LanguageOptions):
     """Options of commands that score with a model."""
 
+    model: str = option(
+        MISSING, "Folder or Hub name of a trained model, or of a sentence-level translator.", argument=True
+    )
+    _: KW_ONLY
     max_tokens: int = option(4096, "Maximum number of tokens in a batch, padding included.", 1)
 
 

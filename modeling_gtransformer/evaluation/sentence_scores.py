@@ -1,19 +1,28 @@
 """Log-probabilities of given target sentences in context."""
 
 from collections.abc import Iterable, Sequence
-from operator import itemgetter
 
 from transformers.utils.logging import tqdm
 
 from ..document_loss import label_log_probabilities
 from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
+from ..runtime.translator import Translator
 from ..segmentation import longest_first_batches
+from .report import LanguageOptions
 
 
 Sentences = list[list[int]]
 # Token ids of the source sentences and of the target sentences.
 EncodedDocument = tuple[Sentences, Sentences]
+
+
+def load_model(
+    name: str, options: LanguageOptions
+) -> tuple[GTransformerForConditionalGeneration, GTransformerProcessor]:
+    """Loads a G-Transformer or a sentence-level translator, and its processor for the languages of the options."""
+    translate = Translator(name, options.src_lang, options.tgt_lang).pipeline
+    return translate.model.eval(), translate.processor
 
 
 def check_positions(
@@ -49,7 +58,7 @@ def log_probabilities_by_sentence(
     """
     rows = [_inputs(processor, *document) for document in documents]
     lengths = [max(len(row["input_ids"]), len(row["labels"])) for row in rows]
-    scores: dict[int, list[list[float]]] = {}
+    scores: list[list[list[float]]] = [[] for _ in rows]
     with tqdm(total=len(rows), desc="Scoring", unit=" segments", disable=not progress) as bar:
         for batch in longest_first_batches(lengths, max_tokens):
             data = {name: [rows[index][name] for index in batch] for name in rows[0]}
@@ -57,7 +66,7 @@ def log_probabilities_by_sentence(
             for index, row in zip(batch, label_log_probabilities(model, **padded).tolist(), strict=True):
                 scores[index] = [row[places] for places in _places(processor, documents[index][1])]
             bar.update(len(batch))
-    return list(map(itemgetter(1), sorted(scores.items())))
+    return scores
 
 
 def _inputs(processor: GTransformerProcessor, source: Sentences, target: Sentences) -> dict[str, list[int]]:
