@@ -69,7 +69,7 @@ def make_table(name: str) -> str:
         record = read(f"train/{study}")
         if isinstance(record.get("baseline"), str):  # an older file: one system for all scores
             record["baseline"] = dict.fromkeys(("s-BLEU", "d-BLEU"), record["baseline"])
-        return f"{study_table({'until': None, **record})}\n\n{origin(record)}\n"
+        return f"{study_table(record)}\n\n{origin(record)}\n"
     table = TABLES[name]
     records = [read(file) for file in table.get("files", [f"benchmarks/{name}"])]
     text, number = markdown([*rows_of(table, records)]), table.get("origin", 0)

@@ -32,7 +32,7 @@ NAMES = {
 
 
 class Figures(dict):
-    """An object of a results file. Formats may use numbers as keys."""
+    """An object of a results file. Formats may use numbers as keys; a comparison is formatted with its interval."""
 
     def __init__(self, values: Record):
         super().__init__(values)
@@ -43,6 +43,11 @@ class Figures(dict):
         if str(key) not in self:
             raise KeyError(key)
         return self[str(key)]
+
+    def __format__(self, form: str) -> str:
+        value = self["gain"] if "gain" in self else self["difference"]
+        low, high = self["interval"]
+        return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
 class Seeds(list):
