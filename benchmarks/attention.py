@@ -79,10 +79,9 @@ def loss_runs(length: int, size: str, label_smoothing: float) -> Runs:
     return {name: lambda way=way: torch.autograd.grad(way(), (hidden, weight)) for name, way in ways.items()}
 
 
-def main(argv: list[str] | None = None) -> None:
+def main() -> None:
     args = parse_options(
         __doc__,
-        argv,
         lengths=[512, 2048, 8192],
         backward=False,
         loss=False,

@@ -129,10 +129,9 @@ def make_runs(systems: list[str], size: str, corpus: torch.Tensor, beams: int) -
     }
 
 
-def main(argv: list[str] | None = None) -> None:
+def main() -> None:
     args = parse_options(
         __doc__,
-        argv,
         documents=16,
         sentences=10,
         beams=[1, 5],

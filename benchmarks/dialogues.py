@@ -69,10 +69,9 @@ def seconds_to_first_sentence(translate: Translate, sources: list[list[str]]) ->
     return statistics.median(seconds)
 
 
-def main(argv: list[str] | None = None) -> None:
+def main() -> None:
     args = parse_options(
         __doc__,
-        argv,
         model=None,
         corpus=None,
         source_column="source",

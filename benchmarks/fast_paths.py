@@ -16,19 +16,17 @@ context, so its baseline is the same model without global attention in the decod
 import statistics
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from measure import interleaved, parse_options, ratios, save, show
 
-import modeling_gtransformer
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.corpora.corpus import read_documents
 from modeling_gtransformer.document_translation import translate_documents
+from modeling_gtransformer.runtime.translator import SMALL_MODEL
 
 
-BUNDLED = Path(modeling_gtransformer.__file__).parent / "models" / "dialogues-en-de"
 WITHOUT_TARGET_CONTEXT = {"decoder_global_layers": 0, "cross_global_layers": 0}
 ALL, INDEPENDENT = "all fast paths", "all fast paths, no target-side context"
 GENERATION, MIXIN = "generation_gtransformer", "generation_gtransformer.GTransformerGenerationMixin"
@@ -61,19 +59,18 @@ def make_run(translate: Callable[..., Any], off: str, documents: list[list[str]]
     return mock.patch(f"modeling_gtransformer.{name}", value)(partial(translate, documents, num_beams=beams))
 
 
-def main(argv: list[str] | None = None) -> None:
+def main() -> None:
     args = parse_options(
         __doc__,
-        argv,
         corpus=None,
         column="en",
-        model=str(BUNDLED),
+        model=str(SMALL_MODEL),
         number=12,
         sentences=60,
         beams=[1, 5],
         repeats=2,
     )
-    documents = [document[args.column] for document in read_documents([args.corpus], (args.column, args.column))]
+    documents = [document[args.column] for document in read_documents([args.corpus], [args.column])]
     processor = GTransformerProcessor.from_pretrained(args.model)
 
     def translator(**config: Any) -> Callable[..., Any]:

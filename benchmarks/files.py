@@ -69,8 +69,8 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     return {"megabytes": args.megabytes, **rows}
 
 
-def main(argv: list[str] | None = None) -> None:
-    args = parse_options(__doc__, argv, megabytes=5.0, formats=FORMATS, kinds=list(HOSTILE))
+def main() -> None:
+    args = parse_options(__doc__, megabytes=5.0, formats=FORMATS, kinds=list(HOSTILE))
     save(args, "hostile_text", measure(args))
 
 

@@ -123,10 +123,9 @@ def attentions(args: argparse.Namespace) -> Measurements:
             yield name, partial(measure_attention, length, backward, args.repeats)
 
 
-def main(argv: list[str] | None = None) -> None:
+def main() -> None:
     args = parse_options(
         __doc__,
-        argv,
         parts=["training", "decoding", "attention", "graphs"],
         sizes=["base", "mbart25"],
         decoded_sizes=["base"],

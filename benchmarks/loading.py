@@ -39,8 +39,8 @@ def load(system: str, folder: str) -> dict[str, float]:
     }
 
 
-def main(argv: list[str] | None = None) -> None:
-    args = parse_options(__doc__, argv, size="mbart25", repeats=3, name="loading")
+def main() -> None:
+    args = parse_options(__doc__, size="mbart25", repeats=3, name="loading")
     with tempfile.TemporaryDirectory() as name:
         folders = {system: str(Path(name) / system) for system in CLASSES}
         make_model("mbart", args.size).save_pretrained(folders["mbart"])

@@ -37,8 +37,8 @@ def translate(sentences: int) -> dict[str, float]:
     return {"source_tokens": tokens, "seconds": seconds, "peak_mb": peak, "peak_mb_before": before}
 
 
-def main(argv: list[str] | None = None) -> None:
-    args = parse_options(__doc__, argv, sentences=[100, 1000, 10000])
+def main() -> None:
+    args = parse_options(__doc__, sentences=[100, 1000, 10000])
     results = {}
     for sentences in args.sentences:
         results[str(sentences)] = alone(translate, sentences)

@@ -33,7 +33,7 @@ OPERATIONS = {
 }
 
 
-def parse_options(description: str, argv: list[str] | None, **defaults: Any) -> argparse.Namespace:
+def parse_options(description: str, **defaults: Any) -> argparse.Namespace:
     """
     Parses options that are described in the docstring of a script. A default determines the type of its option, a list
     an option of several values, `False` a flag, and `None` a required text.
@@ -50,14 +50,12 @@ def parse_options(description: str, argv: list[str] | None, **defaults: Any) -> 
             kind = str if default is None else type(default)
             parser.add_argument(f"--{name}", type=kind, default=default, required=default is None)
     parser.add_argument("--results", type=Path, default=RESULTS, help="Folder of the results file.")
-    args = parser.parse_args(argv)
-    args.command = sys.argv if argv is None else [sys.argv[0], *argv]
-    return args
+    return parser.parse_args()
 
 
 def save(args: argparse.Namespace, name: str, results: Any) -> None:
     """Writes `name.json` into the folder of the results, with the command, commit, hardware and versions."""
-    path, command = args.results / f"{name}.json", list(args.command)
+    path, command = args.results / f"{name}.json", list(sys.argv)
     if "--results" in command:  # a folder of this machine
         place = command.index("--results")
         del command[place : place + 2]

@@ -83,8 +83,8 @@ def tokens_on(card: int, fixed: float, per_token: float) -> int:
     return int(tokens // 100 * 100) if tokens >= DOCUMENT_TOKENS else 0
 
 
-def main(argv: list[str] | None = None) -> None:
-    args = parse_options(__doc__, argv, sizes=["base", "mbart25", "mbart25-lora"], cards=[11, 16, 24, 40, 80])
+def main() -> None:
+    args = parse_options(__doc__, sizes=["base", "mbart25", "mbart25-lora"], cards=[11, 16, 24, 40, 80])
     results: dict[str, Any] = {}
     for size in args.sizes:
         for bfloat16 in (False, True):

@@ -102,8 +102,8 @@ def figures_of(seconds: list[float], total: float) -> Figures:
     return {"requests_per_second": len(seconds) / total, "median": percentiles[49], "percentile_99": percentiles[98]}
 
 
-def main(argv: list[str] | None = None) -> None:
-    args = parse_options(__doc__, argv, clients=[1, 8, 64], requests=256, size="base", repeats=3, name="serving")
+def main() -> None:
+    args = parse_options(__doc__, clients=[1, 8, 64], requests=256, size="base", repeats=3, name="serving")
     words = [f"w{number}" for number in range(SIZES[args.size]["vocab_size"] - OTHER_PIECES)]
     texts = make_texts(words, args.requests)
     repeats: list[dict[str, Figures]] = []

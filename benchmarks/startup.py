@@ -63,10 +63,8 @@ def start(recipe: str) -> dict[str, float]:
     raise RuntimeError("The training ended before its first batch.")
 
 
-def main(argv: list[str] | None = None) -> None:
-    args = parse_options(
-        __doc__, argv, sentences=[10000, 100000], segment_sentences=1000, words=250000, name="startup"
-    )
+def main() -> None:
+    args = parse_options(__doc__, sentences=[10000, 100000], segment_sentences=1000, words=250000, name="startup")
     rng = random.Random(0)
     words = [f"w{number}" for number in range(args.words)]
     results: dict[str, Any] = {}

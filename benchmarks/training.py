@@ -100,10 +100,9 @@ def measure(args: argparse.Namespace, length: int) -> dict[str, dict[str, float]
     return rows
 
 
-def main(argv: list[str] | None = None) -> None:
+def main() -> None:
     args = parse_options(
         __doc__,
-        argv,
         lengths=[512, 1024, 2048, 4096, 8192],
         size="base",
         systems=["mbart", "gtransformer", "gtransformer-k0"],

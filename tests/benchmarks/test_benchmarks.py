@@ -17,13 +17,13 @@ def bench(monkeypatch, tmp_path):
     """Runs a script, and returns the results of the file that it writes; of several, by name."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["benchmark"])
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
 
     def run(script, *options):
         if script != "startup":  # which changes classes in its processes
             monkeypatch.setattr("measure.ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
-        importlib.import_module(script).main([*options, "--results", str(tmp_path / "results")])
+        monkeypatch.setattr("sys.argv", [f"{script}.py", *options, "--results", str(tmp_path / "results")])
+        importlib.import_module(script).main()
         files = [*(tmp_path / "results").iterdir()]
         records = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}
         assert all({"command", "commit", "hardware", "versions"} < record.keys() for record in records.values())
