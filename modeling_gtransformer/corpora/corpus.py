@@ -126,7 +126,7 @@ def _read_table(path: str, problems: list[str]) -> Iterator[Document]:
 
 
 def _read_json_lines(path: str, problems: list[str]) -> Iterator[Document]:
-    for number, line in _lines(path, problems):
+    for number, line in read_lines(path, problems):
         if not line:
             continue  # such as a trailing line feed
         try:
@@ -183,7 +183,7 @@ def _read_text(files: Sequence[str], columns: Sequence[str], problems: list[str]
 def _documents_of_text(path: str, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Yields `(number of the first line, sentences)` of each document of a text file."""
     first, sentences = 0, []
-    for number, line in _lines(path, problems):
+    for number, line in read_lines(path, problems):
         if line != DOCUMENT_LINE:
             first = first or number
             sentences.append(line)
@@ -195,8 +195,9 @@ def _documents_of_text(path: str, problems: list[str]) -> Iterator[tuple[int, li
         yield first, sentences
 
 
-def _lines(path: str, problems: list[str]) -> Iterator[tuple[int, str]]:
-    """Yields numbered lines, split only at line feeds: other Unicode line separators may occur inside sentences."""
+def read_lines(path: str, problems: list[str]) -> Iterator[tuple[int, str]]:
+    """Yields numbered lines, split only at line feeds: other Unicode line separators may occur inside sentences. Adds
+    lines that are not UTF-8, and a broken archive, to the problems."""
     number = 0
     try:
         with open_decompressed(path) as file:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..corpora.corpus import DOCUMENT_LINE, decode_line, read_documents
-from ..corpora.corpus_files import has_columns, open_decompressed
+from ..corpora.corpus import DOCUMENT_LINE, read_documents, read_lines
+from ..corpora.corpus_files import has_columns
 from ..segmentation import segment
 from .metrics import compare_scores, document_statistics
 
@@ -140,18 +140,13 @@ def read_aligned(file: str, column: str, references: list[list[str]]) -> list[li
 
 def _records(file: str, column: str, blank_ok: bool) -> list[dict[str, Any]]:
     if not has_columns(file) and Path(file).is_file():
-        with open_decompressed(file) as raw:
-            lines = [_decoded(line, f"{file}:{number}") for number, line in enumerate(raw, 1)]
+        problems: list[str] = []
+        lines = [line for _, line in read_lines(file, problems)]
+        if problems:
+            raise ValueError(problems[0])
         if DOCUMENT_LINE not in lines:
             return [{column: list(document)} for has_text, document in itertools.groupby(lines, bool) if has_text]
     return [document.record for document in read_documents([file], [column], blank_ok)]
-
-
-def _decoded(line: bytes, place: str) -> str:
-    try:
-        return decode_line(line)
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from error
 
 
 def segment_sizes(

@@ -1,5 +1,6 @@
 """Translations as they are scored, and how many sentences went in and came out."""
 
+import gzip
 from dataclasses import replace
 
 import pytest
@@ -23,10 +24,12 @@ def test_aligned_sentences(tmp_path):
     assert str(translations.counts) == "4 sentences in, 2 out, 2 missing"
 
 
-def test_a_text_in_another_encoding_is_refused(tmp_path):
-    (tmp_path / "de.txt").write_bytes("größer\n".encode("cp1252"))
-    with pytest.raises(ValueError, match=r"de.txt:1: not UTF-8"):
-        read_sentences(str(tmp_path / "de.txt"), "target")
+def test_texts_that_cannot_be_read_are_refused(tmp_path):
+    contents = {"de.txt": "größer\n".encode("cp1252"), "de.txt.gz": gzip.compress(b"a\n")[:-4]}
+    for (name, content), problem in zip(contents.items(), ("not UTF-8", "broken archive"), strict=True):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{name}:\d: {problem}"):
+            read_sentences(str(tmp_path / name), "target")
     (tmp_path / "de.txt").write_text("größer\n", encoding="utf-8-sig")
     assert read_sentences(str(tmp_path / "de.txt"), "target") == [["größer"]]
 
