@@ -171,15 +171,6 @@ def test_scores_are_those_of_the_model_one_candidate_at_a_time(score, trained_mo
             assert score_of_it == pytest.approx(of_labels[-1 - last : -1].sum().item(), rel=1e-4)
 
 
-def test_a_sentence_level_translator_reads_sentences_alone(score, sentence_level_checkpoint, contrapro, tmp_path):
-    scores = []
-    for context in (0, 1):
-        score(tmp_path / f"{context}.jsonl", contrapro, model=sentence_level_checkpoint("marian"), context=context)
-        scores.append(written(tmp_path / f"{context}.jsonl"))
-    for name, of_candidates in scores[0].items():
-        assert of_candidates == pytest.approx(scores[1][name], rel=1e-4)
-
-
 def test_continued_after_an_interruption(score, contrapro, tmp_path):
     whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
     accuracies = score(whole, contrapro, max_tokens=1)

@@ -102,19 +102,15 @@ def test_sentences_that_training_has_not_seen(score, both, files, capsys):
         score("free.jsonl", **options)
 
 
-def test_thirds_of_documents(score):
+def test_thirds_of_documents(score, files):
     scores = score("ours.jsonl", thirds=True)
     units = [scores[f"s-BLEU/{third} third"]["units"] for third in ("first", "middle", "last")]
     assert units == [1, 1, 2]  # the only sentence of the second document is in its last third
     middle = score_documents([[HYPOTHESES[0][1]]], [[REFERENCES[0][1]]])["s-BLEU"]["score"]
     assert scores["s-BLEU/middle third"]["score"] == middle
-
-
-def test_single_sentences_have_no_first_third(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_json_lines(tmp_path / "ours.jsonl", [{"translation": ["a b c d"]}])
-    write_json_lines(tmp_path / "single.jsonl", [{"target": ["a b c d"]}])
-    scores = evaluate_scores(ScoreOptions("ours.jsonl", "single.jsonl", thirds=True))
+    # Single sentences have no first third.
+    write_json_lines(files / "single.jsonl", [{"translation": ["a b c d"], "de": ["a b c d"]}])
+    scores = score("single.jsonl", "single.jsonl", thirds=True)
     assert [name for name in scores if "third" in name] == ["s-BLEU/last third"]
 
 
