@@ -90,7 +90,7 @@ class Family:
             model.final_logits_bias.normal_(std=0.1)
         settings = model.generation_config
         settings.max_length, settings.num_beams = 200, 1
-        if len(self.languages) > 1 and self.name in ("mbart-50", "m2m_100", "m2m_100-nllb"):
+        if self.name in ("mbart-50", "m2m_100", "m2m_100-nllb"):
             code = tokenizer.get_lang_token(self.languages[1]) if self.name == "m2m_100" else self.languages[1]
             settings.forced_bos_token_id = tokenizer.convert_tokens_to_ids(code)
         model.eval().save_pretrained(folder)
@@ -176,15 +176,10 @@ def marian(folder: Path, name: str):
         "vocab": source if name == "marian-two" else dict.fromkeys([*source, *target]),
         "target_vocab_file": target,
     }
+    pad = 2 + max(map(len, files.values())) + len(codes)  # one id for both sides
     for file, pieces in files.items():
-        vocabulary = {token: i for i, token in enumerate(["</s>", "<unk>", *pieces, *codes, "<pad>"])}
-        (folder / f"{file}.json").write_text(json.dumps(vocabulary))
-    if name == "marian-two":
-        # The padding of both sides has one id.
-        longest = max(len(source), len(target)) + 2
-        for file in files:
-            vocabulary = json.loads((folder / f"{file}.json").read_text())
-            (folder / f"{file}.json").write_text(json.dumps({**vocabulary, "<pad>": longest}))
+        vocabulary = {token: i for i, token in enumerate(["</s>", "<unk>", *pieces, *codes])}
+        (folder / f"{file}.json").write_text(json.dumps({**vocabulary, "<pad>": pad}))
     return MarianTokenizer(
         source_spm,
         target_spm,

@@ -9,7 +9,7 @@ import torch
 from contrapro import write_contrapro
 from fairseq_reference import Reference, write_run
 from repository import ROOT
-from tiny import SIZE
+from tiny import ONLY_GROUP, SIZE
 from transformers import (
     BertConfig,
     BertModel,
@@ -56,8 +56,7 @@ def save_mbart(tokenizer):
 
 
 def save_gtransformers(tokenizer):
-    only_group = {f"{stack}_global_layers": 0 for stack in ("encoder", "decoder", "cross")}
-    names = {"outputs/mbart25": {}, "outputs/mbart25_only_group": only_group, "outputs/demo/gtransformer": {}}
+    names = {"outputs/mbart25": {}, "outputs/mbart25_only_group": ONLY_GROUP, "outputs/demo/gtransformer": {}}
     for name, layers in names.items():
         config = GTransformerConfig(**LONGER, **layers, vocab_size=len(tokenizer))
         model = GTransformerForConditionalGeneration(config)
