@@ -168,8 +168,8 @@ def encode_corpus(
             token_words(processor, text, ids) if with_words else None
             for text, ids in zip(target, written, strict=True)
         ]
-        numbers = range(len(target))
-        documents.append(list(map(SentencePair, [document] * len(target), numbers, read, written, words)))
+        pairs = zip(read, written, words, strict=True)
+        documents.append([SentencePair(document, number, *pair) for number, pair in enumerate(pairs)])
     return documents
 
 
@@ -290,7 +290,7 @@ def context_gains(
     for context in (name for name in log_probabilities if name != "document"):
         rng = np.random.default_rng(SEED)  # equal draws for all contexts
         sums = {name: np.zeros((len(documents), 2)) for name in ("all", *classes)}
-        for pair in (pair for document in documents for pair in document):
+        for pair in itertools.chain(*documents):
             place = pair.document, pair.number
             bits = np.subtract(log_probabilities["document"][place], log_probabilities[context][place]) / math.log(2)
             for name, sum_of in sums.items():

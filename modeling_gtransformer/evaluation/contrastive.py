@@ -107,7 +107,7 @@ def _read_scores(path: Path, settings: dict[str, Any]) -> dict[str, list[float]]
 def encode(item: ContrastiveItem, processor: GTransformerProcessor) -> list[EncodedDocument]:
     """Encodes an item, once for each candidate as the last target sentence."""
     source = processor.encode_sentences(item.source)
-    context = processor.encode_sentences(item.context, is_target=True) if item.context else []
+    context = processor.encode_sentences(item.context, is_target=True)
     candidates = processor.encode_sentences(item.candidates, is_target=True)
     return [(source, [*context, words]) for words in candidates]
 

@@ -55,34 +55,32 @@ def read_suite(path: str | Path) -> list[ContrastiveItem]:
     Raises:
         ValueError: the path is not one of the suites above, or is broken.
     """
-    path = Path(path)
-    if (path / "sentence_groups.txt").exists():
-        return _checked(_contrapro(path))
-    if path.suffix == ".json":
-        records = read_json(path, None)
-        if isinstance(records, list) and records and {"src", "dst", "true_ind"} <= set(records[0]):
-            return _checked(_voita(records, path))
-        if isinstance(records, dict) and records:
-            first = next(iter(records.values()))
-            if "trg" in first or "examples" in first:
-                return _checked(_bawden(records, path))
-    raise ValueError(
-        f"{path} does not exist, or is not a contrastive suite in a known format "
-        "(ContraPro folder, Voita or Bawden JSON)."
-    )
-
-
-def _checked(items: Iterator[ContrastiveItem]) -> list[ContrastiveItem]:
-    """Drops wrong candidates that equal the right one, as in a few items of Voita et al."""
     checked = []
-    for item in items:
+    for item in _items(Path(path)):
         right, *wrong = item.candidates
-        wrong = [candidate for candidate in wrong if candidate != right]
+        wrong = [candidate for candidate in wrong if candidate != right]  # a few of Voita et al. equal it
         if wrong:
             checked.append(replace(item, candidates=[right, *wrong]))
         else:
             logger.warning(f"Skipped {item.name}: all its candidates are the right one.")
     return checked
+
+
+def _items(path: Path) -> Iterator[ContrastiveItem]:
+    if (path / "sentence_groups.txt").exists():
+        return _contrapro(path)
+    if path.suffix == ".json":
+        records = read_json(path, None)
+        if isinstance(records, list) and records and {"src", "dst", "true_ind"} <= set(records[0]):
+            return _voita(records, path)
+        if isinstance(records, dict) and records:
+            first = next(iter(records.values()))
+            if "trg" in first or "examples" in first:
+                return _bawden(records, path)
+    raise ValueError(
+        f"{path} does not exist, or is not a contrastive suite in a known format "
+        "(ContraPro folder, Voita or Bawden JSON)."
+    )
 
 
 def _contrapro(folder: Path) -> Iterator[ContrastiveItem]:
