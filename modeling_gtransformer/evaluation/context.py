@@ -87,7 +87,7 @@ def evaluate_context(options: ContextOptions) -> dict[str, Any]:
     corpus = read_documents(options.files, columns)
     classes = dict(map(word_class, options.words))
     sources, targets = ([document[column] for document in corpus] for column in columns)
-    model, processor = load_model(options.model, options)
+    model, processor = load_model(options.model, options.src_lang, options.tgt_lang)
     documents = encode_corpus(processor, sources, targets, with_words=bool(classes))
 
     def segments_in(context: str, documents: list[Sentences]) -> list[Sentences]:
@@ -99,7 +99,7 @@ def evaluate_context(options: ContextOptions) -> dict[str, Any]:
         for context, cut in segments.items()
     }
     if options.twin:
-        twin, its_processor = load_model(options.twin, options)
+        twin, its_processor = load_model(options.twin, options.src_lang, options.tgt_lang)
         its_documents = encode_corpus(its_processor, sources, targets)
         if [p.target for d in its_documents for p in d] != [p.target for d in documents for p in d]:
             raise ValueError(f"{options.twin} is not a twin of {options.model}: it tokenizes references differently.")

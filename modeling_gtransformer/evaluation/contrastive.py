@@ -54,7 +54,7 @@ def evaluate_contrastive(options: ContrastiveOptions) -> dict[str, dict[str, Any
     settings |= {"weights": stats_of_weights(options.model), "languages": [options.src_lang, options.tgt_lang]}
     done = _read_scores(options.output, settings)
 
-    model, processor = load_model(options.model, options)
+    model, processor = load_model(options.model, options.src_lang, options.tgt_lang)
     left = [item for item in items if item.name not in done]
     rows = [encode(item, processor) for item in left]
     check_positions(model, processor, ((item.name, row) for item, of in zip(left, rows, strict=True) for row in of))

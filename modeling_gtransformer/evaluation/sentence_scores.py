@@ -9,7 +9,6 @@ from ..modeling_gtransformer import GTransformerForConditionalGeneration
 from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.translator import Translator
 from ..segmentation import longest_first_batches
-from .report import LanguageOptions
 
 
 Sentences = list[list[int]]
@@ -18,10 +17,10 @@ EncodedDocument = tuple[Sentences, Sentences]
 
 
 def load_model(
-    name: str, options: LanguageOptions
+    name: str, src_lang: str | None = None, tgt_lang: str | None = None
 ) -> tuple[GTransformerForConditionalGeneration, GTransformerProcessor]:
-    """Loads a G-Transformer or a sentence-level translator, and its processor for the languages of the options."""
-    translate = Translator(name, options.src_lang, options.tgt_lang).pipeline
+    """Loads a G-Transformer or a sentence-level translator, and its processor for these languages."""
+    translate = Translator(name, src_lang, tgt_lang).pipeline
     return translate.model.eval(), translate.processor
 
 
