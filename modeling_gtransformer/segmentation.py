@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 
@@ -29,8 +30,7 @@ def segment(costs: list[int], segment_tokens: int, segment_sentences: int | None
             boundaries.append(index)
             cost_so_far = 0
         cost_so_far += cost
-    ends = [*boundaries[1:], len(costs)]
-    return [slice(start, end) for start, end in zip(boundaries, ends, strict=True) if start < end]
+    return [slice(start, end) for start, end in pairwise([*boundaries, len(costs)]) if start < end]
 
 
 # Places to cut a long sentence, best first: ends of clauses, commas, spaces, marks inside words, any characters.
@@ -102,5 +102,4 @@ def token_batches(lengths: Sequence[int], order: Any, max_tokens: int) -> list[A
             boundaries.append(boundaries[-1] + (size // DOCUMENTS_MULTIPLE * DOCUMENTS_MULTIPLE or size))
             width = max(ordered[boundaries[-1] : position], default=0)
         width = max(width, length)
-    ends = [*boundaries[1:], len(ordered)] if ordered else []
-    return [order[start:end] for start, end in zip(boundaries, ends, strict=False)]
+    return [order[start:end] for start, end in pairwise([*boundaries, len(ordered)]) if start < end]
