@@ -68,7 +68,7 @@ class SegmentTranslator:
 
         def report(_: int, ids: list[int]) -> None:
             number, part = next(certain)
-            self._set_translation([part], [ids])
+            self._set_translation(part, ids)
             self._replace([(part, 0, number)], encoded)
             on_part(part)
 
@@ -120,28 +120,22 @@ class SegmentTranslator:
         observers = [*observers, *[recorder] * self.confidence]
         hypotheses = self.processor.split_sentences(self.generate(encoded, observers))
         number = len(hypotheses) // len(segments)
-        sentences = hypotheses[::number]
-        for segment, targets in zip(segments, sentences, strict=True):
-            if len(targets) != len(segment.parts):
-                count = f"{len(segment.parts)} sentences have {len(targets)} translations"
+        for row, segment in enumerate(segments):
+            best, *others = hypotheses[row * number : (row + 1) * number]
+            if len(best) != len(segment.parts):
+                count = f"{len(segment.parts)} sentences have {len(best)} translations"
                 raise ValueError(f"{count}: raise or omit max_new_tokens, max_length and max_time.")
-        for segment, sums in zip(segments, recorder.sums, strict=True) if recorder.sums else ():
-            self._set_scores(segment, sums)
-        pairs = [
-            (part, target)
-            for segment, targets in zip(segments, sentences, strict=True)
-            for part, target in zip(segment.parts, targets, strict=True)
-            if not part.target  # a stream has already set it, perhaps with required strings
-        ]
-        self._set_translation([part for part, _ in pairs], [target for _, target in pairs])
-        for first, segment in zip(range(0, len(hypotheses), number), segments, strict=True):
-            texts = [self.processor.decode_sentences(each) for each in hypotheses[first + 1 : first + number]]
-            for index, part in enumerate(segment.parts):
-                part.alternatives = [each[index] for each in texts]
+            if recorder.sums:
+                self._set_scores(segment, recorder.sums[row])
+            texts = map(self.processor.decode_sentences, others)
+            for part, target, *alternatives in zip(segment.parts, best, *texts, strict=True):
+                part.alternatives = alternatives
+                if not part.target:  # a stream has already set it, perhaps with required strings
+                    self._set_translation(part, target)
 
-    def _set_translation(self, parts: Sequence[Part], targets: list[list[int]]) -> None:
-        for part, target, text in zip(parts, targets, self.processor.decode_sentences(targets), strict=True):
-            part.target, part.text, part.missing = target, text, missing(part.required, text)
+    def _set_translation(self, part: Part, target: list[int]) -> None:
+        [part.text] = self.processor.decode_sentences([target])
+        part.target, part.missing = target, missing(part.required, part.text)
 
     def _finish(self, segments: Sequence[Segment], encoded: EncodedSegments) -> None:
         """Inserts required strings, and scores and aligns translations if requested."""
