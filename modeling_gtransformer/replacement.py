@@ -1,6 +1,7 @@
 """Inserts missing required strings into a translation, by word alignment."""
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
@@ -66,15 +67,10 @@ def with_required(
         is_term = text in terms
         of_words = _weights(terms.get(text, [text]), source, alignment)
         weights = [max(of_words[word] for word in of_chunk) for of_chunk in words]
-        fit = [
-            number
-            for number in free
-            if (
-                weights[number] >= MIN_WEIGHT
-                if is_term
-                else _is_akin(text, translation, chunks[number], weights[number])
-            )
-        ]
+        if is_term:
+            fit = [number for number in free if weights[number] >= MIN_WEIGHT]
+        else:
+            fit = [number for number in free if _is_akin(text, translation, chunks[number], weights[number])]
         best = max(fit or range(len(chunks)), key=weights.__getitem__)
         if fit:
             span = chunks[best]
@@ -101,22 +97,19 @@ def with_required(
     return translation
 
 
-def _chunks(text: str) -> tuple[list[Span], list[list[int]]]:
+def _chunks(text: str) -> tuple[list[Span], list[range]]:
     """Returns the spans of chunks that contain words, without surrounding punctuation, and the numbers of these
     words."""
     spans: list[Span] = []
-    words: list[list[int]] = []
-    numbers = iter(enumerate(WORD.finditer(text)))
-    number, word = next(numbers, (0, None))
+    words: list[range] = []
+    starts, first = [word.start() for word in WORD.finditer(text)], 0
     for chunk in CHUNK.finditer(text):
-        own = []
-        while word is not None and word.start() < chunk.end():
-            own.append(number)
-            number, word = next(numbers, (0, None))
-        if own:
+        end = bisect_left(starts, chunk.end())
+        if first < end:
             start = chunk.end() - len(chunk[0].lstrip(LEADING))
             spans.append((start, chunk.start() + len(chunk[0].rstrip(TRAILING + "]“”’"))))
-            words.append(own)
+            words.append(range(first, end))
+        first = end
     return spans, words
 
 
