@@ -86,8 +86,8 @@ def translate_in_steps(
     num_beams = generate_arguments.get("num_beams")
     if alternatives:
         num_beams = max(num_beams or model.generation_config.num_beams or 1, alternatives + 1)
-        generate_arguments |= {"num_beams": num_beams, "num_return_sequences": alternatives + 1}
-        generate_arguments["parallel_sentences"] = False
+        several = {"num_return_sequences": alternatives + 1, "parallel_sentences": False}
+        generate_arguments |= {"num_beams": num_beams, **several}
     TranslationOptions(
         segment_tokens=segment_tokens,
         max_tokens=max_tokens,
