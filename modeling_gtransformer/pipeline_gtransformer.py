@@ -38,8 +38,9 @@ logger = logging.get_logger(__name__)
 # Maximum documents and characters per chunk. A chunk shares batches; a longer document is a chunk by itself.
 MAX_DOCUMENTS, MAX_CHARACTERS = 256, 200_000
 OTHER_PLACEHOLDERS = "stays untranslated, because its translation has other placeholders."
-# Options of `preprocess`. All other options are arguments of `translate_in_steps`.
+# Options of `preprocess` and of `postprocess`. All others are arguments of `translate_in_steps`, as are two of these.
 OF_PREPARATION = ("format", "splitter", "mark_fuzzy", "bilingual", "keep_placeholders", "word_alignment", "name")
+OF_RESULT = ("confidence", "word_alignment", "alternatives")
 
 
 def _formats() -> ModuleType:
@@ -149,6 +150,12 @@ def for_languages(model: PreTrainedModel, processor: Any, src_lang: str | None, 
     return other
 
 
+def _with_logged_warnings(result: dict[str, Any]) -> dict[str, Any]:
+    for warning in result["warnings"]:
+        logger.warning(warning)
+    return result
+
+
 class DocumentTranslationPipeline(PublishMixin, Pipeline):
     """
     Translates documents of any length, aligned sentence by sentence. The pipeline cuts a document of `segment_tokens`
@@ -251,11 +258,11 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         **options: Any,
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         known = {field.name for field in fields(TranslationOptions)}
-        options = {name: value for name, value in options.items() if value is not None or name not in known}
-        TranslationOptions(**{name: value for name, value in options.items() if name in known})
-        names = ("confidence", "word_alignment", "alternatives")
-        shown = {name: options[name] for name in names if options.get(name) is not None}
-        preparation = {name: options.pop(name) for name in OF_PREPARATION if options.get(name) is not None}
+        own = {*known, *OF_PREPARATION}
+        options = {name: value for name, value in options.items() if value is not None or name not in own}
+        TranslationOptions(**{name: options[name] for name in known & options.keys()})
+        shown = {name: options[name] for name in OF_RESULT if name in options}
+        preparation = {name: options.pop(name) for name in OF_PREPARATION if name in options}
         format, splitter = preparation.get("format", "text"), preparation.get("splitter")
         if format != "text" and format not in (formats := _formats().FILE_FORMATS):
             raise ValueError(f"format must be one of text, {', '.join(formats)}, not {format!r}.")
@@ -268,7 +275,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
                 preparation["terminology"] = Terminology()
         if glossary is not None:
             preparation["terminology"] = Terminology(glossary)
-        return preparation, {name: value for name, value in options.items() if name not in OF_PREPARATION}, shown
+        return preparation, options, shown
 
     def __call__(self, documents: Any, batch_size: int | None = None, **kwargs: Any):
         """
@@ -298,11 +305,10 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def translate_all(self, documents: Iterable[NamedDocument], **kwargs: Any) -> Iterator[dict[str, Any]]:
         """Yields the result of each document, in order. Reads documents in chunks, which share batches."""
-        _, options, shown = self._sanitize_parameters(**kwargs)
         for chunk in chunks(documents):
             prepared = [self.prepare(document, **kwargs) for document in chunk]
-            for output in self.forward(prepared, **{**self._forward_params, **options}):
-                yield self.postprocess(output, **{**self._postprocess_params, **shown})
+            for result in result_of(self.translate_in_steps(prepared, **kwargs)):
+                yield _with_logged_warnings(result)
 
     def prepare(self, document: NamedDocument, **kwargs: Any) -> PreparedDocument:
         """Splits a document into sentences, for `translate_in_steps`."""
@@ -354,7 +360,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
         def work() -> None:
             try:
-                [output] = self.forward([prepared], **options, on_sentence=on_sentence)
+                output = self.forward(prepared, **options, on_sentence=on_sentence)
                 events.put(self.postprocess(output, **shown))
             except BaseException as error:
                 events.put(error)
@@ -383,19 +389,15 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     def preprocess(
         self,
         document: str | bytes | list[str],
-        format: str = "text",
-        splitter: Splitter | str | None = None,
-        processor: Any = None,
-        mark_fuzzy: bool = False,
-        bilingual: bool = False,
         terminology: Terminology | None = None,
         keep_placeholders: bool = True,
         word_alignment: bool = False,
         name: str = "Document 1",
         places: Sequence[str] | None = None,
+        **options: Any,
     ) -> PreparedDocument:
         """Splits a document into sentences, and lists the strings that their translations must contain."""
-        file = self._split(document, format, splitter, processor or self.processor, mark_fuzzy, bilingual)
+        file = self._split(document, **options)
         texts, terminology = file.sentences, terminology or Terminology()
         protected = getattr(file, "protected", None) or [[]] * len(texts)
         styled = getattr(file, "styled", None) or [False] * len(texts)
@@ -417,11 +419,11 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
     def _split(
         self,
         document: str | bytes | list[str],
-        format: str,
-        splitter: Splitter | str | None,
-        processor: Any,
-        mark_fuzzy: bool,
-        bilingual: bool,
+        format: str = "text",
+        splitter: Splitter | str | None = None,
+        processor: Any = None,
+        mark_fuzzy: bool = False,
+        bilingual: bool = False,
     ) -> Any:
         """Splits a document into sentences. A list becomes a text with a sentence per line."""
         refuse_other_than_document(document)
@@ -433,6 +435,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             separators = ["", *["\n"] * len(document)]
             separators[-1] = ""
             return SplitText(list(document), separators)
+        processor = processor or self.processor
         splitter = splitter or ("line" if format == "text" else "sentencex")
         if isinstance(splitter, str):
             splitter = None if splitter == "line" else sentencex_splitter(processor.src_lang)
@@ -443,11 +446,9 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
         text = split_text(document, splitter)
         return BilingualText(text.sentences, text.separators) if bilingual else text
 
-    def _forward(self, model_inputs: PreparedDocument | list[PreparedDocument], **options: Any) -> Any:
-        """Translates a prepared document, or a list of them, and returns each with its translation."""
-        prepared = model_inputs if isinstance(model_inputs, list) else [model_inputs]
-        outputs = result_of(self._steps(prepared, **options))
-        return outputs if isinstance(model_inputs, list) else outputs[0]
+    def _forward(self, model_inputs: PreparedDocument, **options: Any) -> tuple[PreparedDocument, TranslatedDocument]:
+        [output] = result_of(self._steps([model_inputs], **options))
+        return output
 
     def _steps(
         self, prepared: Sequence[PreparedDocument], processor: Any = None, **options: Any
@@ -462,11 +463,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
 
     def postprocess(self, model_outputs: tuple[PreparedDocument, TranslatedDocument], **shown: Any) -> dict[str, Any]:
         """Makes the result of a document, and logs its warnings."""
-        prepared, translated = model_outputs
-        result = self._result(prepared, translated, **shown)
-        for warning in result["warnings"]:
-            logger.warning(warning)
-        return result
+        return _with_logged_warnings(self._result(*model_outputs, **shown))
 
     @staticmethod
     def _result(
