@@ -90,7 +90,7 @@ class SegmentLimits:
 
     def max_length(self, tokens: int) -> int:
         """Returns the maximum number of positions that a sentence or its translation may take."""
-        return max(tokens + self.template_tokens, self.token_limit(tokens) + self.template_tokens + 1)
+        return max(tokens, self.token_limit(tokens) + 1) + self.template_tokens
 
     def token_limit(self, tokens: int) -> int:
         """Returns the maximum number of tokens in the translation of a sentence of `tokens` tokens."""

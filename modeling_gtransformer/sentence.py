@@ -1,7 +1,7 @@
 """Records of all layers: sentences and documents, before and after translation."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -82,21 +82,19 @@ class TranslatedDocument:
 
     @property
     def warnings(self) -> list[str]:
-        """Messages about the document and about its sentences."""
-        return [*self._doubts(), *(warning for sentence in self.sentences for warning in sentence.warnings)]
-
-    def _doubts(self) -> Iterator[str]:
-        """Yields a warning if confidence is far below the typical confidence."""
-        if not self.tokens or self.typical_confidence is None:
-            return
-        confidence = self.log_probability / self.tokens
-        if confidence < self.typical_confidence - FAR_BELOW:
+        """Messages about the document, if its confidence is far below the typical confidence, and its sentences."""
+        typical = self.typical_confidence
+        warnings = [warning for sentence in self.sentences for warning in sentence.warnings]
+        if typical is not None and self.log_probability < (typical - FAR_BELOW) * self.tokens:
             place, count = re.subn(r", sentence \d+", "", self.sentences[0].source.place)
             name = place if count else "The document"
-            yield (
+            confidence = self.log_probability / self.tokens
+            doubt = (
                 f"{name}: the translation is doubtful, perhaps because the text is unlike the model's training data "
-                f"(mean log-probability of a token {confidence:.2f}, typically {self.typical_confidence:.2f})."
+                f"(mean log-probability of a token {confidence:.2f}, typically {typical:.2f})."
             )
+            return [doubt, *warnings]
+        return warnings
 
     @classmethod
     def joined(cls, documents: Sequence["TranslatedDocument"]) -> "TranslatedDocument":
